@@ -175,21 +175,16 @@ async def test_a_hello_for_another_transport_gets_no_answer(site: _Site) -> None
     assert site.link.counters.malformed == 1
 
 
-async def test_words_of_the_device_let_held_back_audio_pass(site: _Site) -> None:
-    """The last word of push-to-talk must not wait for a packet that was lost."""
+async def test_audio_that_waits_is_heard_before_the_words_sent_after_it(site: _Site) -> None:
+    """The last word of push-to-talk must not come after the end of the sentence."""
     device = DeviceAudio.from_offer((await site.hello())["udp"])
     device_socket = await DeviceSocket.open(site.audio.port)
-    device_socket.send(device.seal(opus_packet(b"one")))
+    for _ in range(20):
+        device_socket.send(device.seal(opus_packet()))
     await site.handler.wait_for("audio")
-    device.seal(opus_packet(b"lost"))
-    device_socket.send(device.seal(opus_packet(b"three")))
-    # A datagram of nobody, sent after it by the same socket, shows that it has arrived.
-    device_socket.send(bytes(20))
-    await until(lambda: site.audio.counters.unknown == 1)
-    assert len(site.handler.values("audio")) == 1
+    assert len(site.handler.values("audio")) < 20
     await site.say({"session_id": "", "type": "listen", "state": "stop"})
-    assert site.handler.values("audio")[1:] == [(opus_packet(b"three"), 1)]
-    assert site.handler.names[-2:] == ["audio", "message"]
+    assert site.handler.names == ["opened", *["audio"] * 20, "message"]
     device_socket.close()
 
 

@@ -69,10 +69,9 @@ class UdpChannel:
         return 0
 
     def flush(self) -> None:
-        """Deliver all that has arrived, also packets that still wait for an earlier one."""
+        """Deliver all that has arrived."""
         while self.deliver():
             pass
-        self._hand_on(self._session.flush())
 
     def close(self) -> None:
         """Close the channel. Does nothing when it is closed already."""
@@ -92,13 +91,9 @@ class UdpChannel:
         """Handle the oldest datagram that waits, if any; return whether more wait."""
         if self._waiting:
             datagram, source = self._waiting.popleft()
-            self._hand_on(self._session.open(datagram, source, loop_time()))
+            if (delivered := self._session.open(datagram, source, loop_time())) is not None:
+                self._receive(*delivered)
         return bool(self._waiting)
-
-    def _hand_on(self, packets: list[tuple[bytes, int]]) -> None:
-        for packet, missing in packets:
-            if self._open:
-                self._receive(packet, missing)
 
 
 class UdpServer:

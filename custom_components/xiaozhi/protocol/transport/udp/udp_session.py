@@ -31,10 +31,6 @@ MAX_DATAGRAM_BYTES: Final = 1400
 _HEADER: Final = struct.Struct(">BBHIII")
 _TYPE_AUDIO: Final = 1
 
-# A packet that arrives early waits for up to two more: 60 to 120 ms with the firmware's packets of 60 ms.
-# Home networks hardly reorder, so this usually costs nothing, and after a loss too little to harm speech
-# recognition.
-_HOLD: Final = 2
 # Sequence numbers advance with the microphone. They may be ahead by the packets of a wake word (2 s: 33, or
 # 100 of 20 ms) and by lost packets.
 _MAX_AHEAD: Final = 100
@@ -49,7 +45,7 @@ class UdpCounters:
     lost: int = 0
     """Packets missing when a later one was delivered."""
     late: int = 0
-    """Packets that came too late or twice."""
+    """Packets that came after a later one, or twice."""
     rejected: int = 0
     """Datagrams that cannot be from the device."""
     flooded: int = 0
@@ -60,66 +56,6 @@ class UdpCounters:
     """Datagrams from outside the home network."""
     unsent: int = 0
     """Packets that could not be sent: device address unknown, too large, or refused by the network."""
-
-
-class AudioCipher:
-    """AES-128-CTR with each datagram's header as counter; the same both ways."""
-
-    def __init__(self, key: bytes) -> None:
-        """`key` has 16 bytes."""
-        # Resetting the counter is seven times as fast as a new context, and keeps nothing of the last packet.
-        self._context = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-
-    def apply(self, header: bytes, payload: bytes) -> bytes:
-        """Encrypt or decrypt a payload."""
-        self._context.reset_nonce(header)
-        return self._context.update(payload)
-
-
-class ReorderWindow:
-    """Puts packets into the order of their sequence numbers, which start at 1."""
-
-    def __init__(self, frame_seconds: float, now: float) -> None:
-        """Expect packet 1, and then one every `frame_seconds`. `now` is monotonic, in seconds."""
-        self._frame_seconds = frame_seconds
-        self._next = 1
-        self._newest = 0
-        self._newest_at = now
-        self._held: dict[int, bytes] = {}
-
-    def plausible(self, sequence: int, now: float) -> bool:
-        """Whether a device can have reached `sequence` by `now`."""
-        passed = 2 * (now - self._newest_at) / self._frame_seconds
-        return sequence <= self._newest + _MAX_AHEAD + passed
-
-    def wants(self, sequence: int) -> bool:
-        """Whether `sequence` is neither delivered, given up nor waiting."""
-        return sequence >= self._next and sequence not in self._held
-
-    def newer(self, sequence: int) -> bool:
-        """Whether no later packet has arrived."""
-        return sequence > self._newest
-
-    def push(self, sequence: int, packet: bytes, now: float) -> list[tuple[bytes, int]]:
-        """Add a wanted packet; return those now in order, each with the number lost before it."""
-        self._held[sequence] = packet
-        if sequence > self._newest:
-            self._newest, self._newest_at = sequence, now
-        return self._release(_HOLD)
-
-    def flush(self) -> list[tuple[bytes, int]]:
-        """Return the packets that still wait for an earlier one."""
-        return self._release(0)
-
-    def _release(self, hold: int) -> list[tuple[bytes, int]]:
-        ready: list[tuple[bytes, int]] = []
-        while self._held:
-            first = min(self._held)
-            if first != self._next and len(self._held) <= hold:
-                break
-            ready.append((self._held.pop(first), first - self._next))
-            self._next = first + 1
-        return ready
 
 
 class Source(NamedTuple):
@@ -142,8 +78,10 @@ class AudioSession:
         self._connection_id = connection_id
         self._uplink = uplink
         self.counters = counters
-        self._cipher = AudioCipher(self.key)
-        self._window = ReorderWindow(uplink.frame_duration / 1000, now)
+        # Resetting the counter is seven times as fast as a new context, and keeps nothing of the last packet.
+        self._cipher = Cipher(algorithms.AES(self.key), modes.CTR(bytes(16))).encryptor()
+        self._newest = 0
+        self._newest_at = now
         self._budget = TokenBucket(rate=400, burst=400)
         self._sent = 0
 
@@ -152,30 +90,32 @@ class AudioSession:
         """Template of the device's headers: it copies type, flags and connection id."""
         return _HEADER.pack(_TYPE_AUDIO, 0, 0, self._connection_id, 0, 0)
 
-    def open(self, datagram: bytes, source: Source, now: float) -> list[tuple[bytes, int]]:
-        """Decrypt a datagram with our connection id; return packets, each with the number lost before it."""
+    def open(self, datagram: bytes, source: Source, now: float) -> tuple[bytes, int] | None:
+        """Decrypt a datagram with our connection id; return its packet, and the number lost before it.
+
+        None for one that is dropped. As in the firmware, a packet that another one has overtaken is lost:
+        home networks hardly reorder, and to wait for it would delay what follows every lost one.
+        """
         kind, flags, length, _, _, sequence = _HEADER.unpack_from(datagram)
         well_formed = kind == _TYPE_AUDIO and not flags and length == len(datagram) - HEADER_BYTES
-        if not well_formed or not self._window.plausible(sequence, now):
+        if not well_formed or not self._plausible(sequence, now):
             self.counters.rejected += 1
-            return []
-        if not self._window.wants(sequence):
+            return None
+        if sequence <= self._newest:
             self.counters.late += 1
-            return []
-        packet = self._cipher.apply(datagram[:HEADER_BYTES], datagram[HEADER_BYTES:])
+            return None
+        packet = self._crypt(datagram[:HEADER_BYTES], datagram[HEADER_BYTES:])
         if not self._genuine(packet, source):
             self.counters.rejected += 1
-            return []
+            return None
         if not self._budget.take(now):
             self.counters.flooded += 1
-            return []
-        if self._window.newer(sequence):
-            self.source = source
-        return self._count(self._window.push(sequence, packet, now))
-
-    def flush(self) -> list[tuple[bytes, int]]:
-        """Return the packets that wait for an earlier one."""
-        return self._count(self._window.flush())
+            return None
+        missing = sequence - self._newest - 1
+        self.source, self._newest, self._newest_at = source, sequence, now
+        self.counters.received += 1
+        self.counters.lost += missing
+        return packet, missing
 
     def seal(self, packet: bytes) -> bytes | None:
         """Encrypt the next datagram for the device; None for a packet that is empty or too large."""
@@ -187,15 +127,20 @@ class AudioSession:
         header = _HEADER.pack(
             _TYPE_AUDIO, 0, len(packet), self._connection_id ^ 0xFFFFFFFF, self._sent, self._sent
         )
-        return header + self._cipher.apply(header, packet)
+        return header + self._crypt(header, packet)
+
+    def _crypt(self, header: bytes, payload: bytes) -> bytes:
+        """Encrypt or decrypt a payload by AES-128-CTR with the datagram's header as counter."""
+        self._cipher.reset_nonce(header)
+        return self._cipher.update(payload)
+
+    def _plausible(self, sequence: int, now: float) -> bool:
+        """Whether a device can have reached `sequence` by `now`."""
+        passed = 2 * (now - self._newest_at) / (self._uplink.frame_duration / 1000)
+        return sequence <= self._newest + _MAX_AHEAD + passed
 
     def _genuine(self, packet: bytes, source: Source) -> bool:
         if packet:
             return is_announced(packet, self._uplink)
         # An empty packet cannot show that its sender has the key.
         return self.source is not None and source[:2] == self.source[:2]
-
-    def _count(self, packets: list[tuple[bytes, int]]) -> list[tuple[bytes, int]]:
-        self.counters.received += len(packets)
-        self.counters.lost += sum(missing for _, missing in packets)
-        return packets
