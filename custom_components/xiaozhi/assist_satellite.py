@@ -1,6 +1,7 @@
 """The voice satellite: holds a device's conversations with Assist."""
 
 from collections.abc import Mapping
+from contextlib import aclosing
 from functools import partial
 from typing import Any, Final, override
 
@@ -21,7 +22,7 @@ from homeassistant.const import (
     EVENT_CALL_SERVICE,
     Platform,
 )
-from homeassistant.core import Event, HomeAssistant, callback
+from homeassistant.core import Context, Event, HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.target import TargetSelection, async_extract_referenced_entity_ids
@@ -33,6 +34,7 @@ from .entity import XiaozhiEntity, existing, follow
 from .errors import UserError
 from .gateway import Gateway, XiaozhiConfigEntry
 from .media.stream import media_sound
+from .protocol.messages import DOWNLINK
 from .voice.announcements.announcement_speech import announcement_utterance, text_utterance
 from .voice.announcements.automation_question import ask
 from .voice.announcements.refusals import AnnouncementInterruptedError, check_length
@@ -52,7 +54,7 @@ _SATELLITE: Final = AssistSatelliteEntityDescription(
     key="assist_satellite", translation_key="assist_satellite"
 )
 # No event reports where the parts of its pipeline work: it is looked up when the status is read.
-_FOLLOWED: Final = (AVAILABLE, SETTINGS, STATUS_READ, "linked", "link", "firmware", "wake_words")
+_FOLLOWED: Final = (AVAILABLE, SETTINGS, STATUS_READ, "linked", "wake_words")
 
 
 async def async_setup_entry(
@@ -74,6 +76,9 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     follows = _FOLLOWED
     entity_description: AssistSatelliteEntityDescription
     _attr_name = None
+    _attr_supported_features = (
+        AssistSatelliteEntityFeature.ANNOUNCE | AssistSatelliteEntityFeature.START_CONVERSATION
+    )
     # On WebSocket, `reachable` comes and goes with each conversation.
     _unrecorded_attributes = frozenset({"assistant", "reachable", "speech_to_text", "text_to_speech"})
 
@@ -87,6 +92,8 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         """Prepare the satellite of a device; the first two are for all devices."""
         super().__init__(device, description)
         self._announcer = gateway.announcer(device)
+        self._shared_call: Context | None = None
+        """Context of the action that has the next announcement made here and elsewhere."""
         self._conversations = VoiceConversations(
             device,
             self,
@@ -124,17 +131,18 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         """Take speech as the engine gives it."""
         return speech_options(self.hass, chosen_pipeline(self.hass, self.device).tts_engine)
 
-    @property
     @override
-    def supported_features(self) -> AssistSatelliteEntityFeature:
-        """Return what the device can do now, or at least while it is in a conversation.
+    async def async_internal_announce(self, *args: Any, **more: Any) -> None:
+        """Announce, or leave it to the others, if it is for several and this device cannot now.
 
-        ANNOUNCE is not there for all: a broadcast is one action for all satellites that have it, and would
-        fail as a whole. The page of such a device also offers Home Assistant's voice set-up, whose test sound
-        would fail. So `announce` for an area skips a device that cannot speak, and Activity says so.
+        A broadcast is one action for all satellites, which would fail as a whole.
         """
-        features = AssistSatelliteEntityFeature.START_CONVERSATION
-        return features | AssistSatelliteEntityFeature.ANNOUNCE if self._announcer.can_announce else features
+        shared, self._shared_call = self._shared_call, None
+        if shared is not None and not self._announcer.can_announce:
+            data = {ATTR_DEVICE_ID: self.device.registry_id, ATTR_NAME: self.device.name}
+            self.hass.bus.async_fire(EVENT_LEFT_OUT, data, context=shared)
+            return
+        await super().async_internal_announce(*args, **more)
 
     @override
     async def async_announce(self, announcement: AssistSatelliteAnnouncement) -> None:
@@ -163,15 +171,18 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         check_length(self.device, text)
 
     @callback
-    def _log_if_left_out(self, announcement: Event) -> None:
-        """Show in Activity that an announcement for its area or device leaves it out, which is no error."""
-        if self._announcer.can_announce:
-            return
-        target = TargetSelection(announcement.data[ATTR_SERVICE_DATA])
+    def _on_announce_action(self, call: Event) -> None:
+        """Notice that the announcement that comes next is for other satellites, too."""
+        target = TargetSelection(call.data[ATTR_SERVICE_DATA])
         selected = async_extract_referenced_entity_ids(self.hass, target)
-        if self.entity_id in selected.indirectly_referenced - selected.referenced:
-            data = {ATTR_DEVICE_ID: self.device.registry_id, ATTR_NAME: self.device.name}
-            self.hass.bus.async_fire(EVENT_LEFT_OUT, data, context=announcement.context)
+        satellites = {
+            entity_id
+            for entity_id in selected.referenced | selected.indirectly_referenced
+            if entity_id.startswith(f"{Platform.ASSIST_SATELLITE}.")
+        }
+        # None is named where the target is "all".
+        shared = not satellites or satellites > {self.entity_id}
+        self._shared_call = call.context if shared else None
 
     @callback
     def _speech_of(self, text: str) -> OpenSpeech:
@@ -185,6 +196,11 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
             origin=self.device.state.origin,
             expects_answer=expects_answer,
         )
+        if utterance.waits_for_device and not self._announcer.can_announce:
+            # The voice set-up wants the sound fetched. The wake word, its next step, needs no loudspeaker.
+            async with aclosing(utterance.speech(DOWNLINK.sample_rate)) as sound:
+                await anext(sound)
+            return
         try:
             await self._announcer.say(utterance)
         except AnnouncementInterruptedError:
@@ -222,7 +238,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         self.async_on_remove(self.device.conversations.hold(self._conversations.begin))
         self.async_on_remove(self._timers.start())
         self.async_on_remove(
-            self.hass.bus.async_listen(EVENT_CALL_SERVICE, self._log_if_left_out, _is_announcement)
+            self.hass.bus.async_listen(EVENT_CALL_SERVICE, self._on_announce_action, _is_announcement)
         )
 
     @override

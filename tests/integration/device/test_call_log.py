@@ -1,11 +1,11 @@
 """The logbook tells which tools an action or the assistant has called, and what a device has asked."""
 
+from contextlib import suppress
 from typing import Any
 
-from homeassistant.const import ATTR_AREA_ID
 from homeassistant.core import Context, Event, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
-from homeassistant.helpers import area_registry as ar, device_registry as dr, llm
+from homeassistant.helpers import llm
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
@@ -14,7 +14,7 @@ from custom_components.xiaozhi.logbook import async_describe_events
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import get_profile
 from simulator.board.tools import Tool as SimulatedTool
-from tests.integration.boxes import Boot, Speech, wait_for_state
+from tests.integration.boxes import SATELLITE, Boot, Speech, wait_for_state
 from tests.integration.tools.own_tools import announce, register
 from tests.protocol.transport.udp.device import until
 
@@ -35,17 +35,15 @@ def lines(hass: HomeAssistant, events: list[Event[Any]]) -> list[str]:
     return [line["message"] for line in shown]
 
 
-async def test_an_announcement_for_its_area_that_leaves_it_out_is_shown(
-    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot, device_id: str
+async def test_an_announcement_for_several_that_leaves_it_out_is_shown(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
 ) -> None:
     await boot()
     left_out = async_capture_events(hass, EVENT_LEFT_OUT)
-    here, elsewhere = (ar.async_get(hass).async_create(name) for name in ("Kitchen", "Bedroom"))
-    dr.async_get(hass).async_update_device(device_id, area_id=here.id)
-    for room in (here, elsewhere):
-        data = {"message": "Dinner is ready.", ATTR_AREA_ID: room.id}
-        await hass.services.async_call("assist_satellite", "announce", data, blocking=True)
-    await hass.async_block_till_done()
+    for others in (["assist_satellite.another"], []):
+        data = {"message": "Dinner is ready.", "entity_id": [SATELLITE, *others]}
+        with suppress(HomeAssistantError):
+            await hass.services.async_call("assist_satellite", "announce", data, blocking=True)
     assert lines(hass, left_out) == ["was left out of an announcement: it can speak only in a conversation"]
 
 

@@ -12,7 +12,6 @@ from ...const import MAX_MESSAGE
 from ...device.device import Device
 from ...protocol.clock import loop_time
 from ...protocol.faces import Face, face_of
-from ...protocol.transport.link import LinkKind
 from ...protocol.untrusted_text import one_line
 from .announcement_volume import AnnouncementVolume
 from .in_conversation import ConversationAnnouncements
@@ -69,11 +68,12 @@ class Announcer:
 
     @property
     def can_announce(self) -> bool:
-        """Whether something can be said, or at least shown, whenever the device is connected."""
-        state, settings = self._device.state, self._device.settings
-        firmware = state.firmware_version
-        able = settings.shows_announcements or (firmware is not None and firmware.plays_files)
-        return able and state.link is LinkKind.MQTT
+        """Whether a text can be said, or at least shown, now."""
+        match self.delivery:
+            case Delivery.TEXT:
+                return self._device.settings.shows_announcements
+            case delivery:
+                return delivery is not Delivery.NONE
 
     @property
     def delivery(self) -> Delivery:

@@ -7,15 +7,19 @@ from typing import Any
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
-from homeassistant.helpers import intent
+from homeassistant.helpers import area_registry as ar, device_registry as dr, intent
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
-from custom_components.xiaozhi.const import CONF_ANNOUNCEMENT_VOLUME, CONF_SHOW_ANNOUNCEMENTS
+from custom_components.xiaozhi.const import (
+    CONF_ANNOUNCEMENT_VOLUME,
+    CONF_SHOW_ANNOUNCEMENTS,
+    EVENT_LEFT_OUT,
+)
 from custom_components.xiaozhi.device.commands import DeviceCommands
 from custom_components.xiaozhi.device.state import DeviceState
 from custom_components.xiaozhi.voice.announcements.announcer import Announcer
-from custom_components.xiaozhi.voice.announcements.refusals import Delivery
+from custom_components.xiaozhi.voice.announcements.refusals import AnnouncementRefusedError, Delivery
 from custom_components.xiaozhi.voice.announcements.utterance import Utterance
 from simulator import Misbehaviour, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Outcome
@@ -158,25 +162,34 @@ class TestSeveral:
         first, second = (announcement.began for announcement in announcements)
         assert abs(first - second) <= 0.1
 
-    async def test_a_broadcast_reaches_those_that_can_speak(
+    async def test_a_broadcast_reaches_those_that_can_speak_and_does_not_fail_for_another(
         self, hass: HomeAssistant, boot: Boot, speech: Speech
     ) -> None:
         new, old = await boot(NEW), await boot(OLD, mac=OTHER_MAC)
-        response = await intent.async_handle(
+        left_out = async_capture_events(hass, EVENT_LEFT_OUT)
+        await intent.async_handle(
             hass, "test", intent.INTENT_BROADCAST, {"message": {"value": "Dinner is ready."}}
         )
-        assert [target.id for target in response.success_results] == [SATELLITE]
         assert (await new.wait_announced()).outcome is Outcome.PLAYED
         assert not old.announcements
         assert not old.screen.system_text
+        await announce(hass, message="Come to the table.", entity_id="all")
+        assert [event.data["name"] for event in left_out] == ["Bedroom box", "Bedroom box"]
+        # What comes next for it alone fails again.
+        with pytest.raises(AnnouncementRefusedError, match="text with a sound instead"):
+            await announce(hass, OTHER_SATELLITE, message="It gets cold.")
 
 
-async def test_a_device_that_cannot_speak_while_it_is_idle_is_no_target_unless_it_may_show_announcements(
-    hass: HomeAssistant, boot: Boot, speech: Speech, linked_entry: MockConfigEntry
+async def test_a_device_that_cannot_speak_while_it_is_idle_says_so_unless_it_may_show_announcements(
+    hass: HomeAssistant, boot: Boot, speech: Speech, device_id: str, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot(OLD)
-    with pytest.raises(HomeAssistantError, match="does not support"):
-        await announce(hass, message="Dinner is ready.")
+    area = ar.async_get(hass).async_create("Kitchen").id
+    dr.async_get(hass).async_update_device(device_id, area_id=area)
+    for target in ({"entity_id": SATELLITE}, {"device_id": device_id}, {"area_id": area}):
+        data = {"message": "Dinner is ready.", **target}
+        with pytest.raises(AnnouncementRefusedError, match="text with a sound instead"):
+            await hass.services.async_call("assist_satellite", "announce", data, blocking=True)
     assert not device.screen.system_text
     change_settings(hass, linked_entry, **{CONF_SHOW_ANNOUNCEMENTS: True})
     await announce(hass, message="Dinner is ready.")

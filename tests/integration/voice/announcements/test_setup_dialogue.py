@@ -77,6 +77,20 @@ async def test_the_dialogue_ends_without_an_error(
     assert not (await client.receive_json())["success"]
 
 
+async def test_the_dialogue_goes_on_for_a_device_that_cannot_speak_while_it_is_idle(
+    hass: HomeAssistant,
+    websocket_api: None,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    hass_ws_client: WebSocketGenerator,
+) -> None:
+    device = await boot(get_profile())
+    client = await hass_ws_client(hass)
+    await client.send_json_auto_id({"type": "assist_satellite/test_connection", "entity_id": SATELLITE})
+    assert (await client.receive_json())["result"] == {"status": "success"}
+    assert not device.announcements
+
+
 async def test_a_wake_word_may_have_an_assistant_of_its_own(
     hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
