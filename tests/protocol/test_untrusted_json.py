@@ -13,7 +13,7 @@ from custom_components.xiaozhi.protocol.checkin import parse_checkin
 from custom_components.xiaozhi.protocol.device_status import StatusError, parse_status
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.messages import MessageError, parse_message
-from custom_components.xiaozhi.protocol.untrusted_json import parse_json
+from custom_components.xiaozhi.protocol.untrusted_json import is_bounded, is_deep, parse_json
 from tests.protocol.test_checkin import BODY, HEADERS
 
 BAD_NUMBERS = ("NaN", "Infinity", "-Infinity", "1e999", "-1e999")
@@ -61,8 +61,30 @@ def test_other_numbers_are_read(text: str, value: Any, read: Callable[[str], str
     assert parse_json(read(text)) == value
 
 
-@pytest.mark.parametrize("data", [b"\xff", b"[" * 100_000, b"{", b"", "\ufeff1"])
+@pytest.mark.parametrize("data", [b"\xff", b"[" * 100_000, b"[" * 33 + b"]" * 33, b"{", b"", "\ufeff1"])
 def test_what_is_no_json_has_one_error(data: str | bytes) -> None:
     """Deep nesting and wrong bytes included."""
     with pytest.raises(ValueError):  # noqa: PT011 - which of them does not matter
         parse_json(data)
+
+
+@pytest.mark.parametrize(
+    ("value", "bounded"),
+    [
+        ({"a": [1, 2.5, None, True, "说"]}, True),
+        ("x" * 98, True),
+        ("x" * 99, False),
+        ([0] * 50, False),
+        (float("nan"), False),
+        (2**64, False),
+        ("\ud800", False),
+    ],
+)
+def test_bounds_are_on_characters_and_on_what_can_be_encoded(value: Any, bounded: bool) -> None:
+    assert is_bounded(value, 100) == bounded
+
+
+def test_depth_counts_lists_and_objects() -> None:
+    assert not is_deep({"a": [1]}, 2)
+    assert is_deep({"a": [1]}, 1)
+    assert not is_deep("x", 0)

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from ..protocol.mcp.model import is_bounded
 from ..protocol.mcp.tool import Tool, ToolProperty
+from ..protocol.untrusted_json import is_bounded
 from ..protocol.untrusted_text import clean_data, one_line
 
 _MAX_DESCRIPTION: Final = 1000
@@ -29,7 +29,7 @@ def described(tool: Tool) -> dict[str, Any]:
 
 def _described_argument(name: str, argument: ToolProperty, *, required: bool) -> dict[str, Any]:
     answer: dict[str, Any] = {"name": one_line(name, _MAX_NAME), "type": argument.kind, "required": required}
-    if not required and is_bounded(argument.default, size=_MAX_DEFAULT, depth=3):
+    if not required and is_bounded(argument.default, _MAX_DEFAULT):
         answer["default"] = clean_data(argument.default)
     limits = {"minimum": argument.minimum, "maximum": argument.maximum}
     answer |= {key: limit for key, limit in limits.items() if limit is not None}

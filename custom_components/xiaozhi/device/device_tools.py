@@ -6,17 +6,16 @@ from typing import Any, Final, override
 
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 
-from ..protocol.mcp.model import is_bounded
 from ..protocol.mcp.result import ToolResult
 from ..protocol.mcp.tool import Tool
+from ..protocol.untrusted_json import is_bounded
 from ..tools.answer_values import member, parse_answer
 from ..tools.catalogue import CATALOGUE, STATUS_TOOL
 from ..tools.entity_descriptions import Call, Reading, ToolEntity
 from ..tools.tool_state import prepare, shape_of
 from .state import DeviceState
 
-_MAX_ARGUMENTS: Final = 512
-_MAX_DEPTH: Final = 2
+_MAX_ARGUMENTS: Final = 1024
 
 
 class DeviceTools(Mapping[str, Tool]):
@@ -93,7 +92,7 @@ class DeviceTools(Mapping[str, Tool]):
         """Store a successful call; return whether an entity's state may depend on it."""
         called = dict(arguments)
         followed = self._state().tools.followed
-        if name not in followed or not is_bounded(called, size=_MAX_ARGUMENTS, depth=_MAX_DEPTH):
+        if name not in followed or not is_bounded(called, _MAX_ARGUMENTS):
             return False
         # The latest call is at the end.
         others = {other: known for other, known in self._state().calls.items() if other != name}

@@ -8,8 +8,8 @@ from typing import Any, Final
 from homeassistant.core import callback
 
 from ..protocol.limits import TokenBucket
-from ..protocol.mcp.model import is_bounded
 from ..protocol.messages import JsonObject
+from ..protocol.untrusted_json import is_bounded
 from ..protocol.untrusted_text import clean_data, one_line
 
 EVENT_NOTIFICATION: Final = "xiaozhi_notification"
@@ -19,7 +19,6 @@ _RATE: Final = 5
 _BURST: Final = 20
 # For attributes, which are stored with every state; the bus event has all params.
 _MAX_ATTRIBUTE_PARAMS: Final = 2048
-_MAX_ATTRIBUTE_DEPTH: Final = 8
 
 
 class NotificationType(StrEnum):
@@ -64,7 +63,7 @@ class DeviceEvent:
 def notification_event(method: str, params: JsonObject) -> DeviceEvent:
     """Return the event for a notification, without `params` that are too large to store."""
     attributes: dict[str, Any] = {"method": one_line(method)}
-    if is_bounded(params, size=_MAX_ATTRIBUTE_PARAMS, depth=_MAX_ATTRIBUTE_DEPTH):
+    if is_bounded(params, _MAX_ATTRIBUTE_PARAMS):
         attributes["params"] = clean_data(params)
     else:
         attributes["params_too_large"] = True

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..protocol.mcp.client import McpClient
-from ..protocol.mcp.model import McpProtocolError, is_content_bounded
+from ..protocol.mcp.model import McpProtocolError
 from ..protocol.messages import MAX_MESSAGE_BYTES, JsonObject
 from ..protocol.untrusted_json import parse_json
 from ..protocol.untrusted_text import clean_data, clean_text, is_encodable, label
@@ -84,7 +84,7 @@ def _described(item: JsonObject) -> JsonObject:
 
 def _parts(reply: JsonObject, member: str) -> list[Any]:
     parts = reply.get(member)
-    if not isinstance(parts, list) or len(parts) > _MAX_PARTS or not is_content_bounded(parts):
+    if not isinstance(parts, list) or len(parts) > _MAX_PARTS:
         raise McpProtocolError(f"the answer has no {member}, or too many")
     return parts
 
@@ -116,7 +116,6 @@ def _message(item: Any) -> JsonObject:
 def _value(text: str) -> Any:
     """Return what a text holds if it is JSON, or else the text."""
     try:
-        value = parse_json(text)
+        return clean_data(parse_json(text))
     except ValueError:
         return clean_text(text, MAX_MESSAGE_BYTES)
-    return clean_data(value) if is_content_bounded(value) else clean_text(text, MAX_MESSAGE_BYTES)

@@ -23,8 +23,6 @@ _MAX_TEXT: Final = 500
 _MAX_NAME: Final = 64
 # Far more than a screen shows. The device has little memory, and copies a message more than once.
 _MAX_SHOWN: Final = 2000
-# A tool with its schema is nested ten levels deep; far deeper JSON exhausts the stack of later code.
-_MAX_DEPTH: Final = 32
 # The firmware does not escape an error's message (`mcp_server.cc`): a quote, a backslash or a line break in
 # it makes the whole frame invalid. The members of its frames always have the same order.
 _BROKEN_ERROR: Final = re.compile(
@@ -160,26 +158,14 @@ def parse_message(data: str | bytes) -> DeviceMessage:
         if (match := _BROKEN_ERROR.fullmatch(data)) is not None and int(match[1]) <= _MAX_ID:
             error = {"message": match[2]}
             return McpMessage({"jsonrpc": "2.0", "id": int(match[1]), "error": error})
-        raise MessageError("message is not JSON") from err
+        raise MessageError("message is not JSON, or nested too deep") from err
     if not isinstance(message, dict):
         raise MessageError("message is not a JSON object")
-    if _is_deep(message):
-        raise MessageError("message is nested too deep")
     kind = message.get("type")
     if not isinstance(kind, str):
         raise MessageError("message has no type")
     parser = _PARSERS.get(kind)
     return parser(message) if parser else UnknownMessage(one_line(kind, _MAX_NAME))
-
-
-def _is_deep(message: JsonObject) -> bool:
-    level: list[Any] = [message]
-    for _ in range(_MAX_DEPTH):
-        children = (node.values() if isinstance(node, dict) else node for node in level)
-        level = [child for group in children for child in group if isinstance(child, dict | list)]
-        if not level:
-            return False
-    return True
 
 
 def _parse_hello(message: JsonObject) -> DeviceHello:

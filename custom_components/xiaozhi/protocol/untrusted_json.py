@@ -1,15 +1,48 @@
 """JSON from outside: from devices, clouds and web servers."""
 
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
+# A tool with its schema is nested ten levels deep; far deeper JSON exhausts the stack of later code.
+_MAX_DEPTH: Final = 32
+
 
 def parse_json(data: str | bytes) -> Any:
-    """Parse JSON in UTF-8. Raises `ValueError`.
+    """Parse JSON in UTF-8 of at most 32 levels. Raises `ValueError`.
 
     Python's own reader also takes `NaN`, `Infinity` and 1e999, and half of a surrogate pair. Such a number
     passes comparisons that are meant to refuse it, and stops the event loop's timers when it becomes a delay;
     such a text cannot be encoded. A whole number of more than 64 bits becomes a float here.
     """
-    return orjson.loads(data)
+    value = orjson.loads(data)
+    if is_deep(value, _MAX_DEPTH):
+        raise ValueError("the JSON is nested too deep")
+    return value
+
+
+def is_deep(value: Any, depth: int) -> bool:
+    """Whether JSON has lists and objects in more than `depth` levels. Does not recurse."""
+    level = [value]
+    for _ in range(depth + 1):
+        groups = [
+            node.values() if isinstance(node, dict) else node
+            for node in level
+            if isinstance(node, dict | list)
+        ]
+        if not groups:
+            return False
+        level = [child for group in groups for child in group]
+    return True
+
+
+def is_bounded(value: Any, size: int) -> bool:
+    """Whether JSON, of bounded depth, has at most `size` characters, and can be encoded and read again.
+
+    Numbers must be finite, and whole numbers fit 64 bits; texts must be valid Unicode.
+    """
+    try:
+        encoded = orjson.dumps(value)
+    except TypeError:
+        return False
+    return len(encoded.decode()) <= size and bool(orjson.loads(encoded) == value)

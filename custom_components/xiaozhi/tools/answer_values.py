@@ -9,13 +9,12 @@ from typing import Any, Final, NamedTuple
 from homeassistant.components.sensor import SensorEntityCapabilityAttribute, SensorEntityStateAttribute
 from homeassistant.const import ATTR_ENTITY_ID, EntityCapabilityAttribute, EntityStateAttribute
 
-from ..protocol.mcp.model import is_bounded
 from ..protocol.mcp.result import ToolResult
+from ..protocol.untrusted_json import is_bounded
 from ..protocol.untrusted_text import clean_data, one_line
 from .tool_names import word_set
 
-_MAX_ANSWER: Final = 2048
-_MAX_DEPTH: Final = 6
+_MAX_ANSWER: Final = 4096
 # The longest state that Home Assistant stores.
 _MAX_STATE: Final = 255
 _MAIN: Final = ("value", "state", "status", "level", "mode", "message", "result")
@@ -71,7 +70,7 @@ class Member(NamedTuple):
 def parse_answer(result: ToolResult) -> Any:
     """Return a tool's answer: JSON of bounded size, else the beginning of its text, else None."""
     value = result.structured if result.text is None else result.json()
-    if value is not None and is_bounded(value, size=_MAX_ANSWER, depth=_MAX_DEPTH):
+    if value is not None and is_bounded(value, _MAX_ANSWER):
         return clean_data(value)
     return None if result.text is None else one_line(result.text, _MAX_STATE)
 

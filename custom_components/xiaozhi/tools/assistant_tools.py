@@ -13,9 +13,9 @@ import voluptuous as vol
 
 from ..const import DOMAIN
 from ..protocol.distinct_names import distinct_names
-from ..protocol.mcp.model import is_bounded
 from ..protocol.mcp.result import ToolResult
 from ..protocol.mcp.tool import Tool, ToolProperty
+from ..protocol.untrusted_json import is_bounded
 from ..protocol.untrusted_text import clean_data, one_line
 from .tool_names import words
 from .tool_risks import is_reading, risks_of
@@ -32,7 +32,6 @@ _MAX_DESCRIPTION: Final = 1024
 _MAX_ARGUMENT_DESCRIPTION: Final = 120
 _MAX_ARGUMENT_NAME: Final = 48
 _MAX_RESULT: Final = 4096
-_MAX_RESULT_DEPTH: Final = 8
 
 
 def choosable_tools(tools: Mapping[str, Tool]) -> list[str]:
@@ -118,7 +117,7 @@ def result_data(result: ToolResult) -> dict[str, Any]:
 
 def _cut(value: Any, text: str | None = None) -> Any:
     """Return a value, or the beginning of its JSON if it is too long."""
-    if is_bounded(value, size=_MAX_RESULT, depth=_MAX_RESULT_DEPTH):
+    if is_bounded(value, _MAX_RESULT):
         return clean_data(value)
     return one_line(json.dumps(value, ensure_ascii=False) if text is None else text, _MAX_RESULT)
 

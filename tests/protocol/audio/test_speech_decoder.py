@@ -87,6 +87,11 @@ async def test_a_wav_of_any_rate_keeps_its_length_and_pitch(source_rate: int, ra
     assert pitch_level(pcm, rate, 440) == pytest.approx(8000, rel=0.02)
 
 
+async def test_both_channels_of_a_wav_are_heard() -> None:
+    both = b"".join(2 * TONE[start : start + 2] for start in range(0, len(TONE), 2))
+    assert await decode(wav_header(RATE, len(both), channels=2) + both, 1001) == TONE
+
+
 async def test_what_follows_the_samples_of_a_wav_is_no_sound_and_not_waited_for() -> None:
     source = Source(wav_header(RATE, len(TONE)) + TONE + hiss(0.1, RATE))
     source.stalls = True

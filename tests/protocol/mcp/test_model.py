@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp.model import McpProtocolError, is_bounded
+from custom_components.xiaozhi.protocol.mcp.model import McpProtocolError
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.mcp.tool import (
     ArgumentError,
@@ -96,16 +96,15 @@ def test_a_long_description_is_cut_and_cleaned() -> None:
         {"name": "a", "inputSchema": None},
         {"name": "a", "inputSchema": {"properties": []}},
         {"name": "a", "inputSchema": {"properties": {}, "required": "all"}},
-        {"name": "a", "inputSchema": {"properties": {"b": {"description": "x" * 5000}}}},
+        {"name": "a", "inputSchema": {"properties": {"b": {"description": "x" * 9000}}}},
         {"name": "a", "inputSchema": {"properties": {f"argument_{n}": {} for n in range(1000)}}},
-        {"name": "a", "inputSchema": {"properties": {"b": {"c": {"d": {"e": {"f": {"g": {"h": {}}}}}}}}}},
         {"name": "a", "inputSchema": {"properties": {"b": {"default": 2**64}}}},
         {"name": "a", "inputSchema": {"properties": {"b": {"default": float("inf")}}}},
         {"name": "a", "inputSchema": {"properties": {"\ud800": {}}}},
     ],
 )
 def test_a_tool_that_cannot_be_called_or_stored_is_refused(data: Any) -> None:
-    """Malformed, too large, too deep, or with values that JSON cannot carry on."""
+    """Malformed, too large, or with values that JSON cannot carry on."""
     assert Tool.from_dict(data) is None
 
 
@@ -286,10 +285,8 @@ def test_several_items_are_gathered() -> None:
         {"content": None},
         {"content": [{"type": "text"}]},
         {"content": [{"type": "text", "text": 5}]},
-        {"content": [{"type": "text", "text": "x" * 40_000}, {"type": "text", "text": "x" * 40_000}]},
         {"content": [{"type": "image", "image": "{"}]},
         {"content": [{"type": "image", "image": "[" * 30_000}]},
-        {"content": [{**IMAGE, "data": "x" * 70_000}]},
     ],
 )
 def test_a_malformed_result_is_an_error(result: JsonObject) -> None:
@@ -315,14 +312,6 @@ def test_a_malformed_result_is_an_error(result: JsonObject) -> None:
 def test_the_text_of_a_result_as_json(text: str, value: Any) -> None:
     """What could not be stored or sent on counts as no JSON."""
     assert ToolResult(text=text).json() == value
-
-
-def test_bounds_count_size_depth_and_encodability() -> None:
-    """The limits are on the safe side of the encoded length."""
-    assert is_bounded({"a": [1, 2.5, None, True, "说"]}, size=100, depth=3)
-    assert not is_bounded({"a": [1]}, size=100, depth=2)
-    assert not is_bounded(["x" * 100], size=100, depth=9)
-    assert not is_bounded([0] * 51, size=100, depth=9)
 
 
 @given(data=JSON_VALUES, schema=JSON_VALUES, properties=JSON_VALUES)

@@ -1,6 +1,5 @@
 """Resources and prompts of a device, whatever it answers: bounded, and safe to show and to store."""
 
-import json
 from typing import Any
 
 import pytest
@@ -43,7 +42,6 @@ async def test_a_list_leaves_out_what_cannot_be_asked_for() -> None:
         None,
         "air",
         [{"uri": URI, "text": ""}] * 65,
-        [{"uri": URI, "text": "", "_meta": json.loads(DEEP)}],
         ["air"],
         [{"uri": URI}],
         [{"uri": URI, "text": 5}],

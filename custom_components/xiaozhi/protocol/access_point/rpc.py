@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import json
 from typing import Any, Final
 
-from ..mcp.model import is_bounded
 from ..messages import JsonObject
 from ..untrusted_json import parse_json
 from ..untrusted_text import is_encodable
@@ -22,7 +21,6 @@ INTERNAL_ERROR: Final = -32603
 
 # No arguments of a tool come near this; parsing them takes less than a millisecond.
 _MAX_MESSAGE: Final = 64 * 1024
-_MAX_DEPTH: Final = 16
 _MAX_ID: Final = 256
 _MAX_METHOD: Final = 128
 
@@ -100,7 +98,7 @@ def _with_method(value: JsonObject) -> Message:
     if (request_id := _request_id(value["id"])) is None:
         return Fault(INVALID_REQUEST, "The id is not a number or a short text.")
     params = {} if value.get("params") is None else value["params"]
-    if not isinstance(params, dict) or not is_bounded(params, size=_MAX_MESSAGE, depth=_MAX_DEPTH):
+    if not isinstance(params, dict):
         return Fault(INVALID_PARAMS, "The params are not an object that can be read.", request_id)
     return Request(request_id, method, params)
 

@@ -121,9 +121,10 @@ def set_up_encoder(context: AudioCodecContext, audio: AudioFormat) -> None:
     context.options = {"application": "audio", "frame_duration": str(audio.frame_duration)}
 
 
-def audio_frame(pcm: bytes | bytearray, sample_rate: int) -> av.AudioFrame:
-    """Return a frame of 16 bit mono PCM for an encoder."""
-    frame = av.AudioFrame(format="s16", layout="mono", samples=len(pcm) // 2)
+def audio_frame(pcm: bytes | bytearray, sample_rate: int, channels: int = 1) -> av.AudioFrame:
+    """Return a frame of 16 bit PCM, of one or two channels."""
+    layout = "mono" if channels == 1 else "stereo"
+    frame = av.AudioFrame(format="s16", layout=layout, samples=len(pcm) // (2 * channels))
     frame.sample_rate = sample_rate
     frame.planes[0].update(bytes(pcm))
     return frame

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from enum import Enum, auto
 import sys
-from typing import Final, cast
+from typing import Final
 
 import av
-from av.audio.codeccontext import AudioCodecContext
 
+from .codec import audio_frame
 from .wav import SAMPLE_RATES, WavHeader, read_wav_header
 
 # The most that is queued between source and decoder, and between decoder and listener.
@@ -187,19 +187,15 @@ def _frames(stream: _Stream) -> Iterator[av.AudioFrame]:
 
 
 def _wav_frames(stream: _Stream, header: WavHeader) -> Iterator[av.AudioFrame]:
-    context = cast("AudioCodecContext", av.CodecContext.create(header.codec, "r"))
-    context.sample_rate = header.sample_rate
-    context.layout = "mono" if header.channels == 1 else "stereo"
-    context.open()
     stream.read(header.offset)
     left = sys.maxsize if header.size is None else header.size
+    block = 2 * header.channels
     samples = b""
     while left and (data := stream.read(min(_WAV_READ, left))):
         left -= len(data)
         samples += data
-        whole = len(samples) - len(samples) % header.block_size
-        if whole:
-            yield from context.decode(av.Packet(samples[:whole]))
+        if whole := len(samples) - len(samples) % block:
+            yield audio_frame(samples[:whole], header.sample_rate, header.channels)
             samples = samples[whole:]
 
 

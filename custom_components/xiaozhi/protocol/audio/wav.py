@@ -1,7 +1,7 @@
-"""The head of a WAV stream, read as far as its samples.
+"""The head of a WAV stream of 16-bit samples, read as far as these.
 
-FFmpeg's own reader looks through the first 64 KiB of samples for a wrapped AC-3 stream before it gives out
-any: 1.5 s of a speech engine's answer. So plain WAV is read here, and FFmpeg only decodes its samples.
+FFmpeg's own reader looks through the first 64 KiB of such samples for a wrapped AC-3 stream before it gives
+out any: 1.5 s of a speech engine's answer. It begins sooner with floats and companded samples.
 """
 
 from collections.abc import Callable
@@ -16,33 +16,17 @@ SAMPLE_RATES: Final = range(1000, 384001)
 _MAX_HEADER: Final = 64 * 1024
 _CHUNK: Final = Struct("<4sI")
 _FORMAT: Final = Struct("<HHIIHH")
-_EXTENSIBLE: Final = 0xFFFE
-
-# By format tag and bits per sample.
-_CODECS: Final = {
-    (1, 8): "pcm_u8",
-    (1, 16): "pcm_s16le",
-    (1, 24): "pcm_s24le",
-    (1, 32): "pcm_s32le",
-    (3, 32): "pcm_f32le",
-    (3, 64): "pcm_f64le",
-    (6, 8): "pcm_alaw",
-    (7, 8): "pcm_mulaw",
-}
+_PCM: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WavHeader:
     """What the samples are and where they lie."""
 
-    codec: str
-    """FFmpeg's name of the sample format."""
     sample_rate: int
     """Hz."""
     channels: int
     """1 or 2."""
-    block_size: int
-    """Bytes of one sample of all channels."""
     offset: int
     """Where the samples start."""
     size: int | None
@@ -50,43 +34,28 @@ class WavHeader:
 
 
 def read_wav_header(peek: Callable[[int], bytes]) -> WavHeader | None:
-    """Read the head of a WAV, or return None if this is not one or holds anything but plain samples.
+    """Read the head of a WAV, or return None if this is not one or holds anything but 16-bit samples.
 
     `peek(n)` returns the first n bytes of the stream, fewer only if it ends before. No more is asked for than
     the head itself.
     """
     if (start := peek(12))[:4] != b"RIFF" or start[8:12] != b"WAVE":
         return None
-    codec: str | None = None
-    sample_rate = channels = block_size = 0
+    sample_rate = channels = 0
     offset = 12
     while offset <= _MAX_HEADER and len(head := peek(offset + _CHUNK.size)) == offset + _CHUNK.size:
         name, size = _CHUNK.unpack_from(head, offset)
         offset += _CHUNK.size
         if name == b"data":
-            if codec is None:
+            if not channels:
                 return None
-            return WavHeader(
-                codec=codec,
-                sample_rate=sample_rate,
-                channels=channels,
-                block_size=block_size,
-                offset=offset,
-                size=size or None,
-            )
+            return WavHeader(sample_rate=sample_rate, channels=channels, offset=offset, size=size or None)
         if name == b"fmt ":
-            fields = peek(offset + min(size, 26))[offset:]
+            fields = peek(offset + _FORMAT.size)[offset:]
             if len(fields) < _FORMAT.size:
                 return None
-            tag, channels, sample_rate, _rate, block_size, bits = _FORMAT.unpack_from(fields)
-            if tag == _EXTENSIBLE:
-                tag = int.from_bytes(fields[24:26], "little")
-            codec = _CODECS.get((tag, bits))
-            if (
-                channels not in {1, 2}
-                or sample_rate not in SAMPLE_RATES
-                or block_size != channels * bits // 8
-            ):
+            tag, channels, sample_rate, _rate, _block, bits = _FORMAT.unpack(fields)
+            if (tag, bits) != (_PCM, 16) or channels not in {1, 2} or sample_rate not in SAMPLE_RATES:
                 return None
         offset += size + size % 2
     return None

@@ -13,6 +13,7 @@ from typing import Any, Final
 from ..messages import JsonObject
 from ..shortening import MessageTooLongError
 from ..timeouts import McpTimeouts
+from ..untrusted_json import is_bounded
 from ..untrusted_text import one_line
 from .incoming import IncomingRequests
 from .model import (
@@ -27,7 +28,6 @@ from .model import (
     McpTimeoutError,
     Progress,
     ServerInfo,
-    is_bounded,
 )
 from .result import ToolResult
 from .tool import Tool
@@ -42,7 +42,6 @@ _MAX_CURSOR: Final = 1024
 _MAX_ID: Final = 2**31 - 1
 _MAX_METHOD: Final = 128
 _MAX_PARAMS: Final = 8 * 1024
-_MAX_PARAMS_DEPTH: Final = 16
 _MAX_ERROR: Final = 500
 
 
@@ -288,7 +287,7 @@ class McpClient:
             call.reply.set_result(payload)
 
     def _answer(self, method: str, request_id: Any, params: Any) -> JsonObject | None:
-        if type(request_id) not in {int, str} or not is_bounded(request_id, size=_MAX_METHOD, depth=1):
+        if type(request_id) not in {int, str} or len(str(request_id)) > _MAX_METHOD:
             self._drop("a request whose id is neither a number nor a short text")
             return None
         reply = self._incoming.receive(method, request_id, params, self._answered)
@@ -304,7 +303,7 @@ class McpClient:
 
     def _notify(self, method: str, params: Any) -> None:
         params = {} if params is None else params
-        if not isinstance(params, dict) or not is_bounded(params, size=_MAX_PARAMS, depth=_MAX_PARAMS_DEPTH):
+        if not isinstance(params, dict) or not is_bounded(params, _MAX_PARAMS):
             self._drop("a notification whose params are no object, or too large")
             return
         if method == "notifications/progress":

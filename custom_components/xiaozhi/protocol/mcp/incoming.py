@@ -5,14 +5,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 import logging
 from typing import Any, Final
 
-from ..messages import MAX_MESSAGE_BYTES, JsonObject
+from ..messages import JsonObject
 from ..shortening import MessageTooLongError
-from .model import is_bounded
 
 _LOGGER = logging.getLogger(__name__)
 
 _MAX_PENDING: Final = 4
-_MAX_DEPTH: Final = 16
 
 INVALID_PARAMS: Final = -32602
 _METHOD_NOT_FOUND: Final = -32601
@@ -59,8 +57,8 @@ class IncomingRequests:
         if handler is None or self._start is None:
             return _error(request_id, _METHOD_NOT_FOUND, "Method not found")
         params = {} if params is None else params
-        if not isinstance(params, dict) or not is_bounded(params, size=MAX_MESSAGE_BYTES, depth=_MAX_DEPTH):
-            return _error(request_id, INVALID_PARAMS, "The params are no object, or too large")
+        if not isinstance(params, dict):
+            return _error(request_id, INVALID_PARAMS, "The params are no object")
         if len(self._pending) >= _MAX_PENDING:
             return _error(request_id, _BUSY, f"{_MAX_PENDING} requests are not answered yet")
         task = self._start(self._serve(handler, request_id, params), f"answer {method}")

@@ -1,21 +1,19 @@
-"""A device's MCP server: its identity, its errors and the bounds of its messages.
+"""A device's MCP server: its identity, its errors and its progress.
 
 Source: the firmware's `main/mcp_server.h`. Everything is bounded and checked, and safe to store, show and
 put into events.
 """
 
 from dataclasses import dataclass
-import math
 from typing import Any, Final, Self
 
-from ..messages import MAX_MESSAGE_BYTES, JsonObject
-from ..untrusted_text import is_encodable, label
+from ..messages import JsonObject
+from ..untrusted_text import label
 
 # The standard's first version, which stock firmware has, and those after it.
 STOCK_VERSION: Final = "2024-11-05"
 LATEST_VERSION: Final = "2025-11-25"
 _VERSIONS: Final = frozenset({STOCK_VERSION, "2025-03-26", "2025-06-18", LATEST_VERSION})
-_MAX_CONTENT_DEPTH: Final = 32
 _MAX_PROGRESS_TEXT: Final = 200
 
 
@@ -49,46 +47,6 @@ class McpNoReasonError(McpCallError):
 
 class McpProtocolError(McpError):
     """The device's answer is malformed."""
-
-
-def is_bounded(value: Any, *, size: int, depth: int) -> bool:
-    """Whether parsed JSON has at most about `size` characters and `depth` levels, and can be encoded again.
-
-    Numbers must be finite and whole numbers fit 64 bits; texts must be valid Unicode. Does not recurse.
-    """
-    level = [value]
-    for _ in range(depth):
-        # An item takes at least two characters: its quotes or brackets, or a digit and a comma.
-        size -= 2 * len(level)
-        if size < 0:
-            return False
-        deeper: list[Any] = []
-        for item in level:
-            if isinstance(item, int):
-                encodable = -(2**63) <= item < 2**63
-            elif isinstance(item, str):
-                size -= len(item)
-                encodable = is_encodable(item)
-            elif isinstance(item, list):
-                deeper += item
-                continue
-            elif isinstance(item, dict):
-                deeper += item.keys()
-                deeper += item.values()
-                continue
-            else:
-                encodable = item is None or (isinstance(item, float) and math.isfinite(item))
-            if not encodable:
-                return False
-        if not deeper:
-            return size >= 0
-        level = deeper
-    return False
-
-
-def is_content_bounded(value: Any) -> bool:
-    """Whether content of a result has bounded size and depth."""
-    return is_bounded(value, size=MAX_MESSAGE_BYTES, depth=_MAX_CONTENT_DEPTH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,4 +96,4 @@ class Progress:
 
 
 def _number(value: Any) -> float | None:
-    return value if type(value) in {int, float} and math.isfinite(value) else None
+    return value if type(value) in {int, float} else None

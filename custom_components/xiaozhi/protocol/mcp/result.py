@@ -1,4 +1,4 @@
-"""Results of tools, bounded and checked."""
+"""Results of tools, checked. They come in one message, which bounds them."""
 
 from dataclasses import dataclass, field
 import json
@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 from ..messages import MAX_MESSAGE_BYTES, JsonObject
 from ..untrusted_json import parse_json
 from ..untrusted_text import clean_text
-from .model import McpProtocolError, is_content_bounded
+from .model import McpProtocolError
 
 # Kinds of content other than text.
 _CONTENT_TYPES: Final = frozenset({"audio", "image", "resource", "resource_link"})
@@ -29,7 +29,7 @@ class ToolResult:
     def from_dict(cls, result: JsonObject) -> Self:
         """Read the result of `tools/call`; unknown content is ignored. Raises `McpProtocolError`."""
         content, structured = result.get("content"), result.get("structuredContent")
-        if not isinstance(structured, dict) or not is_content_bounded(structured):
+        if not isinstance(structured, dict):
             structured = None
         if not isinstance(content, list):
             if structured is None:
@@ -47,23 +47,19 @@ class ToolResult:
                     items.append({"type": "image"} | _image(source))
                 case {"type": str(kind)} if kind in _CONTENT_TYPES:
                     items.append(item)
-        text = "\n".join(texts)
-        if len(text) > MAX_MESSAGE_BYTES or not is_content_bounded(items):
-            raise McpProtocolError(f"the result has more than {MAX_MESSAGE_BYTES} characters")
         return cls(
-            text=clean_text(text, MAX_MESSAGE_BYTES) if texts else None,
+            text=clean_text("\n".join(texts), MAX_MESSAGE_BYTES) if texts else None,
             structured=structured,
             items=tuple(items),
             is_error=result.get("isError") is True,
         )
 
     def json(self) -> Any:
-        """Parse the text as JSON; None if it is not JSON, or not bounded."""
+        """Parse the text as JSON; None if it is not JSON."""
         try:
-            value = parse_json(self.text or "")
+            return parse_json(self.text or "")
         except ValueError:
             return None
-        return value if is_content_bounded(value) else None
 
     @property
     def value(self) -> Any:

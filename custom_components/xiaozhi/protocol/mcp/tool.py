@@ -9,16 +9,15 @@ from enum import StrEnum
 from typing import Any, Final, Literal, Self
 
 from ..messages import JsonObject
+from ..untrusted_json import is_bounded, is_deep
 from ..untrusted_text import clean_text, is_encodable, label, one_line
-from .model import is_bounded
 
 # The MCP standard's own limit; the longest name in stock firmware has 31 characters.
 _MAX_NAME: Final = 128
 # The longest description in stock firmware explains a JSON format in some 2,000 Chinese characters, and
 # ends with what would break the robot. A page of the device's list holds 8,000 bytes.
 _MAX_DESCRIPTION: Final = 4096
-_MAX_SCHEMA: Final = 4096
-_MAX_SCHEMA_DEPTH: Final = 8
+_MAX_SCHEMA: Final = 8192
 _MAX_CHOICES: Final = 128
 # The device copies a whole message into RAM; small chips have tens of kilobytes of it.
 MAX_ARGUMENT_BYTES: Final = 4096
@@ -143,7 +142,7 @@ class Tool:
                 schema = data.get("inputSchema", {})
             case _:
                 return None
-        if not isinstance(schema, dict) or not is_bounded(schema, size=_MAX_SCHEMA, depth=_MAX_SCHEMA_DEPTH):
+        if not isinstance(schema, dict) or not is_bounded(schema, _MAX_SCHEMA):
             return None
         properties, required = schema.get("properties", {}), schema.get("required", [])
         if not isinstance(properties, dict) or not isinstance(required, list):
@@ -226,11 +225,11 @@ def _check(name: str, value: Any, expected: ToolProperty) -> Any:
         case "integer", int() | float() if value % 1 == 0:
             value, fits = int(value), expected.takes(value)
         case "number", int() | float():
-            fits = is_bounded(value, size=MAX_ARGUMENT_BYTES, depth=1) and expected.takes(value)
+            fits = is_bounded(value, MAX_ARGUMENT_BYTES) and expected.takes(value)
         case "string", str():
             fits = is_encodable(value) and len(value.encode()) <= MAX_ARGUMENT_BYTES
         case "unknown", _:
-            fits = is_bounded(value, size=MAX_ARGUMENT_BYTES, depth=_MAX_ARGUMENT_DEPTH)
+            fits = not is_deep(value, _MAX_ARGUMENT_DEPTH) and is_bounded(value, MAX_ARGUMENT_BYTES)
         case _:
             raise ArgumentError(name, ArgumentFault.TYPE, expected)
     if not fits or (expected.choices and value not in expected.choices):
