@@ -41,7 +41,6 @@ from .voice.announcements.refusals import AnnouncementInterruptedError, check_le
 from .voice.announcements.utterance import OpenSpeech
 from .voice.conversations import VoiceConversations
 from .voice.engine_locations import engine_locations
-from .voice.pipeline_runs import PipelineRuns
 from .voice.pipelines import chosen_pipeline
 from .voice.satellite_states import SatelliteStates
 from .voice.speech_format import speech_options
@@ -97,8 +96,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         self._conversations = VoiceConversations(
             device,
             self,
-            PipelineRuns(device, self, gateway.speech_inputs),
-            gateway.detectors,
+            gateway.speech_inputs,
             arbitration,
             self._announcer.in_conversation,
         )
@@ -163,12 +161,6 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         pipeline = chosen_pipeline(self.hass, self.device)
         asking = partial(ask, self.hass, self._announcer, question, pipeline)
         return await self.async_ask(asking, answers, seconds)
-
-    @override
-    @callback
-    def check_text(self, text: str | None) -> None:
-        """Check the length of what is to be said. Raises `InputError`."""
-        check_length(self.device, text)
 
     @callback
     def _on_announce_action(self, call: Event) -> None:

@@ -1,14 +1,12 @@
 """The conversations of one device with Assist, one after the other."""
 
 import asyncio
-from collections.abc import AsyncIterable
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 import logging
 from typing import Final
 
-from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType
-from homeassistant.components.assist_pipeline.error import PipelineError
 from homeassistant.core import callback
 
 from ..device.device import Device
@@ -27,14 +25,13 @@ from ..timeouts import VoiceTimeouts
 from .announcements.announcement_speech import text_utterance
 from .announcements.in_conversation import ConversationAnnouncements
 from .end_of_turn import INTERRUPTION
-from .interruption_by_speaking import listen_for_interruption
-from .pipeline_runs import PipelineRuns
+from .interruption_by_speaking import is_echo, listen_for_interruption
+from .pipeline_runs import run_pipeline
 from .pipelines import chosen_pipeline, spoken_language
-from .satellite_states import SatelliteStates, TakeEvent
-from .speech_detectors import SpeechDetectors
-from .speech_input import SpeechInput
-from .turn import RunPipeline, VoiceTurn
-from .turn_outcome import ANSWERED_ELSEWHERE, SHOWN_OUTCOMES, TurnOutcome
+from .satellite_states import SatelliteStates
+from .speech_input import SpeechInput, SpeechInputs
+from .turn import VoiceTurn
+from .turn_outcome import ANSWERED_ELSEWHERE, OWN_ECHO, SHOWN_OUTCOMES, TurnOutcome
 from .wake_word_arbitration import Claim, WakeWordArbitration, hears_silently
 
 _LOGGER = logging.getLogger(__name__)
@@ -53,43 +50,47 @@ class VoiceConversations:
         self,
         device: Device,
         satellite: SatelliteStates,
-        runs: PipelineRuns,
-        detectors: SpeechDetectors,
+        speech_inputs: SpeechInputs,
         arbitration: WakeWordArbitration,
         announcements: ConversationAnnouncements,
     ) -> None:
-        """Hold them with these pipelines, and show them in the satellite's states.
+        """Hold them with the pipelines of the owner's choice, and show them in the satellite's states.
 
-        `arbitration` is for all devices. The announcements are made between two turns.
+        `speech_inputs` and `arbitration` are for all devices. The announcements are made between two turns.
         """
         self.device = device
         self.satellite = satellite
-        self.runs = runs
-        self.detectors = detectors
+        self.speech_inputs = speech_inputs
         self.arbitration = arbitration
         self.announcements = announcements
         self.run_limit = TokenBucket(rate=_RUNS_PER_SECOND, burst=_RUNS_AT_ONCE)
         self._timeouts = device.timeouts.voice
-        self._task: asyncio.Task[None] | None = None
-        self._held = asyncio.Lock()
+        self._tasks: list[asyncio.Task[None]] = []
+        """Those that have not ended, the last one at the end."""
+        self._last: Conversation | None = None
 
     @callback
     def begin(self, conversation: Conversation) -> bool:
         """Hold a conversation; one that is still going on is cancelled."""
         self.cancel()
-        self._task = self.device.create_task(self._hold(conversation), "conversation")
+        self._last = conversation
+        before = tuple(self._tasks)
+        task = self.device.create_task(self._hold(conversation, before), "conversation")
+        self._tasks.append(task)
+        task.add_done_callback(self._tasks.remove)
         return True
 
     @callback
     def cancel(self) -> None:
         """End the conversation that is going on."""
-        if self._task is not None:
-            self._task.cancel()
+        if self._tasks:
+            self._tasks[-1].cancel()
 
-    async def _hold(self, conversation: Conversation) -> None:
-        held: asyncio.Lock | None = None
+    async def _hold(self, conversation: Conversation, before: Collection[asyncio.Task[None]]) -> None:
         try:
-            held = await self._wait_for_previous()
+            if before and (await asyncio.wait(before, timeout=self._timeouts.ending))[1]:
+                # One of its engines does not let itself be cancelled.
+                _LOGGER.warning("A voice pipeline of %s does not end", self.device.name)
             await _HeldConversation(self, conversation).take_turns()
         except LinkClosedError as err:
             _LOGGER.debug("%s: conversation broke off: %s", self.device.name, err)
@@ -97,26 +98,11 @@ class VoiceConversations:
             _LOGGER.exception("Unexpected error in the conversation of %s", self.device.name)
         finally:
             # What waits for a turn is for the next conversation, if that has begun already.
-            if is_last := self._task is asyncio.current_task():
+            if is_last := self._last is conversation:
                 self.satellite.conversation_ended()
-            if held is not None:
-                held.release()
             await conversation.end()
             if is_last:
                 self.announcements.conversation_ended()
-
-    async def _wait_for_previous(self) -> asyncio.Lock:
-        """Wait until the conversation before this one has ended; return the lock to release at the end."""
-        lock = self._held
-        try:
-            async with asyncio.timeout(self._timeouts.ending):
-                await lock.acquire()
-        except TimeoutError:
-            # One of its engines does not let itself be cancelled.
-            _LOGGER.warning("A voice pipeline of %s does not end", self.device.name)
-            lock = self._held = asyncio.Lock()
-            await lock.acquire()
-        return lock
 
 
 class _HeldConversation:
@@ -216,7 +202,7 @@ class _HeldConversation:
         if voice_turn is None:
             return ""
         voice_turn.end()
-        self._voice.satellite.turn_ended()
+        self._voice.satellite.tts_response_finished()
         return voice_turn.said
 
     def _listen_meanwhile(self, start: TurnStart) -> asyncio.Future[None]:
@@ -227,7 +213,7 @@ class _HeldConversation:
         listening = asyncio.create_task(
             listen_for_interruption(
                 self._conversation,
-                partial(self._voice.detectors.async_load, INTERRUPTION),
+                partial(self._voice.speech_inputs.detectors.async_load, INTERRUPTION),
                 # A singer would be taken for the user.
                 enabled=lambda: not self._announcements.plays_music,
             ),
@@ -243,12 +229,8 @@ class _HeldConversation:
         if followed_up:
             timeouts = replace(timeouts, no_speech=self._device.settings.follow_up_wait)
             turn.extend(timeouts.no_speech)
-        answers_question = False
-        if turn.start.question is not None:
-            outcome = await self._run_typed(turn, turn.start.question, timeouts)
-        else:
-            answers_question = self._voice.satellite.question_pending
-            outcome = await self._run_spoken(turn, timeouts, followed_up=followed_up)
+        answers_question = turn.start.question is None and self._voice.satellite.question_pending
+        outcome = await self._run(turn, timeouts, followed_up=followed_up)
         self._asked_back = outcome is TurnOutcome.ASKS_BACK
         if outcome is TurnOutcome.ELSEWHERE or (voice_turn := self._voice_turn) is None:
             return False
@@ -274,62 +256,40 @@ class _HeldConversation:
         pipeline = chosen_pipeline(hass, self._device, self._woken_by)
         await self._announcements.acknowledge(self._conversation, text_utterance(hass, text, pipeline))
 
-    async def _run_spoken(self, turn: Turn, timeouts: VoiceTimeouts, *, followed_up: bool) -> TurnOutcome:
-        start = turn.start
+    async def _run(self, turn: Turn, timeouts: VoiceTimeouts, *, followed_up: bool) -> TurnOutcome:
+        voice, device, start = self._voice, self._device, turn.start
+        if start.question is not None:
+            speech_input = SpeechInput(chosen_pipeline(device.hass, device))
+            return await self._begin_turn(turn, timeouts, speech_input).run()
         if start.wake_word is not None:
             self._woken_by = start.wake_word
-            self._device.set_state(self._device.state.after_wake_word(start.wake_word))
+            device.set_state(device.state.after_wake_word(start.wake_word))
         by_button = start.mode is ListenMode.MANUAL
-        lost = self._lost
         claim = Claim.NEW
         # After an answer, the device listens by itself.
         if not by_button and (start.wake_word is not None or not followed_up):
             claim = self._claim(turn)
         if claim is Claim.ELSEWHERE:
-            _LOGGER.debug("%s: another device answers this wake word", self._device.name)
+            _LOGGER.debug("%s: another device answers this wake word", device.name)
             return TurnOutcome.ELSEWHERE
-        speech_input = await self._voice.runs.speech_input(
-            self._woken_by, by_button=by_button, asked_back=self._asked_back
+        speech_input = await voice.speech_inputs.speech_input(
+            device, voice.satellite, self._woken_by, by_button=by_button, asked_back=self._asked_back
         )
-        ends_speech = speech_input.detector is None and not by_button
-
-        async def run(audio: AsyncIterable[bytes], take_event: TakeEvent) -> None:
-            await self._voice.runs.run_spoken(
-                audio,
-                partial(self._take_unless_lost, lost, take_event),
-                wake_word=start.wake_word,
-                woken_by=self._woken_by,
-                is_repeated=claim is Claim.AGAIN,
-                ends_speech=ends_speech,
-                speech_input=speech_input,
-            )
-
         comparing = asyncio.create_task(self._compare(), name="comparing")
         comparing.add_done_callback(log_failure)
         try:
-            outcome = await self._begin_turn(turn, timeouts, speech_input, run, ends_speech=ends_speech).run()
+            is_repeated = claim is Claim.AGAIN
+            outcome = await self._begin_turn(turn, timeouts, speech_input, is_repeated=is_repeated).run()
         finally:
             comparing.cancel()
             speech_input.close()
         if outcome is TurnOutcome.ELSEWHERE:
-            self._voice.arbitration.withdraw(self._device.mac)
+            voice.arbitration.withdraw(device.mac)
         return outcome
-
-    async def _run_typed(self, turn: Turn, question: str, timeouts: VoiceTimeouts) -> TurnOutcome:
-        async def run(_audio: AsyncIterable[bytes], take_event: TakeEvent) -> None:
-            await self._voice.runs.run_typed(question, take_event)
-
-        return await self._begin_turn(turn, timeouts, SpeechInput(), run, ends_speech=False).run()
 
     @callback
     def _begin_turn(
-        self,
-        turn: Turn,
-        timeouts: VoiceTimeouts,
-        speech_input: SpeechInput,
-        run: RunPipeline,
-        *,
-        ends_speech: bool,
+        self, turn: Turn, timeouts: VoiceTimeouts, speech_input: SpeechInput, *, is_repeated: bool = False
     ) -> VoiceTurn:
         interrupted_answer, self._interrupted_answer = self._interrupted_answer, ""
         self._voice_turn = VoiceTurn(
@@ -337,12 +297,19 @@ class _HeldConversation:
             self._conversation,
             turn,
             speech_input,
-            run,
-            pipeline_ends_speech=ends_speech,
+            partial(run_pipeline, self._voice.satellite, turn.start, speech_input, is_repeated=is_repeated),
+            partial(self._refuse, interrupted_answer),
             timeouts=timeouts,
-            interrupted_answer=interrupted_answer,
         )
         return self._voice_turn
+
+    @callback
+    def _refuse(self, interrupted_answer: str, transcript: str) -> str | None:
+        """Return the code of the error if a transcript is not to be acted on."""
+        if is_echo(transcript, interrupted_answer):
+            return OWN_ECHO
+        self._voice.arbitration.answer(self._device.mac, loop_time())
+        return ANSWERED_ELSEWHERE if self._lost.done() else None
 
     @callback
     def _claim(self, turn: Turn) -> Claim:
@@ -361,14 +328,3 @@ class _HeldConversation:
         while self._voice.arbitration.competes(self._device.mac):
             await asyncio.sleep(_COMPARISONS)
             self._voice.arbitration.compare(loop_time())
-
-    @callback
-    def _take_unless_lost(
-        self, lost: asyncio.Future[None], take_event: TakeEvent, event: PipelineEvent
-    ) -> bool:
-        """Hand an event on. What another device answers is not acted on, which raises `PipelineError`."""
-        if event.type is PipelineEventType.STT_END and not lost.cancelled():
-            self._voice.arbitration.answer(self._device.mac, loop_time())
-            if lost.done():
-                raise PipelineError(ANSWERED_ELSEWHERE, "A nearer device answers")
-        return take_event(event)

@@ -8,9 +8,8 @@ this module only, and `tests/rules/test_private_parts.py` fails when they or tha
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 import inspect
 from typing import Any, Final, override
@@ -21,11 +20,11 @@ from homeassistant.components.assist_satellite import (
     AssistSatelliteEntity,
     SatelliteBusyError,
 )
-from homeassistant.core import Context, callback
+from homeassistant.core import callback
 from homeassistant.helpers.chat_session import ChatSession, async_get_chat_session
 
-type TakeEvent = Callable[[PipelineEvent], bool]
-"""Takes an event for a turn; returns False, and drops it, if the turn has ended."""
+from ..device.device import Device
+from .announcements.refusals import check_length
 
 # Since Home Assistant 2026.11 it is to be said on whose behalf a satellite talks: nobody's.
 _NO_USER: Final[dict[str, Any]] = (
@@ -33,22 +32,10 @@ _NO_USER: Final[dict[str, Any]] = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SatelliteRun:
-    """What the satellite gives to one run of a pipeline."""
-
-    context: Context
-    session: ChatSession
-    extra_prompt: str | None
-    """Extra prompt that the assistant receives with this command."""
-    answers_question: bool
-    """Whether the transcript goes to an automation, and not to the assistant."""
-    on_event: Callable[[PipelineEvent], None]
-
-
 class SatelliteStates(AssistSatelliteEntity):
-    """A satellite whose pipelines are run by `PipelineRuns`, one run at a time."""
+    """A satellite whose pipelines are run by `pipeline_runs`, one run at a time."""
 
+    device: Device
     _asking = False
 
     @cached_property
@@ -63,42 +50,23 @@ class SatelliteStates(AssistSatelliteEntity):
     # States.
 
     @contextmanager
-    def pipeline_run(self, pipeline: Pipeline, take: TakeEvent) -> Generator[SatelliteRun]:
-        """Begin a run, which shows its states until its turn has ended: a late event reaches nobody."""
-
-        @callback
-        def on_event(event: PipelineEvent) -> None:
-            if take(event):
-                self._internal_on_pipeline_event(event)
-
+    def pipeline_run(self, pipeline: Pipeline) -> Generator[tuple[ChatSession, str | None]]:
+        """Begin a run. Yields its chat history, and an extra prompt that the assistant receives with it."""
         prompt, self._extra_system_prompt = self._extra_system_prompt, None
-        context = Context()
-        self.async_set_context(context)
         self._run_has_tts = False
         with async_get_chat_session(self.hass, self._next_conversation_id(pipeline), **_NO_USER) as session:
             self._conversation_ids[pipeline.id] = session.conversation_id
-            yield SatelliteRun(
-                context=context,
-                session=session,
-                extra_prompt=prompt,
-                answers_question=self.question_pending,
-                on_event=on_event,
-            )
+            yield session, prompt
+
+    @callback
+    def show_stage(self, event: PipelineEvent) -> None:
+        """Show the stage that a run is in."""
+        self._internal_on_pipeline_event(event)
 
     @callback
     @override
     def on_pipeline_event(self, event: PipelineEvent) -> None:
         """Do nothing: the turn of a run has taken the event already."""
-
-    @callback
-    def turn_ended(self) -> None:
-        """Show idle: the answer has been heard, or the user has hung up or interrupted it."""
-        self.tts_response_finished()
-
-    @property
-    def device_id(self) -> str | None:
-        """Id in the device registry."""
-        return self.registry_entry.device_id if self.registry_entry else None
 
     @callback
     def _next_conversation_id(self, pipeline: Pipeline) -> str | None:
@@ -113,20 +81,12 @@ class SatelliteStates(AssistSatelliteEntity):
         """Whether the next wake word is all that is wanted, and no pipeline is to run."""
         return self._wake_word_intercept_future is not None
 
-    async def async_report_wake_word(self, wake_word: str | None) -> None:
-        """Report the wake word that is awaited."""
-        await self.async_accept_pipeline_from_satellite(_no_audio(), wake_word_phrase=wake_word)
-
     # Announcements: in turn, where Home Assistant would refuse the second.
-
-    @callback
-    def check_text(self, text: str | None) -> None:
-        """Check what is to be said, before any work on it. Raises `HomeAssistantError`."""
 
     @override
     async def async_internal_announce(self, message: str | None = None, *args: Any, **more: Any) -> None:
         """Announce when what was to be announced before has been."""
-        self.check_text(message)
+        check_length(self.device, message)
         async with self._announcing:
             await super().async_internal_announce(message, *args, **more)
 
@@ -135,7 +95,7 @@ class SatelliteStates(AssistSatelliteEntity):
         self, start_message: str | None = None, *args: Any, **more: Any
     ) -> None:
         """Begin in turn, as `async_internal_announce`."""
-        self.check_text(start_message)
+        check_length(self.device, start_message)
         async with self._announcing:
             await super().async_internal_start_conversation(start_message, *args, **more)
 
@@ -144,7 +104,7 @@ class SatelliteStates(AssistSatelliteEntity):
         self, question: str | None = None, *args: Any, **more: Any
     ) -> AssistSatelliteAnswer | None:
         """Ask in turn, as `async_internal_announce`."""
-        self.check_text(question)
+        check_length(self.device, question)
         async with self._announcing:
             return await super().async_internal_ask_question(question, *args, **more)
 
@@ -203,7 +163,3 @@ class SatelliteStates(AssistSatelliteEntity):
     def question_pending(self) -> bool:
         """Whether what is said next answers a question of an automation."""
         return self._ask_question_future is not None
-
-
-async def _no_audio() -> AsyncGenerator[bytes]:
-    yield b""

@@ -12,7 +12,7 @@ from homeassistant.components.assist_pipeline import (
 )
 from homeassistant.core import HomeAssistant, callback
 
-from ..timeouts import VoiceTimeouts
+from ..device.device import Device
 from .chinese_script import engine_in_script
 from .early_engines import transcribes_early
 from .early_transcripts import CreateTask, EarlyTranscripts, EngineCalls
@@ -25,35 +25,41 @@ from .end_of_turn import (
     EndOfTurn,
 )
 from .engine_override import OverridingEngine
+from .pipelines import chosen_pipeline
+from .satellite_states import SatelliteStates
 from .speech_detectors import SpeechDetectors, TurnDetector
 from .understood_commands import UnderstoodCommands
 
 
 class SpeechInput:
-    """How one turn is listened to."""
+    """How one turn is listened to, and the pipeline that it goes to."""
 
-    def __init__(self, detector: TurnDetector | None = None, calls: EngineCalls | None = None) -> None:
-        """Find speech and its end with a detector; None if the pipeline or a button has to find the end."""
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        detector: TurnDetector | None = None,
+        calls: EngineCalls | None = None,
+        *,
+        pipeline_silence: float | None = None,
+    ) -> None:
+        """Find speech and its end with a detector.
+
+        Without one, the pipeline finds the end after `pipeline_silence` seconds; None if a button does, or if
+        there is nothing to hear.
+        """
+        self.pipeline = pipeline
         self.detector = detector
+        self.pipeline_silence = pipeline_silence if detector is None else None
         self.early: EarlyTranscripts | None = None
         """Early transcripts, if there are any."""
         self.override_engine: OverridingEngine | None = None
-        """What transcribes in the place of the pipeline's engine."""
-        self.engine_id: str | None = None
-        """The engine that is meant, if the pipeline still has it."""
+        """What transcribes in the place of the pipeline's engine; None if that is as good."""
         self._calls = calls
 
     @property
     def ending(self) -> EndOfTurn:
         """What has decided that the turn has ended, where a detector has found the end."""
         return EndOfTurn.PAUSE if self.early is None else self.early.ending
-
-    def engine_for(self, hass: HomeAssistant, pipeline: Pipeline) -> OverridingEngine | None:
-        """Return the engine of ours for a run of the pipeline; None if its own is as good."""
-        engine = self.override_engine
-        if engine is None or self.engine_id != pipeline.stt_engine:
-            engine = engine_in_script(hass, pipeline)
-        return engine
 
     @callback
     def began(self) -> None:
@@ -81,61 +87,75 @@ class SpeechInputs:
 
     def __init__(self, hass: HomeAssistant, detectors: SpeechDetectors, create_task: CreateTask) -> None:
         """Use the detectors of the gateway. Tasks end with the gateway."""
+        self.detectors = detectors
         self.chosen_by_owner = set[str]()
         """Subentries of the devices whose owner has chosen early transcripts instead of being given them.
 
         A device that is deleted and added again has agreed to nothing.
         """
         self._hass = hass
-        self._detectors = detectors
         self._create_task = create_task
         self._commands = UnderstoodCommands(hass)
         self._engines: dict[str, EngineCalls] = {}
 
     async def speech_input(
         self,
-        subentry_id: str,
-        pipeline: Pipeline,
-        sensitivity: VadSensitivity | None,
+        device: Device,
+        satellite: SatelliteStates,
+        woken_by: str | None,
         *,
-        device_id: str | None,
-        answers_question: bool,
-        timeouts: VoiceTimeouts,
+        by_button: bool,
+        asked_back: bool,
     ) -> SpeechInput:
-        """Return how to listen to a turn of a device. None for `sensitivity` is quick and patient."""
-        fixed = FIXED_PAUSES[sensitivity or VadSensitivity.DEFAULT]
-        if answers_question:
-            fixed = replace(fixed, begin=SHORTEST_WORD)
-        engine = pipeline.stt_engine and stt.async_get_speech_to_text_engine(self._hass, pipeline.stt_engine)
-        if not engine or not pipeline.stt_engine:
-            return SpeechInput(await self._detectors.async_load(fixed))
-        calls = self._calls_of(pipeline.stt_engine)
-        chosen = subentry_id in self.chosen_by_owner
-        if sensitivity is not None or not transcribes_early(
-            self._hass, pipeline, engine, chosen_by_owner=chosen
+        """Return how to listen to a turn of a conversation that was `woken_by` a wake word.
+
+        The user ends a turn `by_button`. One that answers the assistant, which `asked_back`, is no command.
+        """
+        hass = self._hass
+        pipeline = chosen_pipeline(hass, device, woken_by)
+        engine_id = pipeline.stt_engine
+        engine = stt.async_get_speech_to_text_engine(hass, engine_id) if engine_id else None
+        calls = self._engines.setdefault(engine_id or "", EngineCalls(self._create_task))
+        answers_question = asked_back or satellite.question_pending
+        chosen = device.subentry_id in self.chosen_by_owner
+        fixed_pause = self._fixed_pause(satellite)
+        pause = fixed_pause or VadSensitivity.DEFAULT
+        if by_button:
+            engine, settings = None, UNTIL_RELEASED
+        elif (
+            engine is None
+            or fixed_pause
+            or not transcribes_early(hass, pipeline, engine, chosen_by_owner=chosen)
         ):
-            return SpeechInput(await self._detectors.async_load(fixed), calls)
-        settings = ANSWER_TO_QUESTION if answers_question else QUICK_AND_PATIENT
-        detector = await self._detectors.async_load(settings)
-        speech_input = SpeechInput(detector, calls)
-        if detector is not None:
-            is_understood = None
-            if not answers_question:
-                is_understood = partial(
-                    self._commands.async_is_understood, pipeline=pipeline, device_id=device_id
-                )
-            engine = engine_in_script(self._hass, pipeline) or engine
+            engine, settings = None, FIXED_PAUSES[pause]
+            if answers_question:
+                settings = replace(settings, begin=SHORTEST_WORD)
+        else:
+            settings = ANSWER_TO_QUESTION if answers_question else QUICK_AND_PATIENT
+        detector = await self.detectors.async_load(settings)
+        silence = None if by_button else VadSensitivity.to_seconds(pause)
+        speech_input = SpeechInput(pipeline, detector, calls, pipeline_silence=silence)
+        speech_input.override_engine = engine_in_script(hass, pipeline)
+        if engine is not None and detector is not None:
+            engine = speech_input.override_engine or engine
+            is_understood = partial(
+                self._commands.async_is_understood, pipeline=pipeline, device_id=device.registry_id
+            )
             speech_input.early = EarlyTranscripts(
-                speech_input, engine, calls, detector, is_understood, timeouts
+                speech_input,
+                engine,
+                calls,
+                detector,
+                None if answers_question else is_understood,
+                device.timeouts.voice,
             )
             speech_input.override_engine = OverridingEngine(engine, speech_input.early.transcribe)
-            speech_input.engine_id = pipeline.stt_engine
         return speech_input
 
-    async def for_button(self, pipeline: Pipeline) -> SpeechInput:
-        """Return how to listen to a turn that a button ends."""
-        detector = await self._detectors.async_load(UNTIL_RELEASED)
-        return SpeechInput(detector, self._calls_of(pipeline.stt_engine) if pipeline.stt_engine else None)
-
-    def _calls_of(self, engine_id: str) -> EngineCalls:
-        return self._engines.setdefault(engine_id, EngineCalls(self._create_task))
+    @callback
+    def _fixed_pause(self, satellite: SatelliteStates) -> VadSensitivity | None:
+        """Return the pause that the owner has chosen; None for *By what was said*."""
+        entity_id = satellite.vad_sensitivity_entity_id
+        state = self._hass.states.get(entity_id) if entity_id else None
+        # It has no choice while it is being restored, and none if it is disabled.
+        return VadSensitivity(state.state) if state and state.state in VadSensitivity else None

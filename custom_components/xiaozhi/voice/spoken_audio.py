@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Final
 
 from ..protocol.audio.detector import (
@@ -15,8 +14,7 @@ from ..protocol.audio.detector import (
 )
 from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE, silence
 from ..protocol.conversation.turn_audio import Turn
-from .early_transcripts import EarlyTranscripts
-from .speech_detectors import TurnDetector
+from .speech_input import SpeechInput
 
 _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
 # Seconds after which a detector reports speech that has begun, with a piece of sound to spare.
@@ -24,18 +22,6 @@ _NOTICING: Final = 0.3
 # Home Assistant's detector gives no valid answer for the first 760 ms of a stream and takes that for silence,
 # so that the end of a short command would never be heard. Leading silence costs no time.
 _LEAD_MS: Final = 760
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpeechCallbacks:
-    """Callbacks of `SpokenAudio`. None of them may raise."""
-
-    began: Callable[[], None]
-    """Somebody speaks."""
-    silent: Callable[[], None]
-    """Nobody has spoken. The audio does not end: of a noise, speech recognition would make words."""
-    ended: Callable[[float | None], None]
-    """All of the audio is there. Speech ended so many seconds before; None if no detector has found that."""
 
 
 class SpokenAudio:
@@ -49,22 +35,29 @@ class SpokenAudio:
     def __init__(
         self,
         turn: Turn,
-        detector: TurnDetector | None,
-        callbacks: SpeechCallbacks,
+        speech_input: SpeechInput,
         *,
         patience: float,
-        early: EarlyTranscripts | None = None,
+        silent: Callable[[], None],
+        ended: Callable[[float | None], None],
     ) -> None:
-        """Take the audio of a turn in which speech has to begin within `patience` seconds."""
+        """Take the audio of a turn in which speech has to begin within `patience` seconds.
+
+        `silent` is called if nobody has spoken. The audio then does not end: of a noise, speech recognition
+        would make words. `ended` is called when all of the audio is there. Speech ended so many seconds
+        before; None if no detector has found that.
+        """
         self._turn = turn
-        self._detector = detector
-        self._callbacks = callbacks
-        self._early = early
+        self._input = speech_input
+        self._detector = speech_input.detector
+        self._early = speech_input.early
+        self._silent = silent
+        self._ended = ended
         self._said = bytearray()
         self._patience_bytes = (patience + _NOTICING) * _BYTES_PER_SECOND
         self._held: list[bytes] = []
         self._heard_bytes = 0
-        self._speech = detector is None
+        self._speech = self._detector is None
         self._silent_for: float | None = None
         self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()
 
@@ -76,18 +69,18 @@ class SpokenAudio:
                 if self._detector is not None and self._is_over(await self._detector.hear(pcm)):
                     break
                 if not self._speech and self._heard_bytes >= self._patience_bytes:
-                    self._callbacks.silent()
+                    self._silent()
                     return
         if not self._speech:
-            self._callbacks.silent()
+            self._silent()
             return
         self._hand_on()
         self._pieces.put_nowait(None)
-        self._callbacks.ended(self._silent_for)
+        self._ended(self._silent_for)
 
-    async def for_pipeline(self, *, with_lead: bool) -> AsyncGenerator[bytes]:
-        """Yield 16 kHz mono 16-bit PCM, if wished after the silence that Home Assistant's detector needs."""
-        if with_lead:
+    async def for_pipeline(self) -> AsyncGenerator[bytes]:
+        """Yield 16 kHz mono 16-bit PCM, perhaps after the silence that Home Assistant's detector needs."""
+        if self._input.pipeline_silence is not None:
             yield silence(_LEAD_MS)
         while (piece := await self._pieces.get()) is not None:
             yield piece
@@ -111,7 +104,7 @@ class SpokenAudio:
                 case SpeechBegan():
                     self._speech = True
                     self._hand_on()
-                    self._callbacks.began()
+                    self._input.began()
                 case SpeechPaused() if self._early is not None:
                     self._early.paused(event, bytes(self._said))
                 case SpeechResumed() if self._early is not None:

@@ -26,14 +26,12 @@ from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import VoiceTimeouts
 from .answer import Answer
-from .interruption_by_speaking import is_echo
 from .speech_input import SpeechInput
-from .spoken_audio import SpeechCallbacks, SpokenAudio
+from .spoken_audio import SpokenAudio
 from .turn_outcome import (
     ASSISTANT_HANGS,
     NO_SPEECH,
     OUTCOME_OF_ERROR,
-    OWN_ECHO,
     RECOGNITION_HANGS,
     SPEECH_FAILED,
     SPEECH_HANGS,
@@ -48,6 +46,12 @@ type RunPipeline = Callable[[AsyncIterable[bytes], Callable[[PipelineEvent], boo
 
 # After which the text of the answer is there, but nothing says it.
 _VOICE_ERRORS: Final = frozenset({SPEECH_FAILED, SPEECH_HANGS})
+# The first piece of a streamed answer is a first word, too.
+_STEPS: Final = {
+    PipelineEventType.STT_VAD_END: TurnStep.DETECTED,
+    PipelineEventType.STT_END: TurnStep.TRANSCRIPT,
+    PipelineEventType.INTENT_END: TurnStep.FIRST_WORD,
+}
 
 
 class VoiceTurn:
@@ -63,21 +67,16 @@ class VoiceTurn:
         turn: Turn,
         speech_input: SpeechInput,
         run_pipeline: RunPipeline,
+        refuse: Callable[[str], str | None],
         *,
-        pipeline_ends_speech: bool,
         timeouts: VoiceTimeouts,
-        interrupted_answer: str = "",
     ) -> None:
-        """Prepare a turn. `pipeline_ends_speech` if the pipeline has to find the end of speech.
-
-        If the turn began in the middle of an answer, a repetition of that answer is no command.
-        """
+        """Prepare a turn. `refuse` returns the code of the error if a transcript is no command for it."""
         self.times = TurnTimes()
         self._speech_input = speech_input
         self._run_pipeline = run_pipeline
-        self._pipeline_ends_speech = pipeline_ends_speech
         self._is_push_to_talk = turn.start.mode is ListenMode.MANUAL
-        self._interrupted_answer = interrupted_answer
+        self._refuse = refuse
         self._timeouts = timeouts
         self._device = device
         self._hass = hass = device.hass
@@ -89,9 +88,8 @@ class VoiceTurn:
         self._language: str | None = None
         self._acknowledges = False
         self._playing: asyncio.Task[None] | None = None
-        self._no_speech: asyncio.TimerHandle | None = None
         self._speech_ended = False
-        self._quiet_timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._pipeline: asyncio.Task[None] | None = None
         self._error: str | None = None
         self._reported = False
@@ -111,7 +109,6 @@ class VoiceTurn:
     def end(self) -> None:
         """Take no more events: what a run that cannot be cancelled still does reaches nobody."""
         self._ended = True
-        self._heard_speech()
         self._stop_timer()
 
     @callback
@@ -123,23 +120,20 @@ class VoiceTurn:
         if self._ended:
             return False
         self._speech_input.on_pipeline_event(event)
-        self._refuse_echo(event)
-        self._time(event)
+        data = event.data or {}
         match event.type:
             case PipelineEventType.STT_START | PipelineEventType.STT_VAD_START:
-                self._wait_for_transcript()
+                self._wait_for_transcript(data)
             case PipelineEventType.STT_VAD_END:
                 self._wait_at_most(self._timeouts.recognition)
+            case PipelineEventType.STT_END if code := self._refuse(data["stt_output"]["text"]):
+                raise PipelineError(code, "This is no command for the device")
             case _:
                 self._wait_at_most(self._timeouts.quiet)
+        if (step := _STEPS.get(event.type)) is not None or _content(data):
+            self.times.passed(step or TurnStep.FIRST_WORD, loop_time())
         self._events.put_nowait(event)
         return True
-
-    def _refuse_echo(self, event: PipelineEvent) -> None:
-        match event.type, event.data:
-            case PipelineEventType.STT_END, {"stt_output": {"text": str(text)}}:
-                if is_echo(text, self._interrupted_answer):
-                    raise PipelineError(OWN_ECHO, "The device has heard itself")
 
     async def run(self) -> TurnOutcome:
         """Run the turn until the answer is sent. Raises `LinkClosedError` when the device goes away."""
@@ -161,7 +155,6 @@ class VoiceTurn:
                 raise LinkClosedError(str(broken_off.exceptions[0])) from errors
             raise
         finally:
-            self._heard_speech()
             self._stop_timer()
         if self._answer.complete:
             self._report_answer()
@@ -192,26 +185,18 @@ class VoiceTurn:
         await asyncio.sleep(self._timeouts.reading)
 
     def _spoken_audio(self) -> SpokenAudio:
-        callbacks = SpeechCallbacks(
-            began=self._speech_began, silent=partial(self._give_up, NO_SPEECH), ended=self._all_heard
-        )
         return SpokenAudio(
             self._turn,
-            self._speech_input.detector,
-            callbacks,
+            self._speech_input,
             # Somebody who holds a button may think for as long as they hold it.
             patience=inf if self._is_push_to_talk else self._timeouts.no_speech,
-            early=self._speech_input.early,
+            silent=partial(self._give_up, NO_SPEECH),
+            ended=self._all_heard,
         )
-
-    @callback
-    def _speech_began(self) -> None:
-        self._speech_input.began()
-        self._heard_speech()
 
     async def _run(self, spoken: SpokenAudio) -> None:
         try:
-            async with aclosing(spoken.for_pipeline(with_lead=self._pipeline_ends_speech)) as audio:
+            async with aclosing(spoken.for_pipeline()) as audio:
                 await self._run_pipeline(audio, self.take_event)
         except PipelineError as err:
             self._fail(err.code)
@@ -233,15 +218,21 @@ class VoiceTurn:
         self._events.put_nowait(PipelineEvent(PipelineEventType.STT_VAD_END))
 
     @callback
-    def _wait_for_transcript(self) -> None:
+    def _wait_for_transcript(self, data: dict[str, Any]) -> None:
         if self._speech_ended:
             self._wait_at_most(self._timeouts.recognition)
-        elif self._pipeline_ends_speech:
-            # An engine that finds the end of speech by itself does not report when it has.
-            self._wait_at_most(self._timeouts.transcript)
-        else:
+            return
+        self._stop_timer()
+        if self._speech_input.pipeline_silence is None:
             # The audio will end; the computer may only be too busy to listen to all of it yet.
-            self._stop_timer()
+            return
+        # Only the pipeline's own detector reports when speech begins; an engine with one of its own does not.
+        if (data.get("audio_processing") or {}).get("requires_external_vad"):
+            patience = min(self._timeouts.no_speech, self._timeouts.pipeline_silence)
+            self._timer = self._hass.loop.call_later(patience, self._give_up, NO_SPEECH)
+        else:
+            # Nor does such an engine report when it has found the end.
+            self._wait_at_most(self._timeouts.transcript)
 
     async def _follow(self, group: asyncio.TaskGroup) -> None:
         while (event := await self._events.get()) is not None:
@@ -250,10 +241,6 @@ class VoiceTurn:
                 case PipelineEventType.RUN_START:
                     self._token = (data.get("tts_output") or {}).get("token")
                     self._language = data.get("language")
-                case PipelineEventType.STT_START:
-                    self._expect_speech(data)
-                case PipelineEventType.STT_VAD_START:
-                    self._heard_speech()
                 # A device whose button is held would record no more, and not report its release.
                 case PipelineEventType.STT_VAD_END if self._turn.ended or not self._is_push_to_talk:
                     await self._answer.prepare()
@@ -273,30 +260,17 @@ class VoiceTurn:
                     self._fail(data.get("code", ""))
 
     @callback
-    def _expect_speech(self, data: dict[str, Any]) -> None:
-        # Only the pipeline's own detector reports when speech begins; an engine with one of its own does not.
-        if self._pipeline_ends_speech and (data.get("audio_processing") or {}).get("requires_external_vad"):
-            patience = min(self._timeouts.no_speech, self._timeouts.pipeline_silence)
-            self._no_speech = self._hass.loop.call_later(patience, self._give_up, NO_SPEECH)
-
-    @callback
-    def _heard_speech(self) -> None:
-        if self._no_speech is not None:
-            self._no_speech.cancel()
-            self._no_speech = None
-
-    @callback
     def _wait_at_most(self, seconds: float) -> None:
         self._stop_timer()
         if self._ended:
             return
-        self._quiet_timer = self._hass.loop.call_later(seconds, self._engine_hangs, seconds)
+        self._timer = self._hass.loop.call_later(seconds, self._engine_hangs, seconds)
 
     @callback
     def _stop_timer(self) -> None:
-        if self._quiet_timer is not None:
-            self._quiet_timer.cancel()
-            self._quiet_timer = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     @callback
     def _engine_hangs(self, seconds: float) -> None:
@@ -324,7 +298,6 @@ class VoiceTurn:
             self._error = code
 
     async def _heard(self, text: str) -> None:
-        self._heard_speech()
         self._device.events.fire(ConversationEvent.HEARD, text)
         await self._answer.begin(text)
 
@@ -368,20 +341,8 @@ class VoiceTurn:
         self._device.conversations.add_answer(text, self.times)
         self._device.notify(RESPONSE)
 
-    @callback
-    def _time(self, event: PipelineEvent) -> None:
-        match event.type:
-            case PipelineEventType.STT_VAD_END:
-                self.times.passed(TurnStep.DETECTED, loop_time())
-            case PipelineEventType.STT_END:
-                self.times.passed(TurnStep.TRANSCRIPT, loop_time())
-            case PipelineEventType.INTENT_PROGRESS if _content(event.data):
-                self.times.passed(TurnStep.FIRST_WORD, loop_time())
-            case PipelineEventType.INTENT_END:
-                self.times.passed(TurnStep.FIRST_WORD, loop_time())
 
-
-def _content(data: dict[str, Any] | None) -> str:
+def _content(data: dict[str, Any]) -> str:
     """Return the text of a streamed piece of the answer."""
-    content = ((data or {}).get("chat_log_delta") or {}).get("content")
+    content = (data.get("chat_log_delta") or {}).get("content")
     return content if isinstance(content, str) else ""
