@@ -118,10 +118,7 @@ class Listeners:
 
     def counters(self) -> dict[str, Any]:
         """Return counters of what the listeners refused, for diagnostics."""
-        counters: dict[str, Any] = {
-            "mqtt": asdict(self._endpoint.counters),
-            "udp": asdict(self._udp.counters),
-        }
+        counters: dict[str, Any] = {"udp": asdict(self._udp.counters)}
         if self._broker is not None:
             problem = self._broker.problem
             counters["broker"] = asdict(self._broker.counters) | {

@@ -130,12 +130,12 @@ class PushingBroker:
     def _handle(self, member: _Member, packet: mqtt.Packet) -> None:
         match packet:
             case mqtt.Connect(client_id=client_id):
-                member.writer.write(mqtt.connack(mqtt.ConnectCode.ACCEPTED))
+                member.writer.write(mqtt.ACCEPTED)
                 member.filters.add(downlink_topic(client_id))
             case mqtt.Subscribe(packet_id=packet_id, filters=filters):
                 member.filters.update(filters)
                 member.writer.write(mqtt.suback(packet_id, bytes(len(filters))))
-            case mqtt.PingRequest():
+            case mqtt.Signal.PING:
                 member.writer.write(mqtt.PINGRESP)
             case mqtt.Publish(topic=topic, payload=payload):
                 for other in self._members:

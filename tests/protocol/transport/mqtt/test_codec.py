@@ -9,51 +9,39 @@ from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import (
     MqttProtocolError,
     Packet,
     PacketReader,
-    UnsupportedProtocolError,
 )
 from tests.protocol.transport.mqtt import wire
 
-_NO_NULL = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
-_TEXTS = st.text(_NO_NULL, max_size=30)
-_NAMES = st.text(_NO_NULL, min_size=1, max_size=30)
-_TOPICS = st.text(
-    st.characters(exclude_characters="\0+#", exclude_categories=["Cs"]), min_size=1, max_size=30
-)
-_IDS = st.integers(1, 65535)
+_TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+_BYTES = st.binary(max_size=30)
 
 
 @st.composite
 def _connects(draw: st.DrawFn) -> tuple[bytes, Packet]:
-    client_id, username = draw(_TEXTS), draw(st.none() | _TEXTS)
-    password = draw(st.none() | st.binary(max_size=30)) if username is not None else None
+    client_id, username, password = draw(_TEXTS), draw(st.none() | _TEXTS), draw(st.none() | _BYTES)
     keep_alive, clean = draw(st.integers(0, 65535)), draw(st.booleans())
-    will = draw(st.none() | st.tuples(_TOPICS, st.binary(max_size=30)))
+    will = draw(st.none() | st.tuples(_TEXTS, _BYTES))
     encoded = wire.connect(
         client_id, username, password, keep_alive=keep_alive, clean_session=clean, will=will
     )
     return encoded, mqtt.Connect(
         client_id=client_id,
-        username=username,
-        password=password,
+        username=username or "",
+        password=password or b"",
         keep_alive=keep_alive,
     )
 
 
-@st.composite
-def _publishes(draw: st.DrawFn) -> tuple[bytes, Packet]:
-    topic, qos, packet_id = draw(_TOPICS), draw(st.integers(0, 2)), draw(_IDS)
-    payload = draw(st.binary(max_size=300))
-    encoded = wire.publish(topic, payload, qos=qos, packet_id=packet_id)
-    return encoded, mqtt.Publish(topic=topic, payload=payload, qos=qos, packet_id=packet_id if qos else None)
-
-
-_FILTERS = st.lists(_NAMES, min_size=1, max_size=5).map(tuple)
 _PACKETS = st.one_of(
     _connects(),
-    _publishes(),
-    st.builds(lambda i, f: (wire.subscribe(i, *f), mqtt.Subscribe(i, f)), _IDS, _FILTERS),
-    st.just((wire.PINGREQ, mqtt.PingRequest())),
-    st.just((wire.DISCONNECT, mqtt.Disconnect())),
+    st.builds(lambda t, p: (wire.publish(t, p), mqtt.Publish(t, p)), _TEXTS, st.binary(max_size=300)),
+    st.builds(
+        lambda i, f: (wire.subscribe(i, *f), mqtt.Subscribe(i, f)),
+        st.integers(0, 65535),
+        st.lists(_TEXTS, max_size=5).map(tuple),
+    ),
+    st.just((wire.PINGREQ, mqtt.Signal.PING)),
+    st.just((wire.DISCONNECT, mqtt.Signal.DISCONNECT)),
 )
 
 
@@ -145,41 +133,20 @@ def test_a_length_over_the_limit_is_refused_before_the_packet_comes() -> None:
     ("data", "complaint"),
     [
         (b"\x30\x80\x80\x80\x80\x01", "more than four bytes"),
-        (b"\x00\x00", "packet type 0"),
-        (b"\x62\x02\x00\x01", "packet type 6"),
-        (b"\xc1\x00", "flags 0x1"),
-        (b"\x80" + wire.subscribe(1, "a")[1:], "flags 0x0"),
-        (b"\x36" + wire.publish("a", b"", qos=2)[1:], "flags 0x6"),
-        (b"\x38" + wire.publish("a", b"")[1:], "flags 0x8"),
-        (wire.publish("a/#", b""), "wildcard"),
-        (wire.publish("", b""), "topic is empty"),
-        (wire.publish("a", b"", qos=1, packet_id=0), "identifier is 0"),
-        (wire.subscribe(0, "a"), "identifier is 0"),
-        (wire.subscribe(1), "ends within"),
-        (wire.subscribe(1, ""), "filter is empty"),
-        (wire.packet(0x82, b"\x00\x01\x00\x01a\x03"), "QoS is over 2"),
-        (wire.publish("a\0b", b""), "null"),
+        (b"\x00\x00", "begins with 0x00"),
+        (b"\x62\x02\x00\x01", "begins with 0x62"),
+        (b"\xc1\x00", "begins with 0xc1"),
+        (wire.publish("a", b"", qos=1), "begins with 0x32"),
+        (wire.packet(0x82, b"\x00"), "ends within"),
         (wire.packet(0x30, b"\x00\x02\xc3\x28"), "not UTF-8"),
         (wire.packet(0x30, b"\x00\x03\xed\xa0\x80"), "not UTF-8"),
-        (wire.connect(password="p"), "connect flags"),
-        (wire.packet(0x10, b"\x00\x04MQTT\x04\x03\x00\x00\x00\x00"), "connect flags"),
-        (wire.packet(0x10, b"\x00\x04MQTT\x04\x1e\x00\x00\x00\x00\x00\x01w\x00\x00"), "connect flags"),
-        (wire.packet(0x10, b"\x00\x04MQTT\x04\x22\x00\x00\x00\x00"), "connect flags"),
+        (wire.connect(level=5), "not MQTT 3.1.1"),
+        (wire.packet(0x10, b"\x00\x06MQIsdp\x03\x02\x00\x00"), "not MQTT 3.1.1"),
     ],
 )
 def test_violations_of_the_standard_are_named(data: bytes, complaint: str) -> None:
     """Each ends the connection with a reason that says what was wrong."""
     with pytest.raises(MqttProtocolError, match=complaint):
-        _read(data)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [wire.connect(level=5), wire.connect(level=3), wire.packet(0x10, b"\x00\x06MQIsdp\x03\x02\x00\x00")],
-)
-def test_other_versions_of_mqtt_are_told_apart_from_garbage(data: bytes) -> None:
-    """They deserve an answer that says so."""
-    with pytest.raises(UnsupportedProtocolError):
         _read(data)
 
 
@@ -192,7 +159,7 @@ def test_messages_of_every_size_are_framed(size: int) -> None:
 
 def test_answers_are_those_of_the_standard() -> None:
     """Each is short enough to be written down."""
-    assert mqtt.connack(mqtt.ConnectCode.NOT_AUTHORIZED) == b"\x20\x02\x00\x05"
-    assert mqtt.puback(0x1234) == b"\x40\x02\x12\x34"
+    assert mqtt.ACCEPTED == b"\x20\x02\x00\x00"
+    assert mqtt.NOT_AUTHORIZED == b"\x20\x02\x00\x05"
     assert mqtt.suback(0x1234, b"\x00\x80") == b"\x90\x04\x12\x34\x00\x80"
     assert mqtt.PINGRESP == b"\xd0\x00"

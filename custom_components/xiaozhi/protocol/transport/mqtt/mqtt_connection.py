@@ -46,7 +46,14 @@ class MqttConnection:
         """Accept the client; messages to it are published to `topic`."""
         self._topic = topic
         self._packets.limit = mqtt.MAX_PACKET_BYTES
-        self.write(mqtt.connack(mqtt.ConnectCode.ACCEPTED))
+        self.write(mqtt.ACCEPTED)
+
+    async def read_connect(self) -> mqtt.Connect:
+        """Return the first packet. Raises as `read` does."""
+        packet = await self.read(self._timeouts.connect)
+        if not isinstance(packet, mqtt.Connect):
+            raise mqtt.MqttProtocolError("the first packet is not a CONNECT")
+        return packet
 
     async def read(self, seconds: float) -> Packet:
         """Return the next packet.

@@ -7,12 +7,12 @@ each other. Source: the firmware's `main/protocols/mqtt_protocol.cc`.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 import logging
 import socket
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 from ...checkin import parse_mac
+from ...clock import loop_time
 from ...limits import FloodError, PendingConnections, TokenBucket
 from ...tasks import close_all
 from ...timeouts import MqttTimeouts
@@ -22,7 +22,7 @@ from ..udp.udp_server import UdpServer
 from . import mqtt_packets as mqtt
 from .mqtt_connection import READ_BYTES, MqttConnection
 from .mqtt_link import Carrier, MqttLink, downlink_topic, uplink_topic
-from .mqtt_packets import Connect, ConnectCode, MqttProtocolError, Packet, UnsupportedProtocolError
+from .mqtt_packets import Connect, MqttProtocolError, Publish, Signal, Subscribe
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -33,22 +33,6 @@ _STOPPING: Final = "the server is stopping"
 _USUAL_KEEP_ALIVE: Final = 60
 
 
-@dataclass(slots=True)
-class MqttServerCounters:
-    """What the endpoint refused, for diagnostics."""
-
-    refused: int = 0
-    """Clients with wrong credentials."""
-    not_local: int = 0
-    """Connections from outside the home network."""
-    crowded_out: int = 0
-    """Unauthenticated connections that were displaced by others."""
-    violations: int = 0
-    """Connections ended because of invalid data or a flood."""
-    foreign_topics: int = 0
-    """Messages dropped because their topic is not the client's own."""
-
-
 class MqttServer:
     """Lets devices connect by MQTT, and runs an `MqttLink` for each."""
 
@@ -57,22 +41,21 @@ class MqttServer:
         authenticate: Callable[[Credentials], Admission | None],
         *,
         audio: UdpServer,
-        address: Callable[[str], str | None] | None = None,
+        address: Callable[[str], str | None] = lambda _mac: None,
         timeouts: MqttTimeouts | None = None,
         admits: Callable[[str], bool] = is_local,
     ) -> None:
         """Prepare an endpoint.
 
         `authenticate` decides on every connection, and compares the token in constant time; its client id is
-        that of MQTT. `address` returns for a MAC the host
-        name or IPv4 address under which the device reaches `audio`; without it, or for None, devices use the
-        IP address of their connection. `admits` returns whether an IP address may connect.
+        that of MQTT. `address` returns for a MAC the host name or IPv4 address under which the device reaches
+        `audio`; for None, it uses the IP address of its connection. `admits` returns whether an IP address
+        may connect.
         """
-        self.counters = MqttServerCounters()
         self._authenticate = authenticate
         self._admits = admits
         self._audio = audio
-        self._address = address or (lambda _mac: None)
+        self._address = address
         self._timeouts = timeouts or MqttTimeouts()
         self._pending = PendingConnections[asyncio.Task[None]](_MAX_PENDING)
         self._server: asyncio.Server | None = None
@@ -115,22 +98,22 @@ class MqttServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = MqttConnection(reader, writer, self._timeouts)
         if not self._admits(connection.remote):
-            self.counters.not_local += 1
+            _LOGGER.debug("Connection from %s refused: not in the home network", connection.remote)
             connection.abort()
             return
         task = cast("asyncio.Task[None]", asyncio.current_task())
         self._tasks.add(task)
         try:
             if (displaced := self._pending.enter(task, connection.remote)) is not None:
-                self.counters.crowded_out += 1
                 displaced.cancel()
-            if (identity := await self._identify(connection)) is not None:
-                self._pending.let_in(task)
-                await self._run_link(connection, identity)
-        except LinkClosedError as err:
-            _LOGGER.debug("Connection from %s is over: %s", connection.remote, err)
-        except (MqttProtocolError, FloodError) as err:
-            self.counters.violations += 1
+            connect = await connection.read_connect()
+            if (known := self._identify(connect, connection.remote)) is None:
+                await asyncio.sleep(self._timeouts.refusal)
+                connection.write(mqtt.NOT_AUTHORIZED)
+                return
+            self._pending.let_in(task)
+            await self._run_link(connection, *known, connect.keep_alive)
+        except (LinkClosedError, MqttProtocolError, FloodError) as err:
             _LOGGER.debug("Connection from %s ended: %s", connection.remote, err)
         except Exception:
             _LOGGER.exception("Unexpected error on the connection from %s", connection.remote)
@@ -139,36 +122,18 @@ class MqttServer:
             await connection.close()
             self._tasks.discard(task)
 
-    async def _identify(self, connection: MqttConnection) -> _Identity | None:
-        try:
-            packet = await connection.read(self._timeouts.connect)
-        except UnsupportedProtocolError:
-            connection.write(mqtt.connack(ConnectCode.UNACCEPTABLE_PROTOCOL))
-            raise
-        if not isinstance(packet, Connect):
-            raise MqttProtocolError("the first packet is not a CONNECT")
-        identity = self._check(packet, connection.remote)
-        if isinstance(identity, ConnectCode):
-            self.counters.refused += 1
-            await asyncio.sleep(self._timeouts.refusal)
-            connection.write(mqtt.connack(identity))
+    def _identify(self, connect: Connect, remote: str) -> tuple[str, Admission] | None:
+        """Return the MAC of a paired device, and its admission."""
+        if (mac := parse_mac(connect.username)) is None:
             return None
-        return identity
-
-    def _check(self, connect: Connect, remote: str) -> _Identity | ConnectCode:
-        mac = parse_mac(connect.username or "")
-        token = (connect.password or b"").decode(errors="replace")
-        if mac is None or not token:
-            return ConnectCode.BAD_CREDENTIALS
-        if not connect.client_id:
-            return ConnectCode.IDENTIFIER_REJECTED
+        token = connect.password.decode(errors="replace")
         credentials = Credentials(mac=mac, client_id=connect.client_id, token=token, remote=remote)
-        if (admission := self._authenticate(credentials)) is None:
-            return ConnectCode.NOT_AUTHORIZED
-        return _Identity(mac, connect.keep_alive, admission)
+        admission = self._authenticate(credentials)
+        return None if admission is None else (mac, admission)
 
-    async def _run_link(self, connection: MqttConnection, identity: _Identity) -> None:
-        mac = identity.mac
+    async def _run_link(
+        self, connection: MqttConnection, mac: str, admission: Admission, keep_alive: int
+    ) -> None:
         connection.settle(downlink_topic(mac))
         carrier = Carrier(
             publish=connection.publish,
@@ -176,16 +141,11 @@ class MqttServer:
             remote=connection.remote,
             notices_loss=True,
         )
-        link = MqttLink(
-            carrier,
-            identity.admission,
-            audio=self._audio,
-            address=self._address(mac) or connection.local,
-        )
+        link = MqttLink(carrier, admission, audio=self._audio, address=self._address(mac) or connection.local)
         self._links.add(link)
         reason = _STOPPING
         try:
-            await self._talk(_Client(connection, link, mac), identity.keep_alive)
+            await self._talk(connection, link, mac, keep_alive)
             reason = "the device disconnected"
         except (LinkClosedError, MqttProtocolError, FloodError) as err:
             reason = str(err)
@@ -194,55 +154,26 @@ class MqttServer:
             link.ended(reason)
             self._links.discard(link)
 
-    async def _talk(self, client: _Client, keep_alive: int) -> None:
+    async def _talk(self, connection: MqttConnection, link: MqttLink, mac: str, keep_alive: int) -> None:
         """Answer packets until the client disconnects."""
-        loop = asyncio.get_running_loop()
         budget = TokenBucket(rate=100, burst=200)
         patience = (keep_alive or _USUAL_KEEP_ALIVE) * self._timeouts.keep_alive_factor
-        while not isinstance(packet := await client.connection.read(patience), mqtt.Disconnect):
-            if not budget.take(loop.time()):
+        while (packet := await connection.read(patience)) is not Signal.DISCONNECT:
+            if not budget.take(loop_time()):
                 raise FloodError("more than 100 MQTT packets a second")
-            await self._answer(client, packet)
-            await client.connection.drain()
+            match packet:
+                case Publish(topic, payload):
+                    # What it publishes elsewhere reaches nobody.
+                    if topic == uplink_topic(mac):
+                        await link.receive(payload)
+                case Subscribe(packet_id, filters):
+                    own = downlink_topic(mac)
+                    codes = bytes(0 if name == own else mqtt.SUBSCRIBE_FAILED for name in filters)
+                    connection.write(mqtt.suback(packet_id, codes))
+                case Signal.PING:
+                    connection.write(mqtt.PINGRESP)
+                case Connect():
+                    raise MqttProtocolError("a second CONNECT")
+            await connection.drain()
             # Buffered packets come without a pause, and must not block the loop.
             await asyncio.sleep(0)
-
-    async def _answer(self, client: _Client, packet: Packet) -> None:
-        write = client.connection.write
-        match packet:
-            case mqtt.Publish():
-                await self._published(client, packet)
-            case mqtt.Subscribe(packet_id=packet_id, filters=filters):
-                own = downlink_topic(client.mac)
-                codes = bytes(0 if name == own else mqtt.SUBSCRIBE_FAILED for name in filters)
-                write(mqtt.suback(packet_id, codes))
-            case mqtt.PingRequest():
-                write(mqtt.PINGRESP)
-            case Connect():
-                raise MqttProtocolError("a second CONNECT")
-
-    async def _published(self, client: _Client, message: mqtt.Publish) -> None:
-        if message.qos > 1:
-            raise MqttProtocolError("QoS 2 is not offered")
-        if message.topic != uplink_topic(client.mac):
-            self.counters.foreign_topics += 1
-        else:
-            await client.link.receive(message.payload)
-        if message.packet_id is not None:
-            client.connection.write(mqtt.puback(message.packet_id))
-
-
-class _Identity(NamedTuple):
-    """Identity of a client."""
-
-    mac: str
-    keep_alive: int
-    admission: Admission
-
-
-class _Client(NamedTuple):
-    """A device that is connected."""
-
-    connection: MqttConnection
-    link: MqttLink
-    mac: str
