@@ -7,6 +7,8 @@ and its load. All connections are on loopback; the devices run in their own proc
 import argparse
 import asyncio
 from collections.abc import Awaitable, Callable
+import inspect
+import json
 from pathlib import Path
 import sys
 import tempfile
@@ -16,10 +18,10 @@ from homeassistant.runner import create_event_loop
 
 from . import downlink, end_of_speech, hearing, media, memory, nearest, turn, uplink_cpu, waterfall
 from .house import house
-from .report import Finding
+from .report import Row, table
 from .soak.measure import SoakError, measure as soak
 
-type Benchmark = Callable[..., Awaitable[Finding]]
+type Benchmark = Callable[..., Awaitable[list[Row]]]
 
 BENCHMARKS: Final[dict[str, Benchmark]] = {
     # First, while the process is fresh.
@@ -37,31 +39,20 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
 # Run only when they are named, because they need recordings, or can fail and may take very long.
 _NEED_RECORDINGS: Final = ("end_of_speech", "hearing", "waterfall", "nearest")
 _NAMED_ONLY: Final = (*_NEED_RECORDINGS, "soak")
-_OPTIONS: Final = {
-    "end_of_speech": ("recordings", "every"),
-    "hearing": ("recordings", "every", "labels"),
-    "waterfall": ("recordings", "every"),
-    "nearest": ("recordings", "every"),
-    "soak": ("minutes", "seed", "devices"),
-}
 
 
-async def run(
-    folder: Path,
-    names: list[str],
-    *,
-    quick: bool,
-    options: dict[str, dict[str, Any]],
-) -> None:
+async def run(folder: Path, names: list[str], options: dict[str, Any]) -> None:
     """Run benchmarks one after the other in one Home Assistant, whose files go to an empty folder.
 
-    `options` holds those of single benchmarks. Raises `SoakError`.
+    Each takes of the options what it knows. Raises `SoakError`.
     """
     async with house(folder) as home:
         for name in names:
-            finding = await BENCHMARKS[name](home, quick=quick, **options.get(name, {}))
-            print(finding.table())
-            print(finding.json(), end="\n\n", flush=True)
+            measure = BENCHMARKS[name]
+            known = inspect.signature(measure).parameters
+            rows = await measure(home, **{key: options[key] for key in options if key in known})
+            print(f"{name}: {sys.modules[measure.__module__].__doc__}", table(rows), sep="\n", end="\n\n")
+            print(json.dumps({"benchmark": name, "rows": rows}, ensure_ascii=False), end="\n\n", flush=True)
 
 
 def main(arguments: list[str]) -> None:
@@ -77,46 +68,29 @@ def main(arguments: list[str]) -> None:
     group.add_argument("--minutes", type=float, default=5, help="how long (default: %(default)s)")
     group.add_argument("--seed", type=int, help="seed of all random choices (default: another each time)")
     group.add_argument("--devices", type=int, default=6, help="default: %(default)s")
-    _add_recordings(parser)
+    group = parser.add_argument_group(", ".join(_NEED_RECORDINGS))
+    group.add_argument(
+        "--recordings", type=Path, metavar="DIR", help="people who say one sentence each (FLAC, WAV)"
+    )
+    group.add_argument("--every", type=int, default=1, metavar="N", help="play only every n-th recording")
+    labels = "for hearing: the names in each recording, as in Picovoice's speech-to-intent-benchmark"
+    group.add_argument("--labels", type=Path, metavar="FILE", help=labels)
     options = parser.parse_args(arguments)
     if unknown := set(options.name) - set(BENCHMARKS):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
-    # The end of speech is quickly measured with a synthesiser's.
-    needy = set(options.name) & set(_NEED_RECORDINGS[1:] if options.quick else _NEED_RECORDINGS)
-    if needy and not options.recordings:
+    if (needy := set(options.name) & set(_NEED_RECORDINGS)) and not options.recordings:
         parser.error(f"{', '.join(sorted(needy))}: --recordings is missing")
     loop = create_event_loop()
     asyncio.set_event_loop(loop)
     with tempfile.TemporaryDirectory(prefix="xiaozhi-benchmark-") as folder:
         names = options.name or [name for name in BENCHMARKS if name not in _NAMED_ONLY]
-        own = {name: {key: getattr(options, key) for key in keys} for name, keys in _OPTIONS.items()}
-        work = run(Path(folder), names, quick=options.quick, options=own)
         try:
-            loop.run_until_complete(work)
+            loop.run_until_complete(run(Path(folder), names, vars(options)))
         except SoakError as err:
             sys.exit(f"soak: failed\n{err}")
         finally:
             # Home Assistant sends uncaught errors to its log, of which only the integration's part is shown.
             sys.excepthook = sys.__excepthook__
-
-
-def _add_recordings(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("end_of_speech, hearing, waterfall, nearest")
-    group.add_argument(
-        "--recordings",
-        type=Path,
-        metavar="DIR",
-        help="folder of recordings (FLAC, WAV) of people who say one sentence each",
-    )
-    group.add_argument(
-        "--every", type=int, default=1, metavar="N", help="play only every n-th recording (default: all)"
-    )
-    group.add_argument(
-        "--labels",
-        type=Path,
-        metavar="FILE",
-        help="for hearing: the names in each recording, as in Picovoice's speech-to-intent-benchmark",
-    )
 
 
 if __name__ == "__main__":

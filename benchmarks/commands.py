@@ -4,18 +4,14 @@ import asyncio
 import json
 import sys
 import traceback
-from typing import Protocol
+from typing import Any
 
 
-class CommandHandler(Protocol):
-    """Has an async method for every command; arguments and results are JSON."""
+async def serve(handler: Any) -> None:
+    """Execute the commands of the standard input until it ends.
 
-    async def power_off(self) -> None:
-        """End everything that still runs. Called when the commands end."""
-
-
-async def serve(handler: CommandHandler) -> None:
-    """Execute the commands of the standard input until it ends."""
+    `handler` has an async method for each, whose arguments and results are JSON, and `power_off` for the end.
+    """
     async for line in await _lines():
         command = json.loads(line)
         try:

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from simulator import (
     ConversationError,
-    Event,
     Pace,
     SimulatedDevice,
     State,
@@ -51,28 +50,14 @@ class Account:
     """The transcript that it was sent; empty for none."""
     stopped_at: float | None
     """End of the last word that was said to it."""
-    told_to_speak_at: float | None
-    """Arrival of `tts start`, which makes the device ready for the answer."""
     ready_at: float | None
-    """When it ran the tool whose answer proves that it speaks."""
+    """When it ran the tool whose answer proves that it speaks, after it was told to."""
     arrivals: list[float]
     """Arrival times of the answer's packets."""
     pauses: int
     """How often the loudspeaker ran dry before the end."""
     lost: int
     """Packets that came too early or found the queue full."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
-    """What became of a sound that was played to a device. Times are monotonic seconds."""
-
-    begun_at: float | None
-    """When its first sample was at the microphone; None if the device did not listen."""
-    heard: str
-    """The transcript that the device was sent; empty for none."""
-    stopped_at: float
-    """When the transcript had come, or all was played."""
 
 
 class DeviceGroup:
@@ -126,25 +111,29 @@ class DeviceGroup:
             device.say(sound)
         await asyncio.gather(*(_listening(device) for device in awake))
 
-    async def play(self, files: list[str]) -> list[dict[str, Any]]:
-        """Play each file of PCM to a device, until its transcript comes; all devices listen at once."""
+    async def play(self, files: list[str]) -> list[str]:
+        """Play each file of PCM to a device, until its transcript comes; all devices listen at once.
+
+        Returns the transcripts that the devices are sent; empty for none.
+        """
         waiting = deque(enumerate(files))
-        played: dict[int, Played] = {}
+        heard: dict[int, str] = {}
 
         async def listen(device: SimulatedDevice) -> None:
             while waiting:
                 number, file = waiting.popleft()
-                played[number] = await self._play(device, await asyncio.to_thread(Path(file).read_bytes))
+                heard[number] = await self._play(device, await asyncio.to_thread(Path(file).read_bytes))
 
         await asyncio.gather(*(listen(device) for device in self._devices))
-        return [asdict(played[number]) for number in range(len(files))]
+        return [heard[number] for number in range(len(files))]
 
-    async def hang_up(self) -> None:
-        """End the conversations of all listening devices."""
-        for device in self._devices:
-            if device.state is State.LISTENING:
-                await device.click()
+    async def hang_up(self) -> int:
+        """End the conversations of all listening devices; return how many these are."""
+        listening = [device for device in self._devices if device.state is State.LISTENING]
+        for device in listening:
+            await device.click()
         await asyncio.gather(*(device.wait_state(State.IDLE, _PATIENCE) for device in self._devices))
+        return len(listening)
 
     def wake_word(self) -> str:
         """Return a wake word that was not used before."""
@@ -162,17 +151,19 @@ class DeviceGroup:
             )
         return self._sounds[text]
 
-    async def _play(self, device: SimulatedDevice, sound: bytes) -> Played:
+    async def _play(self, device: SimulatedDevice, sound: bytes) -> str:
         first = len(device.transcript)
 
-        def events(kind: str) -> list[Event]:
-            return [event for event in device.transcript[first:] if event.kind == kind]
+        def events(kind: str, name: str) -> list[Any]:
+            return [event.data[name] for event in device.transcript[first:] if event.kind == kind]
 
-        def transcripts() -> list[Event]:
-            return [event for event in events("received") if event.data["message"].get("type") == "stt"]
+        def transcripts() -> list[str]:
+            return [
+                message["text"] for message in events("received", "message") if message.get("type") == "stt"
+            ]
 
         def ended() -> bool:
-            states = [event.data["state"] for event in events("state")]
+            states = events("state", "state")
             return State.LISTENING in states and states[-1] == State.IDLE
 
         await device.wake(self.wake_word())
@@ -182,15 +173,10 @@ class DeviceGroup:
             await device.wait_for(lambda: bool(transcripts()) or ended(), patience)
         except TimeoutError:
             sys.stderr.write(f"{device.mac}: nothing was understood\n")
-        stopped = asyncio.get_running_loop().time()
         if device.state is not State.IDLE:
             await device.click()
         await device.wait_state(State.IDLE, _PATIENCE)
-        begun = [_monotonic(device, event) - _FRAME_SECONDS for event in events("speaking begins")]
-        heard = [event.data["message"]["text"] for event in transcripts()]
-        return Played(
-            begun_at=begun[0] if begun else None, heard=heard[0] if heard else "", stopped_at=stopped
-        )
+        return next(iter(transcripts()), "")
 
     async def _converse(
         self, device: SimulatedDevice, sound: bytes, end: float | None = None
@@ -206,17 +192,17 @@ class DeviceGroup:
         except ConversationError as err:
             sys.stderr.write(f"{device.mac}: {err}\n")
         events = device.transcript[first_event:]
-        starts = [
-            _monotonic(device, event)
-            for event in events
-            if event.kind == "received" and event.data["message"].get("state") == "start"
-        ]
-        begun = [_monotonic(device, event) for event in events if event.kind == "speaking begins"]
-        ready = [
-            _monotonic(device, event)
-            for event in events
-            if event.kind == "tool" and event.data["name"] == _STATUS_TOOL
-        ]
+
+        def first(kind: str, since: float | None = 0, **data: str) -> float | None:
+            """Return the monotonic time of the first such event."""
+            times = (
+                event.time - device.seconds_at(0)
+                for event in events
+                if event.kind == kind and data.items() <= event.data.get("message", event.data).items()
+            )
+            return next((time for time in times if since is not None and time >= since), None)
+
+        begun, told = first("speaking begins"), first("received", state="start")
         if end is None:
             end = _speech_seconds(sound)
         frames = speaker.played[first_frame:]
@@ -227,9 +213,8 @@ class DeviceGroup:
         return asdict(
             Account(
                 heard=" ".join(heard),
-                stopped_at=begun[0] - _FRAME_SECONDS + end if begun else None,
-                told_to_speak_at=starts[0] if starts else None,
-                ready_at=next((time for time in ready if starts and time >= starts[0]), None),
+                stopped_at=None if begun is None else begun - _FRAME_SECONDS + end,
+                ready_at=first("tool", told, name=_STATUS_TOOL),
                 arrivals=[time for answer in speaker.answers[first_answer:] for time in answer],
                 pauses=pauses,
                 lost=_lost(device) - lost,
@@ -239,10 +224,6 @@ class DeviceGroup:
 
 async def _listening(device: SimulatedDevice) -> None:
     await device.wait_for(lambda: device.listening, _PATIENCE)
-
-
-def _monotonic(device: SimulatedDevice, event: Event) -> float:
-    return event.time - device.seconds_at(0)
 
 
 def _speech_seconds(sound: bytes) -> float:

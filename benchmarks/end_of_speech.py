@@ -4,19 +4,21 @@ The detector, the recogniser of commands and the pauses are the product's, in a 
 goes through the device's codec, and the clock is the audio's, so that no load of the computer shows. Speech
 recognition is scripted: each recording is given a sentence, of which as many words are heard as time has
 passed.
+
+Times are seconds from the end of speech to the transcript, on average, of the sentences that were not cut
+off: of all, and of commands that Home Assistant knows. Then calls of speech recognition for each turn, and
+the percentage cut off of the recordings as they are and with pauses of so many seconds put in.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean
-import tempfile
 from time import process_time
 from typing import Final
-import wave
 
-from homeassistant.components.assist_pipeline import Pipeline
+from homeassistant.components.assist_pipeline import Pipeline, async_get_pipelines
 from homeassistant.components.assist_pipeline.audio_enhancer import MicroVadSpeexEnhancer
 from homeassistant.components.assist_pipeline.const import BYTES_PER_CHUNK, MS_PER_CHUNK
 from homeassistant.components.assist_pipeline.vad import VoiceCommandSegmenter
@@ -43,24 +45,17 @@ from custom_components.xiaozhi.voice.end_of_turn import (
     UNDERSTOOD_PAUSE,
 )
 from custom_components.xiaozhi.voice.understood_commands import UnderstoodCommands
-from simulator.audio.espeak import synthesize
 from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
 
 from .house import House
 from .recordings import CUT_SECONDS, Recording, read_recordings
-from .report import Finding, Row
+from .report import Row
 
-_CLAIM: Final = (
-    "seconds of audio from the end of speech to the transcript, on average, of the sentences that were not"
-    " cut off: all, and commands that Home Assistant knows; calls of speech recognition for each turn; 'cut'"
-    " in percent of the recordings, as they are and with pauses of so many seconds put in"
-)
 _QUICK_AND_PATIENT: Final = "quick and patient"
 _CORE: Final = "Home Assistant's"
 _ENDS: Final = (_QUICK_AND_PATIENT, *(f"fixed, {name}" for name in FIXED_PAUSES), _CORE)
 _ENGINE_SECONDS: Final = (0.05, 0.3, 0.8)
 _PAUSES: Final = (0.0, 0.3, 0.5, 0.7)
-_QUICK: Final = ("turn on the kitchen light", "what time is it")
 
 _FRAME_BYTES: Final = 2 * FRAME_SAMPLES
 _FRAME_SECONDS: Final = FRAME_SAMPLES / UPLINK_RATE
@@ -70,20 +65,6 @@ _LAST_WORD: Final = 0.1
 _LEAD_MS: Final = 760
 # As of a turn of `voice/early_transcripts.py`.
 _MOST_EARLY_CALLS: Final = 2
-_PIPELINE: Final = Pipeline(
-    conversation_engine=HOME_ASSISTANT_AGENT,
-    conversation_language="en",
-    language="en",
-    name="Benchmark",
-    stt_engine=None,
-    stt_language="en",
-    tts_engine=None,
-    tts_language=None,
-    tts_voice=None,
-    wake_word_entity=None,
-    wake_word_id=None,
-)
-
 _AREAS: Final = {
     "Kitchen": {"light.kitchen_light": "Kitchen light", "switch.coffee_machine": "Coffee machine"},
     "Bedroom": {"light.bedroom_lamp": "Bedroom lamp", "fan.bedroom_fan": "Bedroom fan"},
@@ -179,6 +160,7 @@ class _Bench:
     """What the turns of one row share."""
 
     commands: UnderstoodCommands
+    pipeline: Pipeline
     device_id: str
     """The device that listens, in the living room."""
     seconds: float
@@ -187,35 +169,28 @@ class _Bench:
     async def is_understood(self, text: str) -> tuple[bool, float]:
         """Return whether a transcript is understood, and the seconds that it took to find out."""
         begun = process_time()
-        understood = await self.commands.async_is_understood(text, _PIPELINE, self.device_id)
+        understood = await self.commands.async_is_understood(text, self.pipeline, self.device_id)
         return understood, process_time() - begun
 
 
-async def measure(
-    house: House, *, quick: bool = False, recordings: Path | None = None, every: int = 1
-) -> Finding:
+async def measure(house: House, *, recordings: Path, every: int = 1) -> list[Row]:
     """Find the end of every so-many-th recording. Raises `ValueError` if there are none."""
-    with tempfile.TemporaryDirectory(prefix="xiaozhi-speech-") as name:
-        if recordings is None:
-            if not quick:
-                raise ValueError("end_of_speech needs --recordings")
-            recordings = Path(name)
-            await asyncio.to_thread(_speak, recordings)
-        people = (await asyncio.to_thread(read_recordings, recordings))[::every]
+    people = (await asyncio.to_thread(read_recordings, recordings))[::every]
     stages = {pause: await asyncio.to_thread(_stage, people, pause) for pause in _PAUSES}
     rows: list[Row] = []
     async with house.site(1, None) as site:
         device_id = _furnish(house.hass, site.gateway.entry.entry_id, site.devices[0].mac)
         commands = UnderstoodCommands(house.hass)
+        pipeline = replace(async_get_pipelines(house.hass)[0], conversation_engine=HOME_ASSISTANT_AGENT)
         for end in _ENDS:
             for seconds in _ENGINE_SECONDS:
-                bench = _Bench(commands=commands, device_id=device_id, seconds=seconds)
+                bench = _Bench(commands=commands, pipeline=pipeline, device_id=device_id, seconds=seconds)
                 found = {
                     pause: [await _ended(bench, end, said) for said in stage]
                     for pause, stage in stages.items()
                 }
                 rows.append(_row(end, bench, stages, found))
-    return Finding(benchmark="end_of_speech", claim=_CLAIM, rows=rows)
+    return rows
 
 
 def _row(
@@ -259,25 +234,34 @@ async def _ended(bench: _Bench, end: str, said: _Sentence) -> _End | None:
 
 def _after_pause(bench: _Bench, settings: DetectorSettings, said: _Sentence) -> _End | None:
     detector = said.detector(settings)
-    for number, frame in enumerate(said.frames, 1):
-        if any(isinstance(event, SpeechEnded) for event in detector.hear(frame)):
-            at = number * _FRAME_SECONDS
-            return _End(at=at, transcript_at=at + bench.seconds)
-    return None
+    return _after_first(
+        bench, said, lambda frame: any(isinstance(event, SpeechEnded) for event in detector.hear(frame))
+    )
 
 
 def _by_core(bench: _Bench, said: _Sentence) -> _End | None:
     enhancer, segmenter = MicroVadSpeexEnhancer(0, 0, is_vad_enabled=True), VoiceCommandSegmenter()
     heard = bytearray(silence(_LEAD_MS))
-    for number, frame in enumerate(said.frames, 1):
-        heard += frame
+
+    def ends(frame: bytes) -> bool:
+        heard.extend(frame)
         while len(heard) >= BYTES_PER_CHUNK:
             chunk = bytes(heard[:BYTES_PER_CHUNK])
             del heard[:BYTES_PER_CHUNK]
             probability = enhancer.enhance_chunk(chunk, 0).speech_probability
             if not segmenter.process(MS_PER_CHUNK / 1000, probability):
-                at = number * _FRAME_SECONDS
-                return _End(at=at, transcript_at=at + bench.seconds)
+                return True
+        return False
+
+    return _after_first(bench, said, ends)
+
+
+def _after_first(bench: _Bench, said: _Sentence, ends: Callable[[bytes], bool]) -> _End | None:
+    """Return the end at the first frame that is one, and a transcript of the engine after it."""
+    for number, frame in enumerate(said.frames, 1):
+        if ends(frame):
+            at = number * _FRAME_SECONDS
+            return _End(at=at, transcript_at=at + bench.seconds)
     return None
 
 
@@ -352,10 +336,7 @@ class _QuickAndPatientTurn:
 
 
 def _stage(recordings: list[Recording], pause: float) -> list[_Sentence]:
-    return [*_said(recordings, pause)]
-
-
-def _said(recordings: list[Recording], pause: float) -> Iterator[_Sentence]:
+    stage: list[_Sentence] = []
     for number, recording in enumerate(recordings):
         pcm, end = recording.played(pause)
         known = number % 10 < 7
@@ -366,7 +347,7 @@ def _said(recordings: list[Recording], pause: float) -> Iterator[_Sentence]:
             pcm[start : start + _FRAME_BYTES] for start in range(0, len(pcm) - _FRAME_BYTES + 1, _FRAME_BYTES)
         ]
         start = end - pause - (bounds.end - bounds.start)
-        yield _Sentence(
+        sentence = _Sentence(
             words=texts[number % len(texts)].split(),
             known=known,
             start=start,
@@ -375,6 +356,8 @@ def _said(recordings: list[Recording], pause: float) -> Iterator[_Sentence]:
             pause=pause,
             pause_at=start + sum(bounds.gap) / 2 - bounds.start + pause / 2,
         )
+        stage.append(sentence)
+    return stage
 
 
 def _furnish(hass: HomeAssistant, entry_id: str, mac: str) -> str:
@@ -396,13 +379,3 @@ def _furnish(hass: HomeAssistant, entry_id: str, mac: str) -> str:
         raise LookupError(f"{mac} is not in the device registry")
     devices.async_update_device(device.id, area_id=areas.async_get_or_create("Living room").id)
     return device.id
-
-
-def _speak(folder: Path) -> None:
-    for text in _QUICK:
-        pcm, rate = synthesize(text, sample_rate=UPLINK_RATE)
-        with wave.open(str(folder / f"{text}.wav"), "wb") as file:
-            file.setnchannels(1)
-            file.setsampwidth(2)
-            file.setframerate(rate)
-            file.writeframes(bytes(rate) + pcm + bytes(rate))

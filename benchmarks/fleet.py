@@ -8,7 +8,7 @@ from pathlib import Path
 import sys
 from typing import Any, Final
 
-from .devices import Account, Played
+from .devices import Account
 from .house import PairedDevice
 
 _ROOT: Final = Path(__file__).parent.parent
@@ -45,18 +45,10 @@ class Fleet:
         """
         return Account(**await self.do("say_recording", file=str(file), end=end))
 
-    async def play(self, files: Sequence[str]) -> list[Played]:
-        """Play files of 16 kHz mono 16-bit PCM, each to a device, until it is understood or over."""
-        accounts = await self.do("play", patience=_PLAY_SECONDS * len(files), files=list(files))
-        return [Played(**account) for account in accounts]
-
-    async def listen(self, number: int, text: str) -> None:
-        """Wake the first devices and say a text to each; returns when all microphones are on."""
-        await self.do("listen", number=number, text=text)
-
-    async def hang_up(self) -> None:
-        """End the conversations of all listening devices."""
-        await self.do("hang_up")
+    async def play(self, files: Sequence[str]) -> list[str]:
+        """Play files of 16 kHz mono 16-bit PCM, each to a device, and return what is understood."""
+        heard: list[str] = await self.do("play", patience=_PLAY_SECONDS * len(files), files=list(files))
+        return heard
 
     async def power_off(self) -> None:
         """Switch all off."""

@@ -1,4 +1,8 @@
-"""What is understood of recordings through a device, beside the same files given to Whisper itself."""
+"""What is understood of recordings through a device, beside the same files given to Whisper itself.
+
+Of how many recordings there is a transcript, the same one as without a device, one with all names that the
+labels hold, and one that is a command for this home; and of sounds that are no command.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,12 +25,8 @@ from .fleet import fleet
 from .house import House
 from .real_speech import know_orders, real_speech
 from .recordings import Recording, Samples, read_recordings, read_sound, to_pcm
-from .report import Finding, Row
+from .report import Row
 
-_CLAIM: Final = (
-    "of how many recordings there is a transcript, the same one as without a device, one with all names that"
-    " the labels hold, and one that is a command for this home; and of sounds that are no command"
-)
 # That listen at the same time: to commands, which speech recognition takes one after the other, and to what
 # does not reach it.
 _DEVICES: Final = 3
@@ -55,14 +55,12 @@ _WAYS: Final = (_Way(LinkKind.WEBSOCKET), _Way(LinkKind.MQTT), _Way(LinkKind.MQT
 async def measure(
     house: House,
     *,
-    quick: bool = False,
-    recordings: Path | None = None,
+    quick: bool,
+    recordings: Path,
     every: int = 1,
     labels: Path | None = None,
-) -> Finding:
+) -> list[Row]:
     """Play each so-many-th recording to a device; with `labels`, only those that it describes."""
-    if recordings is None:
-        raise ValueError("hearing needs --recordings")
     people = (await asyncio.to_thread(read_recordings, recordings))[::every]
     names = await asyncio.to_thread(_read_labels, labels) if labels else {}
     if names:
@@ -81,7 +79,7 @@ async def measure(
             await know_orders(house.hass, True)
             heard = await _play(house, _Way(LinkKind.MQTT), folder, clips, _DEVICES_FOR_CLIPS)
             rows.append(await _row(house, "mqtt, no commands", heard, [], []))
-    return Finding(benchmark="hearing", claim=_CLAIM, rows=rows)
+    return rows
 
 
 async def _play(
@@ -93,9 +91,9 @@ async def _play(
         await asyncio.to_thread(file.write_bytes, sound)
     async with fleet() as devices, house.site(min(at_once, len(sounds)), way.link) as site:
         await devices.boot(house.check_in_url, site.devices, loss=way.loss)
-        played = await devices.play([str(file) for file in files])
+        heard = await devices.play([str(file) for file in files])
         await devices.power_off()
-    return [sound.heard for sound in played]
+    return heard
 
 
 async def _row(

@@ -1,7 +1,7 @@
 """A real Home Assistant in this process, with the integration and paired devices."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 import logging
@@ -10,7 +10,7 @@ import secrets
 from socket import SOCK_DGRAM
 import sys
 from types import MappingProxyType
-from typing import Final, override
+from typing import Final
 from uuid import uuid4
 
 from homeassistant.bootstrap import async_setup_hass
@@ -70,16 +70,13 @@ class Site:
             return entity_id
         raise LookupError(f"{device.mac} has no {key}")
 
-    @property
-    def connected(self) -> bool:
-        """Whether all devices are linked and their tools are known."""
-        return all(device.linked and device.tools for device in self.gateway.devices.values())
-
-    @property
-    def usable(self) -> bool:
-        """Whether all devices are linked and their status is known."""
+    async def usable(self) -> None:
+        """Wait until all devices are linked and their status is known. Raises `TimeoutError`."""
         devices = self.gateway.devices.values()
-        return all(device.linked and device.state.status.volume is not None for device in devices)
+        async with asyncio.timeout(_UNTIL_SECONDS):
+            # The objects in the condition have no events to wait for
+            while not all(one.linked and one.state.status.volume is not None for one in devices):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,21 +183,8 @@ def _write_configuration(folder: Path, port: int) -> None:
     write_storage(folder, port)
 
 
-class _Ours(logging.Filter):
-    @override
-    def filter(self, record: logging.LogRecord) -> bool:
-        return record.name.startswith(_LOGGERS)
-
-
 def _log_only_ours() -> None:
     """Show only the integration's warnings; Home Assistant keeps a handler that exists already."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(_Ours())
+    handler.addFilter(lambda record: record.name.startswith(_LOGGERS))
     logging.basicConfig(handlers=[handler])
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait until a condition holds. Raises `TimeoutError`."""
-    async with asyncio.timeout(_UNTIL_SECONDS):
-        while not condition():  # noqa: ASYNC110 - the objects in the condition have no events to wait for
-            await asyncio.sleep(0.01)

@@ -1,32 +1,27 @@
-"""The memory and processor time of many connected devices."""
+"""The memory (PSS) and processor time of many devices that are switched on at the same moment, and idle."""
 
 import asyncio
 import gc
 from time import monotonic, process_time
 
 from homeassistant.helpers import entity_registry as er
+import psutil
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
 from .fleet import Fleet, fleet
-from .house import House, Site, until
-from .process import proportional_kib
-from .report import Finding, Row
+from .house import House
+from .report import Row
 
 
-async def measure(house: House, *, quick: bool) -> Finding:
+async def measure(house: House, *, quick: bool) -> list[Row]:
     """Link devices over MQTT, all switched on at the same moment, and leave them idle."""
     count = 5 if quick else 100
     async with fleet() as devices:
         # Objects that are created only once are created now.
         await _link(house, devices, 3)
         figures = await _link(house, devices, count, idle_seconds=0.5 if quick else 60)
-    rows: list[Row] = [{"figure": name, "value": value} for name, value in figures.items()]
-    return Finding(
-        benchmark="memory",
-        claim=f"{count} idle devices on MQTT, switched on at the same moment; memory as PSS",
-        rows=rows,
-    )
+    return [{"figure": name, "value": value} for name, value in figures.items()]
 
 
 async def _link(house: House, devices: Fleet, count: int, *, idle_seconds: float = 0) -> dict[str, float]:
@@ -35,36 +30,31 @@ async def _link(house: House, devices: Fleet, count: int, *, idle_seconds: float
         paired = _kib()
         clock, used = monotonic(), process_time()
         await devices.boot(house.check_in_url, site.devices)
-        await until(lambda: site.usable)
+        await site.usable()
         seconds, cpu = monotonic() - clock, process_time() - used
         await house.hass.async_block_till_done()
         linked = _kib()
+        entities = er.async_entries_for_config_entry(er.async_get(site.hass), site.gateway.entry.entry_id)
         figures = {
+            "devices": float(count),
             "KiB for each paired device": round((paired - start) / count, 1),
             "KiB more for each linked device": round((linked - paired) / count, 1),
             "KiB for each paired and linked device": round((linked - start) / count, 1),
-            "entities of each device": _entities(site) / count,
+            "entities of each device": len(entities) / count,
             "seconds to set up the gateway": round(site.set_up_seconds, 2),
             "seconds until all are linked and have told their status": round(seconds, 2),
             "ms of processor time for each link": round(1000 * cpu / count, 2),
         }
         if idle_seconds:
-            figures["% of a core while all are idle"] = round(100 * await _load(idle_seconds), 2)
+            used = process_time()
+            await asyncio.sleep(idle_seconds)
+            load = (process_time() - used) / idle_seconds
+            figures["% of a core while all are idle"] = round(100 * load, 2)
         await devices.power_off()
         return figures
 
 
 def _kib() -> float:
+    """Return the memory of the process, with its part of what it shares with others (PSS)."""
     gc.collect()
-    return proportional_kib()
-
-
-def _entities(site: Site) -> int:
-    registry = er.async_get(site.hass)
-    return len(er.async_entries_for_config_entry(registry, site.gateway.entry.entry_id))
-
-
-async def _load(seconds: float) -> float:
-    used = process_time()
-    await asyncio.sleep(seconds)
-    return (process_time() - used) / seconds
+    return float(psutil.Process().memory_full_info().pss / 1024)

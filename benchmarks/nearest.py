@@ -1,7 +1,9 @@
 """Which of several devices answers, in simulated houses, by the product's decision.
 
 The beginning of a recording is the wake word. Devices differ in distance, sensitivity and noise,
-there may be a wall, and they begin to listen when they do.
+there may be a wall, and they begin to listen when they do. Counts the houses in which the nearest device
+answers, and no other; in which another one does, or several (of two people who press a button each, both are
+to be answered, and else one of them is let go).
 """
 
 import asyncio
@@ -19,12 +21,8 @@ from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
 
 from .house import House
 from .recordings import Recording, Samples, read_recordings, read_sound
-from .report import Finding, Row
+from .report import Row
 
-_CLAIM: Final = (
-    "houses in which the nearest device answers, and no other; in which another one does, or several"
-    " (of two people who press a button each, both are to be answered, and else one of them is let go)"
-)
 # Seconds of noise, of the wake word with a pause, and of what follows. What is sent begins before the word.
 _BEFORE: Final = 1.5
 _WAKE_WORD: Final = 0.8
@@ -44,12 +42,8 @@ type _Chance = np.random.Generator
 type _Spoken = tuple[Samples, float]
 
 
-async def measure(
-    _house: House, *, quick: bool = False, recordings: Path | None = None, every: int = 1
-) -> Finding:
-    """Try every so-many-th of 100 houses. Raises `ValueError` without recordings."""
-    if recordings is None:
-        raise ValueError("nearest needs --recordings")
+async def measure(_house: House, *, quick: bool, recordings: Path, every: int = 1) -> list[Row]:
+    """Try every so-many-th of 100 houses. Raises `ValueError` if there are no recordings."""
     people = await asyncio.to_thread(read_recordings, recordings)
     kitchen = recordings / "kitchen-noise.flac"
     noise = (
@@ -70,7 +64,7 @@ async def measure(
         found, several = answering.count(right), sum(len(who) > len(right) for who in answering)
         another = len(houses) - found - several
         rows.append({"": name, "houses": len(houses), "right": found, "another": another, "several": several})
-    return Finding(benchmark="nearest", claim=_CLAIM, rows=rows)
+    return rows
 
 
 async def _answering(spoken: list[_Spoken], chance: _Chance, word: str | None) -> list[int]:

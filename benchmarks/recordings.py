@@ -10,10 +10,10 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-import av
 import numpy as np
 
 from simulator.audio.opus import UPLINK_RATE
+from simulator.audio.sound import read_wav
 
 type Samples = np.ndarray[tuple[int], np.dtype[np.float64]]
 
@@ -89,26 +89,6 @@ class Recording:
         return min(pieces, key=_level) if pieces else np.zeros(size)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sound:
-    """What is played to a device: a file of 16 kHz mono 16-bit PCM."""
-
-    file: Path
-    end: float
-    """When its speech ends, in seconds."""
-
-
-def write_sounds(people: list[Recording], folder: Path) -> list[Sound]:
-    """Write recordings as they are played."""
-    sounds: list[Sound] = []
-    for number, recording in enumerate(people):
-        pcm, end = recording.played()
-        file = folder / f"{number}.pcm"
-        file.write_bytes(pcm)
-        sounds.append(Sound(file=file, end=end))
-    return sounds
-
-
 def read_recordings(folder: Path) -> list[Recording]:
     """Read the recordings of a folder. Raises `ValueError` if there are none."""
     told: dict[str, Any] = {}
@@ -128,12 +108,7 @@ def read_recordings(folder: Path) -> list[Recording]:
 
 def read_sound(path: Path) -> Samples:
     """Read a sound file as mono samples of 16 kHz."""
-    resampler = av.AudioResampler(format="s16", layout="mono", rate=UPLINK_RATE)
-    with av.open(str(path)) as container:
-        frames = [part for frame in container.decode(audio=0) for part in resampler.resample(frame)]
-    frames += resampler.resample(None)
-    samples: Samples = np.concatenate([frame.to_ndarray()[0] for frame in frames]).astype(np.float64)
-    return samples
+    return np.frombuffer(read_wav(path), np.int16).astype(np.float64)
 
 
 def to_pcm(samples: Samples) -> bytes:

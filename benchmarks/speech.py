@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 import io
 from time import monotonic
 from typing import ClassVar, Final, override
-import wave
 
 from homeassistant.components import conversation, stt, tts
 from homeassistant.components.assist_pipeline import async_get_pipelines, async_update_pipeline
@@ -14,6 +13,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers import intent
 
 from simulator.audio.espeak import synthesize
+from simulator.audio.sound import write_wav
 
 type Recognize = Callable[[AsyncIterable[bytes]], Awaitable[str]]
 
@@ -161,7 +161,7 @@ async def set_up_speech(
 
 
 def after(seconds: float, text: str) -> Recognize:
-    """Return a function that recognises a text after this much audio, silence included."""
+    """Return a function that recognises a text after this much audio, silence included, or after all."""
 
     async def recognize(stream: AsyncIterable[bytes]) -> str:
         left = seconds * _BYTES_PER_SECOND
@@ -178,20 +178,5 @@ def spoken(text: str) -> bytes:
     """Return a WAV of a text, as a local speech engine creates it."""
     pcm, rate = synthesize(text)
     buffer = io.BytesIO()
-    with wave.open(buffer, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(rate)
-        file.writeframes(pcm)
+    write_wav(buffer, pcm, rate)
     return buffer.getvalue()
-
-
-def after_all(text: str) -> Recognize:
-    """Return a function that recognises a text as soon as all audio is there."""
-
-    async def recognize(stream: AsyncIterable[bytes]) -> str:
-        async for _ in stream:
-            pass
-        return text
-
-    return recognize

@@ -1,7 +1,13 @@
-"""The delay from the user's last word to the answer's first packet, and the integration's part of it."""
+"""The delay from the user's last word to the answer's first packet, and the integration's part of it.
+
+In ms from that word until the end of speech is found and until the first packet is there, for a voice that
+begins at once or later; added is what is more than detector, engines and the device's proof that it speaks.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
+from statistics import median
 from typing import Final, NamedTuple
 
 from homeassistant.components.assist_pipeline.vad import VadSensitivity
@@ -12,11 +18,10 @@ from homeassistant.helpers import entity_registry as er
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
-from .devices import Account
 from .fleet import Fleet, fleet
 from .house import House, Site
-from .report import Finding, Row, median, percentile
-from .speech import after_all
+from .report import Row, percentile
+from .speech import after
 
 _TURNS: Final = 10
 # A device sends 60 ms at a time. Words end anywhere in these.
@@ -42,18 +47,16 @@ _ENGINES: Final = (
 
 
 class _Times(NamedTuple):
-    """One turn, in monotonic seconds."""
+    """One turn, in ms after the user's last word."""
 
-    stopped: float
-    understood: float
-    ready: float
-    voice: float
-    heard: float
+    end_found: float
+    first_packet: float
+    added: float
 
 
-async def measure(house: House, *, quick: bool) -> Finding:
+async def measure(house: House, *, quick: bool) -> list[Row]:
     """Have a device ask repeatedly, with engines that take no time or a known time."""
-    house.speech_to_text.recognize = after_all("is the light on")
+    house.speech_to_text.recognize = after(inf, "is the light on")
     house.speech_to_text.notices_end = False
     rows: list[Row] = []
     try:
@@ -63,13 +66,7 @@ async def measure(house: House, *, quick: bool) -> Finding:
         house.speech_to_text.notices_end = True
         house.agent.thinks = house.text_to_speech.delay = 0
         house.text_to_speech.streams = False
-    return Finding(
-        benchmark="turn",
-        claim="ms from the user's last word (0) until the end of speech is found and until the first packet"
-        " of the answer is there, for a voice that begins at once or later; added is what is more"
-        " than detector, engines and the device's proof that it speaks",
-        rows=rows,
-    )
+    return rows
 
 
 async def _rows(house: House, link: LinkKind, *, turns: int) -> list[Row]:
@@ -89,7 +86,13 @@ async def _rows(house: House, link: LinkKind, *, turns: int) -> list[Row]:
 
 async def _turn(house: House, devices: Fleet, later: float) -> _Times:
     (account,) = await devices.converse(["is the light on"], later=later)
-    return _times(house, account)
+    if account.stopped_at is None or account.ready_at is None or not account.arrivals:
+        raise RuntimeError("a turn has failed")
+    heard = account.arrivals[0]
+    # The unavoidable delays: of the device, and of the voice.
+    possible = max(account.ready_at, house.text_to_speech.spoke_at[-1])
+    found = house.speech_to_text.understood_at[-1] - account.stopped_at
+    return _Times(1000 * found, 1000 * (heard - account.stopped_at), 1000 * (heard - possible))
 
 
 async def choose_end(site: Site, option: str) -> None:
@@ -101,30 +104,15 @@ async def choose_end(site: Site, option: str) -> None:
         await site.hass.services.async_call(SELECT, SERVICE_SELECT_OPTION, data, blocking=True)
 
 
-def _times(house: House, account: Account) -> _Times:
-    if account.stopped_at is None or account.ready_at is None or not account.arrivals:
-        raise RuntimeError("a turn has failed")
-    return _Times(
-        account.stopped_at,
-        house.speech_to_text.understood_at[-1],
-        account.ready_at,
-        house.text_to_speech.spoke_at[-1],
-        account.arrivals[0],
-    )
-
-
-def _row(link: LinkKind, engines: _Engines, times: Sequence[_Times]) -> Row:
-    found = [1000 * (turn.understood - turn.stopped) for turn in times]
-    heard = [1000 * (turn.heard - turn.stopped) for turn in times]
-    # The unavoidable delays: of the device, and of the voice.
-    added = [1000 * (turn.heard - max(turn.ready, turn.voice)) for turn in times]
+def _row(link: LinkKind, engines: _Engines, turns: Sequence[_Times]) -> Row:
     row: Row = {
         "link": link.value,
         "setting": engines.setting.value,
         "voice": engines.voice,
-        "turns": len(times),
+        "turns": len(turns),
     }
-    for name, values in (("end found", found), ("first packet", heard), ("added", added)):
-        for suffix, value in (("median", median(values)), ("p95", percentile(values, 95))):
-            row[f"{name} {suffix}"] = None if value is None else round(value, 1)
+    for field in _Times._fields:
+        values = [getattr(turn, field) for turn in turns]
+        name = field.replace("_", " ")
+        row |= {f"{name} median": round(median(values), 1), f"{name} p95": round(percentile(values, 95), 1)}
     return row

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 import json
@@ -21,6 +21,7 @@ _ADDRESSES: Final = tuple(f"127.0.0.{number}" for number in range(66, 76))
 _ANSWER_SECONDS: Final = 1.0
 _SLOW_SECONDS: Final = 3.0
 _FLOOD: Final = 100
+_BODY: Final = json.dumps({"board": {"name": "attacker", "ip": "192.168.1.66"}}).encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ class Attackers:
         end = monotonic() + seconds
         await asyncio.gather(
             *(
-                _Attacker(Ports(**ports), random.Random(f"{seed} attacker {one}"), counts).run(end)
+                _Attacker(Ports(**ports), random.Random(f"{seed} attacker {one}")).run(end, counts)
                 for one in range(number)
             )
         )
@@ -57,72 +58,54 @@ class Attackers:
 class _Attacker:
     """One attacker, which makes one attack after another."""
 
-    def __init__(self, ports: Ports, chance: random.Random, counts: Counter[str]) -> None:
+    def __init__(self, ports: Ports, chance: random.Random) -> None:
         self._ports = ports
         self._chance = chance
-        self._counts = counts
-        self._attacks: dict[str, Callable[[], Awaitable[None]]] = {
-            **{
-                name: partial(self._exchange, port, make)
-                for port, requests in (
-                    (ports.http, self._http_requests()),
-                    (ports.websocket, self._websocket_requests()),
-                    (ports.mqtt, self._mqtt_requests()),
-                )
-                for name, make in requests.items()
-            },
+
+    async def run(self, end: float, counts: Counter[str]) -> None:
+        """Attack until the monotonic time `end`."""
+        while monotonic() < end:
+            name, attack = self._chance.choice([*self._attacks().items()])
+            with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
+                await attack()
+            counts[name] += 1
+            await asyncio.sleep(self._chance.uniform(0, 0.3))
+
+    def _attacks(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        ports, mac = self._ports, "02:66:" + self._chance.randbytes(4).hex(":")
+        paired = self._chance.choice(ports.macs)
+        guessed = {"Authorization": "Bearer guessed"}
+        return {
             "slow connections": self._slow,
             "flood of connections": self._flood,
             "malformed UDP": self._udp,
+            **{
+                name: partial(self._exchange, port, request)
+                for name, port, request in (
+                    ("malformed HTTP", ports.http, self._mutated(_check_in(mac))),
+                    ("check-in with a strange MAC", ports.http, _check_in(mac)),
+                    ("check-in as a paired device", ports.http, _check_in(paired)),
+                    ("broken check-in", ports.http, _check_in(mac, self._mutated(_BODY))),
+                    ("deep check-in", ports.http, _check_in(mac, b"[" * 60_000)),
+                    ("activation as a paired device", ports.http, _post("ota/activate", paired, b"{}")),
+                    ("photo, wrong token", ports.http, _post("vision", paired, bytes(100_000), **guessed)),
+                    (
+                        "never offered",
+                        ports.http,
+                        b"GET /api/xiaozhi/file/guessed HTTP/1.1\r\nHost: a\r\n\r\n",
+                    ),
+                    ("malformed WebSocket", ports.websocket, self._mutated(_upgrade(mac))),
+                    ("WebSocket with a wrong token", ports.websocket, _upgrade(paired)),
+                    (
+                        "WebSocket of a web page",
+                        ports.websocket,
+                        _upgrade(paired, Origin="http://evil.example"),
+                    ),
+                    ("malformed MQTT", ports.mqtt, self._mutated(_connect(paired))),
+                    ("MQTT with a wrong password", ports.mqtt, _connect(paired)),
+                )
+            },
         }
-
-    async def run(self, end: float) -> None:
-        """Attack until the monotonic time `end`."""
-        while monotonic() < end:
-            name = self._chance.choice(list(self._attacks))
-            with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
-                await self._attacks[name]()
-            self._counts[name] += 1
-            await asyncio.sleep(self._chance.uniform(0, 0.3))
-
-    # What is sent in one piece
-
-    def _http_requests(self) -> dict[str, Callable[[], bytes]]:
-        return {
-            "malformed HTTP": lambda: self._mutated(self._check_in(self._mac())),
-            "check-in with a strange MAC": lambda: self._check_in(self._mac()),
-            "check-in as a paired device": lambda: self._check_in(self._paired()),
-            "broken check-in": lambda: self._check_in(self._mac(), self._mutated(_body())),
-            "deep check-in": lambda: self._check_in(self._mac(), b"[" * 60_000),
-            "activation as a paired device": lambda: _post(
-                "/api/xiaozhi/ota/activate", self._headers(self._paired()), b"{}"
-            ),
-            "photo with a wrong token": lambda: _post(
-                "/api/xiaozhi/vision",
-                self._headers(self._paired()) | {"Authorization": "Bearer guessed"},
-                bytes(100_000),
-            ),
-            "address that was never offered": lambda: (
-                b"GET /api/xiaozhi/file/guessed HTTP/1.1\r\nHost: a\r\n\r\n"
-            ),
-        }
-
-    def _websocket_requests(self) -> dict[str, Callable[[], bytes]]:
-        return {
-            "malformed WebSocket": lambda: self._mutated(_upgrade(self._mac(), "guessed")),
-            "WebSocket with a wrong token": lambda: _upgrade(self._paired(), "guessed"),
-            "WebSocket of a web page": lambda: _upgrade(
-                self._paired(), "guessed", "Origin: http://evil.example\r\n"
-            ),
-        }
-
-    def _mqtt_requests(self) -> dict[str, Callable[[], bytes]]:
-        return {
-            "malformed MQTT": lambda: self._mutated(_connect(self._paired())),
-            "MQTT with a wrong password": lambda: _connect(self._paired()),
-        }
-
-    # What is more than that
 
     async def _udp(self) -> None:
         with socket.socket(type=socket.SOCK_DGRAM) as opened:
@@ -135,62 +118,47 @@ class _Attacker:
 
     async def _slow(self) -> None:
         """Send a request byte by byte, and not all of it."""
-        requests = (
-            (self._ports.http, self._check_in(self._mac(), b"{}" * 100)),
-            (self._ports.websocket, _upgrade(self._mac(), "guessed")),
-            (self._ports.mqtt, _connect("x")),
+        port, data = self._chance.choice(
+            (
+                (self._ports.http, _check_in("x", b"{}" * 100)),
+                (self._ports.websocket, _upgrade("x")),
+                (self._ports.mqtt, _connect("x")),
+            )
         )
-        await self._dribble(*self._chance.choice(requests))
-
-    async def _flood(self) -> None:
-        """Open very many connections, and send nothing."""
-        port = self._chance.choice((self._ports.websocket, self._ports.mqtt))
-        opened = await asyncio.gather(*(self._dial(port) for _ in range(_FLOOD)), return_exceptions=True)
-        await asyncio.sleep(self._chance.uniform(0, _ANSWER_SECONDS))
-        for connection in opened:
-            if not isinstance(connection, BaseException):
-                connection[1].transport.abort()
-
-    # How
-
-    async def _exchange(self, port: int, make: Callable[[], bytes]) -> None:
-        reader, writer = await self._dial(port)
-        try:
-            writer.write(make())
-            await writer.drain()
-            async with asyncio.timeout(_ANSWER_SECONDS):
-                await reader.read(1 << 16)
-        finally:
-            writer.transport.abort()
-
-    async def _dribble(self, port: int, data: bytes) -> None:
-        _, writer = await self._dial(port)
         end = monotonic() + self._chance.uniform(0, _SLOW_SECONDS)
-        try:
+        async with self._dialled(port) as (_, writer):
             for at in range(len(data)):
                 writer.write(data[at : at + 1])
                 await writer.drain()
                 if monotonic() > end:
                     return
                 await asyncio.sleep(0.05)
+
+    async def _flood(self) -> None:
+        """Open very many connections, and send nothing."""
+        port = self._chance.choice((self._ports.websocket, self._ports.mqtt))
+        pause = self._chance.uniform(0, _ANSWER_SECONDS)
+
+        async def hold() -> None:
+            async with self._dialled(port):
+                await asyncio.sleep(pause)
+
+        await asyncio.gather(*(hold() for _ in range(_FLOOD)), return_exceptions=True)
+
+    async def _exchange(self, port: int, request: bytes) -> None:
+        async with self._dialled(port) as (reader, writer), asyncio.timeout(_ANSWER_SECONDS):
+            writer.write(request)
+            await writer.drain()
+            await reader.read(1 << 16)
+
+    @asynccontextmanager
+    async def _dialled(self, port: int) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        own = (self._chance.choice(_ADDRESSES), 0) if sys.platform == "linux" else None
+        reader, writer = await asyncio.open_connection(_HOST, port, local_addr=own)
+        try:
+            yield reader, writer
         finally:
             writer.transport.abort()
-
-    async def _dial(self, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        own = (self._chance.choice(_ADDRESSES), 0) if sys.platform == "linux" else None
-        return await asyncio.open_connection(_HOST, port, local_addr=own)
-
-    def _mac(self) -> str:
-        return "02:66:" + ":".join(f"{self._chance.randrange(256):02x}" for _ in range(4))
-
-    def _paired(self) -> str:
-        return self._chance.choice(self._ports.macs)
-
-    def _check_in(self, mac: str, body: bytes | None = None) -> bytes:
-        return _post("/api/xiaozhi/ota/", self._headers(mac), _body() if body is None else body)
-
-    def _headers(self, mac: str) -> dict[str, str]:
-        return {"Device-Id": mac, "Client-Id": f"attacker-{self._chance.randrange(10**6)}"}
 
     def _mutated(self, data: bytes) -> bytes:
         changed = bytearray(data)
@@ -200,28 +168,32 @@ class _Attacker:
         return bytes(changed)
 
 
-def _post(path: str, headers: dict[str, str], body: bytes) -> bytes:
-    lines = [
-        f"POST {path} HTTP/1.1",
-        f"Host: {_HOST}:8123",
-        f"Content-Length: {len(body)}",
-        "Connection: close",
-    ]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
+def _check_in(mac: str, body: bytes = _BODY) -> bytes:
+    return _post("ota/", mac, body)
 
 
-def _body() -> bytes:
-    return json.dumps({"board": {"name": "attacker", "ip": "192.168.1.66"}}).encode()
+def _post(path: str, mac: str, body: bytes, **headers: str) -> bytes:
+    own = {"Device-Id": mac, "Client-Id": "attacker", "Content-Length": str(len(body)), "Connection": "close"}
+    return _head(f"POST /api/xiaozhi/{path}", own | headers) + body
 
 
-def _upgrade(mac: str, token: str, more: str = "") -> bytes:
-    return (
-        f"GET /xiaozhi/v1/ HTTP/1.1\r\nHost: {_HOST}\r\nAuthorization: Bearer {token}\r\n"
-        f"Client-Id: attacker\r\nDevice-Id: {mac}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{more}"
-        "Protocol-Version: 1\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-        "Sec-WebSocket-Version: 13\r\n\r\n"
-    ).encode()
+def _upgrade(mac: str, **headers: str) -> bytes:
+    own = {
+        "Authorization": "Bearer guessed",
+        "Client-Id": "attacker",
+        "Device-Id": mac,
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Protocol-Version": "1",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Version": "13",
+    }
+    return _head("GET /xiaozhi/v1/", own | headers)
+
+
+def _head(request: str, headers: dict[str, str]) -> bytes:
+    lines = [f"{request} HTTP/1.1", f"Host: {_HOST}:8123", *map(": ".join, headers.items())]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
 def _connect(mac: str) -> bytes:

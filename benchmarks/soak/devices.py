@@ -34,8 +34,9 @@ class SoakDevices(DeviceGroup):
         """Start without devices."""
         super().__init__()
         self._url = ""
-        self._counts = Counter[str]()
-        self._turns = Counter[str]()
+        self.counts = Counter[str]()
+        self.turns = Counter[str]()
+        """Undisturbed turns by their result."""
 
     async def switch_on(self, url: str, devices: list[dict[str, Any]]) -> None:
         """Make devices with these MACs and Client-Ids, and switch them on."""
@@ -48,8 +49,8 @@ class SoakDevices(DeviceGroup):
 
     async def run(self, seconds: float, seed: int) -> dict[str, Any]:
         """Use the devices for this many seconds; return what happened."""
-        self._counts.clear()
-        self._turns.clear()
+        self.counts.clear()
+        self.turns.clear()
         end = monotonic() + seconds
         sound = await self._sound(_TEXT)
         uses = (
@@ -57,12 +58,8 @@ class SoakDevices(DeviceGroup):
             for number in range(len(self._devices))
         )
         await asyncio.gather(*uses)
-        actions = sum(self._counts[name] for name in HOUR)
-        return {
-            "hours": actions / sum(HOUR.values()),
-            "counts": dict(self._counts),
-            "turns": dict(self._turns),
-        }
+        actions = sum(self.counts[name] for name in HOUR)
+        return {"hours": actions / sum(HOUR.values()), "counts": self.counts, "turns": self.turns}
 
     async def ask_all(self) -> dict[str, str]:
         """Switch all on, and ask each something; return the results by MAC."""
@@ -86,21 +83,13 @@ class SoakDevices(DeviceGroup):
         """Ask a device something; return the result."""
         account = await self._converse(device, sound)
         arrivals = account["arrivals"]
-        self._counts["packets"] += len(arrivals)
-        self._counts["late packets"] += sum(later - earlier > _LATE for earlier, later in pairwise(arrivals))
-        self._counts["lost packets"] += account["lost"]
-        self._counts["pauses heard"] += account["pauses"]
+        self.counts["packets"] += len(arrivals)
+        self.counts["late packets"] += sum(later - earlier > _LATE for earlier, later in pairwise(arrivals))
+        self.counts["lost packets"] += account["lost"]
+        self.counts["pauses heard"] += account["pauses"]
         if arrivals:
             return "answered"
         return "understood, but not answered" if account["heard"] else "not understood"
-
-    def count(self, what: str) -> None:
-        """Count an event."""
-        self._counts[what] += 1
-
-    def turn(self, outcome: str) -> None:
-        """Count the result of an undisturbed turn."""
-        self._turns[outcome] += 1
 
     def device(self, number: int) -> SimulatedDevice:
         """Return a device as it is now."""
@@ -125,9 +114,10 @@ class _DeviceUse:
         self._sound = sound
         self._actions: dict[str, Callable[[], Awaitable[None]]] = {
             "talk": self._talk,
-            "lose power": self._lose_power,
+            "lose power": lambda: self._interrupted(self._device.lose_power),
             "lose network": self._lose_network,
-            "restart": self._restart,
+            # Its connections end.
+            "restart": lambda: self._interrupted(self._device.power_off),
             "change tools": self._change_tools,
             "misbehave": self._misbehave,
         }
@@ -147,29 +137,22 @@ class _DeviceUse:
                 try:
                     await self._actions[name]()
                 except (TimeoutError, DeviceCrashed) as err:
-                    self._devices.count(f"failed to {name}: {type(err).__name__} {err}".strip())
+                    self._devices.counts[f"failed to {name}: {type(err).__name__} {err}".strip()] += 1
                     await self._device.power_off()
-                self._devices.count(name)
+                self._devices.counts[name] += 1
 
     async def _talk(self) -> None:
         await up(self._device)
-        self._devices.turn(await self._devices.ask(self._device, self._sound))
-
-    async def _lose_power(self) -> None:
-        """Cut the power at a random moment of a conversation."""
-        await self._interrupted(self._device.lose_power)
-
-    async def _restart(self) -> None:
-        """Switch it off at a random moment of a conversation: its connections end."""
-        await self._interrupted(self._device.power_off)
+        self._devices.turns[await self._devices.ask(self._device, self._sound)] += 1
 
     async def _interrupted(self, cut: Callable[[], Awaitable[None]]) -> None:
+        """Switch it off at a random moment of a conversation."""
         await up(self._device)
         await self._start_talking()
         await asyncio.sleep(self._chance.uniform(0, 3))
         await cut()
         await up(self._device)
-        self._devices.count("drops survived")
+        self._devices.counts["drops survived"] += 1
 
     async def _lose_network(self) -> None:
         """Lose the Wi-Fi for a moment in a conversation, noticed or not."""
@@ -182,7 +165,7 @@ class _DeviceUse:
         await asyncio.sleep(self._chance.uniform(0, 2))
         device.restore_network()
         await up(device)
-        self._devices.count("drops survived")
+        self._devices.counts["drops survived"] += 1
 
     async def _change_tools(self) -> None:
         await self._devices.rebuild(self._number, self._chance.choice(_BOARDS))

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections import Counter
+import ctypes
 from dataclasses import dataclass, field
 import gc
 import logging
 from typing import Final, override
 
 from aiohttp.http_exceptions import HttpProcessingError
-
-from benchmarks.process import open_sockets, resident_kib, return_free_memory
+import psutil
 
 _SETTLE_SECONDS: Final = 60
 
@@ -48,14 +48,20 @@ class Errors(logging.Handler):
         self.texts.append(f"{record.name}: {self.format(record)}")
 
 
+def memory_kib() -> float:
+    """Return the memory that this process uses, without what has been freed and is only kept for later."""
+    gc.collect()
+    # Only glibc keeps it, and has this function.
+    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)
+    return float(psutil.Process().memory_info().rss / 1024)
+
+
 def look() -> State:
     """Return the state of this process."""
-    gc.collect()
-    # What is only kept for later is no growth, and depends on the size of what was freed between.
-    return_free_memory()
     return State(
-        memory_kib=resident_kib(),
-        sockets=open_sockets(),
+        memory_kib=memory_kib(),
+        sockets=len(psutil.Process().net_connections("all")),
         tasks=Counter(_name(task) for task in asyncio.all_tasks()),
     )
 

@@ -1,6 +1,7 @@
 """Sound files: reads any format that libav knows, writes WAV."""
 
 from pathlib import Path
+from typing import IO
 import wave
 
 import av
@@ -23,9 +24,9 @@ def read_wav(path: Path) -> bytes:
     )
 
 
-def write_wav(path: Path, pcm: bytes, rate: int) -> None:
+def write_wav(to: Path | IO[bytes], pcm: bytes, rate: int) -> None:
     """Write mono PCM of 16 bits. Raises `OSError`."""
-    with wave.open(str(path), "wb") as file:
+    with wave.open(str(to) if isinstance(to, Path) else to, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(rate)
