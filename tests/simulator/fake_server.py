@@ -24,10 +24,6 @@ class Request:
     headers: list[tuple[str, str]]
     body: bytes
 
-    @property
-    def path(self) -> str:
-        return self.line.split(" ")[1]
-
 
 type Reply = Json | bytes | int
 
@@ -38,6 +34,9 @@ class Watched:
     @cached_property
     def _news(self) -> asyncio.Event:
         return asyncio.Event()
+
+    def notify(self) -> None:
+        self._news.set()
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Wait, for an hour at most: the firmware may be silent for up to 43 minutes."""
@@ -79,7 +78,7 @@ class Http(Watched):
         try:
             self.requests.append(await _read_request(reader))
             self.times.append(asyncio.get_running_loop().time())
-            self._news.set()
+            self.notify()
             reply = self.replies.popleft() if len(self.replies) > 1 else self.replies[0]
             writer.write(_response(reply))
             await writer.drain()
@@ -121,11 +120,15 @@ class Session(Watched):
         try:
             async for message in self.connection:
                 self.messages.append(message)
-                self._news.set()
+                self.notify()
         except ConnectionClosed:
             pass
         self.closed = True
-        self._news.set()
+        self.notify()
+
+    @property
+    def texts(self) -> list[str]:
+        return [message for message in self.messages if isinstance(message, str)]
 
     @property
     def packets(self) -> list[bytes]:
@@ -134,13 +137,12 @@ class Session(Watched):
     async def send(self, message: Json | str | bytes) -> None:
         await self.connection.send(json.dumps(message) if isinstance(message, dict) else message)
 
+    async def play(self, packet: bytes) -> None:
+        """Send an audio packet."""
+        await self.send(packet)
 
-HELLO: Json = {
-    "type": "hello",
-    "transport": "websocket",
-    "session_id": "session-1",
-    "audio_params": {"format": "opus", "sample_rate": 24000, "channels": 1, "frame_duration": 60},
-}
+    def abort(self) -> None:
+        self.connection.transport.abort()
 
 
 @dataclass
@@ -148,22 +150,22 @@ class Server(Watched):
     """Both servers; the check-in sends the device to the WebSocket."""
 
     http: Http
-    port: int = 0
-    hello: Json | None = field(default_factory=lambda: dict(HELLO))
+    hello: Json | None
     """Answer to the device's hello; None for none."""
     sessions: list[Session] = field(default_factory=list)
 
     @classmethod
     @asynccontextmanager
-    async def serving(cls, *, version: int = 1) -> AsyncIterator[Self]:
+    async def serving(cls) -> AsyncIterator[Self]:
+        hello: Json = {"type": "hello", "transport": "websocket", "session_id": "session-1"}
+        hello["audio_params"] = {"format": "opus", "sample_rate": 24000, "channels": 1, "frame_duration": 60}
         async with Http.serving({}) as http:
-            server = cls(http)
+            server = cls(http, hello)
             async with serve(
                 server._converse, "127.0.0.1", 0, compression=None, ping_interval=None, close_timeout=0.05
             ) as websocket:
-                server.port = websocket.sockets[0].getsockname()[1]
-                url = f"ws://127.0.0.1:{server.port}/xiaozhi/v1/"
-                http.replies = deque([{"websocket": {"url": url, "token": "secret", "version": version}}])
+                url = f"ws://127.0.0.1:{websocket.sockets[0].getsockname()[1]}/xiaozhi/v1/"
+                http.replies = deque([{"websocket": {"url": url, "token": "secret", "version": 1}}])
                 yield server
 
     async def _converse(self, connection: ServerConnection) -> None:
@@ -173,7 +175,7 @@ class Server(Watched):
             message = await connection.recv()
             session.messages.append(message)
             await session.send(self.hello)
-        self._news.set()
+        self.notify()
         await session.run()
 
     async def session(self, number: int = 1) -> Session:

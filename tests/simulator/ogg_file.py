@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 import struct
 from typing import Self
 
-from tests.simulator.fake_server import opus_packets
-
 type Serve = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 HEAD = b"OpusHead\x01\x01" + struct.pack("<HIhB", 312, 24000, 0, 0)
@@ -21,40 +19,17 @@ def page(packets: list[bytes]) -> bytes:
     return b"OggS" + bytes(22) + bytes((len(lacing),)) + lacing + b"".join(packets)
 
 
-def ogg(packets: list[bytes], *, head: bytes = HEAD, tags: bytes = TAGS) -> bytes:
+def ogg(packets: list[bytes]) -> bytes:
     """Return a file with ten packets on a page."""
     groups = [packets[start : start + 10] for start in range(0, len(packets), 10)]
-    return b"".join(page(group) for group in ([head], [tags], *groups))
+    return b"".join(map(page, ([HEAD], [TAGS], *groups)))
 
 
-def music(packets: int) -> bytes:
-    """Return a file of a rough tone."""
-    return ogg(opus_packets(packets))
-
-
-def plain(body: bytes, status: str = "200 OK", *, length: int | None = None) -> Serve:
-    """Return an answer with a Content-Length; with a wrong one, the connection ends behind it."""
+def plain(body: bytes) -> Serve:
+    """Return an answer with a Content-Length."""
 
     async def serve(writer: asyncio.StreamWriter) -> None:
-        size = len(body) if length is None else length
-        writer.write(f"HTTP/1.1 {status}\r\nContent-Length: {size}\r\n\r\n".encode() + body)
-        if length is not None:
-            writer.write_eof()
-
-    return serve
-
-
-def chunked(body: bytes) -> Serve:
-    """Return an answer in chunks."""
-
-    async def serve(writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 206 Partial\r\nTransfer-Encoding: chunked\r\n\r\n")
-        for start in range(0, len(body), 700):
-            part = body[start : start + 700]
-            writer.write(b"%x;name=value\r\n%b\r\n" % (len(part), part))
-            await asyncio.sleep(0.01)
-        writer.write(b"0\r\n\r\n")
-        writer.write_eof()
+        writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
 
     return serve
 

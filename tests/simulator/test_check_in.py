@@ -88,9 +88,6 @@ CHECK_INS = {
         ),
         profile={"language": "de-DE"},
     ),
-    "a quote in the network's name breaks the body": trace(
-        "A.3", user("boot"), asks(body=lambda body: body is None), profile={"ssid": 'Bob"s'}
-    ),
     **{
         f"{name} is no answer": trace(
             "A.6",

@@ -2,18 +2,20 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 import json
 import os
 from pathlib import Path
 import signal
 import sys
+from typing import Any
 
 import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from simulator.cli import main
 from tests.paths import ROOT
-from tests.simulator.access_point_peers import peer
 from tests.simulator.fake_server import Server, opus_packets
 
 pytestmark = pytest.mark.real_time
@@ -89,19 +91,38 @@ async def test_the_command_pairs_says_what_is_typed_and_clicks(
         assert first["Client-Id"] == last["Client-Id"]
 
 
+async def answer(connection: ClientConnection) -> None:
+    """Answer like a minimal MCP server."""
+    tool = {"name": "intent__HassTurnOn", "inputSchema": {"type": "object", "properties": {}}}
+    results: dict[str, Any] = {
+        "tools/list": {"tools": [tool]},
+        "tools/call": {"content": [{"type": "text", "text": ""}]},
+    }
+    results["initialize"] = {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}}
+    with suppress(ConnectionClosed):
+        async for text in connection:
+            message = json.loads(text)
+            if "id" in message:
+                result = results.get(message["method"], {})
+                await connection.send(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}))
+
+
 async def test_access_points_at_the_terminal() -> None:
-    async with command("access-point", "--agent", "7") as terminal:  # noqa: SIM117
-        async with peer(await terminal.read("ws://127.0.0.1:")) as dialled:
-            await terminal.read("2 tools in")
-            await terminal.type("Turn on the kitchen light.")
-            assert await terminal.read("> ") == '> intent__HassTurnOn {"name": "kitchen light"}'
-            for line, answer in (
-                ("sing a song", "! no tool fits this sentence"),
-                ("/call intent__HassTurnOff {", "! Expecting"),
-                ("/dance", "! not a command"),
-            ):
-                await terminal.type(line)
-                await terminal.read(answer)
-            await terminal.type("/close 4004")
-            await dialled.connection.wait_closed()
-            assert dialled.connection.close_code == 4004
+    async with (
+        command("access-point", "--agent", "7") as terminal,
+        connect(await terminal.read("ws://127.0.0.1:")) as connection,
+    ):
+        answering = asyncio.create_task(answer(connection))
+        await terminal.read("1 tools in")
+        await terminal.type("Turn on the kitchen light.")
+        assert await terminal.read("> ") == '> intent__HassTurnOn {"name": "kitchen light"}'
+        for line, reply in (
+            ("sing a song", "! no tool fits this sentence"),
+            ("/call intent__HassTurnOff {", "! Expecting"),
+            ("/dance", "! not a command"),
+        ):
+            await terminal.type(line)
+            await terminal.read(reply)
+        await terminal.type("/close 4004")
+        await asyncio.wait([answering], timeout=30)
+        assert connection.close_code == 4004

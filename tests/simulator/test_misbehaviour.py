@@ -45,7 +45,7 @@ def sends(accepted: Any) -> Step:
     """Expect this of the audio packets."""
 
     async def row(on: Stage) -> None:
-        assert accepted(on.sound())
+        assert accepted((await on.link()).packets)
 
     return row
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from simulator import DeviceCrashed, Misbehaviour, Nvs, Pace, SimulatedDevice, UdpImpairment, get_profile
-from tests.simulator.fake_mqtt import PUBLISH, MqttServer, Session as MqttSession
+from simulator import DeviceCrashed, Misbehaviour, Nvs, Pace, SimulatedDevice, get_profile
+from tests.simulator.fake_mqtt import MqttServer, Session as MqttSession
 from tests.simulator.fake_server import Json, Reply, Request, Server, Session, opus_packets
 from tests.simulator.ogg_file import FileServer, Serve, plain
 
@@ -44,11 +44,10 @@ class Trace:
     pace: Pace = PROMPT
     faults: tuple[Misbehaviour, ...] = ()
     nvs: Nvs | None = None
-    impairment: UdpImpairment | None = None
     check_in: tuple[Reply, ...] = ()
     """Replies to the check-ins, the last one repeatedly."""
     settings: Json = field(default_factory=dict)
-    """What a check-in gives otherwise than usual."""
+    """What a check-in gives for the link otherwise than usual."""
     hello: Callable[[Any], Any] | None = None
     """Makes another answer to the device's hello from the usual one; None for no answer."""
     files: Serve = field(default_factory=lambda: plain(b""))
@@ -85,31 +84,7 @@ class Stage:
 
     def texts(self) -> list[str]:
         """What the device has said on this connection."""
-        if isinstance(self.session, MqttSession):
-            return [packet.text for packet in self.session.of(PUBLISH)]
-        messages = [] if self.session is None else self.session.messages
-        return [message for message in messages if isinstance(message, str)]
-
-    def sound(self) -> list[bytes]:
-        """The audio packets of the device."""
-        if isinstance(self.server, MqttServer):
-            return self.server.audio.datagrams
-        return self.session.packets if isinstance(self.session, Session) else []
-
-    async def send(self, message: Json | str | bytes) -> None:
-        link = await self.link()
-        if isinstance(link, Session):
-            await link.send(message)
-        else:
-            assert not isinstance(message, bytes)
-            link.send(message)
-
-    async def play(self, packet: bytes) -> None:
-        """Send an audio packet."""
-        if isinstance(self.server, MqttServer):
-            self.server.audio.send(self.server.audio.seal(packet))
-        else:
-            await self.send(packet)
+        return [] if self.session is None else self.session.texts
 
     def value(self, name: str) -> Any:
         """Something that an observer of the device can see."""
@@ -146,27 +121,16 @@ async def stage(trace: Trace) -> AsyncIterator[Stage]:
     """Yield server and device; the device is off."""
     serving = MqttServer.serving() if trace.link == "mqtt" else Server.serving()
     async with serving as server, FileServer.serving(trace.files) as files:
-        if isinstance(server, MqttServer):
-            server.check_in(**trace.settings)
-            if trace.hello is not None:
-                answer = trace.hello(server)
-                server.hellos = [] if answer is None else [answer]
-        else:
-            (usual,) = server.http.replies
-            assert isinstance(usual, dict)
-            usual["websocket"] |= trace.settings
-            if trace.hello is not None:
-                server.hello = trace.hello(server.hello)
         (paired,) = server.http.replies
+        assert isinstance(paired, dict)
+        paired[trace.link] |= trace.settings
+        if trace.hello is not None:
+            server.hello = trace.hello(server.hello)
         if trace.check_in:
             server.http.replies = deque(paired if one is PAIRED else one for one in trace.check_in)
-            for one in server.http.replies:
-                if isinstance(one, dict) and (firmware := one.get("firmware")) and "url" not in firmware:
-                    firmware["url"] = files.url
         profile = get_profile(trace.board, trace.version, **trace.profile)
-        options = {"nvs": trace.nvs, "impairment": trace.impairment, "misbehaviours": trace.faults}
-        device = SimulatedDevice(profile, server.http.url, pace=trace.pace, **options)  # type: ignore[arg-type]
-        async with device as sim:
+        options: Any = {"nvs": trace.nvs, "misbehaviours": trace.faults}
+        async with SimulatedDevice(profile, server.http.url, pace=trace.pace, **options) as sim:
             yield Stage(sim, server, files)
 
 
@@ -201,12 +165,13 @@ def waits(seconds: float) -> Step:
 # Rows: the server
 
 
-def server(*messages: Json | str | bytes) -> Step:
+def server(*messages: Any) -> Step:
     """Send."""
 
     async def row(on: Stage) -> None:
+        link = await on.link()
         for message in messages:
-            await on.send(message)
+            await link.send(message)
 
     return row
 
@@ -215,10 +180,9 @@ def speech(packets: int | list[bytes], *, duration: int = 60) -> Step:
     """Send these Opus packets, or so many of a tone, at once."""
 
     async def row(on: Stage) -> None:
-        if isinstance(on.server, MqttServer):
-            await on.server.audio.until(on.sound)
+        link = await on.link()
         for packet in packets if isinstance(packets, list) else opus_packets(packets, duration=duration):
-            await on.play(packet)
+            await link.play(packet)
 
     return row
 
@@ -236,9 +200,7 @@ def hangs_up() -> Step:
     """Break the connection without a word."""
 
     async def row(on: Stage) -> None:
-        link = await on.link()
-        transport = link.connection.transport if isinstance(link, Session) else link.writer.transport
-        transport.abort()
+        (await on.link()).abort()
 
     return row
 
@@ -247,11 +209,7 @@ def answers_from_now(hello: Callable[[Any], Any]) -> Step:
     """Answer the next hello otherwise."""
 
     async def row(on: Stage) -> None:
-        if isinstance(on.server, MqttServer):
-            answer = hello(on.server)
-            on.server.hellos = [] if answer is None else [answer]
-        else:
-            on.server.hello = hello(on.server.hello)
+        on.server.hello = hello(on.server.hello)
 
     return row
 
@@ -306,11 +264,10 @@ def streams(packets: int) -> Step:
 
     async def row(on: Stage) -> None:
         link = await on.link()
-        had = len(on.sound())
-        if isinstance(on.server, MqttServer):
-            await on.server.audio.until(lambda: len(on.sound()) >= had + packets)
-        else:
-            await link.until(lambda: len(on.sound()) >= had + packets)
+        had = len(link.packets)
+        await (on.mqtt.audio if isinstance(link, MqttSession) else link).until(
+            lambda: len(link.packets) >= had + packets
+        )
 
     return row
 
@@ -319,10 +276,11 @@ def silent(seconds: float = 0.5) -> Step:
     """Expect no audio for so long, but for what is under way."""
 
     async def row(on: Stage) -> None:
+        link = await on.link()
         await asyncio.sleep(0.15)
-        had = len(on.sound())
+        had = len(link.packets)
         await asyncio.sleep(seconds)
-        assert len(on.sound()) == had
+        assert len(link.packets) == had
 
     return row
 

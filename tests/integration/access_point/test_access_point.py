@@ -22,8 +22,8 @@ from custom_components.xiaozhi.logbook import async_describe_events
 from simulator.access_point import Cloud, EndpointServer
 from tests.integration.access_point.conftest import Offer, access_point
 from tests.integration.access_point.house import LAMP, LIGHT_SET, LIVE, TURN_ON, state, until
+from tests.integration.access_point.sdk import sdk_client
 from tests.integration.boxes import LIGHT, state_of
-from tests.simulator.access_point_peers import sdk_client
 
 
 async def test_a_cloud_turns_on_the_lamp(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
