@@ -28,10 +28,11 @@ from .end_of_turn import INTERRUPTION
 from .interruption_by_speaking import is_echo, listen_for_interruption
 from .pipeline_runs import run_pipeline
 from .pipelines import chosen_pipeline, spoken_language
+from .repeated_prompt import repeats_prompt
 from .satellite_states import SatelliteStates
 from .speech_input import SpeechInput, SpeechInputs
 from .turn import VoiceTurn
-from .turn_outcome import ANSWERED_ELSEWHERE, OWN_ECHO, SHOWN_OUTCOMES, TurnOutcome
+from .turn_outcome import ANSWERED_ELSEWHERE, NO_SPEECH, OWN_ECHO, SHOWN_OUTCOMES, TurnOutcome
 from .wake_word_arbitration import Claim, WakeWordArbitration, hears_silently
 
 _LOGGER = logging.getLogger(__name__)
@@ -308,6 +309,9 @@ class _HeldConversation:
         """Return the code of the error if a transcript is not to be acted on."""
         if is_echo(transcript, interrupted_answer):
             return OWN_ECHO
+        answers_question = self._asked_back or self._voice.satellite.question_pending
+        if not answers_question and repeats_prompt(self._device.hass, transcript):
+            return NO_SPEECH
         self._voice.arbitration.answer(self._device.mac, loop_time())
         return ANSWERED_ELSEWHERE if self._lost.done() else None
 

@@ -4,11 +4,13 @@ import asyncio
 
 from homeassistant.const import EVENT_STATE_CHANGED
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers import area_registry as ar
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import Timeouts, VoiceTimeouts
+from custom_components.xiaozhi.voice.repeated_prompt import repeats_prompt
 from simulator import State, converse
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import (
@@ -89,6 +91,36 @@ async def test_a_turn_in_which_nobody_speaks_costs_the_owner_nothing_and_is_no_c
     assert [bytes(stream) for stream in speech.recognizer.streams] == [b""]
     assert speech.recognizer.ended.empty()
     assert hass.states.is_state(LIGHT, "off")
+
+
+async def test_names_that_speech_recognition_makes_of_a_noise_are_no_command(
+    speech: Speech, boot: Boot, command: bytes, area_registry: ar.AreaRegistry
+) -> None:
+    """It repeats what it was given as a prompt. In the answer to a question a list of names is an answer."""
+    names = "Living room, Kitchen light,"
+    area_registry.async_create("Living Room")
+    await speech.answer_with("Which ones?", "They are on.", heard=[names, COMMAND, names])
+    device = await boot()
+    assert (await converse(device, command)).heard == []
+    assert (await converse(device, command, command, word="hello")).heard == [COMMAND, names]
+
+
+@pytest.mark.parametrize(
+    ("transcript", "repeats"),
+    [
+        ("Kitchen light, kitchen light.", True),
+        ("Wohnzimmer、kitchen light", True),
+        ("Wohnzimmer,", True),
+        ("Wohnzimmer.", False),
+        ("Wohnzimmer, thank you.", False),
+        (",", False),
+    ],
+)
+async def test_only_names_of_the_home_repeat_a_prompt(
+    hass: HomeAssistant, speech: Speech, area_registry: ar.AreaRegistry, transcript: str, repeats: bool
+) -> None:
+    area_registry.async_create("Living Room", aliases={"Wohnzimmer"})
+    assert repeats_prompt(hass, transcript) is repeats
 
 
 async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
