@@ -141,11 +141,8 @@ class Link(ABC):
 
     def _attach(self, admission: Admission) -> LinkHandler:
         """Let the handler of the device take this link over."""
-        handler = self._handler = admission.attach(self)
-        if self._ended is not None:
-            # Closed during `attach`, before there was a handler.
-            _report(handler.link_closed, self._ended)
-        return handler
+        self._handler = admission.attach(self)
+        return self._handler
 
     def _new_channel(self, hello: DeviceHello) -> Channel:
         """Return the channel that a hello opens, with a session of its own."""

@@ -44,7 +44,7 @@ class _Wire:
 class _Site:
     """A link with all that is around it."""
 
-    def __init__(self, audio: UdpServer, **options: Any) -> None:
+    def __init__(self, audio: UdpServer) -> None:
         self.audio = audio
         self.carrier = _Wire()
         self.handler = Recorder()
@@ -53,7 +53,6 @@ class _Site:
             Admission(attach=lambda _link: self.handler, pings_safe=False),
             audio=audio,
             address="192.0.2.1",
-            **options,
         )
 
     async def say(self, message: Any) -> None:
@@ -75,12 +74,6 @@ async def site(socket_enabled: None) -> AsyncGenerator[_Site]:
     audio.start("127.0.0.1", 0)
     yield _Site(audio)
     audio.stop()
-
-
-# Topics
-
-
-# While idle
 
 
 # Conversations
@@ -190,7 +183,8 @@ async def test_audio_that_waits_is_heard_before_the_words_sent_after_it(site: _S
 
 # Conversations that we do not hold
 
-_GRACE = 0.05
+# Longer than a goodbye for an unknown conversation waits.
+_LATER = 3
 
 
 def _goodbyes(site: _Site) -> list[str]:
@@ -213,17 +207,16 @@ async def test_a_conversation_that_we_do_not_hold_is_ended(
     site: _Site, message: dict[str, Any], session_id: str
 ) -> None:
     """The device listens or speaks, and nothing else would make it idle. After its start the id is empty."""
-    stray = _Site(site.audio, grace=_GRACE)
     for _ in range(20):
-        await stray.say({"session_id": session_id, **message})
-    await until(lambda: bool(_goodbyes(stray)))
-    assert _goodbyes(stray) == [session_id], "however often the device says it"
+        await site.say({"session_id": session_id, **message})
+    await until(lambda: bool(_goodbyes(site)))
+    assert _goodbyes(site) == [session_id], "however often the device says it"
     # Firmware up to v2.2.1 answers with a goodbye of its own, which must not be answered again.
-    await stray.say({"session_id": session_id, "type": "goodbye"})
-    await asyncio.sleep(3 * _GRACE)
-    assert _goodbyes(stray) == [session_id]
-    assert stray.handler.names == ["message"] * 20
-    assert stray.link.counters.malformed == 0
+    await site.say({"session_id": session_id, "type": "goodbye"})
+    await asyncio.sleep(_LATER)
+    assert _goodbyes(site) == [session_id]
+    assert site.handler.names == ["message"] * 20
+    assert site.link.counters.malformed == 0
 
 
 @pytest.mark.parametrize(
@@ -237,46 +230,29 @@ async def test_a_conversation_that_we_do_not_hold_is_ended(
 )
 async def test_what_an_idle_device_says_needs_no_goodbye(site: _Site, message: dict[str, Any]) -> None:
     """Its answers name its last conversation."""
-    idle = _Site(site.audio, grace=0.0)
-    await idle.say({"session_id": "of yesterday", **message})
-    await asyncio.sleep(_GRACE)
-    assert _goodbyes(idle) == []
+    await site.say({"session_id": "of yesterday", **message})
+    await asyncio.sleep(_LATER)
+    assert _goodbyes(site) == []
 
 
 async def test_a_message_that_crosses_our_goodbye_is_not_answered(site: _Site) -> None:
     """After an answer the device listens again, and says so while our goodbye is on its way."""
-    polite = _Site(site.audio, grace=0.3)
-    ended = (await polite.hello())["session_id"]
-    await polite.link.close_channel()
-    await polite.say({"session_id": ended, "type": "listen", "state": "start", "mode": "auto"})
-    await asyncio.sleep(0.4)
-    assert _goodbyes(polite) == [ended]
-    await polite.say({"session_id": "another", "type": "listen", "state": "start", "mode": "auto"})
-    await until(lambda: len(_goodbyes(polite)) == 2)
-    assert _goodbyes(polite) == [ended, "another"]
-
-
-async def test_a_goodbye_of_somebody_else_ends_the_conversation_on_the_device_too(site: _Site) -> None:
-    """On a broker others may publish in the device's name; the device would go on speaking."""
-    shared = _Site(site.audio, grace=_GRACE, others_can_publish=True)
-    answer = await shared.hello()
-    await shared.say({"type": "goodbye", "session_id": "another"})
-    assert shared.link.channel is not None
-    await shared.say({"type": "goodbye"})
-    assert shared.handler.names == ["opened", "channel_closed"]
-    await until(lambda: bool(_goodbyes(shared)))
-    await shared.say({"type": "goodbye", "session_id": answer["session_id"]})
-    await asyncio.sleep(3 * _GRACE)
-    assert _goodbyes(shared) == [answer["session_id"]]
+    ended = (await site.hello())["session_id"]
+    await site.link.close_channel()
+    await site.say({"session_id": ended, "type": "listen", "state": "start", "mode": "auto"})
+    await asyncio.sleep(_LATER)
+    assert _goodbyes(site) == [ended]
+    await site.say({"session_id": "another", "type": "listen", "state": "start", "mode": "auto"})
+    await until(lambda: len(_goodbyes(site)) == 2)
+    assert _goodbyes(site) == [ended, "another"]
 
 
 async def test_a_link_that_ends_says_no_goodbye_later(site: _Site) -> None:
     """It would be said to the next link's device."""
-    stray = _Site(site.audio, grace=_GRACE)
-    await stray.say({"session_id": "of yesterday", "type": "abort"})
-    stray.link.ended("replaced")
-    await asyncio.sleep(3 * _GRACE)
-    assert stray.carrier.published == []
+    await site.say({"session_id": "of yesterday", "type": "abort"})
+    site.link.ended("replaced")
+    await asyncio.sleep(_LATER)
+    assert site.carrier.published == []
 
 
 # Bad messages

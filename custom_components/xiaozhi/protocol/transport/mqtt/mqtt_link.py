@@ -51,7 +51,7 @@ def downlink_topic(name: str) -> str:
     return f"xiaozhi/{name.replace(':', '')}/down"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Carrier:
     """Carries messages to one device: a connection to it, or a broker."""
 
@@ -81,14 +81,8 @@ class MqttLink(Link):
         *,
         audio: UdpServer,
         address: str,
-        others_can_publish: bool = False,
-        grace: float = _GRACE_SECONDS,
     ) -> None:
-        """Attach to the handler. `address`, a host name or IPv4, is where the device reaches `audio`.
-
-        With `others_can_publish`, a message may come from a client that poses as the device. `grace` is the
-        time in seconds before a goodbye for an unknown conversation, in which a new one may begin.
-        """
+        """Attach to the handler. `address`, a host name or IPv4, is where the device reaches `audio`."""
         super().__init__()
         self.audio_counters = UdpCounters()
         self.last_seen = loop_time()
@@ -97,17 +91,10 @@ class MqttLink(Link):
         self._audio_server = audio
         self._address = address
         self._audio: UdpChannel | None = None
-        self._others_can_publish = others_can_publish
-        self._grace = grace
         self._stray_session = ""
         self._left: tuple[str, float] | None = None
         self._hanging_up: asyncio.Task[None] | None = None
         self._attach(admission)
-
-    @property
-    def carrier(self) -> Carrier:
-        """The carrier of this link only."""
-        return self._carrier
 
     @property
     @override
@@ -223,9 +210,6 @@ class MqttLink(Link):
         if (channel := self._channel) is None or session_id not in {None, channel.session_id}:
             return
         self._end_channel("the device ended the conversation")
-        if self._others_can_publish:
-            # If another client sent this goodbye, the device is still in the conversation.
-            self._hang_up_soon(channel.session_id)
 
     def _without_channel(self, message: DeviceMessage) -> None:
         """Handle a message that came while no channel was open."""
@@ -234,20 +218,15 @@ class MqttLink(Link):
         if self._left is not None and self._left[0] == session_id and self.last_seen < self._left[1]:
             # Sent before our goodbye arrived, such as `listen` after an answer.
             return
-        self._hang_up_soon(session_id)
-
-    def _hang_up_soon(self, session_id: str) -> None:
-        """Have the device leave an unknown conversation, at most once in the grace period.
-
-        Otherwise it would listen or speak until someone presses its button.
-        """
+        # Otherwise the device would listen or speak until someone presses its button.
         self._stray_session = session_id
         if self._hanging_up is None:
             self._hanging_up = asyncio.create_task(self._hang_up())
 
     async def _hang_up(self) -> None:
+        """Have the device leave an unknown conversation, unless a new one begins."""
         try:
-            await asyncio.sleep(self._grace)
+            await asyncio.sleep(_GRACE_SECONDS)
             if self._channel is None:
                 await self._say_goodbye(self._stray_session)
         finally:
@@ -256,7 +235,7 @@ class MqttLink(Link):
     async def _say_goodbye(self, session_id: str) -> None:
         try:
             await self.send(goodbye(session_id))
-            self._left = session_id, loop_time() + self._grace
+            self._left = session_id, loop_time() + _GRACE_SECONDS
         except LinkClosedError as err:
             _LOGGER.debug("Goodbye not sent: %s", err)
 

@@ -128,9 +128,9 @@ class BrokerConnection:
         except MqttError as err:
             raise LinkClosedError(f"the broker refuses the message: {err}") from err
 
-    def forget(self, mac: str, carrier: Carrier) -> None:
+    def _forget(self, mac: str, link: MqttLink) -> None:
         """Let the next message of a device begin a new link, unless one has begun already."""
-        if (link := self._links.get(mac)) is None or link.carrier is not carrier:
+        if self._links.get(mac) is not link:
             return
         del self._links[mac]
         if self._client is not None:
@@ -224,18 +224,12 @@ class BrokerConnection:
             return None
         carrier = Carrier(
             publish=lambda payload: self.publish(mac, payload),
-            disconnect=lambda: self.forget(mac, carrier),
+            disconnect=lambda: self._forget(mac, link),
         )
-        link = self._links[mac] = MqttLink(
-            carrier,
-            admission,
-            audio=self._audio,
-            address=self._address(mac),
-            others_can_publish=True,
-        )
+        link = self._links[mac] = MqttLink(carrier, admission, audio=self._audio, address=self._address(mac))
         return link
 
     def _end(self, mac: str, link: MqttLink | None, reason: str) -> None:
         if link is not None:
-            self.forget(mac, link.carrier)
+            self._forget(mac, link)
             link.ended(reason)

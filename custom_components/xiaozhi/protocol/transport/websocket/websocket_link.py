@@ -100,8 +100,6 @@ class WebSocketLink(Link):
         try:
             admission = self._connection.admission
             handler = self._attach(admission)
-            if self._ended is not None:
-                return
             await self._shake_hands(handler)
             if admission.pings_safe:
                 watch = asyncio.create_task(self._watch())
