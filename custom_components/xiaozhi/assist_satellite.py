@@ -22,17 +22,16 @@ from homeassistant.const import (
     EVENT_CALL_SERVICE,
     Platform,
 )
-from homeassistant.core import Context, Event, HomeAssistant, callback
+from homeassistant.core import Context, Event, callback
 from homeassistant.helpers import entity_registry as er
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.target import TargetSelection, async_extract_referenced_entity_ids
 
 from .const import DOMAIN, EVENT_LEFT_OUT
 from .device.device import Device
 from .device.state import AVAILABLE, SETTINGS, STATUS_READ
-from .entity import XiaozhiEntity, existing, follow
+from .entity import XiaozhiEntity, existing, of_devices, platform
 from .errors import UserError
-from .gateway import Gateway, XiaozhiConfigEntry
+from .gateway import Gateway
 from .media.stream import media_sound
 from .protocol.messages import DOWNLINK
 from .voice.announcements.announcement_speech import announcement_utterance, text_utterance
@@ -45,7 +44,6 @@ from .voice.pipelines import chosen_pipeline
 from .voice.satellite_states import SatelliteStates
 from .voice.speech_format import speech_options
 from .voice.timers import VoiceTimers
-from .voice.wake_word_arbitration import WakeWordArbitration
 
 PARALLEL_UPDATES = 0
 
@@ -54,14 +52,6 @@ _SATELLITE: Final = AssistSatelliteEntityDescription(
 )
 # No event reports where the parts of its pipeline work: it is looked up when the status is read.
 _FOLLOWED: Final = (AVAILABLE, SETTINGS, STATUS_READ, "linked", "wake_words")
-
-
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add a satellite for every device."""
-    satellite = partial(XiaozhiSatellite, entry.runtime_data, WakeWordArbitration())
-    follow(entry, async_add_entities, existing([_SATELLITE]), satellite)
 
 
 @callback
@@ -84,12 +74,11 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     def __init__(
         self,
         gateway: Gateway,
-        arbitration: WakeWordArbitration,
         device: Device,
         description: AssistSatelliteEntityDescription,
     ) -> None:
-        """Prepare the satellite of a device; the first two are for all devices."""
-        super().__init__(device, description)
+        """Prepare the satellite of a device."""
+        super().__init__(gateway, device, description)
         self._announcer = gateway.announcer(device)
         self._shared_call: Context | None = None
         """Context of the action that has the next announcement made here and elsewhere."""
@@ -97,7 +86,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
             device,
             self,
             gateway.speech_inputs,
-            arbitration,
+            gateway.arbitration,
             self._announcer.in_conversation,
         )
         self._timers = VoiceTimers(gateway.hass, device, self._announcer, self._speech_of)
@@ -246,3 +235,6 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         )
         # A disabled select has no state; the pipeline's default then applies.
         return entity_id if entity_id and self.hass.states.get(entity_id) else None
+
+
+async_setup_entry = platform(of_devices(existing([_SATELLITE]), XiaozhiSatellite))

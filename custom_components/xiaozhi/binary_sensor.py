@@ -10,21 +10,20 @@ from homeassistant.components.binary_sensor import (
     BinarySensorEntityDescription,
 )
 from homeassistant.const import EntityCategory
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from .access_point.entities import ConnectedSensor, async_add_access_point_entities
+from .access_point.entities import ConnectedSensor
 from .device.device import Device
 from .device.state import AVAILABLE, status_key
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
-    describe,
     existing,
-    follow,
-    follow_tools,
+    of_access_points,
+    of_devices,
+    of_tools,
+    platform,
 )
-from .gateway import XiaozhiConfigEntry
+from .gateway import Gateway
 from .protocol.transport.link import LinkKind
 from .tools.entity_descriptions import BinarySensorTool
 
@@ -64,26 +63,13 @@ BINARY_SENSORS: Final = (
 )
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the binary sensors that each device has values for."""
-    # Connectivity waits for the first check-in: only then is the kind of link known.
-    known = existing(BINARY_SENSORS, lambda device, description: description.value(device) is not None)
-    follow(entry, async_add_entities, known, XiaozhiBinarySensor)
-    follow_tools(entry, async_add_entities, BinarySensorTool, XiaozhiToolBinarySensor)
-    async_add_access_point_entities(
-        entry, entry.runtime_data.access_points, async_add_entities, [ConnectedSensor]
-    )
-
-
 class XiaozhiBinarySensor(XiaozhiEntity, BinarySensorEntity):
     """A binary sensor of a device."""
 
     entity_description: XiaozhiBinarySensorDescription
 
-    def __init__(self, device: Device, description: XiaozhiBinarySensorDescription) -> None:
-        super().__init__(device, description)
+    def __init__(self, gateway: Gateway, device: Device, description: XiaozhiBinarySensorDescription) -> None:
+        super().__init__(gateway, device, description)
         self.follows, self.stays = description.follows, description.stays
         if description.of_link and device.state.link is LinkKind.WEBSOCKET:
             # It comes and goes with each conversation: two more lines in the logbook.
@@ -99,14 +85,19 @@ class XiaozhiBinarySensor(XiaozhiEntity, BinarySensorEntity):
 class XiaozhiToolBinarySensor(XiaozhiToolEntity[BinarySensorTool], BinarySensorEntity):
     """A sensor that shows a yes or no of a tool."""
 
-    def __init__(self, device: Device, tool: BinarySensorTool) -> None:
-        device_class = BinarySensorDeviceClass(tool.device_class) if tool.device_class else None
-        super().__init__(
-            device, tool, describe(BinarySensorEntityDescription, tool, device_class=device_class)
-        )
-
     @property
     @override
     def is_on(self) -> bool | None:
         """Return the answer."""
         return self._flag(self.tool.state)
+
+
+async_setup_entry = platform(
+    # Connectivity waits for the first check-in: only then is the kind of link known.
+    of_devices(
+        existing(BINARY_SENSORS, lambda device, description: description.value(device) is not None),
+        XiaozhiBinarySensor,
+    ),
+    of_tools(BinarySensorTool, XiaozhiToolBinarySensor),
+    of_access_points(ConnectedSensor),
+)

@@ -1,24 +1,24 @@
 """Base of all entities of a device, and what adds and removes them."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, override
 
 from homeassistant.const import Platform
-from homeassistant.core import Context, callback
+from homeassistant.core import Context, HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er
-from homeassistant.helpers.device_registry import DeviceInfo
 from homeassistant.helpers.entity import Entity, EntityDescription
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
-from homeassistant.helpers.typing import UNDEFINED
 
+from .access_point.access_point import AccessPoint
 from .actions.rights import check_entity
 from .const import DOMAIN
 from .device.call_log import logged_call
 from .device.device import Device
 from .device.state import AVAILABLE, SETTINGS, answer_key, call_key, status_key
-from .gateway import XiaozhiConfigEntry
+from .gateway import Gateway, XiaozhiConfigEntry
 from .tools.answer_values import as_flag, as_number
 from .tools.catalogue import STATUS_TOOL
 from .tools.entity_descriptions import Call, Choice, Reading, Setter, ToolEntity
@@ -27,6 +27,11 @@ from .tools.mapping import KEY_PREFIXES, MAX_ENTITIES, TOOL_PREFIX
 # Whether a device has an entity depends on these.
 _SHOW_WHAT_EXISTS: Final = ("tools", "status", "link", "ip", "timers", "board", "listens_while_speaking")
 
+type Source = Callable[[XiaozhiConfigEntry, AddConfigEntryEntitiesCallback], None]
+"""Adds entities of a platform, now and whenever there are more of them."""
+type SetUp = Callable[
+    [HomeAssistant, XiaozhiConfigEntry, AddConfigEntryEntitiesCallback], Coroutine[Any, Any, None]
+]
 type Wanted[SpecT] = Callable[[Device], Mapping[str, SpecT]]
 """The entities that a device is to have now, by their keys; one whose description changes is replaced."""
 
@@ -42,21 +47,13 @@ class XiaozhiEntity(Entity):
     """Whether it is available while the device is not."""
     _caller: Context | None = None
 
-    def __init__(self, device: Device, description: EntityDescription) -> None:
+    def __init__(self, gateway: Gateway, device: Device, described: EntityDescription | ToolEntity) -> None:
+        self.gateway = gateway
         self.device = device
-        self.entity_description = description
-
-    @property
-    @override
-    def unique_id(self) -> str:
-        """Return the device's MAC with the kind of the entity."""
-        return f"{self.device.mac}_{self.entity_description.key}"
-
-    @property
-    @override
-    def device_info(self) -> DeviceInfo:
-        """Return what says to which device it belongs."""
-        return self.device.info
+        self._attr_unique_id = f"{device.mac}_{described.key}"
+        self._attr_device_info = device.info
+        if not isinstance(described, ToolEntity):
+            self.entity_description = described
 
     @property
     @override
@@ -93,9 +90,15 @@ class XiaozhiSettingEntity(XiaozhiEntity):
 class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
     """An entity made from tools of the device; it is removed when they are gone or make another entity."""
 
-    def __init__(self, device: Device, tool: ToolT, description: EntityDescription) -> None:
-        super().__init__(device, description)
+    def __init__(self, gateway: Gateway, device: Device, tool: ToolT) -> None:
+        super().__init__(gateway, device, tool)
         self.tool = tool
+        if tool.name is not None:
+            self._attr_name = tool.name
+        self._attr_translation_key = tool.translation_key
+        self._attr_device_class = tool.device_class
+        self._attr_entity_category = tool.category
+        self._attr_entity_registry_enabled_default = tool.enabled
         self._readings = tool.readings
         # Of what is read, and of the calls that its state depends on.
         calls = map(call_key, tool.tools) if tool.follows_calls else ()
@@ -166,20 +169,6 @@ def _key(reading: Reading) -> str:
     return status_key(reading.member or "") if reading.tool == STATUS_TOOL else answer_key(reading.tool)
 
 
-def describe[DescriptionT: EntityDescription](
-    kind: type[DescriptionT], tool: ToolEntity, **more: Any
-) -> DescriptionT:
-    """Return Home Assistant's description of an entity made from tools."""
-    return kind(
-        key=tool.key,
-        name=UNDEFINED if tool.name is None else tool.name,
-        translation_key=tool.translation_key,
-        entity_category=tool.category,
-        entity_registry_enabled_default=tool.enabled,
-        **more,
-    )
-
-
 def existing[DescriptionT: EntityDescription](
     descriptions: Iterable[DescriptionT],
     exists: Callable[[Device, DescriptionT], bool] = lambda _device, _description: True,
@@ -194,14 +183,35 @@ def is_registered(device: Device, platform: Platform, key: str) -> bool:
     return registry.async_get_entity_id(platform, DOMAIN, f"{device.mac}_{key}") is not None
 
 
-@callback
-def follow_tools[ToolT: ToolEntity](
-    entry: XiaozhiConfigEntry,
-    async_add_entities: AddConfigEntryEntitiesCallback,
-    kind: type[ToolT],
-    make: Callable[[Device, ToolT], XiaozhiToolEntity[ToolT]],
-) -> None:
-    """Keep the entities of one kind that are made from the tools of each device."""
+def platform(*sources: Source) -> SetUp:
+    """Return the set-up of a platform whose entities come from these sources."""
+
+    async def async_setup_entry(
+        _hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+    ) -> None:
+        for source in sources:
+            source(entry, async_add_entities)
+
+    return async_setup_entry
+
+
+def of_access_points(*kinds: Callable[[AccessPoint], Entity]) -> Source:
+    """Return the source of the entities of these kinds that every access point has."""
+
+    def source(entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback) -> None:
+        @callback
+        def add(point: AccessPoint) -> None:
+            async_add_entities([kind(point) for kind in kinds], config_subentry_id=point.subentry_id)
+
+        entry.async_on_unload(entry.runtime_data.access_points.listen(add))
+
+    return source
+
+
+def of_tools[ToolT: ToolEntity](
+    kind: type[ToolT], make: Callable[[Gateway, Device, ToolT], XiaozhiToolEntity[ToolT]]
+) -> Source:
+    """Return the source of the entities of one kind that are made from the tools of each device."""
 
     def wanted(device: Device) -> dict[str, ToolT]:
         admitted = _admitted(device)
@@ -211,81 +221,70 @@ def follow_tools[ToolT: ToolEntity](
             if isinstance(tool, kind) and key in admitted
         }
 
-    follow(entry, async_add_entities, wanted, make, keys=["tools"], settle=partial(_settle, kind))
+    return of_devices(wanted, make, keys=["tools"], settle=partial(_settle, kind))
 
 
-@callback
-def follow[SpecT](
-    entry: XiaozhiConfigEntry,
-    async_add_entities: AddConfigEntryEntitiesCallback,
+def of_devices[SpecT](
     wanted: Wanted[SpecT],
-    make: Callable[[Device, SpecT], Entity],
+    make: Callable[[Gateway, Device, SpecT], Entity],
     *,
     keys: Iterable[str] = _SHOW_WHAT_EXISTS,
     settle: Callable[[Device, Mapping[str, SpecT]], None] = lambda _device, _wanted: None,
-) -> None:
-    """Keep the entities of one platform as wanted on each device: now, and when one of the `keys` changes.
+) -> Source:
+    """Return the source of the `wanted` entities of each device: now, and when one of the `keys` changes.
 
     With `settle`, the entity registry is prepared for what is wanted, before new entities are added.
     """
 
-    @callback
-    def begin(device: Device) -> None:
-        kept = _KeptEntities(entry, async_add_entities, device, wanted, make, settle)
-        device.listen(keys, kept.look)
-        kept.look()
+    def source(entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback) -> None:
+        @callback
+        def begin(device: Device) -> None:
+            make_one = partial(make, entry.runtime_data, device)
+            kept = _KeptEntities(entry, async_add_entities, device, wanted, make_one, settle)
+            device.listen(keys, kept.look)
+            kept.look()
 
-    entry.async_on_unload(entry.runtime_data.listen_for_devices(begin))
+        entry.async_on_unload(entry.runtime_data.listen_for_devices(begin))
+
+    return source
 
 
+@dataclass
 class _KeptEntities[SpecT]:
     """The entities of one platform of one device."""
 
-    def __init__(
-        self,
-        entry: XiaozhiConfigEntry,
-        async_add_entities: AddConfigEntryEntitiesCallback,
-        device: Device,
-        wanted: Wanted[SpecT],
-        make: Callable[[Device, SpecT], Entity],
-        settle: Callable[[Device, Mapping[str, SpecT]], None],
-    ) -> None:
-        self._entry = entry
-        self._add = async_add_entities
-        self._device = device
-        self._wanted = wanted
-        self._make = make
-        self._settle = settle
-        self._seen: Mapping[str, SpecT] | None = None
-        self._present: dict[str, tuple[SpecT, Entity]] = {}
-        self._changing = asyncio.Lock()
+    entry: XiaozhiConfigEntry
+    add: AddConfigEntryEntitiesCallback
+    device: Device
+    wanted: Wanted[SpecT]
+    make: Callable[[SpecT], Entity]
+    settle: Callable[[Device, Mapping[str, SpecT]], None]
+    seen: Mapping[str, SpecT] | None = None
+    present: dict[str, tuple[SpecT, Entity]] = field(default_factory=dict)
+    changing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @callback
     def look(self) -> None:
         """Add and remove entities, if others are wanted than before."""
-        wanted = self._wanted(self._device)
-        if wanted != self._seen:
-            self._seen = wanted
-            self._entry.async_create_task(self._device.hass, self._change(), "xiaozhi change entities")
+        wanted = self.wanted(self.device)
+        if wanted != self.seen:
+            self.seen = wanted
+            self.entry.async_create_task(self.device.hass, self._change(), "xiaozhi change entities")
 
     async def _change(self) -> None:
-        async with self._changing:
-            wanted = self._wanted(self._device)
-            for key, (spec, entity) in tuple(self._present.items()):
+        async with self.changing:
+            wanted = self.wanted(self.device)
+            for key, (spec, entity) in tuple(self.present.items()):
                 if key not in wanted or wanted[key] != spec:
-                    del self._present[key]
+                    del self.present[key]
                     # A disabled entity was never added.
                     if entity.hass is not None:
                         await entity.async_remove()
-            self._settle(self._device, wanted)
-            new = {
-                key: (spec, self._make(self._device, spec))
-                for key, spec in wanted.items()
-                if key not in self._present
-            }
-            self._present |= new
+            self.settle(self.device, wanted)
+            new = {key: (spec, self.make(spec)) for key, spec in wanted.items() if key not in self.present}
+            self.present |= new
             if new:
-                self._add((entity for _, entity in new.values()), config_subentry_id=self._device.subentry_id)
+                self.add((entity for _, entity in new.values()), config_subentry_id=self.device.subentry_id)
 
 
 def _registered(device: Device) -> list[er.RegistryEntry]:

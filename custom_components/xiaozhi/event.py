@@ -5,15 +5,13 @@ from enum import StrEnum
 from typing import Final, override
 
 from homeassistant.components.event import EventEntity, EventEntityDescription
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import callback
 from homeassistant.helpers.dispatcher import async_dispatcher_connect
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from .access_point.entities import ToolCalledEvent, async_add_access_point_entities
+from .access_point.entities import ToolCalledEvent
 from .device.device_model import EVENT_SIGNAL, DeviceModel
 from .device.events import ConversationEvent, DeviceEvent, NotificationType
-from .entity import XiaozhiEntity, existing, follow
-from .gateway import XiaozhiConfigEntry
+from .entity import XiaozhiEntity, existing, of_access_points, of_devices, platform
 
 PARALLEL_UPDATES = 0
 
@@ -38,16 +36,6 @@ EVENTS: Final = tuple(
 )
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the event entities of every device."""
-    follow(entry, async_add_entities, existing(EVENTS), XiaozhiEvent)
-    async_add_access_point_entities(
-        entry, entry.runtime_data.access_points, async_add_entities, [ToolCalledEvent]
-    )
-
-
 class XiaozhiEvent(XiaozhiEntity, EventEntity):
     """An event entity: the last conversation event or notification of a device."""
 
@@ -67,3 +55,6 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
         if device is self.device and isinstance(event.type, self.entity_description.types):
             self._trigger_event(event.type, dict(event.attributes))
             self.async_write_ha_state()
+
+
+async_setup_entry = platform(of_devices(existing(EVENTS), XiaozhiEvent), of_access_points(ToolCalledEvent))

@@ -29,6 +29,7 @@ from .voice.announcements.announcer import Announcer
 from .voice.missing_engines import MissingEnginesCheck
 from .voice.speech_detectors import SpeechDetectors
 from .voice.speech_input import SpeechInputs
+from .voice.wake_word_arbitration import WakeWordArbitration
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -84,6 +85,7 @@ class Gateway:
         self.speech_inputs = SpeechInputs(
             hass, self.detectors, partial(entry.async_create_background_task, hass)
         )
+        self.arbitration = WakeWordArbitration()
         self._engines_check = MissingEnginesCheck(hass, self.devices.values)
         self._store = DeviceStore(hass, entry.entry_id, self._timeouts.store)
         self._announcers: dict[str, Announcer] = {}

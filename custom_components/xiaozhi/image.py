@@ -6,16 +6,14 @@ from typing import Any, Final, override
 
 from homeassistant.components.image import ImageEntity, ImageEntityDescription
 from homeassistant.const import EntityCategory, Platform
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.restore_state import RestoreEntity
 from homeassistant.util import dt as dt_util
 
 from .const import ATTR_HINT
 from .device.device import Device
 from .device.state import AVAILABLE, PICTURE_ENTITY, PictureKind
-from .entity import XiaozhiEntity, existing, follow, is_registered
-from .gateway import XiaozhiConfigEntry
+from .entity import XiaozhiEntity, existing, is_registered, of_devices, platform
+from .gateway import Gateway
 from .pictures.image_entities import PICTURE_TOOLS
 from .texts.translated import known_text
 from .tools.catalogue import own_name
@@ -49,19 +47,6 @@ IMAGES: Final = (
 )
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the image entities of each device, with the first picture."""
-    follow(
-        entry,
-        async_add_entities,
-        existing(IMAGES, _exists),
-        lambda device, description: XiaozhiImage(hass, device, description),
-        keys=("tools", "pictures"),
-    )
-
-
 def _exists(device: Device, image: XiaozhiImageDescription) -> bool:
     able = own_name(PICTURE_TOOLS[image.kind], device.tools) is not None
     return able and (image.kind in device.state.pictures or is_registered(device, Platform.IMAGE, image.key))
@@ -74,9 +59,9 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity, RestoreEntity):
     _attr_content_type = "image/jpeg"
     follows = (AVAILABLE, "pictures")
 
-    def __init__(self, hass: HomeAssistant, device: Device, description: XiaozhiImageDescription) -> None:
-        XiaozhiEntity.__init__(self, device, description)
-        ImageEntity.__init__(self, hass)
+    def __init__(self, gateway: Gateway, device: Device, description: XiaozhiImageDescription) -> None:
+        XiaozhiEntity.__init__(self, gateway, device, description)
+        ImageEntity.__init__(self, gateway.hass)
         self._taken_before: datetime | None = None
 
     @override
@@ -117,3 +102,6 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity, RestoreEntity):
         """Return the picture."""
         picture = self.device.state.pictures.get(self.entity_description.kind)
         return picture.data if picture else None
+
+
+async_setup_entry = platform(of_devices(existing(IMAGES, _exists), XiaozhiImage, keys=("tools", "pictures")))

@@ -2,19 +2,11 @@
 
 from typing import Any, Final, override
 
-from homeassistant.components.light import (
-    ATTR_BRIGHTNESS,
-    ATTR_RGB_COLOR,
-    ColorMode,
-    LightEntity,
-    LightEntityDescription,
-)
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+from homeassistant.components.light import ATTR_BRIGHTNESS, ATTR_RGB_COLOR, ColorMode, LightEntity
 
 from .device.device import Device
-from .entity import XiaozhiToolEntity, describe, follow_tools
-from .gateway import XiaozhiConfigEntry
+from .entity import XiaozhiToolEntity, of_tools, platform
+from .gateway import Gateway
 from .tools.answer_values import as_number
 from .tools.entity_descriptions import Colour, LightTool, Setter
 
@@ -27,18 +19,11 @@ _FULL: Final = 255
 _WHITE: Final = (_FULL, _FULL, _FULL)
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the lights that each device has tools for."""
-    follow_tools(entry, async_add_entities, LightTool, XiaozhiLight)
-
-
 class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
     """A light of a device."""
 
-    def __init__(self, device: Device, tool: LightTool) -> None:
-        super().__init__(device, tool, describe(LightEntityDescription, tool))
+    def __init__(self, gateway: Gateway, device: Device, tool: LightTool) -> None:
+        super().__init__(gateway, device, tool)
         self._last_shown: Rgb | None = None
         mode = ColorMode.ONOFF if tool.brightness is None else ColorMode.BRIGHTNESS
         self._attr_color_mode = ColorMode.RGB if tool.colour is not None else mode
@@ -148,3 +133,6 @@ def _scaled(colour: Rgb, factor: float) -> Rgb:
 def _level(setter: Setter, brightness: int) -> int:
     """Return a brightness on the device's scale, at least 1."""
     return max(1, setter.minimum, round(brightness * setter.maximum / _FULL))
+
+
+async_setup_entry = platform(of_tools(LightTool, XiaozhiLight))

@@ -1,7 +1,6 @@
 """The loudspeaker of a device as a media player."""
 
-from dataclasses import dataclass
-from typing import Any, Final, Self, override
+from typing import Any, Final, override
 
 from homeassistant.components.media_player import (
     ATTR_MEDIA_ANNOUNCE,
@@ -18,17 +17,16 @@ from homeassistant.components.media_player import (
     SearchMedia,
     SearchMediaQuery,
 )
-from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
-from homeassistant.helpers.restore_state import ExtraStoredData, RestoreEntity
+from homeassistant.core import callback
+from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraData, RestoreEntity
 from homeassistant.util import dt as dt_util
 
 from .device.call_log import logged_call
 from .device.device import Device
 from .device.state import AVAILABLE, STATUS_READ
-from .entity import XiaozhiEntity, existing, follow
+from .entity import XiaozhiEntity, existing, of_devices, platform
 from .errors import InputError
-from .gateway import Gateway, XiaozhiConfigEntry
+from .gateway import Gateway
 from .media import library
 from .media.player import DevicePlayer, Media
 from .media.volume import SpeakerVolume
@@ -57,36 +55,6 @@ _VOLUME_FEATURES: Final = (
 _REPLACING: Final = frozenset({MediaPlayerEnqueue.PLAY, MediaPlayerEnqueue.REPLACE})
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add a player for every device: all of them have a loudspeaker."""
-    gateway = entry.runtime_data
-
-    def make(device: Device, description: MediaPlayerEntityDescription) -> XiaozhiMediaPlayer:
-        return XiaozhiMediaPlayer(gateway, device, description)
-
-    follow(entry, async_add_entities, existing([_SPEAKER]), make)
-
-
-@dataclass(frozen=True, slots=True)
-class _MutedFrom(ExtraStoredData):
-    """The volume before the device was muted."""
-
-    level: float | None
-
-    @override
-    def as_dict(self) -> dict[str, Any]:
-        """Return it for the storage."""
-        return {"level": self.level}
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> Self:
-        """Return what was stored."""
-        level = stored.get("level")
-        return cls(level if isinstance(level, float) and 0 < level <= 1 else None)
-
-
 class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     """Plays on a device what can be played in its present state."""
 
@@ -97,7 +65,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     _attr_volume_step = 0.1
 
     def __init__(self, gateway: Gateway, device: Device, description: MediaPlayerEntityDescription) -> None:
-        super().__init__(device, description)
+        super().__init__(gateway, device, description)
         self._announcer = gateway.announcer(device)
         self._player = DevicePlayer(gateway.hass, device, self._announcer, self._changed)
         self._volume = SpeakerVolume(device, self._change_volume)
@@ -107,7 +75,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
         """Follow the device, and go on knowing the volume from before it was muted."""
         await super().async_added_to_hass()
         if (stored := await self.async_get_last_extra_data()) is not None:
-            self._volume.before_mute = _MutedFrom.from_dict(stored.as_dict()).level
+            self._volume.before_mute = stored.as_dict().get("level")
 
     @override
     async def async_will_remove_from_hass(self) -> None:
@@ -119,7 +87,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     @override
     def extra_restore_state_data(self) -> ExtraStoredData:
         """Return what is needed to end a mute after a restart."""
-        return _MutedFrom(self._volume.before_mute)
+        return RestoredExtraData({"level": self._volume.before_mute})
 
     @property
     @override
@@ -221,3 +189,6 @@ def _title(extra: dict[str, Any] | None) -> str:
     metadata = extra.get("metadata")
     title = (metadata.get("title") if isinstance(metadata, dict) else None) or extra.get("title")
     return title if isinstance(title, str) else ""
+
+
+async_setup_entry = platform(of_devices(existing([_SPEAKER]), XiaozhiMediaPlayer))

@@ -4,14 +4,11 @@ from datetime import timedelta
 from typing import Final, override
 
 from homeassistant.components.notify import NotifyEntity, NotifyEntityDescription, NotifyEntityFeature
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.util import dt as dt_util
 
 from .const import MAX_MESSAGE, MAX_STATUS
 from .device.state import SHOWN
-from .entity import XiaozhiEntity, existing, follow
-from .gateway import XiaozhiConfigEntry
+from .entity import XiaozhiEntity, existing, of_devices, platform
 from .protocol import messages
 from .protocol.faces import Face
 
@@ -20,13 +17,6 @@ PARALLEL_UPDATES = 0
 _SCREEN: Final = NotifyEntityDescription(key="screen", translation_key="screen")
 _DEFAULT_TITLE: Final = "Home Assistant"
 _JUST_NOW: Final = timedelta(minutes=1)
-
-
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add one entity for every device; a device without a screen only makes the sound."""
-    follow(entry, async_add_entities, existing([_SCREEN]), XiaozhiNotify)
 
 
 class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
@@ -55,3 +45,7 @@ class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
 
 def _shortened(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+# A device without a screen only makes the sound.
+async_setup_entry = platform(of_devices(existing([_SCREEN]), XiaozhiNotify))

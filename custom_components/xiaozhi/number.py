@@ -6,20 +6,11 @@ from typing import Final, override
 
 from homeassistant.components.number import NumberDeviceClass, NumberEntity, NumberEntityDescription
 from homeassistant.const import PERCENTAGE, EntityCategory, UnitOfTime
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import CONF_ANNOUNCEMENT_VOLUME, CONF_FOLLOW_UP_WAIT
 from .device.device import Device
-from .entity import (
-    XiaozhiSettingEntity,
-    XiaozhiToolEntity,
-    describe,
-    existing,
-    follow,
-    follow_tools,
-)
-from .gateway import XiaozhiConfigEntry
+from .entity import XiaozhiSettingEntity, XiaozhiToolEntity, existing, of_devices, of_tools, platform
+from .gateway import Gateway
 from .settings import DeviceSettings
 from .tools.catalogue import VOLUME_TOOL
 from .tools.entity_descriptions import NumberTool
@@ -65,15 +56,6 @@ SETTING_NUMBERS: Final = (
 )
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the settings of each device that are numbers, and the numbers that it has tools for."""
-    useful = existing(SETTING_NUMBERS, lambda device, each: each.needs is None or each.needs in device.tools)
-    follow(entry, async_add_entities, useful, XiaozhiSettingNumber)
-    follow_tools(entry, async_add_entities, NumberTool, XiaozhiNumber)
-
-
 class XiaozhiSettingNumber(XiaozhiSettingEntity, NumberEntity):
     """A setting of a device."""
 
@@ -94,16 +76,13 @@ class XiaozhiSettingNumber(XiaozhiSettingEntity, NumberEntity):
 class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):
     """A number of a device."""
 
-    def __init__(self, device: Device, tool: NumberTool) -> None:
-        description = describe(
-            NumberEntityDescription,
-            tool,
-            native_unit_of_measurement=tool.unit,
-            native_min_value=tool.setter.minimum,
-            native_max_value=tool.setter.maximum,
-            native_step=1,
-        )
-        super().__init__(device, tool, description)
+    _attr_native_step = 1
+
+    def __init__(self, gateway: Gateway, device: Device, tool: NumberTool) -> None:
+        super().__init__(gateway, device, tool)
+        self._attr_native_unit_of_measurement = tool.unit
+        self._attr_native_min_value = tool.setter.minimum
+        self._attr_native_max_value = tool.setter.maximum
 
     @property
     @override
@@ -115,3 +94,12 @@ class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):
     async def async_set_native_value(self, value: float) -> None:
         """Set the value on the device."""
         await self._change(self.tool.setter.tool, {self.tool.setter.argument: int(value)})
+
+
+async_setup_entry = platform(
+    of_devices(
+        existing(SETTING_NUMBERS, lambda device, each: each.needs is None or each.needs in device.tools),
+        XiaozhiSettingNumber,
+    ),
+    of_tools(NumberTool, XiaozhiNumber),
+)

@@ -10,14 +10,12 @@ from homeassistant.components.assist_pipeline import (
 )
 from homeassistant.components.select import SelectEntity, SelectEntityDescription
 from homeassistant.const import EntityCategory
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraData
 
 from .const import CONF_CONVERSATION_STYLE, DOMAIN
 from .device.device import Device
-from .entity import XiaozhiSettingEntity, XiaozhiToolEntity, describe, existing, follow, follow_tools
-from .gateway import Gateway, XiaozhiConfigEntry
+from .entity import XiaozhiSettingEntity, XiaozhiToolEntity, existing, of_devices, of_tools, platform
+from .gateway import Gateway
 from .settings import ConversationStyle
 from .tools.entity_descriptions import SelectTool
 
@@ -34,22 +32,12 @@ _CONVERSATIONS: Final = SelectEntityDescription(
 )
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the selects of each device."""
-    gateway = entry.runtime_data
-    follow_tools(entry, async_add_entities, SelectTool, XiaozhiSelect)
-    follow(entry, async_add_entities, existing([_CONVERSATIONS]), XiaozhiConversationsSelect)
-    follow(entry, async_add_entities, lambda _device: _ASSIST, lambda device, kind: kind(gateway, device))
-
-
 class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
     """A select that sets the one argument of a tool."""
 
-    def __init__(self, device: Device, tool: SelectTool) -> None:
-        description = describe(SelectEntityDescription, tool, options=[*tool.choice.options])
-        super().__init__(device, tool, description)
+    def __init__(self, gateway: Gateway, device: Device, tool: SelectTool) -> None:
+        super().__init__(gateway, device, tool)
+        self._attr_options = [*tool.choice.options]
 
     @property
     @override
@@ -136,3 +124,10 @@ _ASSIST: Final[Mapping[str, Callable[[Gateway, Device], SelectEntity]]] = {
     "pipeline": XiaozhiPipelineSelect,
     "vad_sensitivity": XiaozhiEndOfSpeechSelect,
 }
+
+
+async_setup_entry = platform(
+    of_tools(SelectTool, XiaozhiSelect),
+    of_devices(existing([_CONVERSATIONS]), XiaozhiConversationsSelect),
+    of_devices(lambda _device: _ASSIST, lambda gateway, device, kind: kind(gateway, device)),
+)

@@ -12,23 +12,22 @@ from homeassistant.components.sensor import (
     SensorStateClass,
 )
 from homeassistant.const import PERCENTAGE, EntityCategory, Platform, UnitOfTemperature, UnitOfTime
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from .access_point.entities import LastCallSensor, ToolsOfferedSensor, async_add_access_point_entities
+from .access_point.entities import LastCallSensor, ToolsOfferedSensor
 from .const import ATTR_HINT
 from .device.device import Device
 from .device.state import AVAILABLE, RESPONSE, status_key
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
-    describe,
     existing,
-    follow,
-    follow_tools,
     is_registered,
+    of_access_points,
+    of_devices,
+    of_tools,
+    platform,
 )
-from .gateway import XiaozhiConfigEntry
+from .gateway import Gateway
 from .protocol.conversation.state_table import ConversationState
 from .protocol.device_status import NETWORK_TYPES, SIGNALS
 from .protocol.transport.link import LinkKind
@@ -182,17 +181,6 @@ SENSORS: Final = (
 )
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the sensors that each device has values for."""
-    follow(entry, async_add_entities, existing(SENSORS, _exists), XiaozhiSensor)
-    follow_tools(entry, async_add_entities, SensorTool, XiaozhiToolSensor)
-    async_add_access_point_entities(
-        entry, entry.runtime_data.access_points, async_add_entities, [LastCallSensor, ToolsOfferedSensor]
-    )
-
-
 def _exists(device: Device, description: XiaozhiSensorDescription) -> bool:
     return description.always or description.exists(device) or description.value(device) is not None
 
@@ -202,8 +190,8 @@ class XiaozhiSensor(XiaozhiEntity, SensorEntity):
 
     entity_description: XiaozhiSensorDescription
 
-    def __init__(self, device: Device, description: XiaozhiSensorDescription) -> None:
-        super().__init__(device, description)
+    def __init__(self, gateway: Gateway, device: Device, description: XiaozhiSensorDescription) -> None:
+        super().__init__(gateway, device, description)
         self.follows, self.stays = description.follows, description.stays
 
     @property
@@ -225,15 +213,11 @@ class XiaozhiSensor(XiaozhiEntity, SensorEntity):
 class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
     """A sensor that shows the answer of a tool."""
 
-    def __init__(self, device: Device, tool: SensorTool) -> None:
-        description = describe(
-            SensorEntityDescription,
-            tool,
-            device_class=SensorDeviceClass(tool.device_class) if tool.device_class else None,
-            native_unit_of_measurement=tool.unit,
-            options=[*tool.options] if tool.options else None,
-        )
-        super().__init__(device, tool, description)
+    def __init__(self, gateway: Gateway, device: Device, tool: SensorTool) -> None:
+        super().__init__(gateway, device, tool)
+        self._attr_device_class = SensorDeviceClass(tool.device_class) if tool.device_class else None
+        self._attr_native_unit_of_measurement = tool.unit
+        self._attr_options = [*tool.options] if tool.options else None
 
     @property
     @override
@@ -259,3 +243,10 @@ class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
         if self.tool.state.member is not None and self.tool.state.tool not in CATALOGUE:
             return {}
         return as_attributes(self.device.tools.last_value(Reading(tool=self.tool.state.tool)))
+
+
+async_setup_entry = platform(
+    of_devices(existing(SENSORS, _exists), XiaozhiSensor),
+    of_tools(SensorTool, XiaozhiToolSensor),
+    of_access_points(LastCallSensor, ToolsOfferedSensor),
+)

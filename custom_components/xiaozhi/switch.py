@@ -1,12 +1,9 @@
 """Switches of a device."""
 
-from functools import partial
 from typing import Any, Final, override
 
 from homeassistant.components.switch import SwitchEntity, SwitchEntityDescription
 from homeassistant.const import EntityCategory, Platform
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import CONF_INTERRUPT_BY_SPEAKING
 from .device.device import Device
@@ -14,15 +11,13 @@ from .device.state import DETECTORS, SETTINGS
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
-    describe,
     existing,
-    follow,
-    follow_tools,
     is_registered,
+    of_devices,
+    of_tools,
+    platform,
 )
-from .gateway import XiaozhiConfigEntry
 from .tools.entity_descriptions import SwitchTool
-from .voice.speech_detectors import SpeechDetectors
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1
@@ -32,19 +27,6 @@ _INTERRUPT_BY_SPEAKING: Final = SwitchEntityDescription(
     translation_key=CONF_INTERRUPT_BY_SPEAKING,
     entity_category=EntityCategory.CONFIG,
 )
-
-
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the switches that each device has tools for, and one to devices that listen while they speak."""
-    follow(
-        entry,
-        async_add_entities,
-        existing([_INTERRUPT_BY_SPEAKING], _has_had_use),
-        partial(XiaozhiInterruptSwitch, entry.runtime_data.detectors),
-    )
-    follow_tools(entry, async_add_entities, SwitchTool, XiaozhiSwitch)
 
 
 def _has_had_use(device: Device, switch: SwitchEntityDescription) -> bool:
@@ -57,17 +39,11 @@ class XiaozhiInterruptSwitch(XiaozhiEntity, SwitchEntity):
 
     follows = (SETTINGS, DETECTORS, "board", "listens_while_speaking")
 
-    def __init__(
-        self, detectors: SpeechDetectors, device: Device, description: SwitchEntityDescription
-    ) -> None:
-        super().__init__(device, description)
-        self._detectors = detectors
-
     @property
     @override
     def available(self) -> bool:
         """Return whether the switch has an effect."""
-        return self._detectors.available and self.device.state.can_be_interrupted
+        return self.gateway.detectors.available and self.device.state.can_be_interrupted
 
     @property
     @override
@@ -89,9 +65,6 @@ class XiaozhiInterruptSwitch(XiaozhiEntity, SwitchEntity):
 class XiaozhiSwitch(XiaozhiToolEntity[SwitchTool], SwitchEntity):
     """A switch of a device."""
 
-    def __init__(self, device: Device, tool: SwitchTool) -> None:
-        super().__init__(device, tool, describe(SwitchEntityDescription, tool))
-
     @property
     @override
     def is_on(self) -> bool | None:
@@ -109,3 +82,9 @@ class XiaozhiSwitch(XiaozhiToolEntity[SwitchTool], SwitchEntity):
     async def async_turn_off(self, **kwargs: Any) -> None:
         """Switch off."""
         await self._call(self.tool.off)
+
+
+async_setup_entry = platform(
+    of_devices(existing([_INTERRUPT_BY_SPEAKING], _has_had_use), XiaozhiInterruptSwitch),
+    of_tools(SwitchTool, XiaozhiSwitch),
+)

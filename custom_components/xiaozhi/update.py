@@ -8,18 +8,15 @@ from homeassistant.components.update import (
     UpdateEntityDescription,
     UpdateEntityFeature,
 )
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .device.device import Device
 from .device.state import INSTALLATION
 from .device_http.transfers import TRANSFERS
-from .entity import XiaozhiEntity, existing, follow
+from .entity import XiaozhiEntity, existing, of_devices, platform
 from .errors import InputError
 from .firmware.image import FirmwareError, FirmwareImage
-from .firmware.library import Firmware, FirmwareFiles
+from .firmware.library import Firmware
 from .firmware.offer_at_checkin import Installation
-from .gateway import XiaozhiConfigEntry
 from .protocol.firmware_version import FirmwareVersion
 from .texts.translated import async_explain, known_text
 
@@ -33,19 +30,6 @@ UPDATES: Final = (
 )
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the firmware of each device."""
-    files = entry.runtime_data.firmware_files
-    follow(
-        entry,
-        async_add_entities,
-        existing(UPDATES),
-        lambda device, description: XiaozhiUpdate(device, description, files),
-    )
-
-
 class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     """The firmware of a device. The device is offered nothing until its owner installs an update."""
 
@@ -57,19 +41,15 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     # A device that is switched off gets the firmware when it starts.
     stays = True
 
-    def __init__(self, device: Device, description: UpdateEntityDescription, files: FirmwareFiles) -> None:
-        super().__init__(device, description)
-        self._files = files
-
     @override
     async def async_added_to_hass(self) -> None:
         """Follow the device and the available firmware."""
         await super().async_added_to_hass()
-        self.async_on_remove(self._files.add_listener(self.async_write_ha_state))
+        self.async_on_remove(self.gateway.firmware_files.add_listener(self.async_write_ha_state))
 
     async def async_update(self) -> None:
         """Look for firmware when the owner asks for it."""
-        await self._files.async_look()
+        await self.gateway.firmware_files.async_look()
 
     @property
     @override
@@ -91,7 +71,8 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     def release_summary(self) -> str:
         """Return where updates come from."""
         return known_text(
-            self.hass, "updates_from_list" if self._files.has_releases else "updates_from_folder"
+            self.hass,
+            "updates_from_list" if self.gateway.firmware_files.has_releases else "updates_from_folder",
         )
 
     @property
@@ -128,7 +109,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
         installation = Installation(device.name, self.async_write_ha_state, device.timeouts.firmware)
         # Before anything is awaited: a second update is refused, and removing the device ends this one.
         with device.installing(installation):
-            await self._files.async_look()
+            await self.gateway.firmware_files.async_look()
             installation.check()
             firmware = await self._choose(version or self.latest_version)
             image = await self._load(firmware)
@@ -144,7 +125,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
 
     async def _load(self, firmware: Firmware) -> FirmwareImage:
         try:
-            image = await self._files.async_load(firmware)
+            image = await self.gateway.firmware_files.async_load(firmware)
         except FirmwareError as err:
             raise InputError(
                 "update_unusable",
@@ -157,7 +138,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
 
     @property
     def _found(self) -> list[Firmware]:
-        return self._files.find(self.device.state.board or "")
+        return self.gateway.firmware_files.find(self.device.state.board or "")
 
     async def _choose(self, version: str | None) -> Firmware:
         for firmware in self._found:
@@ -187,3 +168,6 @@ def _objection(device: Device, firmware: Firmware) -> FirmwareError | None:
     if state.firmware_version and not state.firmware_version.can_become(firmware.number):
         return FirmwareError("firmware_needs_cable")
     return None
+
+
+async_setup_entry = platform(of_devices(existing(UPDATES), XiaozhiUpdate))

@@ -1,6 +1,5 @@
 """Entities of an access point."""
 
-from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, ClassVar, override
 
@@ -8,32 +7,13 @@ from homeassistant.components.binary_sensor import BinarySensorDeviceClass, Bina
 from homeassistant.components.button import ButtonEntity
 from homeassistant.components.event import EventEntity
 from homeassistant.components.sensor import SensorDeviceClass, SensorEntity, SensorStateClass
-from homeassistant.config_entries import ConfigEntry
 from homeassistant.const import EntityCategory
 from homeassistant.core import callback
 from homeassistant.helpers.device_registry import DeviceInfo
 from homeassistant.helpers.entity import Entity
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from ..protocol.access_point.dispatcher import CallOutcome, CallRecord
 from .access_point import AccessPoint
-from .access_points import AccessPoints
-
-
-@callback
-def async_add_access_point_entities(
-    entry: ConfigEntry[Any],
-    points: AccessPoints,
-    async_add_entities: AddConfigEntryEntitiesCallback,
-    kinds: Iterable[Callable[[AccessPoint], Entity]],
-) -> None:
-    """Add these entities of every access point, now and whenever one is added."""
-
-    @callback
-    def add(point: AccessPoint) -> None:
-        async_add_entities([kind(point) for kind in kinds], config_subentry_id=point.subentry_id)
-
-    entry.async_on_unload(points.listen(add))
 
 
 class AccessPointEntity(Entity):
