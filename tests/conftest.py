@@ -42,7 +42,7 @@ _REAL_TIME = ("e2e", "benchmarks", "demo", "scripts", "validator")
 # Their files that take longest, mostly waiting. All but one of the workers on two cores begin with them; the
 # rest of those folders comes soon after, between files that keep the processor busy.
 _FIRST = ("e2e/test_kill.py", "e2e/test_first_hour.py", "e2e/test_demo.py", "benchmarks/test_quick.py")
-_SECOND = ("e2e/test_check.py", "e2e/test_browser.py", "benchmarks/test_soak.py")
+_SECOND = ("e2e/test_browser.py", "benchmarks/test_soak.py")
 # The workers that begin with a file of one or two tests get a second one at once, which then has to wait.
 _BUSY_BEFORE_SECOND = 3
 

@@ -86,13 +86,13 @@ def marked_processes(mark: str) -> dict[int, str]:
 
 
 @contextmanager
-def started_demo(folder: Path, *arguments: str, env: dict[str, str] | None = None) -> Iterator[DemoProcess]:
+def started_demo(folder: Path, *arguments: str) -> Iterator[DemoProcess]:
     """Start a demo and end it afterwards."""
     mark = uuid.uuid4().hex
     process = subprocess.Popen(
         [sys.executable, "-m", "demo", "--small-speech", *arguments],
         cwd=ROOT,
-        env=os.environ | {MARK: mark, "TMPDIR": str(folder)} | (env or {}),
+        env=os.environ | {MARK: mark, "TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

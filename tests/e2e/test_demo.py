@@ -17,7 +17,6 @@ from playwright.async_api import WebSocket, expect
 import pytest
 
 from demo.browser import web_page
-from demo.control import say
 from demo.engines import spoken
 from demo.errors import DemoError
 from demo.processes import HOST, ROOT
@@ -61,12 +60,6 @@ def test_a_device_of_the_demo_notifies_something(running_demo: DemoProcess) -> N
     assert "MQTT box has notified: The bin is full" in running_demo.run("notify", "The bin is full")
 
 
-def test_a_link_that_no_device_uses_is_named(running_demo: DemoProcess) -> None:
-    """And the demo goes on."""
-    with pytest.raises(DemoError, match="no device uses smoke"):
-        asyncio.run(say(running_demo.folder, "stop", "smoke"))
-
-
 def test_a_second_demo_in_the_same_folder_is_refused(running_demo: DemoProcess) -> None:
     """Instead of taking away the files of the first."""
     command = [sys.executable, "-m", "demo", "--folder", str(running_demo.folder)]
@@ -84,17 +77,6 @@ def test_nobody_but_its_user_can_make_the_demo_speak(running_demo: DemoProcess) 
     with socket.create_connection((HOST, where["port"]), timeout=30) as connection:
         connection.sendall(json.dumps({"token": "guessed", "say": "stop", "link": "mqtt"}).encode() + b"\n")
         assert json.loads(connection.makefile().readline()) == {"error": "another demo was asked"}
-
-
-@pytest.mark.parametrize("content", [None, json.dumps({"port": 1, "token": "", "url": ""})])
-def test_talking_to_a_demo_that_does_not_run_says_how_to_start_it(
-    content: str | None, tmp_path: Path
-) -> None:
-    """Also when an earlier one was killed and has left its file."""
-    if content:
-        (tmp_path / "control.json").write_text(content)
-    with pytest.raises(DemoError, match="Start it with scripts/demo"):
-        asyncio.run(say(tmp_path, "stop", "mqtt"))
 
 
 async def test_somebody_presses_speaks_and_hears_the_answer(

@@ -35,6 +35,20 @@ _NAME = "XiaoZhi"
 _DEVICE = "XiaoZhi"
 _DEAF = "Home Assistant can neither hear nor speak yet"
 _SIZES = {"computer": (1280, 900), "phone": (390, 844)}
+# Elements that can be scrolled sideways, and whether the whole page can.
+_WIDER = """() => {
+  const wider = [];
+  const visit = (node) => {
+    if (node.shadowRoot) visit(node.shadowRoot);
+    for (const child of node.children) visit(child);
+    if (!(node instanceof HTMLElement) || !node.clientWidth) return;
+    const scrolls = ["auto", "scroll"].includes(getComputedStyle(node).overflowX);
+    if (scrolls && node.scrollWidth > node.clientWidth + 1) wider.push(node.localName);
+  };
+  visit(document.documentElement);
+  if (document.documentElement.scrollWidth > innerWidth) wider.push("page");
+  return wider;
+}"""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -89,10 +103,11 @@ class Walk:
         self._pictures = 0
 
     async def look(self, name: str) -> None:
-        """Keep a picture of the page."""
+        """Keep a picture of the page, which fits its width."""
         self._pictures += 1
         picture = await self.web.page.screenshot(animations="disabled")
         await asyncio.to_thread((self.folder / f"{self._pictures:02}-{name}.png").write_bytes, picture)
+        assert await self.web.page.evaluate(_WIDER) == [], name
 
     async def set_up_the_gateway(self) -> None:
         """Add the integration, with a wrong address first."""
