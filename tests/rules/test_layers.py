@@ -56,13 +56,7 @@ def test_no_circle_of_imports(package: str) -> None:
 
 def test_the_simulator_is_in_layers_and_shares_no_code_with_the_integration() -> None:
     modules = {_name(path): path for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
-    allowed = [
-        "simulator.firmware",
-        "simulator.board",
-        "simulator.audio",
-        "simulator.link",
-        "simulator.application",
-    ]
+    allowed = [f"simulator.{folder}" for folder in ("firmware", "board", "audio", "link", "application")]
     for name, path in modules.items():
         if name.startswith("simulator"):
             below = next((place for place, folder in enumerate(allowed) if name.startswith(folder)), None)
@@ -70,21 +64,14 @@ def test_the_simulator_is_in_layers_and_shares_no_code_with_the_integration() ->
             assert all(other.startswith(may) for other in _imported(path, modules)), name
 
 
-def test_tools_know_no_device_and_no_entity() -> None:
-    product = PACKAGES[0].replace("/", ".")
+@pytest.mark.parametrize(("room", "may"), [("tools", {"protocol", "const"}), ("protocol", set())])
+def test_a_room_imports_only_itself_and_what_is_below_it(room: str, may: set[str]) -> None:
+    root = PACKAGES[0].replace("/", ".")
     modules = {_name(path): path for path in (ROOT / PACKAGES[0]).rglob("*.py")}
-    tools = {name: path for name, path in modules.items() if name.startswith(f"{product}.tools.")}
-    assert len(tools) > 10
-    needed = {above for path in tools.values() for above in _imported(path, modules)} - tools.keys()
-    assert {name for name in needed if not name.startswith(f"{product}.protocol.")} == {f"{product}.const"}
-
-
-def test_the_protocol_imports_only_itself() -> None:
-    product = PACKAGES[0].replace("/", ".")
-    modules = {_name(path): path for path in (ROOT / PACKAGES[0]).rglob("*.py")}
-    protocol = {name: path for name, path in modules.items() if name.startswith(f"{product}.protocol")}
-    assert len(protocol) > 30
-    assert {above for path in protocol.values() for above in _imported(path, modules)} <= protocol.keys()
+    inside = [path for name, path in modules.items() if name.startswith(f"{root}.{room}.")]
+    assert len(inside) > 10
+    needed = {above.split(".")[2] for path in inside for above in _imported(path, modules)}
+    assert needed == {room, *may}
 
 
 def test_the_library_for_an_owners_broker_is_imported_only_for_one() -> None:

@@ -17,19 +17,7 @@ from custom_components.xiaozhi.settings import (
     OfferedLink,
 )
 
-_NONSENSE: Final[tuple[Any, ...]] = (
-    "nonsense",
-    "",
-    -1,
-    10**30,
-    1.5,
-    None,
-    True,
-    [],
-    [1],
-    {"a": 1},
-    {"a": {}},
-)
+_NONSENSE: Final[list[Any]] = ["nonsense", "", -1, 10**30, 1.5, None, True, [], [1], {"a": 1}, {"a": {}}]
 # What each setting is when it cannot be read, and what may be stored for it.
 _DEVICE: Final[dict[str, tuple[str, Any, tuple[Any, ...]]]] = {
     "board": ("board", "", ("", "nonsense")),

@@ -13,14 +13,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from tests.protocol.transport.mqtt.wire import packet, string
 from tests.simulator.fake_server import Http, Json, Watched
 
-CONNECT, PUBLISH, SUBSCRIBE, DISCONNECT = 1, 3, 8, 14
+PUBLISH, SUBSCRIBE = 3, 8
 KEY = bytes(range(16))
 NONCE = bytes.fromhex("01a5" + "0000" + "c0ffee42" + "00000000" + "00000000")
-
-
-def ctr(key: bytes, header: bytes, data: bytes) -> bytes:
-    """Encrypt or decrypt by AES-CTR, whose first block is numbered by the header."""
-    return Cipher(algorithms.AES(key), modes.CTR(header)).encryptor().update(data)
 
 
 @dataclass(frozen=True)
@@ -114,12 +109,13 @@ class Audio(asyncio.DatagramProtocol, Watched):
         self.sources.append(addr)
         self.notify()
 
-    def seal(self, payload: bytes, sequence: int | None = None, *, kind: int = 1, key: bytes = KEY) -> bytes:
+    def seal(self, payload: bytes, sequence: int | None = None) -> bytes:
         """Return the next datagram for the device, or that of another number."""
         if sequence is None:
             sequence = self._sent = self._sent + 1
-        header = bytes((kind, 0)) + len(payload).to_bytes(2) + bytes(8) + sequence.to_bytes(4)
-        return header + ctr(key, header, payload)
+        header = b"\1\0" + len(payload).to_bytes(2) + bytes(8) + sequence.to_bytes(4)
+        cipher = Cipher(algorithms.AES(KEY), modes.CTR(header))
+        return header + cipher.encryptor().update(payload)
 
     def send(self, datagram: bytes) -> None:
         """Send to where the device's last datagram came from."""

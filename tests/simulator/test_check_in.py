@@ -109,14 +109,6 @@ CHECK_INS = {
         nvs=old_settings(),
         check_in=(503,),
     ),
-    **{
-        f"{name}: {link}": trace("A.8", user("boot"), still(link=link), check_in=(reply,))
-        for name, link, reply in (
-            ("an empty mqtt wins", "mqtt", {"mqtt": {}, "websocket": {"url": "ws://127.0.0.1:9/"}}),
-            ("neither", "mqtt", {"server_time": {"timestamp": 1}}),
-            ("keys in any case", "websocket", {"WebSocket": {}}),
-        )
-    },
     "what is stored": trace(
         "A.5",
         user("boot"),
@@ -148,17 +140,6 @@ PAIRINGS = {
         asks(after=0),
         sees(state="idle", pairing_code=None),
         check_in=(CODE, 202, 500, 200, PAIRED),
-    ),
-    "ten rounds": trace(
-        "A.7",
-        user("boot"),
-        asks(),
-        *10 * [asks(POLL)],
-        asks(),
-        asks(POLL),
-        asks(),
-        sees(state="idle"),
-        check_in=(CODE, *10 * [202], CODE, 200, PAIRED),
     ),
     "a serial number signs the challenge": trace(
         "A.7",

@@ -18,7 +18,6 @@ from tests.simulator.trace import (
     replay,
     replays,
     sees,
-    still,
     trace,
     user,
     waits,
@@ -125,13 +124,6 @@ ANNOUNCEMENTS = {
         "K.2", user("click"), *HELLO_AND_LISTEN, notify(), ends(Outcome.IGNORED, "the device is listening")
     ),
     "2.4.2 does not know it": idle("K", notify(), waits(0.5), fetches(), version="2.4.2"),
-    "it reads only a little ahead: some 14 KB and 1.2 s of sound, of a file of 90 KB": idle(
-        "K.5",
-        notify(),
-        sees(played_seconds=lambda seconds: seconds > 2),
-        still(announcements=lambda made: 10_000 < made[0].read < 40_000),
-        files=plain(ogg(opus_packets(500, steady=True))),
-    ),
     "nothing for five seconds": idle(
         "K.3", notify(), ends(Outcome.FAILED, "timed out", seconds=about(5)), files=slowly(b"")
     ),
@@ -143,15 +135,6 @@ ANNOUNCEMENTS = {
         device(type="hello"),
         device(state="detect"),
         device(state="start"),
-        files=plain(SONG),
-    ),
-    "a C3 does not hear the wake word": idle(
-        "K.7",
-        *PLAYING,
-        user("wake"),
-        still(state="notifying"),
-        ends(Outcome.PLAYED),
-        board="c3",
         files=plain(SONG),
     ),
     "busy until the task has noticed": idle(

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from simulator import DeviceCrashed, Misbehaviour, Nvs, Pace, SimulatedDevice, get_profile
+from simulator import DeviceCrashed, Nvs, Pace, SimulatedDevice, get_profile
 from tests.simulator.fake_mqtt import MqttServer, Session as MqttSession
 from tests.simulator.fake_server import Json, Reply, Request, Server, Session, opus_packets
 from tests.simulator.ogg_file import FileServer, Serve, plain
@@ -42,7 +42,6 @@ class Trace:
     profile: Json = field(default_factory=dict)
     """Other settings of the device."""
     pace: Pace = PROMPT
-    faults: tuple[Misbehaviour, ...] = ()
     nvs: Nvs | None = None
     check_in: tuple[Reply, ...] = ()
     """Replies to the check-ins, the last one repeatedly."""
@@ -129,8 +128,7 @@ async def stage(trace: Trace) -> AsyncIterator[Stage]:
         if trace.check_in:
             server.http.replies = deque(paired if one is PAIRED else one for one in trace.check_in)
         profile = get_profile(trace.board, trace.version, **trace.profile)
-        options: Any = {"nvs": trace.nvs, "misbehaviours": trace.faults}
-        async with SimulatedDevice(profile, server.http.url, pace=trace.pace, **options) as sim:
+        async with SimulatedDevice(profile, server.http.url, pace=trace.pace, nvs=trace.nvs) as sim:
             yield Stage(sim, server, files)
 
 

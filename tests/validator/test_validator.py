@@ -3,15 +3,12 @@
 from collections.abc import Callable
 import json
 from pathlib import Path
-import subprocess
-import sys
 
 import pytest
 
 from scripts.translations import main as translations
 from scripts.validator import problems
 from scripts.validator.languages import LANGUAGES
-from tests.paths import ROOT
 from tests.validator.sample import EN, FILES, FLOW, HOME, ICONS, INIT, SENSOR, SERVICES
 
 _GERMAN = f"{HOME}/translations/de.json"
@@ -118,18 +115,3 @@ def test_texts_are_merged_in_the_order_of_the_english_ones_and_recorded(
     rest.write_text('{"config": {"error": {"port_lost": "x"}}}')
     assert translations(["de", "--merge", str(rest)], tmp_path) == 1
     assert "config.error.port_lost" in capsys.readouterr().err
-
-
-def test_the_protocol_may_not_know_what_stands_above_it() -> None:
-    lines = "import homeassistant\nfrom homeassistant.core import State\n"
-    lines += "from ..const import DOMAIN\nfrom .. import device\n"
-    command = [sys.executable, "-m", "ruff", "check", "--select", "TID251", "--output-format", "concise", "-"]
-    for folder, refused in (
-        ("custom_components/xiaozhi/protocol", 4),
-        ("custom_components/xiaozhi/voice", 0),
-    ):
-        name = ["--stdin-filename", f"{folder}/some.py"]
-        found = subprocess.run(
-            [*command, *name], cwd=ROOT, input=lines, capture_output=True, text=True, check=False
-        )
-        assert found.stdout.count("TID251") == refused, found

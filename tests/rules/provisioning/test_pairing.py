@@ -3,7 +3,7 @@
 from collections import Counter
 from unittest.mock import patch
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 import pytest
 
@@ -102,20 +102,17 @@ def test_when_all_places_are_taken_who_has_the_most_makes_room(registry: Pairing
     assert registry.get(MAC) == real
 
 
-@pytest.mark.parametrize("typed", ["{}", " {} ", "{:.3} {:.0}", "{:.3}-{:.0}"])
-def test_the_right_code_is_accepted_however_it_is_spaced(registry: PairingRegistry, typed: str) -> None:
+@pytest.mark.parametrize("between", ["", " ", "-"])
+def test_the_right_code_is_accepted_however_it_is_spaced(registry: PairingRegistry, between: str) -> None:
     """People copy digits in groups."""
     device = check_in(registry)
-    code = device.code if typed.strip() == "{}" else f"{device.code[:3]}{typed[5]}{device.code[3:]}"
-    verdict = registry.verify(code, 1.0, MAC)
-    assert verdict.outcome is Outcome.ACCEPTED
-    assert verdict.device == device
+    code = f" {device.code[:3]}{between}{device.code[3:]} "
+    assert registry.verify(code, 1.0, MAC).device == device
 
 
 def test_full_width_digits_are_digits(registry: PairingRegistry) -> None:
     """Chinese input methods write them."""
-    device = check_in(registry)
-    full_width = "".join(chr(ord(digit) + 0xFEE0) for digit in device.code)
+    full_width = "".join(chr(ord(digit) + 0xFEE0) for digit in check_in(registry).code)
     assert registry.verify(full_width, 1.0).outcome is Outcome.ACCEPTED
 
 
@@ -148,9 +145,8 @@ def test_a_wrong_try_without_a_mac_counts_for_everybody(registry: PairingRegistr
     """Or it would be a way to guess without limit; whoever still has tries keeps its code."""
     first, second = check_in(registry), check_in(registry, mac=OTHER_MAC)
     guess = next(f"{n:06}" for n in range(3) if f"{n:06}" not in {first.code, second.code})
-    registry.verify(guess, 1.0, MAC)
-    for left in range(MAX_TRIES - 1, 0, -1):
-        assert registry.verify(guess, 1.0).tries_left == left
+    assert registry.verify(guess, 1.0, MAC).tries_left == MAX_TRIES - 1
+    assert [registry.verify(guess, 1.0).tries_left for _ in range(MAX_TRIES - 1)] == [4, 3, 2, 1]
     assert registry.get(MAC) != first
     kept = registry.get(OTHER_MAC)
     assert kept is not None
@@ -161,22 +157,17 @@ def test_an_old_code_is_expired_and_costs_nothing(registry: PairingRegistry) -> 
     """Also the right one: the device will show another at its next check-in."""
     device = check_in(registry)
     assert registry.verify(device.code, CODE_SECONDS, MAC).outcome is Outcome.EXPIRED
-    kept = registry.get(MAC)
-    assert kept is not None
-    assert kept.tries_left == MAX_TRIES
+    assert [known.tries_left for known in registry.devices] == [MAX_TRIES]
 
 
 def test_the_seventeenth_device_pushes_out_the_one_silent_for_longest(registry: PairingRegistry) -> None:
     """Memory is bounded, and who still calls stays."""
     macs = [f"94:a9:90:28:00:{i:02x}" for i in range(MAX_PENDING)]
-    for mac in macs:
-        check_in(registry, mac=mac)
-    check_in(registry, 1.0, mac=macs[0])
-    _, dropped = registry.check_in(MAC, CLIENT, BOARD, MAC, 2.0)
-    assert dropped == [macs[1]]
-    assert len(registry.devices) == MAX_PENDING
-    assert registry.get(macs[0]) is not None
+    for now, mac in enumerate([*macs, macs[0]]):
+        check_in(registry, now / 100, mac=mac)
+    assert registry.check_in(MAC, CLIENT, BOARD, MAC, 2.0)[1] == [macs[1]]
     assert registry.check_in(MAC, CLIENT, BOARD, MAC, 3.0)[1] == []
+    assert {device.mac for device in registry.devices} == {MAC, *macs} - {macs[1]}
 
 
 def test_a_device_that_stops_calling_is_forgotten(registry: PairingRegistry) -> None:
@@ -209,17 +200,6 @@ def test_a_board_name_is_made_harmless_and_readable(
     """It comes from anybody on the network, and is shown in forms that know Markdown."""
     device, _ = registry.check_in(MAC, CLIENT, board, MAC, 0.0)
     assert device.label == label
-
-
-@given(typed=st.text(max_size=200), mac=st.sampled_from([None, MAC, OTHER_MAC]))
-def test_whatever_is_typed_gets_an_answer(typed: str, mac: str | None) -> None:
-    """Nothing that a person can type raises, and nothing but the code is accepted."""
-    registry = PairingRegistry()
-    device = check_in(registry)
-    verdict = registry.verify(typed, 1.0, mac)
-    expected = {Outcome.EXPIRED} if mac == OTHER_MAC else {Outcome.WRONG, Outcome.MALFORMED}
-    assert verdict.outcome in expected or device.code in typed
-    assert verdict.outcome is not Outcome.MALFORMED or registry.devices == (device,)
 
 
 class Registry(RuleBasedStateMachine):

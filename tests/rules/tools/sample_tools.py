@@ -3,27 +3,23 @@
 from typing import Any
 
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
-from custom_components.xiaozhi.tools.entity_descriptions import (
-    ToolEntity,
-)
+from custom_components.xiaozhi.tools.entity_descriptions import ToolEntity
 from custom_components.xiaozhi.tools.mapping import map_tools
 
 
-def tool(name: str, description: str = "", *, user_only: bool = False, **properties: Any) -> Tool:
-    made = Tool.from_dict(
-        {
-            "name": name,
-            "description": description,
-            "inputSchema": {
-                "type": "object",
-                "properties": properties,
-                "required": [key for key, rule in properties.items() if "default" not in rule],
-            },
-            "annotations": {"audience": ["user"]} if user_only else {},
-        }
-    )
+def listed(name: str = "x", **parts: Any) -> Tool:
+    """Return a tool with these parts of its entry in the device's list."""
+    made = Tool.from_dict({"name": name, **parts})
     assert made is not None
     return made
+
+
+def tool(name: str, description: str = "", *, user_only: bool = False, **properties: Any) -> Tool:
+    """Return a tool with these arguments."""
+    required = [key for key, rule in properties.items() if "default" not in rule]
+    schema = {"type": "object", "properties": properties, "required": required}
+    annotations = {"audience": ["user"]} if user_only else {}
+    return listed(name, description=description, inputSchema=schema, annotations=annotations)
 
 
 def number(minimum: int = 0, maximum: int = 100, **rule: Any) -> dict[str, Any]:

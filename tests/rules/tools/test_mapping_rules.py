@@ -216,10 +216,6 @@ def test_invented_tools_are_mapped_once_each_and_always_the_same(tools: list[Too
 
 def test_choices_of_the_schema_are_a_choice() -> None:
     mood = {"type": "string", "enum": ["happy", "sad"]}
-    found = Tool.from_dict(
-        {"name": "self.face.set_mood", "inputSchema": {"properties": {"mood": mood}, "required": ["mood"]}}
-    )
-    assert found is not None
-    entity = only(found)
+    entity = only(tool("self.face.set_mood", mood=mood))
     assert isinstance(entity, SelectTool)
     assert entity.choice.options == ("happy", "sad")

@@ -9,6 +9,7 @@ from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from custom_components.xiaozhi.tools.risk_words import Risk
 from custom_components.xiaozhi.tools.tool_risks import is_reading, risks_of
 from scripts.tool_table import stock_tools
+from tests.rules.tools.sample_tools import listed
 
 WITHHELD = """
     self.wifi.reset self.factoryReset self.ota.start self.device.shutdown self.system.power_off
@@ -102,20 +103,14 @@ def texts(listed: str) -> list[str]:
     return [text.strip() for line in listed.strip().splitlines() for text in line.split("|")]
 
 
-def tool(name: str, description: str = "", **more: Any) -> Tool:
-    found = Tool.from_dict({"name": name, "description": description, **more})
-    assert found is not None
-    return found
-
-
 def test_a_name_tells_of_a_risk_or_of_none() -> None:
-    assert [name for name in words(WITHHELD) if not risks_of(tool(name))] == []
-    assert [name for name in words(FREE) if risks_of(tool(name))] == []
+    assert [name for name in words(WITHHELD) if not risks_of(listed(name))] == []
+    assert [name for name in words(FREE) if risks_of(listed(name))] == []
 
 
 def test_a_description_tells_of_a_risk_or_only_mentions_what_could_do_harm() -> None:
-    assert [text for text in texts(HARMFUL_TEXTS) if not risks_of(tool("x.run", text))] == []
-    assert [text for text in texts(HARMLESS_TEXTS) if risks_of(tool("x.run", text))] == []
+    assert [text for text in texts(HARMFUL_TEXTS) if not risks_of(listed("x.run", description=text))] == []
+    assert [text for text in texts(HARMLESS_TEXTS) if risks_of(listed("x.run", description=text))] == []
 
 
 @pytest.mark.parametrize(
@@ -128,12 +123,12 @@ def test_a_description_tells_of_a_risk_or_only_mentions_what_could_do_harm() -> 
     ],
 )
 def test_what_reads_may_mention_what_it_is_for(text: str) -> None:
-    assert risks_of(tool("x.get_state", text)) == ()
+    assert risks_of(listed("x.get_state", description=text)) == ()
 
 
 @pytest.mark.parametrize("text", ["Unlock the door", "Opens the garage", "开锁"])
 def test_a_reading_name_does_not_hide_what_the_description_begins_with(text: str) -> None:
-    assert risks_of(tool("x.get_state", text)) == (Risk.ACCESS,)
+    assert risks_of(listed("x.get_state", description=text)) == (Risk.ACCESS,)
 
 
 @pytest.mark.parametrize(
@@ -146,11 +141,11 @@ def test_a_reading_name_does_not_hide_what_the_description_begins_with(text: str
     ],
 )
 def test_hints_and_titles_never_take_a_risk_away(more: dict[str, Any], expected: tuple[Risk, ...]) -> None:
-    assert risks_of(tool("lock.open", **more)) == expected
+    assert risks_of(listed("lock.open", **more)) == expected
 
 
 def test_a_risk_that_only_the_device_tells_counts() -> None:
-    assert risks_of(tool("x.run", annotations={"destructiveHint": True})) == (Risk.DECLARED,)
+    assert risks_of(listed("x.run", annotations={"destructiveHint": True})) == (Risk.DECLARED,)
 
 
 def test_of_stock_firmware_only_these_have_risks() -> None:

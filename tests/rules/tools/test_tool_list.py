@@ -1,18 +1,12 @@
 """Tools as data for people and automations: whatever a device says is cut and cleaned."""
 
 import json
-from typing import Any
 
 from hypothesis import given, strategies as st
 
 from custom_components.xiaozhi.actions.tool_list import described
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
-
-
-def tool(**data: Any) -> Tool:
-    made = Tool.from_dict({"name": "self.fan.set", **data})
-    assert made is not None
-    return made
+from tests.rules.tools.sample_tools import listed
 
 
 def test_arguments_have_type_limits_choices_and_default() -> None:
@@ -26,7 +20,7 @@ def test_arguments_have_type_limits_choices_and_default() -> None:
         },
         "required": ["mode", "angle"],
     }
-    answer = described(tool(title="Fan", description="Sets\nthe fan.", inputSchema=schema))
+    answer = described(listed("self.fan.set", title="Fan", description="Sets\nthe fan.", inputSchema=schema))
     assert answer == {
         "tool": "self.fan.set",
         "title": "Fan",
