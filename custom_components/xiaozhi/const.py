@@ -37,7 +37,6 @@ CONF_SHARE_TRANSCRIPTS: Final = "share_transcripts"
 CONF_SHOW_ANNOUNCEMENTS: Final = "show_announcements"
 CONF_WAKE_WORD_PIPELINES: Final = "wake_word_pipelines"
 STOCK_FIRMWARE_PAGE: Final = "https://github.com/78/xiaozhi-esp32/releases"
-DEFAULT_FOLLOW_UP_WAIT: Final = 8
 
 # An access point: a subentry, whose unique id is the host and the agent.
 SUBENTRY_ACCESS_POINT: Final = "access_point"

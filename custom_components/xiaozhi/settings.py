@@ -1,6 +1,6 @@
 """Settings of the gateway and of each device."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
@@ -13,6 +13,7 @@ from homeassistant.config_entries import SOURCE_IGNORE, ConfigEntry, ConfigSuben
 from homeassistant.const import CONF_CLIENT_ID, CONF_HOST, CONF_PASSWORD, CONF_PORT, CONF_TOKEN, CONF_USERNAME
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.util.ssl import get_default_context
+import voluptuous as vol
 
 from .const import (
     CONF_ADDRESS,
@@ -35,7 +36,6 @@ from .const import (
     CONF_UDP_PORT,
     CONF_WAKE_WORD_PIPELINES,
     CONF_WEBSOCKET_PORT,
-    DEFAULT_FOLLOW_UP_WAIT,
     DEFAULT_MQTT_PORT,
     DEFAULT_UDP_PORT,
     DEFAULT_WEBSOCKET_PORT,
@@ -77,71 +77,85 @@ class ConversationStyle(StrEnum):
     """When the user says nothing more."""
 
 
-class StoredSettings:
-    """Reads stored settings. One that cannot be read, as a downgrade leaves behind, counts as not set."""
-
-    def __init__(self, owner: str, data: Mapping[str, Any]) -> None:
-        """Read settings of `owner`, whose name is for the log."""
-        self._owner = owner
-        self._data = data
-
-    def read[T, DefaultT](self, key: str, convert: Callable[[Any], T], default: DefaultT) -> T | DefaultT:
-        """Return a setting. `convert` raises `ValueError` or `TypeError` for what is none."""
-        if key not in self._data:
-            return default
-        try:
-            return convert(self._data[key])
-        except ValueError, TypeError:
-            # Not the value: it may be private.
-            _LOGGER.warning("The setting %s of %s cannot be read, and has its default", key, self._owner)
-            return default
+type Readers = Mapping[str, tuple[str, Any]]
+"""The key and the schema of each stored setting, by the field that holds it."""
 
 
-def flag(value: Any) -> bool:
-    """Return a stored yes or no. Raises `TypeError`."""
-    if not isinstance(value, bool):
-        raise TypeError
+def readable(owner: str, data: Mapping[str, Any], readers: Readers) -> dict[str, Any]:
+    """Return by field the stored settings that can be read; the others have their defaults.
+
+    A downgrade may leave behind what cannot be read. `owner` is a name for the log.
+    """
+    found: dict[str, Any] = {}
+    for name, (key, schema) in readers.items():
+        if key in data:
+            try:
+                found[name] = vol.Schema(schema)(data[key])
+            except vol.Invalid:
+                # Not the value: it may be private.
+                _LOGGER.warning("The setting %s of %s cannot be read, and has its default", key, owner)
+    return found
+
+
+def _whole(value: Any) -> int:
+    """Return a whole number, which a yes or no is not."""
+    if type(value) is not int:
+        raise vol.Invalid("expected a whole number")
     return value
 
 
-def text(value: Any) -> str:
-    """Return a stored text. Raises `TypeError`."""
-    if not isinstance(value, str):
-        raise TypeError
-    return value
+def broker_settings(broker: Mapping[str, Any]) -> BrokerSettings:
+    """Return the settings of a broker as its form gives them."""
+    return BrokerSettings(
+        host=broker[CONF_HOST],
+        port=broker[CONF_PORT],
+        username=broker.get(CONF_USERNAME),
+        password=broker.get(CONF_PASSWORD),
+        tls=get_default_context() if broker.get(CONF_TLS) else None,
+    )
 
 
-def texts(value: Any) -> tuple[str, ...]:
-    """Return a stored list of texts. Raises `TypeError`."""
-    if not isinstance(value, list | tuple):
-        raise TypeError
-    return tuple(map(text, value))
-
-
-def number(lowest: int, highest: int) -> Callable[[Any], int]:
-    """Return what returns a stored whole number between two others."""
-
-    def read(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
-            raise ValueError
-        return value
-
-    return read
-
-
-def _credential(value: Any) -> str:
-    if not text(value):
-        raise ValueError
-    return text(value)
-
-
-def _pipelines(value: Any) -> dict[str, str]:
-    if not isinstance(value, Mapping):
-        raise TypeError
-    return {text(word): text(pipeline) for word, pipeline in value.items()}
-
-
-_PORT: Final = number(1, 65535)
+TEXTS: Final = vol.All([str], vol.Coerce(tuple))
+_CREDENTIAL: Final = vol.All(str, vol.Length(min=1))
+_PORT: Final = vol.All(_whole, vol.Range(min=1, max=65535))
+_BROKER: Final = vol.All(
+    vol.Schema(
+        {
+            vol.Required(CONF_HOST): str,
+            vol.Required(CONF_PORT): _PORT,
+            vol.Optional(CONF_USERNAME): str,
+            vol.Optional(CONF_PASSWORD): str,
+        },
+        extra=vol.ALLOW_EXTRA,
+    ),
+    broker_settings,
+)
+_OF_GATEWAY: Final[Readers] = {
+    "websocket_port": (CONF_WEBSOCKET_PORT, _PORT),
+    "mqtt_port": (CONF_MQTT_PORT, _PORT),
+    "udp_port": (CONF_UDP_PORT, _PORT),
+    "link": (CONF_LINK, vol.Coerce(OfferedLink)),
+    "address": (CONF_ADDRESS, str),
+    "broker": (CONF_BROKER, _BROKER),
+    "firmware_releases": (CONF_FIRMWARE_RELEASES, str),
+}
+_OF_DEVICE: Final[Readers] = {
+    "client_id": (CONF_CLIENT_ID, _CREDENTIAL),
+    "token": (CONF_TOKEN, _CREDENTIAL),
+    "board": (CONF_BOARD, str),
+    "conversation_style": (CONF_CONVERSATION_STYLE, vol.Coerce(ConversationStyle)),
+    "follow_up_wait": (CONF_FOLLOW_UP_WAIT, vol.All(_whole, vol.Range(min=1, max=3600))),
+    "interrupt_by_speaking": (CONF_INTERRUPT_BY_SPEAKING, bool),
+    "link": (CONF_LINK, vol.Coerce(DeviceLink)),
+    "share_transcripts": (CONF_SHARE_TRANSCRIPTS, bool),
+    "wake_word_pipelines": (CONF_WAKE_WORD_PIPELINES, {str: str}),
+    "announcement_volume": (CONF_ANNOUNCEMENT_VOLUME, vol.All(_whole, vol.Range(min=0, max=100))),
+    "shows_announcements": (CONF_SHOW_ANNOUNCEMENTS, bool),
+    "may_ask_ai": (CONF_ASK_AI, bool),
+    "may_ask_people": (CONF_ASK_PEOPLE, bool),
+    "looks_at_photos": (CONF_LOOK_AT_PHOTOS, bool),
+    "assistant_tools": (CONF_ASSISTANT_TOOLS, TEXTS),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,49 +164,27 @@ class GatewaySettings:
 
     name: str
     """Eight hexadecimal digits that identify this gateway on a broker. They never change."""
-    websocket_port: int
-    mqtt_port: int
-    udp_port: int
     link: OfferedLink
-    address: str | None
+    websocket_port: int = DEFAULT_WEBSOCKET_PORT
+    mqtt_port: int = DEFAULT_MQTT_PORT
+    udp_port: int = DEFAULT_UDP_PORT
+    address: str | None = None
     """Host name or IPv4 address of Home Assistant for devices; None for the one that they called."""
-    broker: BrokerSettings | None
+    broker: BrokerSettings | None = None
     """None unless the link is `BROKER`."""
-    firmware_releases: str | None
+    firmware_releases: str | None = None
     """Address of a list of firmware releases."""
 
     @classmethod
     def from_entry(cls, entry: ConfigEntry[Any]) -> Self:
         """Read a gateway entry; entries from before MQTT have a WebSocket port only."""
-        stored = StoredSettings(entry.title, entry.data)
-        unset = OfferedLink.MQTT if CONF_LINK in entry.data else OfferedLink.WEBSOCKET
-        link = stored.read(CONF_LINK, OfferedLink, unset)
-        broker: BrokerSettings | None = None
-        if link is OfferedLink.BROKER and (broker := stored.read(CONF_BROKER, broker_settings, None)) is None:
-            link = OfferedLink.MQTT
-        return cls(
-            name=sha256(entry.entry_id.encode()).hexdigest()[:8],
-            websocket_port=stored.read(CONF_WEBSOCKET_PORT, _PORT, DEFAULT_WEBSOCKET_PORT),
-            mqtt_port=stored.read(CONF_MQTT_PORT, _PORT, DEFAULT_MQTT_PORT),
-            udp_port=stored.read(CONF_UDP_PORT, _PORT, DEFAULT_UDP_PORT),
-            link=link,
-            address=stored.read(CONF_ADDRESS, text, None),
-            broker=broker,
-            firmware_releases=stored.read(CONF_FIRMWARE_RELEASES, text, None),
-        )
-
-
-def broker_settings(data: Any) -> BrokerSettings:
-    """Read the settings of a broker as its form gives them. Raises `ValueError` or `TypeError`."""
-    if not isinstance(data, Mapping):
-        raise TypeError
-    return BrokerSettings(
-        host=text(data.get(CONF_HOST)),
-        port=_PORT(data.get(CONF_PORT)),
-        username=text(data.get(CONF_USERNAME, "")) or None,
-        password=text(data.get(CONF_PASSWORD, "")) or None,
-        tls=get_default_context() if data.get(CONF_TLS) else None,
-    )
+        found = readable(entry.title, entry.data, _OF_GATEWAY)
+        found.setdefault("link", OfferedLink.MQTT if CONF_LINK in entry.data else OfferedLink.WEBSOCKET)
+        if found["link"] is not OfferedLink.BROKER:
+            found.pop("broker", None)
+        elif "broker" not in found:
+            found["link"] = OfferedLink.MQTT
+        return cls(name=sha256(entry.entry_id.encode()).hexdigest()[:8], **found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,16 +193,17 @@ class DeviceSettings:
 
     mac: str
     name: str
-    client_id: str
-    token: str
-    board: str
-    conversation_style: ConversationStyle
-    follow_up_wait: int = DEFAULT_FOLLOW_UP_WAIT
+    # Without its credentials, a device is let in as little as a stranger, and has to be paired again.
+    client_id: str = field(default_factory=secrets.token_urlsafe)
+    token: str = field(default_factory=secrets.token_urlsafe)
+    board: str = ""
+    conversation_style: ConversationStyle = ConversationStyle.SINGLE
+    follow_up_wait: int = 8
     """Seconds for which the device listens after an answer before the conversation ends."""
     interrupt_by_speaking: bool = False
     """Whether speech interrupts an answer, where the device listens while it speaks."""
-    link: DeviceLink
-    share_transcripts: bool
+    link: DeviceLink = DeviceLink.AUTOMATIC
+    share_transcripts: bool = False
     """Whether events hold what the user and the assistant said."""
     wake_word_pipelines: Mapping[str, str] = field(default_factory=dict)
     """Ids of pipelines by wake word, where the device's own does not apply."""
@@ -224,35 +217,14 @@ class DeviceSettings:
     """Whether it may ask people, by a repair and a notification."""
     looks_at_photos: bool = True
     """Whether an AI model may look at its photos."""
-    assistant_tools: tuple[str, ...] | None
+    assistant_tools: tuple[str, ...] | None = None
     """Names of the tools that the assistant may use; None for the automatic choice."""
 
     @classmethod
     def from_subentry(cls, subentry: ConfigSubentry) -> Self:
         """Read a subentry of type `device`."""
-        stored = StoredSettings(subentry.title, subentry.data)
-        return cls(
-            mac=subentry.unique_id or "",
-            name=subentry.title,
-            # Without its credentials, a device is let in as little as a stranger, and has to be paired again.
-            client_id=stored.read(CONF_CLIENT_ID, _credential, "") or secrets.token_urlsafe(),
-            token=stored.read(CONF_TOKEN, _credential, "") or secrets.token_urlsafe(),
-            board=stored.read(CONF_BOARD, text, ""),
-            conversation_style=stored.read(
-                CONF_CONVERSATION_STYLE, ConversationStyle, ConversationStyle.SINGLE
-            ),
-            follow_up_wait=stored.read(CONF_FOLLOW_UP_WAIT, number(1, 3600), DEFAULT_FOLLOW_UP_WAIT),
-            interrupt_by_speaking=stored.read(CONF_INTERRUPT_BY_SPEAKING, flag, False),
-            link=stored.read(CONF_LINK, DeviceLink, DeviceLink.AUTOMATIC),
-            share_transcripts=stored.read(CONF_SHARE_TRANSCRIPTS, flag, False),
-            wake_word_pipelines=stored.read(CONF_WAKE_WORD_PIPELINES, _pipelines, {}),
-            announcement_volume=stored.read(CONF_ANNOUNCEMENT_VOLUME, number(0, 100), 0),
-            shows_announcements=stored.read(CONF_SHOW_ANNOUNCEMENTS, flag, False),
-            may_ask_ai=stored.read(CONF_ASK_AI, flag, False),
-            may_ask_people=stored.read(CONF_ASK_PEOPLE, flag, False),
-            looks_at_photos=stored.read(CONF_LOOK_AT_PHOTOS, flag, True),
-            assistant_tools=stored.read(CONF_ASSISTANT_TOOLS, texts, None),
-        )
+        found = readable(subentry.title, subentry.data, _OF_DEVICE)
+        return cls(mac=subentry.unique_id or "", name=subentry.title, **found)
 
     @property
     def vision_token(self) -> str:

@@ -1,7 +1,7 @@
 """Settings of an access point, from its subentry."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.const import CONF_LLM_HASS_API, CONF_URL
@@ -9,7 +9,14 @@ from homeassistant.helpers.llm import LLM_API_ASSIST
 
 from ..const import CONF_QUESTIONS_ONLY, CONF_TOOLS, SUBENTRY_ACCESS_POINT
 from ..protocol.access_point.address import AccessPointAddress
-from ..settings import StoredSettings, flag, text, texts
+from ..settings import TEXTS, Readers, readable
+
+_READERS: Final[Readers] = {
+    "address": (CONF_URL, str),
+    "apis": (CONF_LLM_HASS_API, TEXTS),
+    "tools": (CONF_TOOLS, TEXTS),
+    "questions_only": (CONF_QUESTIONS_ONLY, bool),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,9 +25,9 @@ class AccessPointSettings:
 
     name: str
     address: AccessPointAddress
-    apis: tuple[str, ...]
+    apis: tuple[str, ...] = (LLM_API_ASSIST,)
     """Ids of the LLM APIs whose tools are offered."""
-    tools: tuple[str, ...] | None
+    tools: tuple[str, ...] | None = None
     """Names of the tools that are offered; None for the automatic choice."""
     questions_only: bool
     """Whether only tools are offered that change nothing."""
@@ -28,15 +35,11 @@ class AccessPointSettings:
     @classmethod
     def from_subentry(cls, subentry: ConfigSubentry) -> Self:
         """Read a subentry of type `access_point`. Raises `AddressError`."""
-        stored = StoredSettings(subentry.title, subentry.data)
-        return cls(
-            name=subentry.title,
-            address=AccessPointAddress.parse(stored.read(CONF_URL, text, "")),
-            apis=stored.read(CONF_LLM_HASS_API, texts, (LLM_API_ASSIST,)),
-            tools=stored.read(CONF_TOOLS, texts, None),
-            # When it is unknown whether the cloud may change anything, it may not.
-            questions_only=stored.read(CONF_QUESTIONS_ONLY, flag, CONF_QUESTIONS_ONLY in subentry.data),
-        )
+        found = readable(subentry.title, subentry.data, _READERS)
+        found["address"] = AccessPointAddress.parse(found.get("address", ""))
+        # When it is unknown whether the cloud may change anything, it may not.
+        found.setdefault("questions_only", CONF_QUESTIONS_ONLY in subentry.data)
+        return cls(name=subentry.title, **found)
 
 
 def access_point_subentries(entry: ConfigEntry[Any]) -> dict[str, ConfigSubentry]:
