@@ -4,10 +4,19 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from homeassistant.components.assist_pipeline import async_get_pipelines, async_update_pipeline
 from homeassistant.config_entries import ConfigEntry, ConfigSubentryData
-from homeassistant.core import Event, EventStateChangedData, HomeAssistant, State as EntityState, callback
+from homeassistant.core import (
+    Context,
+    Event,
+    EventStateChangedData,
+    HomeAssistant,
+    State as EntityState,
+    SupportsResponse,
+    callback,
+)
 from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.event import async_track_state_change_event
 
@@ -73,7 +82,6 @@ def paired_boxes(count: int) -> tuple[ConfigSubentryData, ...]:
 
 
 async def wait_for_state(hass: HomeAssistant, entity_id: str, state: str, seconds: float = 5) -> None:
-    """Wait until an entity is in a state."""
     there = asyncio.Event()
 
     @callback
@@ -91,7 +99,6 @@ async def wait_for_state(hass: HomeAssistant, entity_id: str, state: str, second
 
 
 def state_of(hass: HomeAssistant, entity_id: str) -> EntityState:
-    """Return the state of an entity that there must be."""
     state = hass.states.get(entity_id)
     assert state is not None, entity_id
     return state
@@ -116,7 +123,6 @@ def satellite_states(hass: HomeAssistant, satellite: str) -> Generator[list[str]
 
 
 def change_settings(hass: HomeAssistant, entry: ConfigEntry, **settings: object) -> None:
-    """Change settings of all devices of a gateway."""
     for subentry in entry.subentries.values():
         hass.config_entries.async_update_subentry(entry, subentry, data={**subentry.data, **settings})
 
@@ -130,13 +136,32 @@ def open_issues(hass: HomeAssistant) -> list[ir.IssueEntry]:
     ]
 
 
-async def act(hass: HomeAssistant, domain: str, service: str, entity_id: str, **data: object) -> None:
-    """Use an entity, and wait until it is done."""
-    await hass.services.async_call(domain, service, {"entity_id": entity_id, **data}, blocking=True)
+async def act(
+    hass: HomeAssistant,
+    domain: str,
+    service: str,
+    entity_id: str | list[str],
+    *,
+    returns: bool = False,
+    **data: Any,
+) -> Any:
+    """Use an entity, and wait until it is done; return the answer of an action that has one."""
+    data = {"entity_id": entity_id, **data}
+    return await hass.services.async_call(domain, service, data, blocking=True, return_response=returns)
+
+
+async def call_action(
+    hass: HomeAssistant, action: str, device_id: str | list[str], context: Context | None = None, **data: Any
+) -> Any:
+    """Call an action of ours; return its answer, if it has one."""
+    answers = hass.services.supports_response(DOMAIN, action) is not SupportsResponse.NONE
+    data = {"device_id": device_id, **data}
+    return await hass.services.async_call(
+        DOMAIN, action, data, blocking=True, context=context, return_response=answers
+    )
 
 
 async def choose(hass: HomeAssistant, entity_id: str, option: str) -> None:
-    """Choose an option of a select."""
     await act(hass, "select", "select_option", entity_id, option=option)
 
 

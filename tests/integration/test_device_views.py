@@ -55,12 +55,10 @@ class Caller:
     """A device that wants its connection closed, on a bare socket."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Speak over an open connection."""
         self._reader = reader
         self._writer = writer
 
     async def ask(self, method: str, path: str, headers: str = "") -> int:
-        """Send a request, read the answer to its last byte and return its status."""
         self._writer.write(
             f"{method} {path} HTTP/1.1\r\nHost: box.local:8123\r\nConnection: close\r\n"
             f"Content-Length: 0\r\n{headers}\r\n".encode()
@@ -83,7 +81,6 @@ class Caller:
 
 @asynccontextmanager
 async def calling(server: TestServer) -> AsyncGenerator[Caller]:
-    """Connect to the server, and hang up afterwards."""
     reader, writer = await asyncio.open_connection(server.host, server.port)
     try:
         yield Caller(reader, writer)
@@ -92,7 +89,6 @@ async def calling(server: TestServer) -> AsyncGenerator[Caller]:
 
 
 async def ask(hass: HomeAssistant, server: TestServer, caller: Caller, name: str) -> None:
-    """Make one of the calls."""
     method, path, headers, status = CALLS[name]
     transfers = hass.data[TRANSFERS]
     entry = hass.config_entries.async_entries("xiaozhi")[0]

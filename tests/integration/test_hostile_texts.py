@@ -51,11 +51,9 @@ class HostileDevice:
     """A paired device that puts hostile texts wherever it can."""
 
     def __init__(self, socket: ClientConnection) -> None:
-        """Speak over a socket whose handshake is done."""
         self._socket = socket
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Send a message."""
         await self._socket.send(json.dumps(message))
 
     async def serve(self) -> None:

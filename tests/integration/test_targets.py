@@ -34,7 +34,6 @@ def paired() -> tuple[ConfigSubentryData, ...]:
 
 @pytest.fixture
 async def boxes(hass: HomeAssistant, boot: Boot) -> tuple[SimulatedDevice, SimulatedDevice]:
-    """Two devices whose tools are known."""
     first, second = await boot(get_profile("camera")), await boot(mac=mac_of(2))
     await wait_for_state(hass, FIRST, "70")
     await wait_for_state(hass, SECOND, "70")

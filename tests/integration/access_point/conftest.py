@@ -21,14 +21,12 @@ type Offer = Callable[..., Awaitable[MockConfigEntry]]
 
 @pytest.fixture
 async def cloud(home_assistant: None) -> AsyncGenerator[Cloud]:
-    """The cloud."""
     async with Cloud() as cloud:
         yield cloud
 
 
 @pytest.fixture
 async def server(home_assistant: None) -> AsyncGenerator[EndpointServer]:
-    """A self-hosted server."""
     async with EndpointServer() as server:
         yield server
 

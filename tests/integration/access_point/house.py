@@ -26,7 +26,6 @@ async def until(happened: Callable[[], Any], seconds: float = 1000) -> None:
 
 
 def state(hass: HomeAssistant, entity: str) -> str:
-    """Return the state of an entity that there must be."""
     known = hass.states.get(entity)
     assert known is not None, entity
     return known.state
@@ -38,7 +37,6 @@ class ScriptedTool(llm.Tool):
     parameters = probatio.Schema({probatio.Optional("text"): str})
 
     def __init__(self, name: str, result: Any = None, **annotations: bool) -> None:
-        """Say what it does and answers."""
         self.name = name
         self.description = f"Does {name}."
         self.integration = "mcp" if name.startswith("remote") else "scripted"
@@ -49,7 +47,6 @@ class ScriptedTool(llm.Tool):
     async def async_call(
         self, hass: HomeAssistant, tool_input: llm.ToolInput, llm_context: llm.LLMContext
     ) -> llm.ToolResult:
-        """Answer, or fail."""
         self.contexts.append(llm_context)
         if isinstance(self.result, Exception):
             raise self.result
@@ -62,14 +59,12 @@ class ScriptedApi(llm.API):
     """An LLM API of another integration."""
 
     def __init__(self, hass: HomeAssistant, *tools: llm.Tool, api_id: str = "scripted") -> None:
-        """Have some tools."""
         super().__init__(hass=hass, id=api_id, name=api_id.title())
         self.tools = list(tools)
         self.serializer: Any = None
         self.made = 0
 
     async def async_get_api_instance(self, llm_context: llm.LLMContext) -> llm.APIInstance:
-        """Return the tools of this moment."""
         self.made += 1
         return llm.APIInstance(
             api=self,

@@ -42,7 +42,6 @@ def suggested(form: Any, field: str) -> Any:
 
 @pytest.fixture
 async def entry(offer: Offer) -> MockConfigEntry:
-    """A gateway without access points."""
     return await offer()
 
 

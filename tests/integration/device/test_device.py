@@ -40,7 +40,6 @@ async def talk(hass: HomeAssistant, device: SimulatedDevice) -> None:
 
 
 def listed(device: SimulatedDevice) -> int:
-    """Return how often the device was asked for its tools."""
     messages = [data["message"].get("payload") or {} for data in device.events("received")]
     lists = [payload["params"] for payload in messages if payload.get("method") == "tools/list"]
     return sum("cursor" not in params for params in lists)

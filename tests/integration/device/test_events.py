@@ -1,11 +1,9 @@
 """What happens at a device becomes events for automations: bounded, and private unless the owner says so."""
 
 import asyncio
-from collections.abc import AsyncGenerator
 from typing import Any
 
-from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
-from homeassistant.helpers.event import async_track_state_change_event
+from homeassistant.core import Event, HomeAssistant, callback
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
@@ -21,25 +19,7 @@ MOMENTS = "event.kitchen_box_conversation"
 DOING = "sensor.kitchen_box_conversation_state"
 
 
-@pytest.fixture
-async def moments(hass: HomeAssistant) -> AsyncGenerator[list[dict[str, Any]]]:
-    """What the event entity of conversations tells, without what it is called."""
-    seen: list[dict[str, Any]] = []
-
-    @callback
-    def changed(event: Event[EventStateChangedData]) -> None:
-        old, new = event.data["old_state"], event.data["new_state"]
-        if old and new and old.state != new.state:
-            told = ("event_type", "text", "reason")
-            seen.append({key: new.attributes[key] for key in told if key in new.attributes})
-
-    stop = async_track_state_change_event(hass, [MOMENTS], changed)
-    yield seen
-    stop()
-
-
 async def talking(device: SimulatedDevice, hass: HomeAssistant) -> None:
-    """Open a channel, which notifications need on WebSocket."""
     await device.wake()
     await device.wait_state(State.LISTENING, 5)
     await wait_for_state(hass, DOING, "listening")
@@ -147,19 +127,19 @@ async def test_a_conversation_is_told_and_if_the_owner_wants_that_also_what_was_
 ) -> None:
     device = await boot()
     speech.recognizer.lines = [COMMAND] * 2
-    change_settings(hass, linked_entry, share_transcripts=True)
-    await converse(device, command, word="hi\\nxiaozhi")
-    await hass.async_block_till_done()
     told = [
-        {"event_type": "started"},
-        {"event_type": "wake_word", "text": "hi xiaozhi"},
-        {"event_type": "heard", "text": COMMAND},
-        {"event_type": "answered", "text": "Turned on the switch"},
-        {"event_type": "ended"},
+        ("started", None),
+        ("wake_word", "hi xiaozhi"),
+        ("heard", COMMAND),
+        ("answered", "Turned on the switch"),
+        ("ended", None),
     ]
-    assert moments == told
-    moments.clear()
-    change_settings(hass, linked_entry, share_transcripts=False)
-    await converse(device, command, word="hello again")
-    await hass.async_block_till_done()
-    assert moments == [{"event_type": moment["event_type"]} for moment in told]
+    for shared, word in ((True, "hi\\nxiaozhi"), (False, "hello again")):
+        change_settings(hass, linked_entry, share_transcripts=shared)
+        moments.clear()
+        await converse(device, command, word=word)
+        await hass.async_block_till_done()
+        assert [(moment["event_type"], moment.get("text")) for moment in moments] == [
+            (kind, text if shared else None) for kind, text in told
+        ]
+        assert not any("reason" in moment for moment in moments)

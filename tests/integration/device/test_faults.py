@@ -54,7 +54,6 @@ def paired(crowd: list[Misbehaviour]) -> tuple[ConfigSubentryData, ...]:
 
 
 def title(what: Misbehaviour) -> str:
-    """Return the name of the device that does this."""
     return f"The {what} box"
 
 

@@ -72,13 +72,11 @@ def file(hass: HomeAssistant, tmp_path: Path) -> Generator[Path]:
 
 
 def on_disk(file: Path) -> dict[str, Any]:
-    """Return what a file holds."""
     data: dict[str, Any] = json.loads(file.read_text())["data"]
     return data
 
 
 def put_on_disk(file: Path, content: str) -> None:
-    """Write a file past the store."""
     file.parent.mkdir(exist_ok=True)
     file.write_text(content)
 

@@ -35,7 +35,6 @@ class Releases:
     """A server with a list of releases, and a file."""
 
     def __init__(self) -> None:
-        """Begin with an empty list."""
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w") as target:
             target.writestr("merged-binary.bin", build_image(version="2.4.2", size=SIZE))
@@ -49,12 +48,10 @@ class Releases:
 
     @property
     def url(self) -> str:
-        """Address of the list."""
         return str(self.server.make_url("/releases"))
 
     @property
     def file(self) -> str:
-        """Address of the file."""
         return str(self.server.make_url("/file"))
 
     async def _list(self, _: web.Request) -> web.Response:
@@ -67,14 +64,12 @@ class Releases:
 
 @pytest.fixture
 async def releases(socket_enabled: None) -> AsyncGenerator[Releases]:
-    """A server with a list of releases."""
     served = Releases()
     async with served.server:
         yield served
 
 
 async def point_to(hass: HomeAssistant, entry: MockConfigEntry, address: str) -> None:
-    """Set the address of the list."""
     hass.config_entries.async_update_entry(entry, data={**entry.data, CONF_FIRMWARE_RELEASES: address})
     assert await hass.config_entries.async_reload(entry.entry_id)
     await hass.async_block_till_done()

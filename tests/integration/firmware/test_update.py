@@ -46,7 +46,6 @@ def put(folder: Path, version: str = "2.4.2", *, name: str | None = None, **opti
 
 
 async def restart(device: SimulatedDevice) -> None:
-    """Switch a device off and on."""
     await device.power_off()
     await device.boot()
 
@@ -112,7 +111,6 @@ class TestWebSocket:
 
     @pytest.fixture
     def link(self) -> LinkKind:
-        """The other link."""
         return LinkKind.WEBSOCKET
 
     async def test_it_waits_for_the_device_to_be_started(

@@ -24,7 +24,6 @@ async def boot_linked(hass: HomeAssistant, boot: Boot, **pace: float) -> Simulat
 
 
 async def look(hass: HomeAssistant) -> None:
-    """Have the owner ask for what there is."""
     await hass.services.async_call(
         "homeassistant", SERVICE_UPDATE_ENTITY, {"entity_id": [FIRMWARE]}, blocking=True
     )

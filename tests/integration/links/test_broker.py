@@ -46,7 +46,6 @@ class Door:
     """What Home Assistant and devices connect to: hands everything on to a broker, and subscribes devices."""
 
     def __init__(self, broker: Mosquitto) -> None:
-        """Lead to a broker, which may be away."""
         self.broker = broker
         self.port = 0
         self.subscribes = True
@@ -55,12 +54,10 @@ class Door:
         self._server: asyncio.Server | None = None
 
     async def open(self) -> None:
-        """Listen on a free port."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
-        """End all connections."""
         assert self._server is not None
         self._server.close()
         for task in self._tasks:
@@ -110,14 +107,12 @@ async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 @pytest.fixture
 async def broker(socket_enabled: None, tmp_path: Path) -> AsyncGenerator[Mosquitto]:
-    """A Mosquitto that lets everybody in."""
     async with mosquitto(tmp_path, "allow_anonymous true") as running:
         yield running
 
 
 @pytest.fixture
 async def door(broker: Mosquitto) -> AsyncGenerator[Door]:
-    """The way to it."""
     door = Door(broker)
     await door.open()
     yield door

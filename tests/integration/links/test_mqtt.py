@@ -205,7 +205,6 @@ async def test_a_device_that_never_told_its_firmware_is_not_asked_again_when_it_
 
 
 async def next_request(client: WireClient) -> Any:
-    """Return the next MCP request."""
     while (message := json.loads((await client.receive_message())[1]))["type"] != "mcp":
         pass
     return message["payload"]

@@ -59,11 +59,9 @@ class PcClient:
             self._news.set()
 
     async def say(self, kind: str, **fields: Any) -> None:
-        """Send a message."""
         await self.connection.send(json.dumps({"type": kind, **fields}))
 
     async def wait_for(self, kind: str, **fields: str) -> dict[str, Any]:
-        """Wait for a message."""
         async with asyncio.timeout(30):
             while True:
                 for message in self.messages:
@@ -78,7 +76,6 @@ class PcClient:
         return [message["payload"]["method"] for message in self.messages if message["type"] == "mcp"]
 
     async def hello(self) -> None:
-        """Open the channel."""
         audio = {"format": "opus", "sample_rate": RATE, "channels": 1, "frame_duration": PACKET_MS}
         await self.say("hello", version=1, features={"mcp": True}, audio_params=audio)
         await self.wait_for("hello")
@@ -100,7 +97,6 @@ class PcClient:
 
 @pytest.fixture
 def paired() -> tuple[ConfigSubentryData, ...]:
-    """The client."""
     return (paired_device(MAC, CLIENT_ID),)
 
 

@@ -33,7 +33,6 @@ class Program:
         self.send = send
 
     def handle(self, message: Json) -> bool:
-        """Take the answers."""
         if "method" not in message:
             self.answers.append(message)
             return True

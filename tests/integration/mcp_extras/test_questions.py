@@ -36,7 +36,6 @@ def paired(paired: Any) -> Any:
 
 @pytest.fixture
 async def eyes(hass: HomeAssistant, core: None) -> ScriptedEyes:
-    """The AI Task that the owner prefers."""
     assert await async_setup_component(hass, "ai_task", {})
     return await open_eyes(hass)
 
@@ -52,7 +51,6 @@ async def ready(hass: HomeAssistant, boot_full: BootFull, linked_entry: MockConf
 
 @pytest.fixture
 def told(hass: HomeAssistant) -> list[Event[Any]]:
-    """What the logbook is told."""
     return async_capture_events(hass, EVENT_QUESTION)
 
 
@@ -122,8 +120,6 @@ async def test_a_failure_of_the_model_is_told_without_details(
 
 
 async def question_of(hass: HomeAssistant) -> ir.IssueEntry:
-    """Wait for the question, and return it."""
-
     def found() -> list[ir.IssueEntry]:
         issues = ir.async_get(hass).issues.values()
         return [each for each in issues if each.issue_id.startswith("device_question_") and each.active]

@@ -32,7 +32,6 @@ async def ready(hass: HomeAssistant, boot_full: BootFull, linked_entry: MockConf
 
 
 async def act(hass: HomeAssistant, device_id: str, action: str, **data: Any) -> Any:
-    """Call an action of ours and return its answer."""
     return await hass.services.async_call(
         DOMAIN, action, {"device_id": device_id, **data}, blocking=True, return_response=True
     )

@@ -9,6 +9,5 @@ from tests.integration.media.media_server import MediaServer, media_server
 
 @pytest.fixture
 async def server(socket_enabled: None, ffmpeg: None) -> AsyncIterator[MediaServer]:
-    """A running server with nothing on it."""
     async with media_server() as running:
         yield running

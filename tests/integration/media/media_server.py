@@ -54,11 +54,9 @@ class MediaServer:
         self.unused.set()
 
     def url(self, path: str) -> str:
-        """Return the address of a path."""
         return str(self.server.make_url(path))
 
     def paths(self) -> list[str]:
-        """Return what was asked for, in order."""
         return [request.path for request in self.asked]
 
     def file(self, path: str, data: bytes | str, content_type: str = "", **headers: str) -> str:
@@ -127,7 +125,6 @@ class MediaServer:
                 self.unused.set()
 
     async def wait_unused(self) -> None:
-        """Wait until no request is being answered."""
         async with asyncio.timeout(10):
             await self.unused.wait()
 
@@ -143,7 +140,6 @@ def children() -> list[int]:
 
 @asynccontextmanager
 async def media_server() -> AsyncIterator[MediaServer]:
-    """Run a server with nothing on it."""
     media = MediaServer()
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", media.handle)

@@ -22,7 +22,6 @@ class Stations(MediaSource):
         super().__init__("stations")
 
     async def async_search_media(self, item: MediaSourceItem, query: SearchMediaQuery) -> SearchMedia:
-        """Return everything."""
         kinds = {"jazz": "audio/mpeg", "rock": "music", "film": "video/mp4"}
         return SearchMedia(
             result=[

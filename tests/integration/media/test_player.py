@@ -35,7 +35,6 @@ def nothing_stays() -> Iterator[None]:
 
 
 async def play(hass: HomeAssistant, media_id: str, **data: Any) -> None:
-    """Call the action."""
     await act(
         hass,
         "media_player",
@@ -48,12 +47,10 @@ async def play(hass: HomeAssistant, media_id: str, **data: Any) -> None:
 
 
 async def do(hass: HomeAssistant, service: str, **data: Any) -> None:
-    """Call another action of the player."""
     await act(hass, "media_player", service, PLAYER, **data)
 
 
 def player(hass: HomeAssistant) -> EntityState:
-    """Return its state."""
     return state_of(hass, PLAYER)
 
 

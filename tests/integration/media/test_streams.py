@@ -37,7 +37,6 @@ def nothing_stays() -> Iterator[None]:
 
 
 def open_files() -> set[str]:
-    """Return the pipes of this process."""
     found = set()
     for file in Path("/proc/self/fd").iterdir():
         try:
@@ -58,11 +57,9 @@ class Player:
         self.pcm = bytearray()
 
     def changed(self) -> None:
-        """Note a change."""
         self.titles.append(self.stream.title)
 
     async def play(self, seconds: float | None = None) -> None:
-        """Take it, or some seconds of it."""
         pcm = self.stream.pcm()
         try:
             await self.stream.open()
@@ -78,12 +75,10 @@ class Player:
 
     @property
     def seconds(self) -> float:
-        """Seconds of sound."""
         return len(self.pcm) / SECOND
 
 
 async def play(hass: HomeAssistant, media_id: str, seconds: float | None = None, **options: Any) -> Player:
-    """Play media, or some seconds of them."""
     player = Player(hass, media_id, **options)
     async with asyncio.timeout(120):
         await player.play(seconds)
@@ -91,7 +86,6 @@ async def play(hass: HomeAssistant, media_id: str, seconds: float | None = None,
 
 
 async def problem_of(hass: HomeAssistant, media_id: str) -> str | None:
-    """Return the key of the error that ends it."""
     with pytest.raises(UserError) as caught:
         await play(hass, media_id)
     return caught.value.translation_key
@@ -228,7 +222,6 @@ async def test_the_reason_why_nothing_can_be_played_is_for_the_log_only(
 
 
 async def to_itself(request: Any) -> Any:
-    """Redirect to the same address."""
     raise web.HTTPFound(request.path)
 
 
@@ -305,7 +298,6 @@ async def test_closing_before_the_end_leaves_nothing(hass: HomeAssistant, server
 
 
 def box(name: bytes, body: bytes, *, full: bool = False) -> bytes:
-    """Return a box of an MP4."""
     body = bytes(4) + body if full else body
     return struct.pack(">I4s", 8 + len(body), name) + body
 

@@ -27,7 +27,6 @@ from tests.paths import ROOT
 
 
 def sentence(key: str) -> str:
-    """Return a sentence of the translations."""
     texts = json.loads((ROOT / "custom_components/xiaozhi/translations/en.json").read_text())
     message: str = texts["exceptions"][key]["message"]
     return message

@@ -62,7 +62,6 @@ def device(known: Device) -> Device:
 
 
 async def take_photo(device: Device, question: str = QUESTION) -> dict[str, Any]:
-    """Let the device take a photo, and return what it was answered."""
     result = await device.commands.call_tool(PHOTO_TOOL, {"question": question})
     answer: dict[str, Any] = json.loads(result.text or "")
     return answer

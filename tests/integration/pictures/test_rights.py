@@ -70,7 +70,6 @@ async def site() -> AsyncGenerator[Site]:
 
 @pytest.fixture
 def show(hass: HomeAssistant, camera: SimulatedDevice, linked_entry: MockConfigEntry) -> Show:
-    """Return what calls the action."""
     entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
     assert entry is not None
     device_id = entry.id

@@ -45,8 +45,6 @@ async def cameras(hass: HomeAssistant) -> None:
 
 @pytest.fixture
 def show(hass: HomeAssistant, device_id: str) -> Show:
-    """Return what calls the action."""
-
     async def call(**source: Any) -> None:
         await hass.services.async_call(
             DOMAIN, SERVICE_SHOW_IMAGE, {"device_id": device_id, **source}, blocking=True
@@ -56,14 +54,12 @@ def show(hass: HomeAssistant, device_id: str) -> Show:
 
 
 def png(width: int, height: int, mode: str = "RGB") -> bytes:
-    """Return a black picture."""
     output = io.BytesIO()
     Image.new(mode, (width, height)).save(output, "PNG")
     return output.getvalue()
 
 
 def shown_on(device: SimulatedDevice) -> list[tuple[int, int]]:
-    """Return the sizes of the pictures that the screen has shown."""
     pictures = [event["image"] for event in device.events("screen") if "image" in event]
     return [Image.open(io.BytesIO(picture)).size for picture in pictures]
 
@@ -144,7 +140,6 @@ class TestMediaLibrary:
 
     @pytest.fixture
     def folder(self, hass: HomeAssistant, tmp_path: Path) -> Path:
-        """The folder of the library."""
         hass.config.media_dirs["local"] = str(tmp_path)
         return tmp_path
 

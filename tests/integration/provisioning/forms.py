@@ -30,7 +30,6 @@ def stored(port: int, **fields: Any) -> dict[str, Any]:
 
 
 def texts(section: str) -> dict[str, Any]:
-    """Return the texts of a section."""
     path = ROOT / "custom_components" / DOMAIN / "translations" / "en.json"
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))[section]
     return found
@@ -76,7 +75,6 @@ def _fields(form: Any) -> tuple[set[str], set[str]]:
 
 
 async def start(hass: HomeAssistant, source: str = SOURCE_USER, data: Any = None) -> Any:
-    """Open a form of the integration."""
     result = await hass.config_entries.flow.async_init(DOMAIN, context={"source": source}, data=data)
     return check_texts(texts("config"), result)
 
@@ -114,7 +112,6 @@ async def change_device(hass: HomeAssistant, entry: MockConfigEntry) -> Any:
 
 
 async def running(hass: HomeAssistant, entry: MockConfigEntry) -> MockConfigEntry:
-    """Start a gateway."""
     assert await hass.config_entries.async_setup(entry.entry_id)
     await hass.async_block_till_done()
     return entry

@@ -80,7 +80,6 @@ async def test_the_gateway_is_set_up_and_says_what_to_type_into_devices(
 
 
 def manifest() -> dict[str, Any]:
-    """Return the manifest."""
     path = ROOT / "custom_components" / DOMAIN / "manifest.json"
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found

@@ -20,7 +20,6 @@ CONNECTED = "binary_sensor.kitchen_box_connectivity"
 
 
 def link_of(entry: MockConfigEntry) -> Any:
-    """Return which link is stored for the only device."""
     (subentry,) = entry.subentries.values()
     return subentry.data.get("link")
 

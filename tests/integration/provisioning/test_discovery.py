@@ -19,18 +19,15 @@ with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]
 
 
 def cards(hass: HomeAssistant) -> list[ConfigFlowResult]:
-    """Return what is shown as discovered."""
     flows = hass.config_entries.flow.async_progress_by_handler(DOMAIN)
     return [flow for flow in flows if flow["context"]["source"] == SOURCE_INTEGRATION_DISCOVERY]
 
 
 def card_names(hass: HomeAssistant) -> list[str]:
-    """Return the titles of the cards."""
     return sorted(flow["context"]["title_placeholders"]["name"] for flow in cards(hass))
 
 
 async def submit(hass: HomeAssistant, flow_id: str, **user_input: str) -> ConfigFlowResult:
-    """Fill in a form of a card."""
     return await hass.config_entries.flow.async_configure(flow_id, user_input)
 
 

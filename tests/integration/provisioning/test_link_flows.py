@@ -36,7 +36,6 @@ pytestmark = [pytest.mark.usefixtures("own_address"), pytest.mark.real_time]
 
 @pytest.fixture
 def taken_udp_port() -> Generator[int]:
-    """A UDP port that another program uses."""
     with socket.socket(type=socket.SOCK_DGRAM) as other:
         other.bind(("", 0))
         yield other.getsockname()[1]
@@ -79,7 +78,6 @@ async def broker(tmp_path: Path) -> AsyncGenerator[Mosquitto]:
 
 
 def at(broker: Mosquitto, **fields: Any) -> dict[str, Any]:
-    """Fill in the form of a broker."""
     return {
         "host": "127.0.0.1",
         "port": broker.port,
@@ -91,13 +89,11 @@ def at(broker: Mosquitto, **fields: Any) -> dict[str, Any]:
 
 
 def opens(port: int) -> bool:
-    """Whether somebody listens on a TCP port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def takes(port: int) -> bool:
-    """Whether somebody uses a UDP port."""
     with socket.socket(type=socket.SOCK_DGRAM) as probe:
         try:
             probe.bind(("127.0.0.1", port))
@@ -107,7 +103,6 @@ def takes(port: int) -> bool:
 
 
 def suggested(form: Any) -> dict[str, Any]:
-    """Return what a form is filled in with."""
     return {
         str(field): field.description["suggested_value"]
         for field in form["data_schema"].schema

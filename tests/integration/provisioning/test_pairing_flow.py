@@ -20,7 +20,6 @@ pytestmark = pytest.mark.usefixtures("own_address")
 
 
 async def card(hass: HomeAssistant) -> Any:
-    """Open the card of the device that has checked in."""
     await hass.async_block_till_done(wait_background_tasks=True)
     (flow,) = (
         flow
@@ -31,7 +30,6 @@ async def card(hass: HomeAssistant) -> Any:
 
 
 def wrong(code: str) -> str:
-    """Return a code that is not this one."""
     return f"{(int(code) + 1) % 1_000_000:06}"
 
 

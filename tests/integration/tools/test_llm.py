@@ -29,7 +29,6 @@ SENTENCE = "turn your volume down"
 
 @pytest.fixture(scope="session")
 def command() -> bytes:
-    """A spoken sentence: 16 kHz mono PCM."""
     pcm, _ = synthesize(SENTENCE, sample_rate=16000)
     return pcm
 
@@ -100,7 +99,6 @@ async def test_wrong_arguments_are_told_to_the_assistant(
 
 
 async def ask(hass: HomeAssistant, assistant: Speech, device_id: str | None) -> None:
-    """Ask the language model by text."""
     await async_converse(
         hass, SENTENCE, None, Context(), agent_id=assistant.agent.entity_id, device_id=device_id
     )

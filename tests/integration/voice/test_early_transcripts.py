@@ -203,29 +203,21 @@ async def test_a_run_looks_like_any_other(
     assert not hass.data[DATA_PROVIDERS]
 
 
-class TestFaults:
-    """Engines that hang, fail and hear nothing: at worst the turn is as slow as a pause, and a call more."""
-
-    async def test_a_call_in_vain_is_made_again_at_the_end_of_the_pause(
-        self, hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
-    ) -> None:
+@pytest.mark.parametrize(
+    ("fault", "least", "most"), [("a call in vain", 1.2, 1.6), ("an engine that hangs once", 10, 12)]
+)
+async def test_at_worst_a_turn_is_as_slow_as_a_pause_or_a_time_out_and_takes_a_call_more(
+    whisper: Whisper, hass: HomeAssistant, boot: Boot, command: bytes, fault: str, least: float, most: float
+) -> None:
+    if fault == "a call in vain":
         whisper.hears = lambda _: "" if len(whisper.calls) == 1 else COMMAND
-        device = await boot()
-        turn = await say(hass, device, command)
-        assert turn.heard == [COMMAND]
-        assert turn.told["ended_by"] == "pause"
-        assert 1.2 < turn.waited < 1.6
-        assert len(whisper.calls) == 2
-
-    async def test_an_engine_that_hangs_once_is_asked_again(
-        self, hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
-    ) -> None:
+    else:
         whisper.hangs = 1
-        device = await boot()
-        turn = await say(hass, device, command)
-        assert turn.heard == [COMMAND]
-        assert len(whisper.calls) == 2
-        assert 10 < turn.waited < 12
+    turn = await say(hass, await boot(), command)
+    assert turn.heard == [COMMAND]
+    assert turn.told["ended_by"] == "pause"
+    assert least < turn.waited < most
+    assert len(whisper.calls) == 2
 
 
 async def test_an_answer_to_a_question_is_no_command(

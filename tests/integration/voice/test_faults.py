@@ -1,12 +1,12 @@
 """A person talks to a device, and something breaks: the screen says so, and the next one is answered."""
 
 import asyncio
+from typing import Any
 
-from homeassistant.const import EVENT_STATE_CHANGED
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import area_registry as ar
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import Timeouts, VoiceTimeouts
@@ -19,7 +19,7 @@ from tests.integration.boxes import (
     SATELLITE,
     Boot,
     Speech,
-    change_settings,
+    choose,
     say,
     wait_for_state,
 )
@@ -29,14 +29,15 @@ LINK = LinkKind.MQTT
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
-CONVERSATION = "event.kitchen_box_conversation"
 CONVERSATION_STATE = "sensor.kitchen_box_conversation_state"
 NOT_UNDERSTOOD = "Sorry, I did not understand that."
+FAILED = "Something went wrong. See the voice assistant's debug page in Home Assistant."
 
 
-async def test_silence_is_answered_on_the_screen_and_ends_the_conversation(
-    speech: Speech, boot: Boot, states: list[str]
+async def test_the_screen_says_why_there_is_no_answer(
+    speech: Speech, boot: Boot, command: bytes, states: list[str]
 ) -> None:
+    """Silence, what was not understood, a failure, and no engine, as in every fresh Home Assistant."""
     device = await boot()
     await device.wake()
     await device.wait_for(lambda: bool(device.screen.captions), 10)
@@ -44,35 +45,18 @@ async def test_silence_is_answered_on_the_screen_and_ends_the_conversation(
     await device.wait_state(State.IDLE, 15)
     assert asyncio.get_running_loop().time() - shown > 2, "nobody can read that"
     assert device.screen.captions == ["I did not hear anything."]
-    assert states == ["listening", "idle"]
-
-
-@pytest.mark.parametrize(
-    ("line", "text"),
-    [
-        ("", NOT_UNDERSTOOD),
-        (None, "Something went wrong. See the voice assistant's debug page in Home Assistant."),
-    ],
-)
-async def test_what_was_not_understood_is_said_on_the_screen(
-    speech: Speech, boot: Boot, command: bytes, line: str | None, text: str, states: list[str]
-) -> None:
-    speech.recognizer.lines = [line]
-    device = await boot()
-    await say(device, command)
-    assert device.screen.captions == [text]
-    assert "confused" in device.screen.emotions
-    assert states == ["listening", "idle"]
-    assert [event["state"] for event in device.events("state")][-3:] == ["listening", "speaking", "idle"]
-
-
-async def test_an_assistant_without_speech_recognition_says_so_on_the_screen(
-    speech: Speech, boot: Boot
-) -> None:
-    """As that of every fresh Home Assistant."""
+    speech.recognizer.lines = ["", None]
+    for word, text in (("hello again", NOT_UNDERSTOOD), ("hi", FAILED)):
+        device.screen.captions.clear()
+        device.screen.emotions.clear()
+        await say(device, command, word)
+        assert device.screen.captions == [text]
+        assert "confused" in device.screen.emotions
+        assert [event["state"] for event in device.events("state")][-3:] == ["listening", "speaking", "idle"]
+    assert states == ["listening", "idle"] * 3
     await speech.use(stt_engine=None, stt_language=None)
-    device = await boot()
-    await say(device, b"")
+    device.screen.captions.clear()
+    await say(device, b"", "hi again")
     (caption,) = device.screen.captions
     assert caption.startswith("This voice assistant has no speech recognition. Choose one")
 
@@ -149,19 +133,22 @@ async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
     ],
 )
 async def test_an_engine_that_hangs_is_given_up(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, engine: str, reason: str, text: str
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    moments: list[dict[str, Any]],
+    engine: str,
+    reason: str,
+    text: str,
 ) -> None:
     await speech.answer_with("Good.")
     may_go_on: asyncio.Event = getattr(speech, engine).may_go_on
     may_go_on.clear()
-    changes = async_capture_events(hass, EVENT_STATE_CHANGED)
     device = await boot()
     await say(device, command)
     may_go_on.set()
-    told = [
-        change.data["new_state"].attributes for change in changes if change.data["entity_id"] == CONVERSATION
-    ]
-    assert [event["reason"] for event in told if event.get("event_type") == "failed"] == [reason]
+    assert [moment["reason"] for moment in moments if moment["event_type"] == "failed"] == [reason]
     assert device.screen.captions[-1].startswith(text)
     assert not device.channel_open
     assert hass.states.is_state(SATELLITE, "idle")
@@ -207,33 +194,25 @@ async def test_a_single_word_answers_a_question(
     assert talk.answers == ["Shall I?", "As you like."]
 
 
-async def test_an_open_conversation_goes_on_until_nobody_speaks(
+async def test_an_open_conversation_goes_on_until_nobody_speaks_and_push_to_talk_until_it_is_pressed_again(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
-    conversations = {"entity_id": "select.kitchen_box_conversations", "option": "open"}
-    await hass.services.async_call("select", "select_option", conversations, blocking=True)
+    await choose(hass, "select.kitchen_box_conversations", "open")
     (subentry,) = linked_entry.subentries.values()
     assert subentry.data["conversation_style"] == "open"
-    speech.recognizer.lines = [COMMAND, "turn off the kitchen light"]
-    talk = await converse(await boot(), command, command)
+    speech.recognizer.lines = [COMMAND, "turn off the kitchen light", COMMAND, COMMAND]
+    device = await boot()
+    talk = await converse(device, command, command)
     assert hass.states.is_state(LIGHT, "off")
     assert talk.answers == ["Turned on the switch", "Turned off the switch"]
     assert not talk.hung_up
-
-
-async def test_push_to_talk_in_an_open_conversation_is_idle_until_the_button_is_pressed_again(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
-) -> None:
-    change_settings(hass, linked_entry, conversation_style="open")
-    speech.recognizer.lines = [COMMAND] * 2
-    device = await boot()
     for _ in range(2):
         await device.press()
         device.say(command)
         await device.wait_said()
         await device.release()
         for state in ("speaking", "idle"):
-            await wait_for_state(hass, "sensor.kitchen_box_conversation_state", state, 10)
+            await wait_for_state(hass, CONVERSATION_STATE, state, 10)
         await device.wait_state(State.IDLE, 5)
         assert device.channel_open, "it was idle because the conversation was over"
 

@@ -1,9 +1,9 @@
 """Somebody speaks while the device does, on boards that listen meanwhile."""
 
 import asyncio
+from typing import Any
 
-from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
-from homeassistant.helpers.event import async_track_state_change_event
+from homeassistant.core import HomeAssistant
 import numpy as np
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -21,7 +21,6 @@ ECHO = 0.02
 
 @pytest.fixture
 def paired_settings() -> dict[str, object]:
-    """What the owner has set."""
     return {"interrupt_by_speaking": True}
 
 
@@ -46,7 +45,6 @@ def loudness(pcm: bytes | bytearray) -> float:
 
 
 async def begin_long_answer(speech: Speech, device: SimulatedDevice, command: bytes) -> None:
-    """Ask something, and wait until its answer of 6 s is being spoken."""
     await speech.use(conversation_engine=speech.agent.entity_id)
     speech.agent.lines = ["Listen to this. " + "word " * 21, "Good."]
     await device.wake()
@@ -55,16 +53,13 @@ async def begin_long_answer(speech: Speech, device: SimulatedDevice, command: by
 
 
 async def test_speaking_ends_the_answer_and_its_first_words_are_the_next_command(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    next_command: bytes,
+    moments: list[dict[str, Any]],
 ) -> None:
-    happened: list[str] = []
-
-    @callback
-    def changed(event: Event[EventStateChangedData]) -> None:
-        if state := event.data["new_state"]:
-            happened.append(state.attributes["event_type"])
-
-    stop = async_track_state_change_event(hass, ["event.kitchen_box_conversation"], changed)
     speech.recognizer.lines = [COMMAND, OFF]
     device = await boot(CANCELS_ECHO, echo=ECHO)
     await begin_long_answer(speech, device, command)
@@ -77,7 +72,7 @@ async def test_speaking_ends_the_answer_and_its_first_words_are_the_next_command
     await device.wait_state(State.IDLE, 30)
     assert speech.agent.heard == [COMMAND, OFF]
     await hass.async_block_till_done()
-    stop()
+    happened = [moment["event_type"] for moment in moments]
     assert [event for event in happened if event != "wake_word"] == [
         *("started", "heard", "answered", "interrupted", "heard", "answered", "ended")
     ]
@@ -168,7 +163,7 @@ async def test_a_build_that_removes_its_echo_has_the_switch_before_its_first_con
     device = await boot(get_profile("camera"))
     await hass.async_block_till_done()
     assert hass.states.is_state(SWITCH, "off")
-    await hass.services.async_call("switch", "turn_on", {"entity_id": SWITCH}, blocking=True)
+    await act(hass, "switch", "turn_on", SWITCH)
     await hass.async_block_till_done()
     assert hass.states.is_state(SWITCH, "on")
     await begin_long_answer(speech, device, command)

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from homeassistant.const import EVENT_STATE_CHANGED
 from homeassistant.core import HomeAssistant
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
 from simulator import converse
@@ -14,7 +13,6 @@ from tests.integration.boxes import COMMAND, Boot, Speech, say, state_of, wait_f
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
 SENSOR = "sensor.kitchen_box_response_time"
-TOLD = "event.kitchen_box_conversation"
 PARTS = ["end_of_speech", "recognition", "assistant", "speech", "device", "speaking"]
 
 
@@ -25,10 +23,14 @@ async def _turns(hass: HomeAssistant, entry: MockConfigEntry) -> list[dict[str, 
 
 
 async def test_a_slow_voice_shows_in_its_part_of_the_response_time(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    linked_entry: MockConfigEntry,
+    moments: list[dict[str, Any]],
 ) -> None:
     """And automations are told it, without what was said. A turn that fails leaves no times."""
-    changes = async_capture_events(hass, EVENT_STATE_CHANGED)
     device = await boot()
     await wait_for_state(hass, SENSOR, "unknown")
     await speech.use(conversation_engine=speech.agent.entity_id)
@@ -41,8 +43,7 @@ async def test_a_slow_voice_shows_in_its_part_of_the_response_time(
     speech.recognizer.lines = [None]
     await say(device, command, "hi again")
     quick, slow = await _turns(hass, linked_entry)
-    told = [change.data["new_state"].attributes for change in changes if change.data["entity_id"] == TOLD]
-    answered = [attributes for attributes in told if attributes.get("event_type") == "answered"]
+    answered = [moment for moment in moments if moment["event_type"] == "answered"]
     assert [event["response_time"] for event in answered] == [quick["response_time"], slow["response_time"]]
     assert answered[1]["assistant"] == slow["assistant"]
     assert not {"speaking", "text"} & answered[1].keys()

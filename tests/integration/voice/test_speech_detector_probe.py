@@ -50,20 +50,18 @@ async def start(hass: HomeAssistant, core: None, make_entry: MakeEntry) -> Start
     return start
 
 
-async def test_a_detector_that_would_end_home_assistant_is_never_loaded_into_it(
-    start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("library", "logged"),
+    [(ILLEGAL_INSTRUCTION, "an illegal instruction: it is made for newer processors"), (HANGS, "")],
+)
+async def test_a_detector_that_would_end_home_assistant_or_hold_it_up_is_never_loaded_into_it(
+    start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture, library: str, logged: str
 ) -> None:
-    with installed(_folder(tmp_path), ILLEGAL_INSTRUCTION) as wheel:
-        assert not await start()
-        assert "an illegal instruction: it is made for newer processors" in caplog.text
-        assert not await start()
-        assert wheel.loaded_by() == ["another", "another"]
-
-
-async def test_a_detector_that_hangs_does_not_hold_up_home_assistant(start: Start, tmp_path: Path) -> None:
-    with installed(_folder(tmp_path), HANGS) as wheel:
-        assert not await start()
-        assert wheel.loaded_by() == ["another"]
+    with installed(tmp_path, library) as wheel:
+        for number in range(2 if logged else 1):
+            assert not await start()
+            assert wheel.loaded_by() == ["another"] * (number + 1)
+    assert logged in caplog.text
 
 
 async def test_a_turn_does_not_wait_for_a_detector_that_is_still_tried(hass: HomeAssistant) -> None:
@@ -72,8 +70,10 @@ async def test_a_turn_does_not_wait_for_a_detector_that_is_still_tried(hass: Hom
     assert detectors.available
 
 
-async def test_a_detector_is_tried_once_for_each_version(start: Start, tmp_path: Path) -> None:
-    with installed(_folder(tmp_path), WORKS) as wheel:
+async def test_a_detector_is_tried_once_for_each_version_which_is_forgotten_with_the_gateway(
+    start: Start, tmp_path: Path, hass: HomeAssistant, hass_storage: dict[str, Any]
+) -> None:
+    with installed(tmp_path, WORKS) as wheel:
         assert await start()
         assert wheel.loaded_by() == ["another", "this"]
         # As after a restart, but for the module, which stays.
@@ -82,6 +82,11 @@ async def test_a_detector_is_tried_once_for_each_version(start: Start, tmp_path:
         wheel.update("9.1")
         assert await start()
         assert wheel.loaded_by() == ["another", "this", "another"]
+    assert STORED in hass_storage
+    (entry,) = hass.config_entries.async_entries(DOMAIN)
+    await hass.config_entries.async_remove(entry.entry_id)
+    await hass.async_block_till_done()
+    assert STORED not in hass_storage
 
 
 @pytest.mark.parametrize(
@@ -90,24 +95,7 @@ async def test_a_detector_is_tried_once_for_each_version(start: Start, tmp_path:
 async def test_a_detector_is_tried_again_when_what_is_stored_is_damaged(
     hass_storage: dict[str, Any], start: Start, tmp_path: Path, stored: dict[str, Any]
 ) -> None:
-    with installed(_folder(tmp_path), WORKS) as wheel:
+    with installed(tmp_path, WORKS) as wheel:
         hass_storage[STORED] = stored
         assert await start()
         assert wheel.loaded_by() == ["another", "this"]
-
-
-async def test_what_is_stored_goes_with_the_gateway(
-    hass: HomeAssistant, hass_storage: dict[str, Any], start: Start
-) -> None:
-    assert await start()
-    assert STORED in hass_storage
-    (entry,) = hass.config_entries.async_entries(DOMAIN)
-    await hass.config_entries.async_remove(entry.entry_id)
-    await hass.async_block_till_done()
-    assert STORED not in hass_storage
-
-
-def _folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "wheels"
-    folder.mkdir()
-    return folder

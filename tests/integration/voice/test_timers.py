@@ -6,7 +6,7 @@ from typing import Any
 
 from homeassistant.components import persistent_notification
 from homeassistant.components.intent import async_device_supports_timers
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import HomeAssistant
 from homeassistant.helpers import intent
 from homeassistant.util import dt as dt_util
 import pytest
@@ -35,8 +35,6 @@ def timeouts() -> Timeouts:
 
 @pytest.fixture
 def handle(hass: HomeAssistant, device_id: str) -> Say:
-    """Return what handles an intent of the device's user, and returns the answer."""
-
     async def handle(kind: str, **slots: Any) -> str:
         values = {name: {"value": value} for name, value in slots.items()}
         response = await intent.async_handle(hass, "test", kind, values, device_id=device_id)
@@ -46,29 +44,18 @@ def handle(hass: HomeAssistant, device_id: str) -> Say:
 
 
 def alerts(device: SimulatedDevice) -> list[dict[str, Any]]:
-    """Return the alerts that the device has received."""
     received = [event.data["message"] for event in device.transcript if event.kind == "received"]
     return [message for message in received if message.get("type") == "alert"]
 
 
 def notifications(hass: HomeAssistant) -> dict[str, str]:
-    """Return the texts of Home Assistant's notifications by their ids."""
     shown = hass.data.get(persistent_notification.DOMAIN, {})
     return {key: value["message"] for key, value in shown.items()}
 
 
 async def wait_notified(hass: HomeAssistant) -> str:
-    """Wait for a notification, and return its text."""
-    changed = asyncio.Event()
-
-    @callback
-    def notified(*_: object) -> None:
-        changed.set()
-
-    stop = persistent_notification.async_register_callback(hass, notified)
-    if not notifications(hass):
-        await changed.wait()
-    stop()
+    while not notifications(hass):  # noqa: ASYNC110 - time is virtual
+        await asyncio.sleep(1)
     (text,) = notifications(hass).values()
     return text
 

@@ -38,7 +38,6 @@ def expose(hass: HomeAssistant, entity_id: str, name: str) -> None:
 
 @pytest.fixture(autouse=True)
 async def house(hass: HomeAssistant, home_assistant: None) -> None:
-    """A house with some exposed things."""
     assert await async_setup_component(hass, "intent", {})
     assert await async_setup_component(hass, "conversation", {})
     for area in ("Kitchen", "Bedroom"):
@@ -51,7 +50,6 @@ async def house(hass: HomeAssistant, home_assistant: None) -> None:
 
 @pytest.fixture
 def device_id(hass: HomeAssistant) -> str:
-    """A device in the kitchen."""
     entry = MockConfigEntry()
     entry.add_to_hass(hass)
     kitchen = ar.async_get(hass).async_get_area_by_name("Kitchen")
@@ -84,7 +82,6 @@ def pipeline_of(
 
 @pytest.fixture
 def understands(hass: HomeAssistant) -> Understands:
-    """Ask as a turn does."""
     commands = UnderstoodCommands(hass)
 
     async def understands(text: str, device_id: str | None = None, **pipeline: Any) -> bool:
@@ -207,7 +204,6 @@ TEXTS = (
 
 
 async def answers(hass: HomeAssistant, device_id: str) -> list[str]:
-    """Return what the assistant answers to the texts in turn."""
     spoken = []
     for text in TEXTS:
         result = await conversation.async_converse(

@@ -2,12 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-import io
 import sys
 from typing import Any
-import wave
 
-import av
 from homeassistant.components.assist_pipeline import async_get_pipeline
 from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
 from homeassistant.components.assist_satellite import AssistSatelliteEntity
@@ -28,8 +25,9 @@ from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
 from custom_components.xiaozhi.const import CONF_WAKE_WORD_PIPELINES, DOMAIN
 from custom_components.xiaozhi.voice.speech_format import OTHER_FORMATS
 from simulator import State, converse
-from tests.integration.boxes import COMMAND, LIGHT, SATELLITE, Boot, Speech, change_settings
+from tests.integration.boxes import COMMAND, LIGHT, SATELLITE, Boot, Speech, act, change_settings, say
 from tests.integration.speech import SAMPLE_RATE, tone
+from tests.protocol.audio.sounds import make_media
 from tests.protocol.transport.udp.device import until
 
 
@@ -97,11 +95,10 @@ async def test_what_is_switched_in_the_same_area_is_acknowledged_by_a_sound(
 
 
 async def test_the_button_while_the_assistant_thinks_cancels_the_answer(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, states: list[str]
+    speech: Speech, boot: Boot, command: bytes, states: list[str]
 ) -> None:
-    await speech.use(conversation_engine=speech.agent.entity_id)
+    await speech.answer_with()
     speech.agent.may_go_on.clear()
-    speech.recognizer.lines = [COMMAND]
     device = await boot()
     await device.wake()
     device.say(command)
@@ -116,63 +113,33 @@ async def test_the_button_while_the_assistant_thinks_cancels_the_answer(
     await until(lambda: states[-1] in {"idle", "unavailable"})
 
 
-def as_mp3(wav: bytes) -> bytes:
-    """Return a WAV as an MP3."""
-    output = io.BytesIO()
-    with av.open(io.BytesIO(wav)) as source, av.open(output, "w", format="mp3") as target:
-        stream = target.add_stream("libmp3lame", rate=SAMPLE_RATE, layout="mono")
-        for frame in source.decode(audio=0):
-            target.mux(stream.encode(frame))
-        target.mux(stream.encode(None))
-    return output.getvalue()
-
-
-def quiet_then(seconds: float) -> bytes:
-    """Return a tone after as much silence, as a WAV."""
-    output = io.BytesIO()
-    with wave.open(output, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(SAMPLE_RATE)
-        file.writeframes(bytes(2 * int(SAMPLE_RATE * seconds)) + tone(1)[44:])
-    return output.getvalue()
-
-
-@pytest.mark.parametrize("kind", ["mp3", "wav"])
+@pytest.mark.parametrize(("kind", "codec"), [("mp3", "libmp3lame"), ("wav", "pcm_s16le")])
 async def test_no_engine_is_converted_and_the_silence_before_its_voice_is_not_played(
-    speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch, kind: str
+    speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch, kind: str, codec: str
 ) -> None:
     asked: list[dict[str, Any]] = []
 
     async def speak(message: str, language: str, options: dict[str, Any]) -> tuple[str, bytes]:
         asked.append(options)
-        wav = quiet_then(1.5)
-        return kind, as_mp3(wav) if kind == "mp3" else wav
+        late = bytes(2 * int(SAMPLE_RATE * 1.5)) + tone(1)[44:]
+        return kind, make_media(kind, codec, late, SAMPLE_RATE)
 
     converted: list[object] = []
     monkeypatch.setitem(OTHER_FORMATS, "scripted", kind)
     monkeypatch.setattr(speech.voice, "async_get_tts_audio", speak)
     monkeypatch.setattr("homeassistant.components.tts._async_convert_audio", converted.append)
     speech.recognizer.lines = [COMMAND]
-    device = await boot()
-    talk = await converse(device, command)
+    talk = await converse(await boot(), command)
     assert len(asked) == 1
     assert not converted
     assert 0.95 < talk.played_seconds < 1.25
 
 
-async def test_an_answer_has_a_neutral_face_unless_its_text_says_otherwise(
-    speech: Speech, boot: Boot, command: bytes
-) -> None:
-    await speech.answer_with("It is noon.", "Oh no 😢", heard=[COMMAND] * 2)
-    device = await boot()
-    for word, face in (("hello", "neutral"), ("hello again", "crying")):
-        assert (await converse(device, command, word=word)).emotions == ["thinking", face]
-
-
-async def test_a_voice_that_fails_half_way_leaves_the_whole_text(
+async def test_the_face_and_all_of_the_text_are_shown_also_without_a_voice_or_with_one_that_fails_half_way(
     speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A neutral face, unless the text says otherwise; a long text in parts."""
+
     async def fail(request: TTSAudioRequest) -> TTSAudioResponse:
         async def speak() -> AsyncGenerator[bytes]:
             yield tone(0.5)
@@ -182,34 +149,25 @@ async def test_a_voice_that_fails_half_way_leaves_the_whole_text(
 
         return TTSAudioResponse("wav", speak())
 
-    await speech.use(conversation_engine=speech.agent.entity_id, tts_engine=speech.streaming_voice.entity_id)
     monkeypatch.setattr(speech.streaming_voice, "async_stream_tts_audio", fail)
-    speech.recognizer.lines = [COMMAND]
-    said = "This is the first sentence of a long story. This is the second. This is the last."
-    speech.agent.lines = [said]
+    story = "This is the first sentence of a long story. This is the second. This is the last."
+    long = "There is a **lot** to read. " * 30
+    await speech.answer_with("It is noon.", "Oh no 😢", story, long, heard=[COMMAND] * 4)
     device = await boot()
-    await device.wake()
-    device.say(command)
-    await device.wait_state(State.IDLE, 20)
-    *text, error = device.screen.captions
-    assert " ".join(text) == said
+    for word, face in (("hello", "neutral"), ("hello again", "crying")):
+        assert (await converse(device, command, word=word)).emotions == ["thinking", face]
+    await speech.use(tts_engine=speech.streaming_voice.entity_id)
+    before = len(device.screen.captions)
+    await say(device, command, "hi")
+    *text, error = device.screen.captions[before:]
+    assert " ".join(text) == story
     assert error.startswith("The voice is not ready.")
-
-
-async def test_a_long_text_without_a_voice_is_shown_in_parts(
-    speech: Speech, boot: Boot, command: bytes
-) -> None:
-    await speech.use(conversation_engine=speech.agent.entity_id, tts_engine=None)
-    said = "There is a **lot** to read. " * 30
-    speech.recognizer.lines = [COMMAND]
-    speech.agent.lines = [said]
-    device = await boot()
-    await device.wake()
-    device.say(command)
-    await device.wait_state(State.IDLE, 20)
-    captions = device.screen.captions
+    await speech.use(tts_engine=None)
+    before = len(device.screen.captions)
+    await say(device, command, "hi again")
+    captions = device.screen.captions[before:]
     assert all(len(caption) <= 300 for caption in captions)
-    assert " ".join(captions) == said.replace("*", "").strip()
+    assert " ".join(captions) == long.replace("*", "").strip()
 
 
 def satellite(hass: HomeAssistant) -> AssistSatelliteEntity:
@@ -238,17 +196,14 @@ async def test_what_a_conversation_was_begun_with_is_told_to_the_assistant_once(
         """Leave it to the person to begin."""
 
     monkeypatch.setattr(XiaozhiSatellite, "async_start_conversation", start)
-    await speech.use(conversation_engine=speech.agent.entity_id)
+    await speech.answer_with("I close it.", "Good.", heard=[COMMAND] * 2)
     device = await boot()
     await satellite(hass).async_internal_start_conversation(
         start_media_id="http://127.0.0.1/hello.wav",
         preannounce=False,
         extra_system_prompt="The garage door is open.",
     )
-    speech.recognizer.lines = [COMMAND, COMMAND]
-    speech.agent.lines = ["I close it.", "Good."]
     await converse(device, command)
-    assert speech.agent.extra_prompts == ["The garage door is open."]
     await converse(device, command, word="hello again")
     assert speech.agent.extra_prompts == ["The garage door is open.", None]
     assert len({*speech.agent.conversations}) == 1
@@ -258,7 +213,8 @@ async def test_each_assistant_of_a_device_has_a_chat_history_of_its_own(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
     """Assistants are chosen by wake word; what one was told is not for the other."""
-    await speech.use(conversation_engine=speech.agent.entity_id)
+    words = ["hello", "professor", "hello again", "teacher"]
+    await speech.answer_with(*["Good."] * len(words), heard=[COMMAND] * len(words))
     first = async_get_pipeline(hass)
     other = await hass.data[KEY_ASSIST_PIPELINE].pipeline_store.async_create_item(
         {key: value for key, value in first.to_json().items() if key != "id"} | {"name": "Other"}
@@ -267,9 +223,6 @@ async def test_each_assistant_of_a_device_has_a_chat_history_of_its_own(
         hass, linked_entry, **{CONF_WAKE_WORD_PIPELINES: {"professor": other.id, "teacher": other.id}}
     )
     device = await boot()
-    words = ["hello", "professor", "hello again", "teacher"]
-    speech.recognizer.lines = [COMMAND] * len(words)
-    speech.agent.lines = ["Good."] * len(words)
     for word in words:
         await converse(device, command, word=word)
     house, professor, house_again, professor_again = speech.agent.conversations
@@ -282,9 +235,7 @@ WAIT = "number.kitchen_box_keep_listening"
 
 
 async def set_wait(hass: HomeAssistant, seconds: float) -> None:
-    """Set how long a follow-up is waited for."""
-    data = {"entity_id": WAIT, "value": seconds}
-    await hass.services.async_call("number", "set_value", data, blocking=True)
+    await act(hass, "number", "set_value", WAIT, value=seconds)
     await hass.async_block_till_done()
 
 

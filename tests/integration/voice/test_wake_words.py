@@ -119,13 +119,6 @@ async def test_two_buttons_are_two_people(speech: Speech, boot: Boot, command: b
     assert [*answers] == [["Turned on the switch"]] * 2
 
 
-async def test_different_words_are_two_people(speech: Speech, boot: Boot, command: bytes) -> None:
-    one, other = await boot(), await boot(mac=OTHER_MAC)
-    speech.recognizer.lines = [COMMAND] * 2
-    talks = await asyncio.gather(converse(one, command, word="hi"), converse(other, command, word="hello"))
-    assert all(talk.answers for talk in talks)
-
-
 async def test_a_word_that_another_satellite_of_home_assistant_has_heard_is_left_to_it(
     hass: HomeAssistant, speech: Speech, boot: Boot
 ) -> None:

@@ -38,7 +38,6 @@ class Whisper:
 
     @asynccontextmanager
     async def serve(self) -> AsyncGenerator[None]:
-        """Listen on a free port."""
         server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
         try:

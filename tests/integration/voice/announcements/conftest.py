@@ -15,7 +15,6 @@ def link() -> LinkKind:
 
 @pytest.fixture
 def announcer(linked_entry: MockConfigEntry) -> Announcer:
-    """What speaks to the device."""
     gateway = linked_entry.runtime_data
     found: Announcer = gateway.announcer(gateway.devices[MAC])
     return found

@@ -39,12 +39,10 @@ class Sound:
 
 
 def beep(seconds: float) -> OpenSpeech:
-    """Return a tone of 440 Hz."""
     return Sound(seconds).open
 
 
 def endless() -> OpenSpeech:
-    """Return a tone without end."""
     return Sound(None).open
 
 

@@ -22,7 +22,7 @@ from custom_components.xiaozhi.voice.announcements.announcer import Announcer
 from custom_components.xiaozhi.voice.announcements.refusals import AnnouncementRefusedError, Delivery
 from custom_components.xiaozhi.voice.announcements.utterance import Utterance
 from simulator import Misbehaviour, SimulatedDevice, State, get_profile
-from simulator.application.announcement import Outcome
+from simulator.application.announcement import Announcement, Outcome
 from tests.integration.boxes import (
     CLIENT_ID,
     MAC,
@@ -30,6 +30,7 @@ from tests.integration.boxes import (
     SATELLITE,
     Boot,
     Speech,
+    act,
     change_settings,
     wait_for_state,
 )
@@ -37,6 +38,8 @@ from tests.integration.http_device import paired_device
 from tests.integration.media.media_server import MediaServer, media_server, music
 from tests.integration.voice.announcements.sounds import beep, is_heard
 from tests.protocol.audio.sounds import pitch_level
+
+pytestmark = pytest.mark.usefixtures("speech")
 
 NEW = get_profile(version="2.5.0")
 OLD = get_profile()
@@ -56,10 +59,7 @@ async def media(ffmpeg: None) -> AsyncGenerator[MediaServer]:
 
 
 async def announce(hass: HomeAssistant, *satellites: str, **data: Any) -> None:
-    """Call the action, and wait until it is done."""
-    await hass.services.async_call(
-        "assist_satellite", "announce", {"entity_id": list(satellites) or [SATELLITE], **data}, blocking=True
-    )
+    await act(hass, "assist_satellite", "announce", list(satellites) or [SATELLITE], **data)
 
 
 async def test_an_announcement_is_spoken_and_shown_by_an_idle_device(
@@ -78,50 +78,43 @@ async def test_an_announcement_is_spoken_and_shown_by_an_idle_device(
     assert device.state is State.IDLE
 
 
-async def test_media_are_announced_after_a_sound_of_the_owner(
-    hass: HomeAssistant, boot: Boot, speech: Speech, media: MediaServer
+async def test_media_are_announced_after_a_sound_of_the_owner_which_is_cut_if_it_is_long(
+    hass: HomeAssistant, boot: Boot, media: MediaServer
 ) -> None:
     device = await boot(NEW)
-    await announce(
-        hass, message="The door.", media_id=media.url("/two.mp3"), preannounce_media_id=media.url("/one.mp3")
-    )
-    announcement = await device.wait_announced()
-    assert announcement.outcome is Outcome.PLAYED
-    assert len(announcement.pcm) / 2 / device.speaker.rate == pytest.approx(3.1, abs=0.2)
+    media.file("/long.mp3", music(40))
+    one, two, long = (media.url(f"/{name}.mp3") for name in ("one", "two", "long"))
+
+    async def announced(**data: Any) -> tuple[Announcement, float]:
+        before = len(device.announcements)
+        await announce(hass, **data)
+        announcement = await device.wait_announced(before + 1)
+        assert announcement.outcome is Outcome.PLAYED
+        return announcement, len(announcement.pcm) / 2 / device.speaker.rate
+
+    announcement, seconds = await announced(message="The door.", media_id=two, preannounce_media_id=one)
+    assert seconds == pytest.approx(3.1, abs=0.2)
     ((at, text),) = announcement.shown
     assert text == "The door."
     assert at - announcement.played[0].time == pytest.approx(1, abs=0.1)
     # The usual sound of Home Assistant is left out.
-    await announce(hass, media_id=media.url("/one.mp3"))
-    announcement = await device.wait_announced(2)
-    assert len(announcement.pcm) / 2 / device.speaker.rate == pytest.approx(1.1, abs=0.15)
+    _, seconds = await announced(media_id=one)
+    assert seconds == pytest.approx(1.1, abs=0.15)
+    _, seconds = await announced(message="The door.", preannounce_media_id=long)
+    assert seconds == pytest.approx(30.6, abs=0.3)
 
 
-async def test_a_long_sound_before_an_announcement_is_cut(
-    hass: HomeAssistant, boot: Boot, speech: Speech, media: MediaServer
-) -> None:
-    device = await boot(NEW)
-    media.file("/long.mp3", music(40))
-    await announce(hass, message="The door.", preannounce_media_id=media.url("/long.mp3"))
-    announcement = await device.wait_announced()
-    assert announcement.outcome is Outcome.PLAYED
-    assert len(announcement.pcm) / 2 / device.speaker.rate == pytest.approx(30.6, abs=0.3)
-
-
-@pytest.mark.parametrize("action", ["announce", "ask_question", "start_conversation"])
+@pytest.mark.parametrize(
+    ("action", "text"),
+    [("announce", "message"), ("ask_question", "question"), ("start_conversation", "start_message")],
+)
 async def test_a_text_without_end_is_refused_before_any_work_on_it(
-    hass: HomeAssistant, boot: Boot, speech: Speech, action: str
+    hass: HomeAssistant, boot: Boot, speech: Speech, action: str, text: str
 ) -> None:
     device = await boot(NEW)
-    text = {"announce": "message", "start_conversation": "start_message", "ask_question": "question"}[action]
+    long = {text: "." * 4001}
     with pytest.raises(ServiceValidationError, match="4001 characters"):
-        await hass.services.async_call(
-            "assist_satellite",
-            action,
-            {"entity_id": SATELLITE, text: "." * 4001},
-            blocking=True,
-            return_response=action == "ask_question",
-        )
+        await act(hass, "assist_satellite", action, SATELLITE, returns=text == "question", **long)
     assert not speech.voice.spoken
     assert not device.announcements
 
@@ -163,7 +156,7 @@ class TestSeveral:
         assert abs(first - second) <= 0.1
 
     async def test_a_broadcast_reaches_those_that_can_speak_and_does_not_fail_for_another(
-        self, hass: HomeAssistant, boot: Boot, speech: Speech
+        self, hass: HomeAssistant, boot: Boot
     ) -> None:
         new, old = await boot(NEW), await boot(OLD, mac=OTHER_MAC)
         left_out = async_capture_events(hass, EVENT_LEFT_OUT)
@@ -173,7 +166,7 @@ class TestSeveral:
         assert (await new.wait_announced()).outcome is Outcome.PLAYED
         assert not old.announcements
         assert not old.screen.system_text
-        await announce(hass, message="Come to the table.", entity_id="all")
+        await act(hass, "assist_satellite", "announce", "all", message="Come to the table.")
         assert [event.data["name"] for event in left_out] == ["Bedroom box", "Bedroom box"]
         # What comes next for it alone fails again.
         with pytest.raises(AnnouncementRefusedError, match="text with a sound instead"):
@@ -181,7 +174,7 @@ class TestSeveral:
 
 
 async def test_a_device_that_cannot_speak_while_it_is_idle_says_so_unless_it_may_show_announcements(
-    hass: HomeAssistant, boot: Boot, speech: Speech, device_id: str, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, device_id: str, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot(OLD)
     area = ar.async_get(hass).async_create("Kitchen").id
@@ -210,8 +203,9 @@ class TestVolume:
         return device
 
     async def test_it_is_set_for_an_announcement_and_restored_after_it_unless_it_is_the_usual_one_or_unknown(
-        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice
+        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice, linked_entry: MockConfigEntry
     ) -> None:
+        """Also if there is no sound, or the gateway ends."""
         for usual in (90, "loud"):
             device.values["volume"] = usual
             await announce(hass, message="Dinner is ready.")
@@ -227,18 +221,24 @@ class TestVolume:
         with pytest.raises(HomeAssistantError, match="nothing to play"):
             await announce(hass, message="It gets cold.")
         assert device.values["volume"] == 40
-
-    async def test_a_device_that_refuses_it_announces_all_the_same(
-        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice
-    ) -> None:
+        speech.voice.fails = False
+        saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
+        await device.wait_for(lambda: device.state is State.NOTIFYING)
+        assert device.values["volume"] == 90
+        assert await hass.config_entries.async_reload(linked_entry.entry_id)
+        with pytest.raises(HomeAssistantError, match="gateway was stopped"):
+            await saying
+        assert device.values["volume"] == 40
+        # A device that refuses it announces all the same.
         device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
+        await device.wait_for(lambda: device.connected)
+        said = len(device.announcements)
         await announce(hass, message="Dinner is ready.")
-        assert (await device.wait_announced()).outcome is Outcome.PLAYED
+        assert (await device.wait_announced(said + 1)).outcome is Outcome.PLAYED
 
     async def test_it_is_restored_when_the_call_that_should_have_has_failed(
         self,
         hass: HomeAssistant,
-        speech: Speech,
         device: SimulatedDevice,
         linked_entry: MockConfigEntry,
         monkeypatch: pytest.MonkeyPatch,
@@ -264,19 +264,9 @@ class TestVolume:
         await announce(hass, message="Dinner is ready.")
         assert device.values["volume"] == 40
 
-    async def test_it_is_restored_when_a_reload_ends_an_announcement(
-        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice, linked_entry: MockConfigEntry
-    ) -> None:
-        saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
-        await is_heard(device)
-        assert await hass.config_entries.async_reload(linked_entry.entry_id)
-        with pytest.raises(HomeAssistantError, match="gateway was stopped"):
-            await saying
-        assert device.values["volume"] == 40
-
     @pytest.mark.parametrize("meanwhile", [90, 55])
     async def test_a_device_that_left_in_the_middle_gets_it_back_unless_somebody_has_set_another(
-        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice, meanwhile: int
+        self, hass: HomeAssistant, device: SimulatedDevice, meanwhile: int
     ) -> None:
         saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
         await is_heard(device)

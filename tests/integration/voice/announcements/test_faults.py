@@ -1,7 +1,8 @@
 """What goes wrong while a device makes an announcement is reported to the caller."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
 
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
@@ -20,7 +21,7 @@ from custom_components.xiaozhi.voice.announcements.refusals import (
     SoundError,
 )
 from custom_components.xiaozhi.voice.announcements.utterance import Utterance
-from simulator import Pace, SimulatedDevice, State, get_profile
+from simulator import Pace, Profile, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.boxes import COMMAND, MAC, Boot, Speech, act, wait_for_state
 from tests.integration.voice.announcements.sounds import Sound, beep, endless, is_heard
@@ -61,45 +62,51 @@ async def test_a_device_that_does_not_ask_for_the_sound_is_busy_or_too_old(
 
 
 @pytest.mark.parametrize(
-    ("how", "seconds"), [("wake word", 1), ("click", None), ("press", None), ("power", 1)]
+    ("how", "seconds"),
+    [
+        (SimulatedDevice.wake, 1),
+        (SimulatedDevice.click, None),
+        (SimulatedDevice.press, None),
+        (SimulatedDevice.power_off, 1),
+    ],
 )
+@pytest.mark.usefixtures("speech")
 async def test_the_user_ends_it(
-    boot: Boot, announcer: Announcer, speech: Speech, how: str, seconds: float | None
+    boot: Boot, announcer: Announcer, how: Callable[[SimulatedDevice], Awaitable[Any]], seconds: float | None
 ) -> None:
     """Of a short one the device has read all at once, so that only what it does after that tells."""
     device = await boot(NEW)
     sound = Sound(seconds)
     saying = asyncio.create_task(announcer.say(Utterance(text="Hello.", speech=sound.open)))
     await is_heard(device)
-    match how:
-        case "wake word":
-            await device.wake()
-        case "click":
-            await device.click()
-        case "press":
-            await device.press()
-        case _:
-            await device.power_off()
+    await how(device)
     with pytest.raises(AnnouncementInterruptedError):
         await saying
     assert sound.closed
 
 
-async def test_stopping_the_media_player_ends_it_and_what_waits(
-    hass: HomeAssistant, boot: Boot, announcer: Announcer
+async def test_stopping_the_media_player_or_reloading_the_gateway_ends_it_and_what_waits(
+    hass: HomeAssistant, boot: Boot, announcer: Announcer, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot(NEW)
-    sound = Sound(None)
-    saying = [asyncio.create_task(announcer.say(Utterance(speech=sound.open))) for _ in range(2)]
-    await plays(device)
-    await act(hass, "media_player", "media_stop", "media_player.kitchen_box_speaker")
-    for task in saying:
-        with pytest.raises(AnnouncementStoppedError, match="media player was stopped"):
-            await task
-    assert sound.closed
-    await device.wait_state(State.IDLE, 2)
+
+    async def end(ends: Awaitable[Any], number: int) -> None:
+        sound = Sound(None)
+        saying = [asyncio.create_task(announcer.say(Utterance(speech=sound.open))) for _ in range(2)]
+        await plays(device, number)
+        await ends
+        for task in saying:
+            with pytest.raises(AnnouncementStoppedError, match="was stopped"):
+                await task
+        assert sound.closed
+        await device.wait_state(State.IDLE, 5)
+
+    await end(act(hass, "media_player", "media_stop", "media_player.kitchen_box_speaker"), 1)
     await announcer.say(Utterance(speech=beep(1)))
     assert accepted(device)[-1].outcome is Outcome.PLAYED
+    await end(hass.config_entries.async_reload(linked_entry.entry_id), 3)
+    with pytest.raises(AnnouncementStoppedError):
+        await announcer.say(Utterance(speech=beep(1)))
 
 
 async def test_after_an_interruption_the_next_one_waits_until_the_device_takes_it(
@@ -153,34 +160,22 @@ async def test_a_conversation_that_begins_meanwhile_says_it(
     assert not any(announcement.played for announcement in device.announcements)
 
 
-@pytest.mark.parametrize(
-    ("sound", "reason"),
-    [
+async def test_a_sound_that_cannot_be_made_is_an_error_before_the_device_makes_its_own_or_cuts_it(
+    boot: Boot, announcer: Announcer
+) -> None:
+    device = await boot(NEW)
+    for sound, reason in (
         (Sound(0), "gave no sound"),
         (Sound(0, error=RuntimeError("The engine has crashed")), "text-to-speech engine failed"),
         (Sound(0, error=HomeAssistantError("The engine is busy")), "text-to-speech engine failed"),
         (Sound(0, stalls=True), "no sound has come"),
-    ],
-)
-async def test_a_sound_that_cannot_be_made_is_an_error_before_the_device_makes_its_own(
-    boot: Boot, announcer: Announcer, sound: Sound, reason: str
-) -> None:
-    device = await boot(NEW)
-    with pytest.raises(SoundError, match=reason):
-        await announcer.say(Utterance(text="Hello.", speech=sound.open))
-    assert sound.closed
-    assert not device.announcements
-
-
-async def test_a_sound_that_fails_in_the_middle_is_an_error_and_cuts_it(
-    boot: Boot, announcer: Announcer
-) -> None:
-    sound = Sound(3, stalls=True)
-    device = await boot(NEW)
-    with pytest.raises(SoundError):
-        await announcer.say(Utterance(speech=sound.open))
+        (Sound(3, stalls=True), None),
+    ):
+        assert not device.announcements
+        with pytest.raises(SoundError, match=reason):
+            await announcer.say(Utterance(text="Hello.", speech=sound.open))
+        assert sound.closed
     assert (await device.wait_announced()).outcome is Outcome.FAILED
-    assert sound.closed
 
 
 async def test_a_pause_of_the_voice_is_silence(boot: Boot, announcer: Announcer) -> None:
@@ -203,44 +198,26 @@ async def test_a_pause_of_the_voice_is_silence(boot: Boot, announcer: Announcer)
     assert pitch_level(announcement.pcm[-2 * 2 * rate : -rate], rate, 440) > 4000
 
 
-async def test_a_device_that_is_gone_is_an_error(boot: Boot, announcer: Announcer) -> None:
-    device = await boot(NEW)
-    await device.power_off()
-    await asyncio.sleep(1)
-    assert announcer.delivery is Delivery.NONE
-    with pytest.raises(AnnouncementRefusedError, match="not connected"):
-        await announcer.say(Utterance(speech=beep(1)))
-
-
-async def test_a_device_that_cannot_speak_says_what_would_help(boot: Boot, announcer: Announcer) -> None:
-    await boot(OLD)
-    for text, advice in (("Hello.", "text with a sound instead"), ("", "while it is in a conversation")):
+@pytest.mark.parametrize(
+    ("link", "firmware", "texts"),
+    [
+        (LinkKind.MQTT, OLD, {"Hello.": "text with a sound instead", "": "while it is in a conversation"}),
+        (LinkKind.MQTT, NEW, {"Hello.": "not connected"}),
+        (LinkKind.WEBSOCKET, NEW, {"Hello.": "WebSocket"}),
+    ],
+    ids=["old firmware", "gone", "on WebSocket"],
+)
+async def test_a_device_that_cannot_speak_says_what_would_help(
+    boot: Boot, announcer: Announcer, link: LinkKind, firmware: Profile, texts: dict[str, str]
+) -> None:
+    device = await boot(firmware)
+    if texts["Hello."] == "not connected":
+        await device.power_off()
+        await asyncio.sleep(1)
+        assert announcer.delivery is Delivery.NONE
+    for text, advice in texts.items():
         with pytest.raises(AnnouncementRefusedError, match=advice):
             await announcer.say(Utterance(text=text, speech=beep(1)))
-
-
-async def test_a_reload_of_the_gateway_ends_it_and_what_waits(
-    hass: HomeAssistant, boot: Boot, announcer: Announcer, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot(NEW)
-    sound = Sound(None)
-    saying = [asyncio.create_task(announcer.say(Utterance(speech=sound.open))) for _ in range(3)]
-    await plays(device)
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
-    for task in saying:
-        with pytest.raises(AnnouncementStoppedError):
-            await task
-    with pytest.raises(AnnouncementStoppedError):
-        await announcer.say(Utterance(speech=sound.open))
-    assert sound.closed
-    await device.wait_state(State.IDLE, 5)
-
-
-@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
-async def test_on_websocket_an_idle_device_is_out_of_reach(boot: Boot, announcer: Announcer) -> None:
-    await boot(NEW)
-    with pytest.raises(AnnouncementRefusedError, match="WebSocket"):
-        await announcer.say(Utterance(text="Hello.", speech=beep(1)))
 
 
 @pytest.fixture

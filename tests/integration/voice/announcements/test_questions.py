@@ -11,7 +11,7 @@ import voluptuous as vol
 
 from custom_components.xiaozhi.const import DOMAIN
 from simulator import State, converse, get_profile
-from tests.integration.boxes import COMMAND, LIGHT, SATELLITE, Boot, Speech, say
+from tests.integration.boxes import COMMAND, LIGHT, SATELLITE, Boot, Speech, act, say
 from tests.integration.voice.announcements.sounds import is_heard
 
 NEW = get_profile(version="2.5.0")
@@ -26,13 +26,8 @@ ANSWERS = [
 async def ask(hass: HomeAssistant, **data: Any) -> ServiceResponse:
     """Call our action; it asks the device's satellite unless a device is given."""
     target = {} if "device_id" in data else {"entity_id": SATELLITE}
-    return await hass.services.async_call(
-        DOMAIN,
-        "ask",
-        {**target, "question": QUESTION, "answers": ANSWERS, **data},
-        blocking=True,
-        return_response=True,
-    )
+    asked = {**target, "question": QUESTION, "answers": ANSWERS, **data}
+    return await hass.services.async_call(DOMAIN, "ask", asked, blocking=True, return_response=True)
 
 
 class TestIdle:
@@ -100,14 +95,8 @@ class TestIdle:
     ) -> None:
         device = await boot(NEW)
         speech.recognizer.lines = [COMMAND, "yes"]
-        before = hass.async_create_task(
-            hass.services.async_call(
-                "assist_satellite",
-                "announce",
-                {"entity_id": SATELLITE, "message": "This takes some time. " * 10},
-                blocking=True,
-            )
-        )
+        long = act(hass, "assist_satellite", "announce", SATELLITE, message="This takes some time. " * 10)
+        before = hass.async_create_task(long)
         await is_heard(device)
         asking = hass.async_create_task(ask(hass))
         await asyncio.sleep(1)
@@ -127,77 +116,53 @@ class TestIdle:
         speech.recognizer.lines = ["yes"]
         asking = hass.async_create_task(ask(hass))
         await device.wait_announced()
-        await hass.services.async_call(
-            "assist_satellite", "announce", {"entity_id": SATELLITE, "message": "The door."}, blocking=True
-        )
+        await act(hass, "assist_satellite", "announce", SATELLITE, message="The door.")
         with pytest.raises(HomeAssistantError, match="asked something already"):
             await ask(hass)
         await say(device, command)
         assert await asking == {"id": "yes", "sentence": "yes", "slots": {}}
 
-    @pytest.mark.parametrize("action", ["start_conversation", "ask_question"])
+    @pytest.mark.parametrize(
+        ("action", "text"), [("start_conversation", "start_message"), ("ask_question", "question")]
+    )
     async def test_home_assistants_own_actions_say_what_helps(
-        self, hass: HomeAssistant, boot: Boot, speech: Speech, action: str
+        self, hass: HomeAssistant, boot: Boot, speech: Speech, action: str, text: str
     ) -> None:
         await speech.use(conversation_engine=speech.agent.entity_id)
         device = await boot(NEW)
-        text = {"start_conversation": "start_message", "ask_question": "question"}[action]
+        asked = {text: QUESTION}
         with pytest.raises(HomeAssistantError, match="action Ask"):
-            await hass.services.async_call(
-                "assist_satellite",
-                action,
-                {"entity_id": SATELLITE, text: QUESTION},
-                blocking=True,
-                return_response=action == "ask_question",
-            )
+            await act(hass, "assist_satellite", action, SATELLITE, returns=text == "question", **asked)
         assert not device.announcements
 
 
-class TestInAConversation:
-    """While the channel is open, the device listens after the question."""
-
-    @pytest.mark.parametrize("ours", [True, False])
-    async def test_the_device_listens_after_the_question(
-        self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes, *, ours: bool
-    ) -> None:
-        device = await boot(OLD)
-        speech.recognizer.lines = [COMMAND, "in ten minutes"]
-        await device.wake()
-        if ours:
-            asking = hass.async_create_task(ask(hass))
-        else:
-            question = {"entity_id": SATELLITE, "question": QUESTION, "answers": ANSWERS}
-            asking = hass.async_create_task(
-                hass.services.async_call(
-                    "assist_satellite", "ask_question", question, blocking=True, return_response=True
-                )
-            )
-        await asyncio.sleep(0.1)
-        talk = await converse(device, command, command)
-        assert await asking == {"id": "later", "sentence": "in ten minutes", "slots": {"minutes": "ten"}}
-        assert talk.answers == ["Turned on the switch", QUESTION, "Thank you."]
-        assert not talk.hung_up
-
-    async def test_a_conversation_that_an_automation_goes_on_with(
-        self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
-    ) -> None:
-        await speech.use(conversation_engine=speech.agent.entity_id)
-        device = await boot(OLD)
-        speech.recognizer.lines = [COMMAND, "yes"]
-        speech.agent.lines = ["It is on.", "I close it."]
-        await device.wake()
-        starting = hass.async_create_task(
-            hass.services.async_call(
-                "assist_satellite",
-                "start_conversation",
-                {"entity_id": SATELLITE, "start_message": QUESTION},
-                blocking=True,
-            )
-        )
-        await asyncio.sleep(0.1)
-        talk = await converse(device, command, command)
-        await starting
-        assert talk.answers == ["It is on.", QUESTION, "I close it."]
+@pytest.mark.parametrize("asks", ["our action", "Home Assistant's", "a conversation that it begins"])
+async def test_in_a_conversation_the_device_listens_after_the_question(
+    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes, asks: str
+) -> None:
+    """While the channel is open."""
+    before, after = "Turned on the switch", "Thank you."
+    expected: Any = {"id": "later", "sentence": "in ten minutes", "slots": {"minutes": "ten"}}
+    speech.recognizer.lines = [COMMAND, "in ten minutes"]
+    match asks:
+        case "our action":
+            asking = ask(hass)
+        case "Home Assistant's":
+            asked = {"question": QUESTION, "answers": ANSWERS}
+            asking = act(hass, "assist_satellite", "ask_question", SATELLITE, returns=True, **asked)
+        case _:
+            before, after, expected = "It is on.", "I close it.", None
+            await speech.answer_with(before, after, heard=speech.recognizer.lines)
+            start = {"start_message": QUESTION}
+            asking = act(hass, "assist_satellite", "start_conversation", SATELLITE, **start)
+    device = await boot(OLD)
+    await device.wake()
+    task = hass.async_create_task(asking)
+    await asyncio.sleep(0.1)
+    talk = await converse(device, command, command)
+    assert await task == expected
+    assert talk.answers == [before, QUESTION, after]
+    assert not talk.hung_up
 
 
 async def test_sentences_that_cannot_be_matched_are_refused(

@@ -120,7 +120,6 @@ async def test_a_wake_word_may_have_an_assistant_of_its_own(
 
 
 def words_of(form: Any) -> list[str]:
-    """Return the wake words that the form lists."""
     return [*form["data_schema"].schema[CONF_WAKE_WORD_PIPELINES].schema.schema]
 
 

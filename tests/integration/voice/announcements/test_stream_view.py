@@ -27,7 +27,6 @@ def timeouts() -> Timeouts:
 
 @pytest.fixture
 async def server(hass: HomeAssistant, gateway_entry: MockConfigEntry) -> AsyncGenerator[TestServer]:
-    """Home Assistant's web server."""
     server = TestServer(hass.http.app)
     await server.start_server()
     yield server
@@ -45,7 +44,6 @@ class Source:
         self.closed = False
 
     async def __call__(self) -> AsyncGenerator[bytes]:
-        """Yield the pieces."""
         try:
             while self.pieces is None or self.made < self.pieces:
                 self.made += 1
@@ -58,7 +56,6 @@ class Source:
 
 @contextmanager
 def offered(hass: HomeAssistant, source: Source) -> Iterator[tuple[Stream, str]]:
-    """Offer a stream at an address."""
     stream = Stream(source(), "audio/ogg")
     with hass.data[TRANSFERS].offer(stream) as path:
         yield stream, path
