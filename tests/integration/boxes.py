@@ -1,8 +1,7 @@
 """A paired, simulated device on a real link, and an Assist pipeline around scripted speech engines."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,24 +101,6 @@ def state_of(hass: HomeAssistant, entity_id: str) -> EntityState:
     state = hass.states.get(entity_id)
     assert state is not None, entity_id
     return state
-
-
-@contextmanager
-def satellite_states(hass: HomeAssistant, satellite: str) -> Generator[list[str]]:
-    """Collect the states that a satellite goes through from the first time that it listens."""
-    seen: list[str] = []
-
-    @callback
-    def changed(event: Event[EventStateChangedData]) -> None:
-        state = event.data["new_state"]
-        if state and seen[-1:] != [state.state] and (seen or state.state == "listening"):
-            seen.append(state.state)
-
-    stop = async_track_state_change_event(hass, [satellite], changed)
-    try:
-        yield seen
-    finally:
-        stop()
 
 
 def change_settings(hass: HomeAssistant, entry: ConfigEntry, **settings: object) -> None:

@@ -13,12 +13,10 @@ from homeassistant import runner
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN, HOME_ASSISTANT_AGENT
 from homeassistant.components.ffmpeg import DATA_FFMPEG, FFmpegManager
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
-from homeassistant.config_entries import ConfigEntry, ConfigEntryState, ConfigFlow, ConfigSubentryData
+from homeassistant.config_entries import ConfigEntryState, ConfigSubentryData
 from homeassistant.const import Platform
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
 from homeassistant.helpers import device_registry as dr, entity_registry as er
-from homeassistant.helpers.entity import Entity
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.event import async_track_state_change_event
 from homeassistant.helpers.storage import Store
 from homeassistant.setup import async_setup_component
@@ -26,11 +24,6 @@ import imageio_ffmpeg
 import pytest
 from pytest_homeassistant_custom_component.common import (
     MockConfigEntry,
-    MockModule,
-    MockPlatform,
-    mock_config_flow,
-    mock_integration,
-    mock_platform,
 )
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
@@ -62,7 +55,6 @@ from tests.integration.boxes import (
     SATELLITE,
     Boot,
     Speech,
-    satellite_states,
     wait_for_state,
 )
 from tests.integration.home import forget, run_home, wake
@@ -72,6 +64,7 @@ from tests.integration.speech import (
     ScriptedSpeechToText,
     ScriptedTextToSpeech,
     StreamingTextToSpeech,
+    add_entities,
 )
 
 
@@ -276,7 +269,7 @@ async def make_device(
 
 @pytest.fixture
 async def core(hass: HomeAssistant) -> None:
-    assert await async_setup_component(hass, "homeassistant", {})
+    """A light; all else of Home Assistant is there."""
     assert await async_setup_component(
         hass, "input_boolean", {"input_boolean": {"kitchen_light": {"name": "Kitchen light"}}}
     )
@@ -291,37 +284,16 @@ async def speech(hass: HomeAssistant, core: None) -> Speech:
     )
     engines.streaming_voice._attr_unique_id = "streaming_voice"
     engines.streaming_voice._attr_name = "Streaming voice"
-    entities: dict[Platform, list[Entity]] = {
-        Platform.CONVERSATION: [engines.agent],
-        Platform.STT: [engines.recognizer],
-        Platform.TTS: [engines.voice, engines.streaming_voice],
-    }
-
-    async def set_up(hass: HomeAssistant, entry: ConfigEntry) -> bool:
-        await hass.config_entries.async_forward_entry_setups(entry, list(entities))
-        return True
-
-    def adder(platform: Platform) -> MockPlatform:
-        async def add_all(
-            hass: HomeAssistant, entry: ConfigEntry, add: AddConfigEntryEntitiesCallback
-        ) -> None:
-            add(entities[platform])
-
-        return MockPlatform(async_setup_entry=add_all)
-
-    class SpeechFlow(ConfigFlow):
-        """Never runs."""
-
-    mock_integration(hass, MockModule("scripted", async_setup_entry=set_up))
-    mock_platform(hass, "scripted.config_flow")
-    for platform in entities:
-        mock_platform(hass, f"scripted.{platform}", adder(platform))
-    entry = MockConfigEntry(domain="scripted")
-    entry.add_to_hass(hass)
-    with mock_config_flow("scripted", SpeechFlow):
-        assert await hass.config_entries.async_setup(entry.entry_id)
+    await add_entities(
+        hass,
+        "scripted",
+        {
+            Platform.CONVERSATION: [engines.agent],
+            Platform.STT: [engines.recognizer],
+            Platform.TTS: [engines.voice, engines.streaming_voice],
+        },
+    )
     assert await async_setup_component(hass, "assist_pipeline", {})
-    await hass.async_block_till_done()
     await engines.use(
         conversation_engine=HOME_ASSISTANT_AGENT,
         stt_engine=engines.recognizer.entity_id,
@@ -342,8 +314,17 @@ def command() -> bytes:
 @pytest.fixture
 async def states(hass: HomeAssistant) -> AsyncGenerator[list[str]]:
     """The states that the satellite goes through from the first time that it listens."""
-    with satellite_states(hass, SATELLITE) as seen:
-        yield seen
+    seen: list[str] = []
+
+    @callback
+    def changed(event: Event[EventStateChangedData]) -> None:
+        state = event.data["new_state"]
+        if state and seen[-1:] != [state.state] and (seen or state.state == "listening"):
+            seen.append(state.state)
+
+    stop = async_track_state_change_event(hass, [SATELLITE], changed)
+    yield seen
+    stop()
 
 
 @pytest.fixture

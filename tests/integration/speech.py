@@ -17,8 +17,21 @@ from homeassistant.components.stt import (
     SpeechResultState,
 )
 from homeassistant.components.tts import TTSAudioRequest, TTSAudioResponse, TtsAudioType
+from homeassistant.config_entries import ConfigEntry, ConfigFlow
+from homeassistant.const import Platform
+from homeassistant.core import HomeAssistant
 from homeassistant.helpers import intent, llm
+from homeassistant.helpers.entity import Entity
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 import numpy as np
+from pytest_homeassistant_custom_component.common import (
+    MockConfigEntry,
+    MockModule,
+    MockPlatform,
+    mock_config_flow,
+    mock_integration,
+    mock_platform,
+)
 
 from simulator.audio.espeak import synthesize
 
@@ -208,3 +221,32 @@ def _wav(pcm: bytes) -> bytes:
         file.setframerate(SAMPLE_RATE)
         file.writeframes(pcm)
     return buffer.getvalue()
+
+
+async def add_entities(hass: HomeAssistant, domain: str, entities: dict[Platform, list[Entity]]) -> None:
+    """Set up an integration that has these entities."""
+
+    async def set_up(hass: HomeAssistant, entry: ConfigEntry) -> bool:
+        await hass.config_entries.async_forward_entry_setups(entry, list(entities))
+        return True
+
+    def adder(platform: Platform) -> MockPlatform:
+        async def add_all(
+            hass: HomeAssistant, entry: ConfigEntry, add: AddConfigEntryEntitiesCallback
+        ) -> None:
+            add(entities[platform])
+
+        return MockPlatform(async_setup_entry=add_all)
+
+    class Flow(ConfigFlow):
+        """Never runs."""
+
+    mock_integration(hass, MockModule(domain, async_setup_entry=set_up))
+    mock_platform(hass, f"{domain}.config_flow")
+    for platform in entities:
+        mock_platform(hass, f"{domain}.{platform}", adder(platform))
+    entry = MockConfigEntry(domain=domain)
+    entry.add_to_hass(hass)
+    with mock_config_flow(domain, Flow):
+        assert await hass.config_entries.async_setup(entry.entry_id)
+    await hass.async_block_till_done()

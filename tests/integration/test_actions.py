@@ -1,4 +1,4 @@
-"""The actions: what they do on a device, what they answer, and how they fail."""
+"""The actions: what they do on a device, what they answer, how they fail, and who may use them."""
 
 import asyncio
 from functools import partial
@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
 
+from homeassistant.auth.const import GROUP_ID_READ_ONLY
+from homeassistant.components.homeassistant.exposed_entities import async_should_expose
 from homeassistant.components.image import async_get_image
-from homeassistant.core import HomeAssistant
-from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
+from homeassistant.core import Context, HomeAssistant
+from homeassistant.exceptions import HomeAssistantError, ServiceValidationError, Unauthorized, UnknownUser
+from homeassistant.helpers import entity_registry as er
 from homeassistant.setup import async_setup_component
 from PIL import Image
 import pytest
@@ -17,22 +20,17 @@ import voluptuous as vol
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.commands import DeviceCommands
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device_http.transfers import TRANSFERS, Upload
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.services import (
-    SERVICE_CALL_TOOL,
-    SERVICE_SCREENSHOT,
-    SERVICE_SET_ASSETS,
-    SERVICE_SET_FACE,
-    SERVICE_SHOW_IMAGE,
-    SERVICE_SHOW_TEXT,
-    SERVICE_TAKE_PHOTO,
-)
 from simulator import SimulatedDevice
 from simulator.board.picture import jpeg
-from tests.integration.boxes import wait_for_state
+from simulator.board.tools import Tool
+from tests.integration.boxes import MAC, Boot, call_action, wait_for_state
 from tests.integration.pictures.eyes import FAILURE, open_eyes
+from tests.integration.tools.own_tools import register
+from tests.protocol.transport.udp.device import until
 
 LINK = LinkKind.MQTT
 
@@ -49,16 +47,6 @@ async def core(hass: HomeAssistant, core: None) -> None:
     assert await async_setup_component(hass, "ai_task", {})
 
 
-async def act(hass: HomeAssistant, service: str, device_id: str, **data: Any) -> None:
-    await hass.services.async_call(DOMAIN, service, {"device_id": device_id, **data}, blocking=True)
-
-
-async def ask(hass: HomeAssistant, service: str, device_id: str, **data: Any) -> Any:
-    return await hass.services.async_call(
-        DOMAIN, service, {"device_id": device_id, **data}, blocking=True, return_response=True
-    )
-
-
 def png(width: int, height: int) -> bytes:
     output = io.BytesIO()
     Image.new("RGBA", (width, height), (200, 30, 30, 128)).save(output, "PNG")
@@ -69,15 +57,19 @@ def pictures_on(device: SimulatedDevice) -> list[Image.Image]:
     return [Image.open(io.BytesIO(event["image"])) for event in device.events("screen") if "image" in event]
 
 
-async def test_a_tool_is_called_and_its_answer_parsed(
+async def test_a_tool_is_called_its_answer_parsed_and_what_is_wrong_in_a_call_named_before_anything_is_sent(
     hass: HomeAssistant, camera: SimulatedDevice, device_id: str
 ) -> None:
-    answer = await ask(hass, SERVICE_CALL_TOOL, device_id, tool="self.screen.get_info")
+    answer = await call_action(hass, "call_tool", device_id, tool="self.screen.get_info")
     assert answer == {"result": {"width": 320, "height": 240, "monochrome": False}}
-    answer = await ask(
-        hass, SERVICE_CALL_TOOL, device_id, tool="self.audio_speaker.set_volume", arguments={"volume": 35.0}
+    answer = await call_action(
+        hass, "call_tool", device_id, tool="self.audio_speaker.set_volume", arguments={"volume": 35.0}
     )
     assert answer == {"result": True}
+    assert camera.values["volume"] == 35
+    for tool, arguments, reason in WRONG:
+        with pytest.raises(ServiceValidationError, match=reason):
+            await call_action(hass, "call_tool", device_id, tool=tool, arguments=arguments)
     assert camera.values["volume"] == 35
 
 
@@ -90,96 +82,85 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
 )
 
 
-async def test_wrong_arguments_are_named_before_anything_is_sent(
+async def test_a_text_is_shown_with_title_and_face_and_assets_are_set_for_the_next_start(
     hass: HomeAssistant, camera: SimulatedDevice, device_id: str
 ) -> None:
-    for tool, arguments, reason in WRONG:
-        with pytest.raises(ServiceValidationError, match=reason):
-            await ask(hass, SERVICE_CALL_TOOL, device_id, tool=tool, arguments=arguments)
-    assert camera.values["volume"] == 70
-
-
-async def test_a_text_is_shown_with_title_and_face(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str
-) -> None:
-    await act(hass, SERVICE_SHOW_TEXT, device_id, message="The post is here", status="Door", face="happy")
+    await call_action(hass, "show_text", device_id, message="The post is here", status="Door", face="happy")
     await camera.wait_for(lambda: camera.screen.system_text == "The post is here", 3)
     assert (camera.screen.status, camera.screen.emotion) == ("Door", "happy")
-    await act(hass, SERVICE_SET_FACE, device_id, face="sleepy")
+    await call_action(hass, "set_face", device_id, face="sleepy")
     await camera.wait_for(lambda: camera.screen.emotion == "sleepy", 3)
+    url = "http://192.168.1.10/assets.bin"
+    await call_action(hass, "set_assets", device_id, url=url)
+    calls = [event["arguments"] for event in camera.events("tool")]
+    assert {"url": url} in calls
 
 
 NONSENSE: tuple[tuple[str, dict[str, Any]], ...] = (
-    (SERVICE_SHOW_TEXT, {"message": "x" * 501}),
-    (SERVICE_SHOW_TEXT, {"message": "Hello", "status": "x" * 61}),
-    (SERVICE_SHOW_TEXT, {"message": "Hello", "face": "grim"}),
-    (SERVICE_SET_FACE, {"face": "grim"}),
-    (SERVICE_TAKE_PHOTO, {"question": "x" * 1001}),
-    (SERVICE_SHOW_IMAGE, {}),
-    (SERVICE_SHOW_IMAGE, {"url": "http://127.0.0.1/", "image": PHOTO}),
-    (SERVICE_SHOW_IMAGE, {"url": "file:///etc/passwd"}),
-    (SERVICE_SHOW_IMAGE, {"image": "light.kitchen"}),
-    (SERVICE_SET_ASSETS, {"url": "no address"}),
+    ("show_text", {"message": "x" * 501}),
+    ("show_text", {"message": "Hello", "status": "x" * 61}),
+    ("show_text", {"message": "Hello", "face": "grim"}),
+    ("set_face", {"face": "grim"}),
+    ("take_photo", {"question": "x" * 1001}),
+    ("show_image", {}),
+    ("show_image", {"url": "http://127.0.0.1/", "image": PHOTO}),
+    ("show_image", {"url": "file:///etc/passwd"}),
+    ("show_image", {"image": "light.kitchen"}),
+    ("set_assets", {"url": "no address"}),
 )
 
 
 async def test_what_makes_no_sense_is_not_taken(hass: HomeAssistant, device_id: str) -> None:
     for service, data in NONSENSE:
         with pytest.raises(vol.Invalid):
-            await act(hass, service, device_id, **data)
+            await call_action(hass, service, device_id, **data)
 
 
 async def test_a_photo_is_taken_with_an_answer_and_without(
     hass: HomeAssistant, camera: SimulatedDevice, device_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A firmware of somebody's own may upload its photo elsewhere and tell what it got there."""
-    assert await ask(hass, SERVICE_TAKE_PHOTO, device_id) == {"answer": None, "entity_id": PHOTO}
+    assert await call_action(hass, "take_photo", device_id) == {"answer": None, "entity_id": PHOTO}
     eyes = await open_eyes(hass)
-    answer = await ask(hass, SERVICE_TAKE_PHOTO, device_id, question="What is there?")
+    answer = await call_action(hass, "take_photo", device_id, question="What is there?")
     assert answer == {"answer": "A cat on the sofa.", "entity_id": PHOTO}
     eyes.sees = FAILURE
     with pytest.raises(HomeAssistantError, match="could not look at the photo"):
-        await ask(hass, SERVICE_TAKE_PHOTO, device_id, question="And now?")
+        await call_action(hass, "take_photo", device_id, question="And now?")
     monkeypatch.setattr(
         DeviceCommands, "call_tool", AsyncMock(return_value=ToolResult.from_dict({"content": []}))
     )
     with pytest.raises(HomeAssistantError, match="did not send its photo to Home Assistant"):
-        await ask(hass, SERVICE_TAKE_PHOTO, device_id)
+        await call_action(hass, "take_photo", device_id)
 
 
-async def test_the_screen_becomes_a_picture(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str
+async def test_the_screen_becomes_a_picture_unless_it_sends_none(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert hass.states.get(SCREEN) is None
-    await act(hass, SERVICE_SCREENSHOT, device_id)
+    await call_action(hass, "screenshot", device_id)
     assert (await async_get_image(hass, SCREEN)).content == jpeg(320, 240)
     [call] = [event for event in camera.events("tool") if event["name"] == "self.screen.snapshot"]
     transfers = hass.data[TRANSFERS]
     assert transfers.take(Upload, call["arguments"]["url"].rpartition("/")[2]) is None
-
-
-async def test_a_screen_that_sends_nothing_is_said_to(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr("simulator.application.device_tools.jpeg", lambda _width, _height: b"no picture")
     with pytest.raises(HomeAssistantError, match="did not send a picture"):
-        await act(hass, SERVICE_SCREENSHOT, device_id)
-    assert hass.states.get(SCREEN) is None
+        await call_action(hass, "screenshot", device_id)
 
 
 async def test_a_picture_of_the_media_library_is_fitted_into_the_screen(
     hass: HomeAssistant, camera: SimulatedDevice, device_id: str, tmp_path: Path
 ) -> None:
-    await act(hass, SERVICE_SCREENSHOT, device_id)
-    await act(
-        hass, SERVICE_SHOW_IMAGE, device_id, media={"media_content_id": f"media-source://image/{SCREEN}"}
+    await call_action(hass, "screenshot", device_id)
+    await call_action(
+        hass, "show_image", device_id, media={"media_content_id": f"media-source://image/{SCREEN}"}
     )
     hass.config.media_dirs["local"] = str(tmp_path)
     file = tmp_path / "cat.png"
     show = partial(
-        act,
+        call_action,
         hass,
-        SERVICE_SHOW_IMAGE,
+        "show_image",
         device_id,
         media={"media_content_id": "media-source://media_source/local/cat.png", "metadata": {}},
     )
@@ -192,33 +173,166 @@ async def test_a_picture_of_the_media_library_is_fitted_into_the_screen(
         await show()
 
 
-async def test_assets_are_set_for_the_next_start(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str
-) -> None:
-    url = "http://192.168.1.10/assets.bin"
-    await act(hass, SERVICE_SET_ASSETS, device_id, url=url)
-    calls = [event["arguments"] for event in camera.events("tool")]
-    assert {"url": url} in calls
-
-
 async def test_all_devices_are_tried_although_one_is_out_of_reach(
     hass: HomeAssistant, camera: SimulatedDevice, device_id: str
 ) -> None:
     with pytest.raises(ServiceValidationError, match="nobody"):
-        await hass.services.async_call(
-            DOMAIN, SERVICE_SET_FACE, {"device_id": ["nobody", device_id], "face": "sleepy"}, blocking=True
-        )
+        await call_action(hass, "set_face", ["nobody", device_id], face="sleepy")
     await camera.wait_for(lambda: camera.screen.emotion == "sleepy", 3)
     await camera.power_off()
     await wait_for_state(hass, CONNECTED, "off")
     for service, data in (
-        (SERVICE_CALL_TOOL, {"tool": "self.reboot"}),
-        (SERVICE_SHOW_TEXT, {"message": "Hello"}),
-        (SERVICE_SET_FACE, {"face": "happy"}),
-        (SERVICE_TAKE_PHOTO, {}),
-        (SERVICE_SCREENSHOT, {}),
-        (SERVICE_SET_ASSETS, {"url": "http://192.168.1.10/assets.bin"}),
+        ("call_tool", {"tool": "self.reboot"}),
+        ("show_text", {"message": "Hello"}),
+        ("set_face", {"face": "happy"}),
+        ("take_photo", {}),
+        ("screenshot", {}),
+        ("set_assets", {"url": "http://192.168.1.10/assets.bin"}),
     ):
         with pytest.raises(HomeAssistantError) as problem:
-            await act(hass, service, device_id, **data)
+            await call_action(hass, service, device_id, **data)
         assert problem.value.translation_key == "not_connected", service
+
+
+RESTART = "button.kitchen_box_restart"
+
+
+@pytest.fixture
+async def owner(hass: HomeAssistant) -> Context:
+    """An administrator; Home Assistant makes the first user the owner."""
+    user = await hass.auth.async_create_user("Owner", group_ids=["system-admin"])
+    return Context(user_id=user.id)
+
+
+@pytest.fixture
+async def anna(hass: HomeAssistant, owner: Context) -> Context:
+    """Somebody who lives in the house and is no administrator."""
+    user = await hass.auth.async_create_user("Anna", group_ids=["system-users"])
+    return Context(user_id=user.id)
+
+
+FIRMWARE = {"tool": "self.upgrade_firmware", "arguments": {"url": "http://192.168.1.66/bad.bin"}}
+
+
+FOR_ADMINISTRATORS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("call_tool", FIRMWARE),
+    ("call_tool", {"tool": "self.reboot"}),
+    ("call_tool", {"tool": "self.get_system_info"}),
+    ("call_tool", {"tool": "self.assets.set_download_url", "arguments": {"url": "http://192.168.1.66/a"}}),
+    ("set_assets", {"url": "http://192.168.1.66/a"}),
+    ("read_resource", {"uri": "sensor://room/air"}),
+)
+
+
+async def test_only_an_administrator_reaches_firmware_assets_and_user_tools(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context, anna: Context
+) -> None:
+    """So do automations."""
+    called = len(camera.events("tool"))
+    for action, data in FOR_ADMINISTRATORS:
+        with pytest.raises(Unauthorized):
+            await call_action(hass, action, device_id, anna, **data)
+    with pytest.raises(UnknownUser):
+        await call_action(hass, "call_tool", device_id, Context(user_id="deleted"), tool="self.reboot")
+    assert len(camera.events("tool")) == called
+    volume = {"tool": "self.audio_speaker.set_volume", "arguments": {"volume": 35}}
+    await call_action(hass, "call_tool", device_id, anna, **volume)
+    assert camera.values["volume"] == 35
+    for context in (owner, None):
+        await call_action(hass, "call_tool", device_id, context, tool="self.get_system_info")
+        await call_action(hass, "set_assets", device_id, context, url="http://192.168.1.10/a.bin")
+
+
+async def test_only_an_administrator_calls_a_tool_whose_name_tells_of_such_a_risk(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context, anna: Context, known: Device
+) -> None:
+    """Also where the device does not keep it for its users."""
+    names = ["self.box.restart", "self.box.flash_firmware", "self.network.set_wifi"]
+    register(camera, *(Tool(name=name, description="") for name in names))
+    await until(lambda: names[-1] in known.tools)
+    for name in names:
+        with pytest.raises(Unauthorized):
+            await call_action(hass, "call_tool", device_id, anna, tool=name)
+        await call_action(hass, "call_tool", device_id, owner, tool=name)
+        assert [event["name"] for event in camera.events("tool")].count(name) == 1
+
+
+OF_USERS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("ask", {"question": "Shall I open the garage?"}),
+    ("call_tool", {"tool": "self.audio_speaker.set_volume", "arguments": {"volume": 5}}),
+    ("set_face", {"face": "sad"}),
+    ("show_image", {"url": "http://192.168.1.66/a.png"}),
+    ("show_text", {"message": "Out!"}),
+    ("screenshot", {}),
+    ("take_photo", {}),
+)
+
+
+async def test_a_user_who_may_only_read_has_a_device_do_nothing_but_sees_its_tools(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context
+) -> None:
+    guest = await hass.auth.async_create_user("Guest", group_ids=[GROUP_ID_READ_ONLY])
+
+    def reached() -> int:
+        shown = [event for event in camera.events("received") if event["message"]["type"] in {"alert", "llm"}]
+        return len(camera.events("tool")) + len(shown)
+
+    before = reached()
+    for action, data in OF_USERS:
+        for user_id in (guest.id, "deleted"):
+            with pytest.raises(Unauthorized):
+                await call_action(hass, action, device_id, Context(user_id=user_id), **data)
+    assert reached() == before
+    assert not camera.announcements
+    assert (await call_action(hass, "get_tools", device_id, Context(user_id=guest.id)))["tools"]
+
+
+async def test_a_user_presses_restart_as_with_other_devices_and_only_an_administrator_wifi_set_up(
+    hass: HomeAssistant, boot: Boot, owner: Context, anna: Context
+) -> None:
+    name = "self.system.reconfigure_wifi"
+    # It is disabled at first.
+    button = er.async_get(hass).async_get_or_create(
+        "button", DOMAIN, f"{MAC}_tool_{name}", suggested_object_id="wifi_setup", disabled_by=None
+    )
+    device = await boot()
+    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    register(device, Tool(name=name, description="Open the access point."))
+    await wait_for_state(hass, button.entity_id, "unknown")
+
+    def pressed() -> list[dict[str, Any]]:
+        return [event for event in device.events("tool") if event["name"] == name]
+
+    press = {"entity_id": button.entity_id}
+    with pytest.raises(Unauthorized):
+        await hass.services.async_call("button", "press", press, blocking=True, context=anna)
+    assert not pressed()
+    for count, context in enumerate((owner, None), 1):
+        await hass.services.async_call("button", "press", press, blocking=True, context=context)
+        assert len(pressed()) == count
+    await hass.services.async_call("button", "press", {"entity_id": RESTART}, blocking=True, context=anna)
+
+
+async def test_home_assistant_does_not_expose_entities_of_user_tools(
+    hass: HomeAssistant, camera: SimulatedDevice
+) -> None:
+    """It exposes switches by itself: of these three, only what anybody may use and what does no harm."""
+    switches = ("tune", "maintenance", "gate")
+    for name in switches:
+        pair = (
+            Tool(name=f"self.{name}.{verb}", description="", user_only=name == "maintenance")
+            for verb in ("enable", "disable")
+        )
+        register(camera, *pair)
+    registry = er.async_get(hass)
+
+    def made() -> dict[str, str | None]:
+        return {
+            name: registry.async_get_entity_id("switch", DOMAIN, f"{MAC}_tool_self.{name}.enable")
+            for name in switches
+        }
+
+    await until(lambda: all(made().values()))
+    exposed = {name: async_should_expose(hass, "conversation", entity) for name, entity in made().items()}
+    assert exposed == {"tune": True, "maintenance": False, "gate": False}
+    assert not async_should_expose(hass, "conversation", RESTART)

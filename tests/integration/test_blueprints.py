@@ -261,55 +261,42 @@ async def test_a_device_that_can_speak_says_who_rings_and_makes_no_other_sound(
 
 
 @pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize(("said", "state"), [("yes please", "on"), ("no thanks", "off")])
+@pytest.mark.parametrize("said", ["yes please", "no thanks", None], ids=["yes", "no", "nobody can be asked"])
 async def test_what_is_asked_for_is_done_only_after_a_yes(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, said: str, state: str
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    caplog: pytest.LogCaptureFixture,
+    said: str | None,
 ) -> None:
-    device = await boot(get_profile(version="2.5.0"))
+    """Nobody can be asked on WebSocket."""
     speech.recognizer.lines = [said]
-    hass.states.async_set("binary_sensor.door", "off")
+    refused = async_capture_events(hass, "refused")
     await use(
         hass,
         _ASK,
-        happens=[{"trigger": "state", "entity_id": "binary_sensor.door", "to": "on"}],
-        satellite="assist_satellite.kitchen_box",
+        happens=[{"trigger": "event", "event_type": "happens"}],
+        satellite=f"assist_satellite.{'kitchen' if said else 'hall'}_box",
         question="Shall I close the door?",
         do_it=[{"action": "input_boolean.turn_on", "target": {"entity_id": LIGHT}}],
         otherwise=[{"event": "refused"}],
         seconds=30,
     )
-    refused = async_capture_events(hass, "refused")
-    hass.states.async_set("binary_sensor.door", "on")
-    assert (await device.wait_announced()).outcome is Outcome.PLAYED
-    await asyncio.sleep(5)
-    await device.wake()
-    device.say(command)
-    await asyncio.sleep(10)
+    if said:
+        device = await boot(get_profile(version="2.5.0"))
+        hass.bus.async_fire("happens")
+        assert (await device.wait_announced()).outcome is Outcome.PLAYED
+        await asyncio.sleep(5)
+        await device.wake()
+        device.say(command)
+        await asyncio.sleep(10)
+    else:
+        await introduce(hass, await boot(mac=OTHER_MAC))
+        hass.bus.async_fire("happens")
     await hass.async_block_till_done()
-    assert hass.states.is_state(LIGHT, state)
-    assert len(refused) == (state == "off")
-
-
-@pytest.mark.usefixtures("installed", "speech")
-async def test_where_nothing_can_be_asked_the_answer_is_no(
-    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture
-) -> None:
-    """As on WebSocket."""
-    await introduce(hass, await boot(mac=OTHER_MAC))
-    await use(
-        hass,
-        _ASK,
-        happens=[{"trigger": "event", "event_type": "happens"}],
-        satellite="assist_satellite.hall_box",
-        question="Shall I close the door?",
-        do_it=[{"action": "input_boolean.turn_on", "target": {"entity_id": LIGHT}}],
-        otherwise=[{"event": "refused"}],
-    )
-    refused = async_capture_events(hass, "refused")
-    hass.bus.async_fire("happens")
-    await hass.async_block_till_done()
-    assert len(refused) == 1
-    assert hass.states.is_state(LIGHT, "off")
+    assert hass.states.is_state(LIGHT, "on" if said == "yes please" else "off")
+    assert len(refused) == (said != "yes please")
     assert errors(caplog) == []
 
 

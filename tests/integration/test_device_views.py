@@ -33,12 +33,6 @@ CALLS = {
 
 
 @pytest.fixture
-def timeouts() -> Timeouts:
-    """The server waits for a device to hang up for longer than any test."""
-    return Timeouts(calls=CallTimeouts(hang_up=600))
-
-
-@pytest.fixture
 async def server(
     hass: HomeAssistant, home_assistant: None, make_entry: MakeEntry
 ) -> AsyncGenerator[TestServer]:
@@ -101,16 +95,16 @@ async def ask(hass: HomeAssistant, server: TestServer, caller: Caller, name: str
         assert await caller.ask(method, path, headers) == status
 
 
-async def test_the_server_does_not_close_before_the_device(hass: HomeAssistant, server: TestServer) -> None:
+@pytest.mark.parametrize(
+    ("timeouts", "closes"),
+    [(Timeouts(calls=CallTimeouts(hang_up=600)), False), (Timeouts(calls=CallTimeouts(hang_up=0.05)), True)],
+    ids=["patient", "impatient"],
+)
+async def test_the_server_closes_only_when_the_device_does_not(
+    hass: HomeAssistant, server: TestServer, closes: bool
+) -> None:
+    """It waits for a device to hang up, here for longer than any test."""
     for name in CALLS:
         async with calling(server) as caller:
             await ask(hass, server, caller, name)
-            assert not await caller.closed(0.2), name
-
-
-@pytest.mark.parametrize("timeouts", [Timeouts(calls=CallTimeouts(hang_up=0.05))], ids=["impatient"])
-async def test_the_server_closes_when_the_device_does_not(hass: HomeAssistant, server: TestServer) -> None:
-    for name in CALLS:
-        async with calling(server) as caller:
-            await ask(hass, server, caller, name)
-            assert await caller.closed()
+            assert await caller.closed(PATIENCE if closes else 0.2) is closes, name

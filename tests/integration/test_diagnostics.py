@@ -20,13 +20,13 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import CLIENT_ID, MAC, SATELLITE, Boot, Speech, state_of, wait_for_state
-from tests.integration.http_device import TOKEN, paired_device
+from tests.integration.http_device import TOKEN
 from tests.paths import ROOT
 
 MANIFEST = ROOT / "custom_components/xiaozhi/manifest.json"
 
 
-async def test_diagnostics_tell_what_happened_and_nothing_private(
+async def test_diagnostics_tell_what_happened_and_nothing_private_and_the_settings_of_a_gateway_that_is_down(
     hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
@@ -74,20 +74,13 @@ async def test_diagnostics_tell_what_happened_and_nothing_private(
     entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
     assert entry is not None
     assert await async_get_device_diagnostics(hass, linked_entry, entry) == described
-
-
-@pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
-async def test_diagnostics_of_a_gateway_that_does_not_run_tell_its_settings(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry
-) -> None:
-    """They are wanted most when it cannot start, such as with a port in use."""
-    assert await hass.config_entries.async_unload(gateway_entry.entry_id)
-    report = await async_get_config_entry_diagnostics(hass, gateway_entry)
-    assert report["settings"] == dict(gateway_entry.data)
+    # They are wanted most when it cannot start, such as with a port in use.
+    assert await hass.config_entries.async_unload(linked_entry.entry_id)
+    report = await async_get_config_entry_diagnostics(hass, linked_entry)
+    assert report["settings"] == dict(linked_entry.data)
     assert (report["running"], report["state"]) == (False, "not_loaded")
     assert report["libraries"]["av"]
-    (device,) = dr.async_entries_for_config_entry(dr.async_get(hass), gateway_entry.entry_id)
-    assert await async_get_device_diagnostics(hass, gateway_entry, device) == {}
+    assert await async_get_device_diagnostics(hass, linked_entry, entry) == {}
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])

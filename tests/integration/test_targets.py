@@ -74,7 +74,7 @@ async def test_a_device_an_entity_an_area_and_a_label_are_targets(
     assert first.screen.emotion == "cool"
 
 
-async def test_a_target_that_is_not_ours_is_named(
+async def test_a_target_that_is_not_ours_is_named_and_tools_of_ours_are_listed_with_what_they_take(
     hass: HomeAssistant, boxes: tuple[SimulatedDevice, SimulatedDevice], device_ids: list[str]
 ) -> None:
     empty = ar.async_get(hass).async_create("Cellar")
@@ -95,6 +95,15 @@ async def test_a_target_that_is_not_ours_is_named(
         assert problem.value.translation_key == error
     with pytest.raises(vol.Invalid):
         await call(hass, "get_tools", {})
+    answer = await call(hass, "get_tools", {"device_id": device_ids[0]})
+    tools = {tool["tool"]: tool for tool in answer["tools"]}
+    volume = tools["self.audio_speaker.set_volume"]
+    assert volume["arguments"] == [
+        {"name": "volume", "type": "integer", "required": True, "minimum": 0, "maximum": 100}
+    ]
+    assert volume["for_users_only"] is False
+    assert tools["self.reboot"]["for_users_only"] is True
+    assert "volume" in volume["description"].lower()
 
 
 @pytest.mark.own_home
@@ -118,20 +127,6 @@ async def test_the_editor_offers_actions_triggers_and_conditions_for_a_device_an
         assert await offered(kind, {"device_id": [device_ids[0]]}) == names
         assert await offered(kind, {"entity_id": ["assist_satellite.box_1"]}) == names
         assert await offered(kind, {"entity_id": [LIGHT]}) == set()
-
-
-async def test_tools_are_listed_with_what_they_take(
-    hass: HomeAssistant, boxes: tuple[SimulatedDevice, SimulatedDevice], device_ids: list[str]
-) -> None:
-    answer = await call(hass, "get_tools", {"device_id": device_ids[0]})
-    tools = {tool["tool"]: tool for tool in answer["tools"]}
-    volume = tools["self.audio_speaker.set_volume"]
-    assert volume["arguments"] == [
-        {"name": "volume", "type": "integer", "required": True, "minimum": 0, "maximum": 100}
-    ]
-    assert volume["for_users_only"] is False
-    assert tools["self.reboot"]["for_users_only"] is True
-    assert "volume" in volume["description"].lower()
 
 
 CONVERSATION = ["woken", "conversation_started", "answered", "conversation_ended"]

@@ -26,8 +26,10 @@ from tests.integration.access_point.sdk import sdk_client
 from tests.integration.boxes import LIGHT, state_of
 
 
-async def test_a_cloud_turns_on_the_lamp(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
-    """And the owner sees it: connected, how many tools, when the last call came, and which."""
+async def test_a_cloud_turns_on_the_lamp_and_the_logbook_names_its_calls(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud
+) -> None:
+    """And the owner sees it: connected, how many tools, when the last call came, and which; no arguments."""
     events = async_capture_events(hass, EVENT_ACCESS_POINT_CALL)
     await offer(cloud.url())
     session = await (await cloud.session()).ready()
@@ -48,6 +50,18 @@ async def test_a_cloud_turns_on_the_lamp(hass: HomeAssistant, offer: Offer, clou
     (event,) = events
     assert event.data.keys() == {"device_id", "name", "tool", "outcome", "milliseconds"}
     assert not session.violations
+    describe: dict[str, Any] = {}
+    async_describe_events(hass, lambda domain, event, function: describe.update({(domain, event): function}))
+    await session.call(TURN_ON, {"name": "nothing"})
+    await session.call("no_such_tool", {})
+    await hass.async_block_till_done()
+    lines = [describe[DOMAIN, EVENT_ACCESS_POINT_CALL](event) for event in events]
+    assert [line["message"] for line in lines] == [
+        f"was asked by its cloud to use {TURN_ON}",
+        f"was asked by its cloud to use {TURN_ON}, which failed",
+        "was asked by its cloud to use no_such_tool, and refused",
+    ]
+    assert {line["name"] for line in lines} == {"Robot"}
 
 
 async def test_the_official_sdk_lists_and_calls(
@@ -159,26 +173,6 @@ async def test_the_button_connects_again_at_once(hass: HomeAssistant, offer: Off
     await cloud.start()
     await hass.services.async_call("button", "press", {"entity_id": "button.robot_reconnect"}, blocking=True)
     await until(lambda: state(hass, "binary_sensor.robot_connectivity") == "on", seconds=5)
-
-
-async def test_the_logbook_names_the_call(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
-    """Without the arguments, which may be private."""
-    describe: dict[str, Any] = {}
-    async_describe_events(hass, lambda domain, event, function: describe.update({(domain, event): function}))
-    await offer(cloud.url())
-    session = await (await cloud.session()).ready()
-    events = async_capture_events(hass, EVENT_ACCESS_POINT_CALL)
-    await session.call(TURN_ON, LAMP)
-    await session.call(TURN_ON, {"name": "nothing"})
-    await session.call("no_such_tool", {})
-    await hass.async_block_till_done()
-    lines = [describe[DOMAIN, EVENT_ACCESS_POINT_CALL](event) for event in events]
-    assert [line["message"] for line in lines] == [
-        f"was asked by its cloud to use {TURN_ON}",
-        f"was asked by its cloud to use {TURN_ON}, which failed",
-        "was asked by its cloud to use no_such_tool, and refused",
-    ]
-    assert {line["name"] for line in lines} == {"Robot"}
 
 
 async def test_the_token_is_nowhere(

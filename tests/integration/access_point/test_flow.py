@@ -117,7 +117,9 @@ async def test_a_choice_of_tools_is_kept(
     assert set(session.tools) == {"remote_two"}
 
 
-async def test_wrong_addresses(hass: HomeAssistant, entry: MockConfigEntry) -> None:
+async def test_wrong_addresses_and_a_server_that_refuses(
+    hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud
+) -> None:
     for url, error in {
         "https://api.xiaozhi.me/mcp/?token=a": "not_websocket",
         "wss://api.xiaozhi.me/mcp/": "no_token",
@@ -126,10 +128,7 @@ async def test_wrong_addresses(hass: HomeAssistant, entry: MockConfigEntry) -> N
         "ws://127.0.0.1:1/mcp/?token=a": "cannot_connect",
     }.items():
         assert (await add(hass, entry, url))["errors"] == {"url": error}
-
-
-async def test_a_server_that_refuses(hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud) -> None:
-    """The form says so, with the status, and can be sent again."""
+    # The form says so, with the status, and can be sent again.
     cloud.opening.status = 502
     assert (await add(hass, entry, cloud.url()))["errors"] == {"url": "bad_status"}
     for status in (401, 404, 426):

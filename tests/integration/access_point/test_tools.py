@@ -67,12 +67,13 @@ async def test_scripts_of_the_owner_are_offered(hass: HomeAssistant, offer: Offe
     assert not (await session.call("script__good_night", {"room": "all"})).failed
 
 
-async def test_each_call_has_its_own_context(
+async def test_each_call_has_its_own_context_but_the_tools_are_not_made_again_for_it(
     hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
 ) -> None:
     """With the service device, so that the owner's area counts."""
     tool = ScriptedTool("one", **HOME)
-    apis(ScriptedApi(hass, tool))
+    api = ScriptedApi(hass, tool)
+    apis(api)
     await offer(cloud.url(), llm_hass_api=["scripted"])
     session = await (await cloud.session()).ready()
     for _ in range(2):
@@ -83,9 +84,18 @@ async def test_each_call_has_its_own_context(
     assert first.context.id != second.context.id
     assert (first.platform, first.assistant, first.language) == ("xiaozhi", "conversation", "en")
     assert first.device_id == second.device_id is not None
+    # In a house of 10,000 entities that takes a sixth of a second of Home Assistant's time.
+    await asyncio.sleep(30)
+    before = api.made
+    for _ in range(20):
+        assert not (await session.call("one", {})).failed
+    assert api.made - before <= 2
+    await asyncio.sleep(6)
+    await session.call("one", {})
+    assert api.made - before <= 3
 
 
-async def test_results_and_failures_are_texts(
+async def test_results_and_failures_are_texts_and_a_tool_that_cannot_be_described_costs_no_other(
     hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
 ) -> None:
     results: tuple[tuple[Any, Any], ...] = (
@@ -97,19 +107,8 @@ async def test_results_and_failures_are_texts(
         (ValueError("secret detail"), {"error": "The tool failed. The log of Home Assistant says why."}),
         ({"action": "bake"}, {"result": {"action": "bake"}}),
     )
-    apis(ScriptedApi(hass, *(ScriptedTool(f"tool_{at}", one, **HOME) for at, (one, _) in enumerate(results))))
-    await offer(cloud.url(), llm_hass_api=["scripted"])
-    session = await (await cloud.session()).ready()
-    for at, (_, text) in enumerate(results):
-        answer = await session.call(f"tool_{at}", {})
-        assert not answer.failed
-        assert json.loads(answer.text) == text
-
-
-async def test_a_tool_that_cannot_be_described_does_not_take_the_others_with_it(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
-) -> None:
-    broken, good = ScriptedTool("broken", **HOME), ScriptedTool("good", **HOME)
+    tools = [ScriptedTool(f"tool_{at}", one, **HOME) for at, (one, _) in enumerate(results)]
+    broken = ScriptedTool("broken", **HOME)
     unreadable = object()
     broken.parameters = probatio.Schema({"text": unreadable})
 
@@ -118,31 +117,17 @@ async def test_a_tool_that_cannot_be_described_does_not_take_the_others_with_it(
             raise RuntimeError
         return probatio.UNSUPPORTED
 
-    api = ScriptedApi(hass, broken, good)
+    api = ScriptedApi(hass, broken, *tools)
     api.serializer = serialize
     apis(api)
     await offer(cloud.url(), llm_hass_api=["scripted"])
     session = await (await cloud.session()).ready()
     assert session.tools["broken"]["inputSchema"] == {"type": "object", "properties": {}}
-    assert "text" in session.tools["good"]["inputSchema"]["properties"]
-
-
-async def test_the_tools_are_not_made_again_for_each_request(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
-) -> None:
-    """In a house of 10,000 entities that takes a sixth of a second of Home Assistant's time."""
-    api = ScriptedApi(hass, ScriptedTool("one", **HOME))
-    apis(api)
-    await offer(cloud.url(), llm_hass_api=["scripted"])
-    session = await (await cloud.session()).ready()
-    await asyncio.sleep(30)
-    before = api.made
-    for _ in range(20):
-        assert not (await session.call("one", {})).failed
-    assert api.made - before <= 2
-    await asyncio.sleep(6)
-    await session.call("one", {})
-    assert api.made - before <= 3
+    assert "text" in session.tools["tool_0"]["inputSchema"]["properties"]
+    for at, (_, text) in enumerate(results):
+        answer = await session.call(f"tool_{at}", {})
+        assert not answer.failed
+        assert json.loads(answer.text) == text
 
 
 DAY = timedelta(days=1).total_seconds()

@@ -19,8 +19,10 @@ from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import SimulatedDevice, State, get_profile
-from tests.integration.boxes import CLIENT_ID, MAC, Boot, Speech, act, introduce, wait_for_state
+from tests.integration.boxes import CLIENT_ID, MAC, Boot, act, introduce, wait_for_state
 from tests.integration.http_device import TOKEN, paired_device
+
+pytestmark = pytest.mark.usefixtures("speech")
 
 VOLUME = "number.kitchen_box_volume"
 BRIGHTNESS = "number.kitchen_box_screen_brightness"
@@ -52,7 +54,6 @@ def called(device: SimulatedDevice, tool: str) -> int:
 
 async def test_entities_come_from_what_the_device_has(
     hass: HomeAssistant,
-    speech: Speech,
     boot: Boot,
     entity_registry: er.EntityRegistry,
     linked_entry: MockConfigEntry,
@@ -105,7 +106,7 @@ async def test_entities_come_from_what_the_device_has(
 
 
 async def test_the_address_of_a_device_is_that_of_its_check_in_and_outlasts_a_restart(
-    hass: HomeAssistant, speech: Speech, boot: Boot, entity_registry: er.EntityRegistry
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
 ) -> None:
     device = await boot(get_profile("ethernet"))
     await talk(hass, device)
@@ -117,7 +118,7 @@ async def test_the_address_of_a_device_is_that_of_its_check_in_and_outlasts_a_re
 
 
 async def test_a_device_without_screen_and_battery_has_no_entities_for_them(
-    hass: HomeAssistant, speech: Speech, boot: Boot
+    hass: HomeAssistant, boot: Boot
 ) -> None:
     device = await boot(get_profile("led-strip"))
     await talk(hass, device)
@@ -161,8 +162,8 @@ async def test_a_name_from_the_page_of_the_device_counts_everywhere(
 
 
 @pytest.mark.parametrize("timeouts", [Timeouts(mcp=McpTimeouts(tool=2))], ids=["impatient"])
-async def test_a_call_that_fails_says_how(
-    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
+async def test_a_call_that_fails_says_how_and_a_message_shows_on_the_screen_as_far_as_it_fits(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
     await talk(hass, device)
@@ -186,12 +187,7 @@ async def test_a_call_that_fails_says_how(
     with pytest.raises(HomeAssistantError) as failure:
         await setting
     assert failure.value.translation_key == "went_away"
-
-
-async def test_a_message_shows_on_the_screen_as_far_as_it_fits(
-    hass: HomeAssistant, speech: Speech, boot: Boot
-) -> None:
-    device = await boot()
+    await device.boot()
     with pytest.raises(HomeAssistantError, match="only while it is in a conversation"):
         await act(hass, "notify", "send_message", SCREEN, message="Too early")
     await talk(hass, device)
@@ -201,7 +197,7 @@ async def test_a_message_shows_on_the_screen_as_far_as_it_fits(
 
 
 async def test_a_long_text_does_not_end_a_conversation_of_firmware_with_a_small_buffer(
-    hass: HomeAssistant, speech: Speech, boot: Boot, known: Device
+    hass: HomeAssistant, boot: Boot, known: Device
 ) -> None:
     """Four hundred and eighty emoji are cut; a call that is as long is refused, and says why."""
     device = await boot(get_profile("s3", "1.7.6"))
@@ -215,7 +211,7 @@ async def test_a_long_text_does_not_end_a_conversation_of_firmware_with_a_small_
 
 
 async def test_adding_and_removing_a_device_does_not_disturb_another(
-    hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
     await talk(hass, device)

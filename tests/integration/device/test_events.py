@@ -41,8 +41,8 @@ async def notify(hass: HomeAssistant, device: SimulatedDevice, method: str, **pa
     return event
 
 
-async def test_a_notification_is_an_event_of_the_device_and_on_the_bus(
-    hass: HomeAssistant, boot: Boot, device_id: str
+async def test_a_notification_is_an_event_of_the_device_and_on_the_bus_and_a_flood_is_dropped_and_counted(
+    hass: HomeAssistant, boot: Boot, device_id: str, linked_entry: MockConfigEntry
 ) -> None:
     """Large parameters are on the bus only."""
     device = await boot()
@@ -64,14 +64,11 @@ async def test_a_notification_is_an_event_of_the_device_and_on_the_bus(
     state = state_of(hass, NOTIFICATION)
     assert "params" not in state.attributes
     assert state.attributes["params_too_large"] is True
-
-
-async def test_a_flood_of_notifications_is_dropped_and_counted(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
+    # As many as there may be at once can come again.
+    await asyncio.sleep(60)
+    await device.wake("hello again")
+    await device.wait_state(State.LISTENING, 5)
     events = async_capture_events(hass, EVENT_NOTIFICATION)
-    device = await boot()
-    await talking(device, hass)
     for number in range(60):
         device.notify("notifications/message", data=number)
     (known,) = linked_entry.runtime_data.devices.values()

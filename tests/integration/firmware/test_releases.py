@@ -6,8 +6,6 @@ import json
 from typing import Any
 import zipfile
 
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import ServiceValidationError
 from homeassistant.helpers import issue_registry as ir
@@ -29,44 +27,33 @@ from tests.integration.firmware.updates import (
     look,
     versions,
 )
+from tests.integration.media.media_server import MediaServer, media_server
 
 
 class Releases:
     """A server with a list of releases, and a file."""
 
-    def __init__(self) -> None:
+    def __init__(self, server: MediaServer) -> None:
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w") as target:
             target.writestr("merged-binary.bin", build_image(version="2.4.2", size=SIZE))
-        self._archive = archive.getvalue()
-        self.listed: Any = []
-        self.fetched = 0
-        app = web.Application()
-        app.router.add_get("/releases", self._list)
-        app.router.add_get("/file", self._file)
-        self.server = TestServer(app)
+        self._server = server
+        self.file = server.file("/file", archive.getvalue())
+        self.url = server.url("/releases")
 
     @property
-    def url(self) -> str:
-        return str(self.server.make_url("/releases"))
+    def fetched(self) -> int:
+        return self._server.paths().count("/file")
 
-    @property
-    def file(self) -> str:
-        return str(self.server.make_url("/file"))
-
-    async def _list(self, _: web.Request) -> web.Response:
-        return web.Response(text=self.listed if isinstance(self.listed, str) else json.dumps(self.listed))
-
-    async def _file(self, _: web.Request) -> web.Response:
-        self.fetched += 1
-        return web.Response(body=self._archive)
+    def list(self, listed: Any) -> None:
+        """List these."""
+        self._server.file("/releases", listed if isinstance(listed, str) else json.dumps(listed))
 
 
 @pytest.fixture
 async def releases(socket_enabled: None) -> AsyncGenerator[Releases]:
-    served = Releases()
-    async with served.server:
-        yield served
+    async with media_server() as server:
+        yield Releases(server)
 
 
 async def point_to(hass: HomeAssistant, entry: MockConfigEntry, address: str) -> None:
@@ -98,7 +85,7 @@ async def test_releases_on_the_web_are_offered_and_fetched_when_they_are_wanted(
     await point_to(hass, linked_entry, releases.url)
     newest = release("2.4.2", releases.file)
     old, draft = release("2.3.0", releases.file), release("2.5.0", releases.file, draft=True)
-    releases.listed = [None, old, newest, draft, {"assets": [{"name": 7}, "?"]}] if as_list else newest
+    releases.list([None, old, newest, draft, {"assets": [{"name": 7}, "?"]}] if as_list else newest)
     box = await boot_linked(hass, boot)
     await look(hass)
     assert versions(hass) == ("on", "2.4.1", "2.4.2")
@@ -115,7 +102,7 @@ async def test_a_release_that_is_not_what_it_says_is_refused(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, releases: Releases
 ) -> None:
     await point_to(hass, linked_entry, releases.url)
-    releases.listed = [release("2.4.3", releases.file), release("2.4.4", releases.url)]
+    releases.list([release("2.4.3", releases.file), release("2.4.4", releases.url)])
     box = await boot_linked(hass, boot)
     await look(hass)
     for version, reason in (
@@ -150,7 +137,7 @@ async def test_a_list_that_cannot_be_used_is_told(
     listed: str,
     reason: str,
 ) -> None:
-    releases.listed = listed
+    releases.list(listed)
     await point_to(hass, linked_entry, releases.url)
     await boot_linked(hass, boot)
     await look(hass)
@@ -175,10 +162,10 @@ async def test_the_form_tries_the_address_of_a_list(
             fields[CONF_FIRMWARE_RELEASES] = address
         return await hass.config_entries.flow.async_configure(form["flow_id"], fields)
 
-    releases.listed = "<html>"
+    releases.list("<html>")
     for address in (releases.url, "nowhere", "http://", "http://[::1", "http://host:99999/"):
         assert (await submit(address))["errors"] == {CONF_FIRMWARE_RELEASES: "no_releases"}
-    releases.listed = release("2.4.2", releases.file)
+    releases.list(release("2.4.2", releases.file))
     assert (await submit(releases.url))["reason"] == "reconfigure_successful"
     assert linked_entry.data[CONF_FIRMWARE_RELEASES] == releases.url
     await hass.async_block_till_done()

@@ -4,6 +4,7 @@ import asyncio
 import os
 from pathlib import Path
 import re
+import shutil
 from typing import Any
 
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
@@ -27,17 +28,11 @@ from tests.integration.firmware.updates import (
     QUICK,
     SIZE,
     boot_linked,
-    empty,
     fetches,
     install,
     look,
     versions,
 )
-
-
-def replace_by_file(folder: Path) -> None:
-    folder.rmdir()
-    folder.write_text("A file where the folder should be")
 
 
 def put(folder: Path, version: str = "2.4.2", *, name: str | None = None, **options: Any) -> None:
@@ -92,7 +87,7 @@ async def test_a_device_gets_a_new_firmware_from_a_file(
     assert fetches(box) == 1
 
 
-async def test_an_older_firmware_is_installed_when_it_is_named(
+async def test_an_older_firmware_is_installed_when_it_is_named_and_what_does_not_suit_a_device_is_refused(
     hass: HomeAssistant, box: SimulatedDevice, folder: Path
 ) -> None:
     """The newest stays what it is. A device would not take an older one unless it is made to, once."""
@@ -104,80 +99,57 @@ async def test_an_older_firmware_is_installed_when_it_is_named(
     await restart(box)
     await wait_for_state(hass, CONNECTED, "on")
     assert fetches(box) == 1
-
-
-class TestWebSocket:
-    """A device that cannot be reached gets it when it starts."""
-
-    @pytest.fixture
-    def link(self) -> LinkKind:
-        return LinkKind.WEBSOCKET
-
-    async def test_it_waits_for_the_device_to_be_started(
-        self, hass: HomeAssistant, boot: Boot, folder: Path
-    ) -> None:
-        device = await boot(get_profile(version="2.4.1"), pace=QUICK)
-        put(folder)
-        await look(hass)
-        task = asyncio.create_task(install(hass))
-        await asyncio.sleep(0.1)
-        state = state_of(hass, FIRMWARE)
-        assert state.attributes["in_progress"] is True
-        assert fetches(device) == 0
-        with pytest.raises(HomeAssistantError, match="already in progress"):
-            await install(hass)
-        await restart(device)
-        await task
-        assert versions(hass) == ("off", "2.4.2", "2.4.2")
-
-    async def test_a_device_that_is_not_started_in_time_is_named(
-        self, hass: HomeAssistant, boot: Boot, folder: Path
-    ) -> None:
-        device = await boot(get_profile(version="2.4.1"), pace=QUICK)
-        put(folder)
-        await look(hass)
-        with pytest.raises(HomeAssistantError, match="has not been started within 15 minutes"):
-            await install(hass)
-        await restart(device)
-        assert (fetches(device), device.profile.version) == (0, "2.4.1")
-        assert versions(hass) == ("on", "2.4.1", "2.4.2")
-
-    async def test_removing_the_device_ends_it(
-        self, hass: HomeAssistant, boot: Boot, folder: Path, linked_entry: MockConfigEntry
-    ) -> None:
-        await boot(get_profile(version="2.4.1"), pace=QUICK)
-        put(folder)
-        await look(hass)
-        task = asyncio.create_task(install(hass))
-        await asyncio.sleep(0.1)
-        (subentry_id,) = linked_entry.subentries
-        hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
-        with pytest.raises(HomeAssistantError, match="was stopped, because"):
-            await task
-
-
-async def test_what_does_not_suit_a_device_is_not_offered(
-    hass: HomeAssistant, box: SimulatedDevice, folder: Path
-) -> None:
     unsuitable: tuple[tuple[str, dict[str, Any], str], ...] = (
-        ("2.4.2", {"chip": "esp32c3"}, "is for the chip esp32c3, and the device has esp32s3"),
-        ("2.4.3", {"size": 5 * 1024 * 1024}, "and the device has room for"),
+        ("2.4.3", {"chip": "esp32c3"}, "is for the chip esp32c3, and the device has esp32s3"),
+        ("2.4.4", {"size": 5 * 1024 * 1024}, "and the device has room for"),
         ("1.9.4", {}, "only be installed over a cable"),
     )
     for version, options, _ in unsuitable:
         put(folder, version, **options)
     await look(hass)
-    assert versions(hass) == ("off", "2.4.1", "2.4.1")
+    assert versions(hass) == ("off", "2.3.0", "2.3.0")
     for version, _, reason in unsuitable:
         with pytest.raises(ServiceValidationError, match=reason):
             await install(hass, version=version)
     # What is not there is named with the file that is needed.
     with pytest.raises(HomeAssistantError, match=re.escape(f"{BOARD}_2.5.0.bin")):
         await install(hass, version="2.5.0")
-    assert fetches(box) == 0
+    assert fetches(box) == 1
 
 
-async def test_files_that_cannot_be_used_are_told_until_they_are_gone(
+@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
+async def test_a_device_that_cannot_be_reached_gets_it_when_it_is_started_in_time(
+    hass: HomeAssistant, boot: Boot, folder: Path, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot(get_profile(version="2.4.1"), pace=QUICK)
+    put(folder)
+    await look(hass)
+    with pytest.raises(HomeAssistantError, match="has not been started within 15 minutes"):
+        await install(hass)
+    await restart(device)
+    assert (fetches(device), device.profile.version) == (0, "2.4.1")
+    assert versions(hass) == ("on", "2.4.1", "2.4.2")
+    task = asyncio.create_task(install(hass))
+    await asyncio.sleep(0.1)
+    assert state_of(hass, FIRMWARE).attributes["in_progress"] is True
+    assert fetches(device) == 0
+    with pytest.raises(HomeAssistantError, match="already in progress"):
+        await install(hass)
+    await restart(device)
+    await task
+    assert versions(hass) == ("off", "2.4.2", "2.4.2")
+    # Removing the device ends it.
+    put(folder, "2.4.3")
+    await look(hass)
+    task = asyncio.create_task(install(hass))
+    await asyncio.sleep(0.1)
+    (subentry_id,) = linked_entry.subentries
+    hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
+    with pytest.raises(HomeAssistantError, match="was stopped, because"):
+        await task
+
+
+async def test_files_that_cannot_be_used_are_told_until_they_are_gone_whatever_they_are_called(
     hass: HomeAssistant, box: SimulatedDevice, folder: Path
 ) -> None:
     """Each with its reason; what is no firmware by its name is nobody's business."""
@@ -190,6 +162,10 @@ async def test_files_that_cannot_be_used_are_told_until_they_are_gone(
     (folder / f"{BOARD}_2.4.9.zip").write_bytes(b"PK\3\4")
     (folder / "notes.txt").write_text("remember the milk")
     (folder / "more.bin").mkdir()
+    # Names are bytes, and what is told must be text.
+    (folder / os.fsdecode(b"\xff_2.4.2.bin")).write_bytes(b"?")
+    (folder / "lost_2.4.2.bin").symlink_to(folder / "nowhere")
+    (folder / "evil\n\x1b[31m\u202e.bin").write_bytes(b"?")
     await look(hass)
     assert versions(hass)[2] == "2.4.2"
 
@@ -204,39 +180,24 @@ async def test_files_that_cannot_be_used_are_told_until_they_are_gone(
         f"{BOARD}_latest.bin": "The name of the file must be board and version, such as xmini-c3_2.4.2.bin.",
         f"{BOARD}_2.4.8.bin": "The file is not a firmware for an ESP32.",
         f"{BOARD}_2.4.9.zip": "The archive is damaged.",
+        "\ufffd_2.4.2.bin": "The name of the file must be board and version, such as xmini-c3_2.4.2.bin.",
+        "lost_2.4.2.bin": "The file cannot be read. Copy it again.",
+        "evil [31m.bin": "The name of the file must be board and version, such as xmini-c3_2.4.2.bin.",
     }
-    await asyncio.to_thread(empty, folder)
+    issues = open_issues(hass)
+    assert json_bytes([issue.to_json() for issue in issues])
+    assert all(re.fullmatch(r"firmware_file_[0-9a-f]{16}", issue.issue_id) for issue in issues)
+    await asyncio.to_thread(shutil.rmtree, folder)
+    await asyncio.to_thread(folder.mkdir)
     put(folder, "2.4.8")
     await look(hass)
     assert told() == {}
     assert versions(hass)[2] == "2.4.8"
-
-
-async def test_whatever_a_file_is_called_it_can_be_told(
-    hass: HomeAssistant, box: SimulatedDevice, folder: Path
-) -> None:
-    """Names are bytes, and what is told must be text. One that cannot be read is told, too, or the folder."""
-    (folder / os.fsdecode(b"\xff_2.4.2.bin")).write_bytes(b"?")
-    (folder / "lost_2.4.2.bin").symlink_to(folder / "nowhere")
-    (folder / "evil\n\x1b[31m\u202e.bin").write_bytes(b"?")
+    # A file where the folder should be.
+    await asyncio.to_thread(shutil.rmtree, folder)
+    await asyncio.to_thread(folder.touch)
     await look(hass)
-    issues = open_issues(hass)
-    told = [issue.translation_placeholders for issue in issues]
-    assert {texts["file"] for texts in told if texts} == {
-        "\ufffd_2.4.2.bin",
-        "lost_2.4.2.bin",
-        "evil [31m.bin",
-    }
-    assert json_bytes([issue.to_json() for issue in issues])
-    assert all(re.fullmatch(r"firmware_file_[0-9a-f]{16}", issue.issue_id) for issue in issues)
-    await asyncio.to_thread(empty, folder)
-    await asyncio.to_thread(replace_by_file, folder)
-    await look(hass)
-    (issue,) = open_issues(hass)
-    assert issue.translation_placeholders == {
-        "file": "firmware",
-        "reason": "The file cannot be read. Copy it again.",
-    }
+    assert told() == {"firmware": "The file cannot be read. Copy it again."}
 
 
 @pytest.mark.parametrize("timeouts", [Timeouts(pictures=PictureTimeouts(stall=0.02))], ids=["impatient"])
@@ -254,32 +215,24 @@ async def test_a_download_that_breaks_off_is_told_and_the_device_goes_on(
     assert versions(hass) == ("on", "2.4.1", "2.4.2")
 
 
-async def test_a_device_that_takes_no_notice_is_told(
+async def test_a_device_that_takes_no_notice_or_refuses_the_firmware_is_told_and_goes_on_with_its_own(
     hass: HomeAssistant, box: SimulatedDevice, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Here because it cannot fetch from the address that it is given."""
     put(folder)
     await look(hass)
-    monkeypatch.setattr(transfers.Transfers, "take", lambda _transfers, _kind, _token: None)
-    with pytest.raises(HomeAssistantError, match="did not fetch it"):
-        await install(hass)
+    with monkeypatch.context() as unreachable:
+        # It cannot fetch from the address that it is given.
+        unreachable.setattr(transfers.Transfers, "take", lambda _transfers, _kind, _token: None)
+        with pytest.raises(HomeAssistantError, match="did not fetch it"):
+            await install(hass)
     await wait_for_state(hass, CONNECTED, "on")
     assert box.profile.version == "2.4.1"
-
-
-async def test_a_firmware_that_the_device_refuses_is_told_at_once(
-    hass: HomeAssistant, box: SimulatedDevice, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It goes on where it was, without another check-in. What it refuses here would have passed elsewhere."""
-    put(folder)
-    await look(hass)
+    # What it refuses here would have passed elsewhere.
     image = bytearray(build_image(version="2.4.2", size=SIZE))
     image[-1] ^= 1
-    monkeypatch.setattr(
-        library,
-        "read_firmware",
-        lambda data: FirmwareImage(version="2.4.2", chip="esp32s3", content=bytes(image)),
-    )
+    broken = FirmwareImage(version="2.4.2", chip="esp32s3", content=bytes(image))
+    monkeypatch.setattr(library, "read_firmware", lambda data: broken)
+    # It goes on where it was, at once and without another check-in.
     async with asyncio.timeout(10):
         with pytest.raises(HomeAssistantError, match="runs its old firmware"):
             await install(hass)

@@ -1,7 +1,6 @@
 """The update entity of a device: what it shows, and how the owner uses it."""
 
 from dataclasses import replace
-from pathlib import Path
 
 from homeassistant.components.homeassistant import SERVICE_UPDATE_ENTITY
 from homeassistant.components.update import ATTR_INSTALLED_VERSION, ATTR_LATEST_VERSION, SERVICE_INSTALL
@@ -39,12 +38,6 @@ def versions(hass: HomeAssistant) -> tuple[str, str | None, str | None]:
     state = hass.states.get(FIRMWARE)
     assert state is not None
     return state.state, state.attributes[ATTR_INSTALLED_VERSION], state.attributes[ATTR_LATEST_VERSION]
-
-
-def empty(folder: Path) -> None:
-    for path in folder.iterdir():
-        if not path.is_dir():
-            path.unlink()
 
 
 def fetches(device: SimulatedDevice) -> int:

@@ -8,11 +8,10 @@ from homeassistant.components.image import async_get_image
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.tools.catalogue import PHOTO_TOOL
 from custom_components.xiaozhi.voice.announcements.utterance import Utterance
@@ -32,7 +31,6 @@ from tests.integration.boxes import (
 )
 from tests.integration.provisioning.forms import start_device, submit_device
 from tests.integration.voice.announcements.sounds import beep
-from tests.protocol.transport.udp.device import until
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
@@ -89,14 +87,6 @@ async def test_tools_become_entities_that_set_and_show_values(hass: HomeAssistan
     assert device.values["volume"] == 35
     await wait_for_state(hass, VOLUME, "35")
     assert hass.states.is_state("sensor.kitchen_box_battery", "82")
-
-
-async def test_a_notification_is_an_event(hass: HomeAssistant, connect: Connect) -> None:
-    events = async_capture_events(hass, EVENT_NOTIFICATION)
-    device = await connect()
-    device.notify("notifications/button", clicks=2)
-    await until(lambda: bool(events))
-    assert events[0].data["params"] == {"clicks": 2}
 
 
 async def test_a_spoken_command_and_a_question_back_are_answered(
@@ -156,7 +146,7 @@ async def test_a_photo_is_taken_and_kept(hass: HomeAssistant, connect: Connect, 
     assert (await async_get_image(hass, "image.kitchen_box_photo")).content == jpeg(320, 240)
 
 
-async def test_a_reload_ends_the_conversation_and_the_device_comes_back(
+async def test_a_reload_ends_the_conversation_and_a_removed_device_is_cut_off_and_gets_in_no_more(
     hass: HomeAssistant, connect: Connect, speech: Speech, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
     device = await connect()
@@ -171,6 +161,19 @@ async def test_a_reload_ends_the_conversation_and_the_device_comes_back(
     await device.wait_for(lambda: device.connected or device.link == "websocket", 10)
     assert (await converse(device, command, word="hello again")).heard == [COMMAND]
     await wait_for_state(hass, VOLUME, "70")
+    known = linked_entry.runtime_data.devices[MAC]
+    await device.wake()
+    await device.wait_state(State.LISTENING, 5)
+    (subentry_id,) = linked_entry.subentries
+    hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
+    await device.wait_state(State.IDLE, 3)
+    await hass.async_block_till_done()
+    assert not [state for state in hass.states.async_all() if "kitchen_box" in state.entity_id]
+    await device.wake("hi again")
+    assert device.state is State.IDLE
+    assert device.last_error
+    with pytest.raises(HomeAssistantError):
+        await known.commands.call_tool("self.get_device_status")
 
 
 async def test_a_device_that_checks_in_again_takes_over_from_itself(
@@ -182,19 +185,3 @@ async def test_a_device_that_checks_in_again_takes_over_from_itself(
     await second.wait_state(State.LISTENING, 5)
     await first.wait_state(State.IDLE, 5)
     assert hass.states.is_state(CONNECTED, "on")
-
-
-async def test_a_removed_device_is_cut_off_and_gets_in_no_more(
-    hass: HomeAssistant, connect: Connect, linked_entry: MockConfigEntry, known: Device
-) -> None:
-    device = await connect()
-    (subentry_id,) = linked_entry.subentries
-    hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
-    await device.wait_state(State.IDLE, 3)
-    await hass.async_block_till_done()
-    assert not [state for state in hass.states.async_all() if "kitchen_box" in state.entity_id]
-    await device.wake("hello again")
-    assert device.state is State.IDLE
-    assert device.last_error
-    with pytest.raises(HomeAssistantError):
-        await known.commands.call_tool("self.get_device_status")

@@ -141,7 +141,7 @@ async def set_volume(hass: HomeAssistant, device: SimulatedDevice, volume: int) 
     assert device.values["volume"] == volume
 
 
-async def test_a_device_that_two_gateways_know_is_answered_by_one(
+async def test_a_device_that_two_gateways_know_is_answered_by_one_and_without_a_status_it_is_pinged(
     hass: HomeAssistant, boot: Boot, broker: Mosquitto, linked_entry: MockConfigEntry
 ) -> None:
     """Of two Home Assistants on one broker, the one that answered its last check-in."""
@@ -160,10 +160,16 @@ async def test_a_device_that_two_gateways_know_is_answered_by_one(
     )
     assert hass.states.is_state(SATELLITE, "idle")
     assert known.describe()["statistics"]["messages_in"] >= before
+    # Nothing else would show that it lost its power.
+    await known.tools.set_list(tuple(tool for tool in known.tools.values() if "status" not in tool.name))
+    await asyncio.sleep(1)
+    assert hass.states.is_state(CONNECTED, "on")
+    await device.lose_power()
+    await wait_for_state(hass, CONNECTED, "off", 60)
 
 
-async def test_an_idle_device_is_found_and_a_conversation_goes_through_the_broker_and_its_audio_past_it(
-    hass: HomeAssistant, speech: Speech, boot: Boot
+async def test_a_conversation_goes_through_the_broker_its_audio_past_it_and_a_broker_that_goes_is_an_issue(
+    hass: HomeAssistant, speech: Speech, boot: Boot, broker: Mosquitto
 ) -> None:
     device = await boot()
     await wait_for_state(hass, VOLUME, "70")
@@ -177,6 +183,15 @@ async def test_an_idle_device_is_found_and_a_conversation_goes_through_the_broke
     assert talk.played_seconds > 0.9
     assert not talk.hung_up
     await set_volume(hass, device, 20)
+    assert not open_issues(hass)
+    await broker.stop()
+    await wait_for_state(hass, VOLUME, "unavailable")
+    (issue,) = open_issues(hass)
+    assert (issue.domain, issue.translation_key) == (DOMAIN, "broker_unreachable")
+    assert issue.translation_placeholders is None, "the words of a library are for the log"
+    await broker.start()
+    await wait_for_state(hass, VOLUME, "20", 10)
+    assert not open_issues(hass)
 
 
 async def test_a_device_that_does_not_answer_any_more_is_unavailable_until_it_does(
@@ -195,20 +210,6 @@ async def test_a_device_that_does_not_answer_any_more_is_unavailable_until_it_do
     await device.boot()
     await wait_for_state(hass, VOLUME, "70", 10)
     await set_volume(hass, device, 20)
-
-
-async def test_a_device_without_a_status_is_pinged(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    """Nothing else would show that it lost its power."""
-    device = await boot()
-    await wait_for_state(hass, VOLUME, "70")
-    (known,) = linked_entry.runtime_data.devices.values()
-    await known.tools.set_list(tuple(tool for tool in known.tools.values() if "status" not in tool.name))
-    await asyncio.sleep(1)
-    assert hass.states.is_state(CONNECTED, "on")
-    await device.lose_power()
-    await wait_for_state(hass, CONNECTED, "off", 60)
 
 
 @pytest.mark.parametrize(
@@ -259,20 +260,3 @@ async def test_a_broker_that_hands_nothing_on_connects_no_device(
     assert hass.states.is_state(CONNECTED, "off")
     waking.cancel()
     await asyncio.wait((waking,))
-
-
-async def test_a_broker_that_goes_is_an_issue_until_it_is_back(
-    hass: HomeAssistant, boot: Boot, broker: Mosquitto
-) -> None:
-    device = await boot()
-    await wait_for_state(hass, VOLUME, "70")
-    assert not open_issues(hass)
-    await broker.stop()
-    await wait_for_state(hass, VOLUME, "unavailable")
-    (issue,) = open_issues(hass)
-    assert (issue.domain, issue.translation_key) == (DOMAIN, "broker_unreachable")
-    assert issue.translation_placeholders is None, "the words of a library are for the log"
-    await broker.start()
-    await wait_for_state(hass, VOLUME, "70", 10)
-    assert not open_issues(hass)
-    await set_volume(hass, device, 20)

@@ -60,21 +60,16 @@ async def test_an_idle_device_does_what_it_is_told(hass: HomeAssistant, boot: Bo
     assert device.state is State.IDLE
 
 
-async def test_a_handshake_that_fails_is_tried_again(hass: HomeAssistant, boot: Boot) -> None:
+async def test_a_handshake_that_fails_is_tried_again_and_a_device_that_is_told_to_use_websocket_is_let_go(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
     """A new device would have no controls as long as it stays connected."""
     device = await boot(misbehaviours=(Misbehaviour.NEVER_ANSWER_MCP,))
     await wait_for_state(hass, CONNECTED, "on")
     await asyncio.sleep(30)
     device.misbehaviours.clear()
     await wait_for_state(hass, VOLUME, "70", 120)
-
-
-async def test_a_device_that_is_told_to_use_websocket_is_not_connected_over_mqtt_any_more(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    """Its old connection, of which nobody has heard that it is gone, would swallow commands."""
-    device = await boot()
-    await wait_for_state(hass, VOLUME, "70")
+    # Its old connection, of which nobody has heard that it is gone, would swallow commands.
     change_settings(hass, linked_entry, **{CONF_LINK: DeviceLink.WEBSOCKET.value})
     await hass.async_block_till_done()
     await device.lose_power()

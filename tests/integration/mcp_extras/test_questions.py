@@ -15,11 +15,13 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, async_
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION
-from tests.integration.boxes import change_settings
-from tests.integration.mcp_extras.conftest import PEOPLE_HAVE_40_SECONDS, BootFull
+from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
+from tests.integration.boxes import call_action, change_settings
 from tests.integration.pictures.eyes import ScriptedEyes, open_eyes
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
+
+pytestmark = pytest.mark.usefixtures("eyes", "ready")
 
 # In the languages of the translations.
 PASSWORDS = (
@@ -41,26 +43,13 @@ async def eyes(hass: HomeAssistant, core: None) -> ScriptedEyes:
 
 
 @pytest.fixture
-async def ready(hass: HomeAssistant, boot_full: BootFull, linked_entry: MockConfigEntry) -> Any:
-    """The device, which has told what it offers."""
-    await boot_full()
-    (device,) = linked_entry.runtime_data.devices.values()
-    await until(lambda: "ask_ai" in device.tools)
-    return device
-
-
-@pytest.fixture
 def told(hass: HomeAssistant) -> list[Event[Any]]:
     return async_capture_events(hass, EVENT_QUESTION)
 
 
 async def use(hass: HomeAssistant, device_id: str, tool: str) -> Any:
     """Call a tool of the device, in the middle of which it asks; return the answer that it got."""
-    answer = await hass.services.async_call(
-        DOMAIN, "call_tool", {"device_id": device_id, "tool": tool}, blocking=True, return_response=True
-    )
-    assert answer is not None
-    return answer["result"]
+    return (await call_action(hass, "call_tool", device_id, tool=tool))["result"]
 
 
 def outcomes(told: list[Event[Any]]) -> list[tuple[str, str]]:
@@ -68,7 +57,7 @@ def outcomes(told: list[Event[Any]]) -> list[tuple[str, str]]:
 
 
 async def test_the_ai_task_answers_a_device_without_tools_and_without_the_house(
-    hass: HomeAssistant, eyes: ScriptedEyes, ready: Any, device_id: str, told: list[Event[Any]], full: Any
+    hass: HomeAssistant, eyes: ScriptedEyes, device_id: str, told: list[Event[Any]], full: Any
 ) -> None:
     """Texts in, text out; the answer has as many tokens as the device wants at most."""
     eyes.sees = "Yes. " * 100
@@ -85,7 +74,7 @@ async def test_the_ai_task_answers_a_device_without_tools_and_without_the_house(
 
 
 async def test_a_storm_of_questions_is_refused(
-    hass: HomeAssistant, eyes: ScriptedEyes, ready: Any, device_id: str, told: list[Event[Any]]
+    hass: HomeAssistant, eyes: ScriptedEyes, device_id: str, told: list[Event[Any]]
 ) -> None:
     """And told in the logbook a few times only."""
     answers = [await use(hass, device_id, "ask_ai") for _ in range(20)]
@@ -96,27 +85,14 @@ async def test_a_storm_of_questions_is_refused(
     assert len(eyes.questions) <= 6
 
 
-@pytest.mark.parametrize(
-    ("failure", "message"),
-    [
-        (HomeAssistantError("no quota"), "The language model failed"),
-        (RuntimeError("oops"), "The language model failed"),
-        (None, "The language model failed"),
-    ],
-)
 async def test_a_failure_of_the_model_is_told_without_details(
-    hass: HomeAssistant,
-    eyes: ScriptedEyes,
-    ready: Any,
-    device_id: str,
-    failure: Exception | None,
-    message: str,
+    hass: HomeAssistant, eyes: ScriptedEyes, device_id: str
 ) -> None:
-    if failure is None:
-        hass.data[DATA_PREFERENCES].async_set_preferences(gen_data_entity_id=None)
-    else:
-        eyes.sees = failure
-    assert await use(hass, device_id, "ask_ai") == {"code": -1, "message": message}
+    failed = {"code": -1, "message": "The language model failed"}
+    for eyes.sees in (HomeAssistantError("no quota"), RuntimeError("oops")):
+        assert await use(hass, device_id, "ask_ai") == failed
+    hass.data[DATA_PREFERENCES].async_set_preferences(gen_data_entity_id=None)
+    assert await use(hass, device_id, "ask_ai") == failed
 
 
 async def question_of(hass: HomeAssistant) -> ir.IssueEntry:
@@ -136,7 +112,6 @@ async def step(client: Any, path: str, **data: Any) -> Any:
 @pytest.mark.parametrize("choice", ["answer", "decline", "cancel"])
 async def test_a_person_answers_a_form(
     hass: HomeAssistant,
-    ready: Any,
     device_id: str,
     told: list[Event[Any]],
     hass_client: ClientSessionGenerator,
@@ -179,21 +154,17 @@ async def test_a_person_answers_a_form(
     ]
 
 
-@PEOPLE_HAVE_40_SECONDS
-async def test_a_question_that_nobody_answers_or_that_is_ignored_is_cancelled(
+# Longer than other calls may take. In five minutes the device would send 5,000 packets of sound.
+@pytest.mark.parametrize("timeouts", [Timeouts(session=SessionTimeouts(person_answers=40))], ids=["soon"])
+async def test_a_question_that_nobody_answers_or_that_is_ignored_is_cancelled_and_ends_with_the_link(
     hass: HomeAssistant, ready: Any, device_id: str
 ) -> None:
-    """And the call in which it was asked lives as long."""
+    """The call in which it was asked lives as long."""
     assert await use(hass, device_id, "ask_person") == {"action": "cancel"}
     asking = asyncio.create_task(use(hass, device_id, "ask_person"))
     issue = await question_of(hass)
     ir.async_ignore_issue(hass, DOMAIN, issue.issue_id, ignore=True)
     assert await asking == {"action": "cancel"}
-
-
-async def test_a_question_ends_with_the_link(
-    hass: HomeAssistant, ready: Any, device_id: str, linked_entry: MockConfigEntry
-) -> None:
     asking = asyncio.create_task(use(hass, device_id, "ask_person"))
     issue = await question_of(hass)
     await ready.async_close()
@@ -203,7 +174,7 @@ async def test_a_question_ends_with_the_link(
 
 
 async def test_the_owner_takes_it_back_at_once(
-    hass: HomeAssistant, ready: Any, device_id: str, linked_entry: MockConfigEntry, full: Any
+    hass: HomeAssistant, device_id: str, linked_entry: MockConfigEntry, full: Any
 ) -> None:
     change_settings(hass, linked_entry, ask_ai=False, ask_people=False)
     await until(lambda: full.offer.capabilities.sampling is None)
@@ -212,7 +183,7 @@ async def test_the_owner_takes_it_back_at_once(
     assert (await use(hass, device_id, "ask_person"))["message"] == "Method not found"
 
 
-async def test_a_form_says_that_no_password_belongs_into_it(hass: HomeAssistant, core: None) -> None:
+async def test_a_form_says_that_no_password_belongs_into_it(hass: HomeAssistant) -> None:
     """In every language: a list of words for passwords can always be got around."""
     for language in (
         path.stem for path in sorted((ROOT / "custom_components/xiaozhi/translations").glob("*.json"))

@@ -14,32 +14,18 @@ from custom_components.xiaozhi.errors import InputError
 from custom_components.xiaozhi.mcp_extras.person_questions import OPEN_QUESTIONS, OpenQuestion
 from custom_components.xiaozhi.mcp_extras.question_flow import QuestionFlow
 from custom_components.xiaozhi.mcp_extras.question_form import parse_question_form
-from simulator import SimulatedDevice, State
-from tests.integration.boxes import Boot, change_settings
-from tests.integration.mcp_extras.conftest import BootFull
+from simulator import State
+from tests.integration.boxes import Boot, call_action, change_settings
 from tests.protocol.transport.udp.device import until
 
 TEMPERATURE = "sensor://room/temperature"
 
 
-@pytest.fixture
-async def ready(hass: HomeAssistant, boot_full: BootFull, linked_entry: MockConfigEntry) -> Any:
-    """The device, which has told what it offers."""
-    await boot_full()
-    (device,) = linked_entry.runtime_data.devices.values()
-    await until(lambda: "count" in device.tools)
-    return device
-
-
-async def act(hass: HomeAssistant, device_id: str, action: str, **data: Any) -> Any:
-    return await hass.services.async_call(
-        DOMAIN, action, {"device_id": device_id, **data}, blocking=True, return_response=True
-    )
-
-
-async def test_a_resource_is_read(hass: HomeAssistant, ready: Any, device_id: str, full: Any) -> None:
+async def test_resources_are_read_and_prompts_got(
+    hass: HomeAssistant, ready: Any, device_id: str, full: Any
+) -> None:
     """A text, a number, JSON, bytes, and one whose scheme is that of a file: nothing is opened."""
-    answer = await act(hass, device_id, "read_resource")
+    answer = await call_action(hass, "read_resource", device_id)
     assert [resource["name"] for resource in answer["resources"]] == [
         "temperature", "window", "air", "passwd", "door",
     ]  # fmt: skip
@@ -50,45 +36,49 @@ async def test_a_resource_is_read(hass: HomeAssistant, ready: Any, device_id: st
         ("json", "sensor://room/air"),
         ("file", "file:///etc/passwd"),
     ):
-        answer = await act(hass, device_id, "read_resource", uri=uri)
+        answer = await call_action(hass, "read_resource", device_id, uri=uri)
         assert answer["uri"] == uri
         (content,) = answer["contents"]
         values[name] = content["value"]
     assert values == {"number": 21.5, "json": {"co2": 600, "humidity": 40.5}, "file": "root:x:0:0"}
-    answer = await act(hass, device_id, "read_resource", uri="picture://door")
+    answer = await call_action(hass, "read_resource", device_id, uri="picture://door")
     assert answer["contents"][0]["mime_type"] == "image/png"
     assert answer["contents"][0]["data"].startswith("iVBOR")
     with pytest.raises(HomeAssistantError, match="Resource not found"):
-        await act(hass, device_id, "read_resource", uri="nothing://")
-
-
-async def test_a_prompt_is_got(hass: HomeAssistant, ready: Any, device_id: str) -> None:
-    answer = await act(hass, device_id, "read_resource", prompt="greeting", arguments={"name": "Ann"})
+        await call_action(hass, "read_resource", device_id, uri="nothing://")
+    answer = await call_action(hass, "read_resource", device_id, prompt="greeting", arguments={"name": "Ann"})
     assert answer["messages"][0] == {"role": "user", "text": "Greet Ann on any day."}
     with pytest.raises(HomeAssistantError, match="no such prompt"):
-        await act(hass, device_id, "read_resource", prompt="dance")
+        await call_action(hass, "read_resource", device_id, prompt="dance")
     with pytest.raises(ServiceValidationError, match="cannot be the name of a resource"):
-        await act(hass, device_id, "read_resource", uri="a\nb")
+        await call_action(hass, "read_resource", device_id, uri="a\nb")
 
 
-async def test_an_update_of_a_followed_resource_is_an_event(
+async def test_an_update_of_a_followed_resource_and_progress_are_events_and_keep_a_call_alive(
     hass: HomeAssistant, ready: Any, device_id: str, full: Any
 ) -> None:
     events: list[Event[Any]] = async_capture_events(hass, "xiaozhi_notification")
-    answer = await act(hass, device_id, "read_resource", uri=TEMPERATURE, follow=True)
+    answer = await call_action(hass, "read_resource", device_id, uri=TEMPERATURE, follow=True)
     assert answer["contents"][0]["text"] == "21.5"
-    assert await act(hass, device_id, "call_tool", tool="warm_up") == {"result": True}
+    assert await call_action(hass, "call_tool", device_id, tool="warm_up") == {"result": True}
     updates = [event.data for event in events if event.data["method"].endswith("resources/updated")]
     assert updates == [
         {"device_id": device_id, "method": "notifications/resources/updated", "params": {"uri": TEMPERATURE}}
     ]
-    await act(hass, device_id, "read_resource", uri=TEMPERATURE, follow=False)
+    await call_action(hass, "read_resource", device_id, uri=TEMPERATURE, follow=False)
     assert full.subscribed == full.unsubscribed == [TEMPERATURE]
     for number in range(32):
-        await act(hass, device_id, "read_resource", uri=f"sensor://room/air?{number}", follow=True)
+        await call_action(hass, "read_resource", device_id, uri=f"sensor://room/air?{number}", follow=True)
     with pytest.raises(InputError) as raised:
-        await act(hass, device_id, "read_resource", uri="sensor://room/air", follow=True)
+        await call_action(hass, "read_resource", device_id, uri="sensor://room/air", follow=True)
     assert raised.value.translation_key == "too_many_followed"
+    progress: list[Event[Any]] = async_capture_events(hass, "xiaozhi_progress")
+    answer = await call_action(hass, "call_tool", device_id, tool="count")
+    assert answer == {"result": "counted"}
+    assert [event.data for event in progress] == [
+        {"device_id": device_id, "tool": "count", "progress": done, "total": 3, "message": f"{done} of 3"}
+        for done in (1, 2, 3)
+    ]
 
 
 async def test_a_resource_is_followed_again_after_the_next_handshake(
@@ -97,33 +87,12 @@ async def test_a_resource_is_followed_again_after_the_next_handshake(
     """One that the device does not have any more is followed no more."""
     window = "sensor://room/window"
     for uri in (TEMPERATURE, window):
-        await act(hass, device_id, "read_resource", uri=uri, follow=True)
+        await call_action(hass, "read_resource", device_id, uri=uri, follow=True)
     full.refused.add(window)
     for _ in range(2):
         ready.session.polls.start_again()
         await asyncio.sleep(60)
     assert full.subscribed == [TEMPERATURE, window, TEMPERATURE, window, TEMPERATURE]
-
-
-async def test_progress_reaches_the_caller_and_keeps_the_call_alive(
-    hass: HomeAssistant, ready: Any, device_id: str
-) -> None:
-    events: list[Event[Any]] = async_capture_events(hass, "xiaozhi_progress")
-    answer = await act(hass, device_id, "call_tool", tool="count")
-    assert answer == {"result": "counted"}
-    assert [event.data for event in events] == [
-        {"device_id": device_id, "tool": "count", "progress": done, "total": 3, "message": f"{done} of 3"}
-        for done in (1, 2, 3)
-    ]
-
-
-async def talking(device: SimulatedDevice, entry: MockConfigEntry) -> Any:
-    """Open a channel, over which a device on WebSocket can be reached; return the device of ours."""
-    await device.wake()
-    await device.wait_state(State.LISTENING, 5)
-    (known,) = entry.runtime_data.devices.values()
-    await until(lambda: known.conversation_state == "listening" and bool(known.tools))
-    return known
 
 
 @pytest.mark.parametrize("allowed", [False, True])
@@ -142,7 +111,10 @@ async def test_stock_firmware_is_sent_not_a_message_more(
     device = await boot()
     handle = device._on.mcp.handle
     monkeypatch.setattr(device._on.mcp, "handle", lambda message: (got.append(message), handle(message)))
-    known = await talking(device, linked_entry)
+    await device.wake()
+    await device.wait_state(State.LISTENING, 5)
+    (known,) = linked_entry.runtime_data.devices.values()
+    await until(lambda: known.conversation_state == "listening" and bool(known.tools))
     call = asyncio.create_task(known.commands.call_tool("self.get_device_status"))
     await asyncio.sleep(0.01)
     call.cancel()
@@ -203,9 +175,7 @@ async def test_every_kind_of_field_is_asked_for_and_checked(hass: HomeAssistant,
     content = {"whole": 2, "half": 0.5, "pick": "a"}
     assert await question.answer == {"action": "accept", "content": content}
     question.resolve("decline")
-
-
-async def test_a_form_whose_question_is_gone_says_so(hass: HomeAssistant, flow: QuestionFlow) -> None:
+    # And where the question is gone.
     hass.data[OPEN_QUESTIONS].clear()
     for step in (flow.async_step_init, flow.async_step_answer, flow.async_step_decline):
         assert (await step())["reason"] == "gone"

@@ -110,6 +110,15 @@ class MediaServer:
         self.handlers[path] = handle
         return self.url(path)
 
+    def redirect(self, path: str, location: str) -> str:
+        """Lead from a path somewhere else; return its address."""
+
+        async def handle(_request: web.Request) -> web.StreamResponse:
+            raise web.HTTPFound(location)
+
+        self.handlers[path] = handle
+        return self.url(path)
+
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer a request."""
         self.asked.append(request)

@@ -68,15 +68,13 @@ async def library(hass: HomeAssistant, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("library")
-async def test_folders_and_sounds_are_shown_and_nothing_else(hass: HomeAssistant) -> None:
+async def test_folders_and_sounds_are_shown_and_found_in_every_source_that_can_be_searched_and_nothing_else(
+    hass: HomeAssistant,
+) -> None:
     root = await browse(hass, None)
     assert {child.title for child in root.children or ()} >= {"My media", "Stations"}
     local = await browse(hass, "media-source://media_source/local/.")
     assert [child.title for child in local.children or ()] == ["folder", "song.mp3"]
-
-
-@pytest.mark.usefixtures("library")
-async def test_a_search_finds_sounds_in_every_source_that_can_be_searched(hass: HomeAssistant) -> None:
     for media_id in (None, "media-source://stations"):
         query = SearchMediaQuery(search_query="jazz", media_content_id=media_id)
         found = await search(hass, query)

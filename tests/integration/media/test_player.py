@@ -35,15 +35,7 @@ def nothing_stays() -> Iterator[None]:
 
 
 async def play(hass: HomeAssistant, media_id: str, **data: Any) -> None:
-    await act(
-        hass,
-        "media_player",
-        "play_media",
-        PLAYER,
-        media_content_id=media_id,
-        media_content_type="music",
-        **data,
-    )
+    await do(hass, "play_media", media_content_id=media_id, media_content_type="music", **data)
 
 
 async def do(hass: HomeAssistant, service: str, **data: Any) -> None:
@@ -183,17 +175,8 @@ async def test_tts_speak_says_the_text_and_returns_when_it_was_said(
     hass: HomeAssistant, boot: Boot, speech: Speech
 ) -> None:
     device = await boot(NEW)
-    await hass.services.async_call(
-        "tts",
-        "speak",
-        {
-            "entity_id": speech.voice.entity_id,
-            "media_player_entity_id": PLAYER,
-            "message": "Dinner is ready.",
-            "cache": False,
-        },
-        blocking=True,
-    )
+    said = {"media_player_entity_id": PLAYER, "message": "Dinner is ready.", "cache": False}
+    await act(hass, "tts", "speak", speech.voice.entity_id, **said)
     [announcement] = device.announcements
     assert announcement.outcome is Outcome.PLAYED
     assert [text for _, text in announcement.shown] == ["Dinner is ready."]
@@ -212,8 +195,8 @@ async def test_a_source_that_stalls_ends_with_a_reason(
     await server.wait_unused()
 
 
-async def test_media_that_cannot_be_played_are_told_to_the_caller(
-    hass: HomeAssistant, boot: Boot, server: MediaServer
+async def test_media_that_cannot_be_played_are_told_to_the_caller_and_without_ffmpeg_what_to_install(
+    hass: HomeAssistant, boot: Boot, server: MediaServer, speech: Speech
 ) -> None:
     device = await boot(NEW)
     for address, text in (
@@ -229,22 +212,14 @@ async def test_media_that_cannot_be_played_are_told_to_the_caller(
             await play(hass, address, announce=True)
     assert device.announcements == []
     await server.wait_unused()
-
-
-async def test_without_ffmpeg_it_is_said_what_to_install_and_announcements_go_on(
-    hass: HomeAssistant, boot: Boot, server: MediaServer, speech: Speech
-) -> None:
-    device = await boot(NEW)
     hass.data[DATA_FFMPEG] = FFmpegManager(hass, "/nowhere/ffmpeg")
     address = server.file("/song.mp3", music(3))
     for data in ({}, {"announce": True}):
         with pytest.raises(HomeAssistantError, match="Install ffmpeg on the computer"):
             await play(hass, address, **data)
-    sound = {"entity_id": SATELLITE, "media_id": address, "preannounce": False}
     with pytest.raises(HomeAssistantError, match="Install ffmpeg"):
-        await hass.services.async_call("assist_satellite", "announce", sound, blocking=True)
-    said = {"entity_id": SATELLITE, "message": "Dinner is ready."}
-    await hass.services.async_call("assist_satellite", "announce", said, blocking=True)
+        await act(hass, "assist_satellite", "announce", SATELLITE, media_id=address, preannounce=False)
+    await act(hass, "assist_satellite", "announce", SATELLITE, message="Dinner is ready.")
     assert [found.outcome for found in device.announcements] == [Outcome.PLAYED]
 
 

@@ -8,7 +8,6 @@ import struct
 import threading
 from typing import Any
 
-from aiohttp import web
 from homeassistant.core import HomeAssistant
 from homeassistant.setup import async_setup_component
 import pytest
@@ -177,7 +176,7 @@ async def test_what_is_heard_was_asked_for_no_sooner_than_needed(
     await server.wait_unused()
 
 
-async def test_a_pause_of_the_source_is_borne_for_four_seconds(
+async def test_a_pause_of_the_source_is_borne_for_four_seconds_and_a_connection_that_breaks_off_is_no_end(
     hass: HomeAssistant, server: MediaServer
 ) -> None:
     data = music(4)
@@ -189,17 +188,28 @@ async def test_a_pause_of_the_source_is_borne_for_four_seconds(
     assert await problem_of(hass, server.pieces("/stalls", half[:1], then="stall")) == "media_stalled"
     assert 3.9 < loop_time() - before < 8
     await server.wait_unused()
+    broken = Player(hass, server.pieces("/half", [data], then="break"))
+    with pytest.raises(UserError) as caught:
+        await broken.play()
+    assert caught.value.translation_key == "media_broke_off"
+    assert broken.seconds > 3
 
 
 async def test_the_reason_why_nothing_can_be_played_is_for_the_log_only(
-    hass: HomeAssistant, server: MediaServer, free_port: int, caplog: pytest.LogCaptureFixture
+    hass: HomeAssistant,
+    server: MediaServer,
+    free_port: int,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """All users would learn from it what there is at home."""
-    server.handlers["/round"] = to_itself
+    song = tmp_path / "song.mp3"
+    await hass.async_add_executor_job(song.write_bytes, music(2))
     for address in (
         server.url("/missing.mp3"),
         f"http://127.0.0.1:{free_port}/",
-        server.url("/round"),
+        server.redirect("/round", "/round"),
+        server.redirect("/file", f"file://{song}"),
         server.pieces("/silent", [], then="stall"),
         server.file("/page", "<html>hello</html>" * 100, "text/html"),
         server.file("/empty.mp3", b""),
@@ -221,34 +231,9 @@ async def test_the_reason_why_nothing_can_be_played_is_for_the_log_only(
     await server.wait_unused()
 
 
-async def to_itself(request: Any) -> Any:
-    raise web.HTTPFound(request.path)
-
-
-async def test_a_redirect_that_is_no_web_address_is_not_followed(
-    hass: HomeAssistant, server: MediaServer, tmp_path: Path
-) -> None:
-    song = tmp_path / "song.mp3"
-    await hass.async_add_executor_job(song.write_bytes, music(2))
-
-    async def to_file(_request: Any) -> Any:
-        raise web.HTTPFound(f"file://{song}")
-
-    server.handlers["/file"] = to_file
-    assert await problem_of(hass, server.url("/file")) == "media_failed"
-
-
-async def test_a_connection_that_breaks_off_is_no_end(hass: HomeAssistant, server: MediaServer) -> None:
-    data = music(4)
-    player = Player(hass, server.pieces("/half", [data], then="break"))
-    with pytest.raises(UserError) as caught:
-        await player.play()
-    assert caught.value.translation_key == "media_broke_off"
-    assert player.seconds > 3
-
-
-async def test_files_of_the_media_library_are_read_from_the_disk(
-    hass: HomeAssistant, server: MediaServer, tmp_path: Path
+@pytest.mark.own_home
+async def test_files_of_the_media_library_are_read_from_the_disk_and_open_no_other_one(
+    hass: HomeAssistant, server: MediaServer, tmp_path: Path, ffmpeg: None
 ) -> None:
     hass.config.media_dirs = {"local": str(tmp_path)}
     assert await async_setup_component(hass, "media_source", {})
@@ -260,12 +245,6 @@ async def test_files_of_the_media_library_are_read_from_the_disk(
 
     assert await problem_of(hass, "media-source://media_source/local/other.mp3") == "media_unreadable"
     assert await problem_of(hass, "media-source://nothing/here") == "media_unsupported"
-
-
-@pytest.mark.own_home
-async def test_a_file_opens_no_other_one(hass: HomeAssistant, ffmpeg: None, tmp_path: Path) -> None:
-    hass.config.media_dirs = {"local": str(tmp_path)}
-    assert await async_setup_component(hass, "media_source", {})
     (tmp_path / "song.ts").write_bytes(music(2, "mpegts", "aac"))
     lines = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2.0,\nsong.ts\n#EXT-X-ENDLIST\n"
     (tmp_path / "list.mp3").write_text(lines)

@@ -2,33 +2,22 @@
 
 import asyncio
 from collections.abc import Callable
-import json
 from pathlib import Path
 from typing import override
 
 from homeassistant.components import conversation
 from homeassistant.components.ai_task import AITaskEntity, AITaskEntityFeature, GenDataTask, GenDataTaskResult
 from homeassistant.components.ai_task.const import DATA_PREFERENCES
-from homeassistant.config_entries import ConfigEntry, ConfigFlow
 from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
-from pytest_homeassistant_custom_component.common import (
-    MockConfigEntry,
-    MockModule,
-    MockPlatform,
-    mock_config_flow,
-    mock_integration,
-    mock_platform,
-)
 
-from tests.paths import ROOT
+from tests.integration.provisioning.forms import texts
+from tests.integration.speech import add_entities
 
 
 def sentence(key: str) -> str:
-    texts = json.loads((ROOT / "custom_components/xiaozhi/translations/en.json").read_text())
-    message: str = texts["exceptions"][key]["message"]
+    message: str = texts("exceptions")[key]["message"]
     return message
 
 
@@ -43,7 +32,6 @@ class ScriptedEyes(AITaskEntity):
         self.sees: str | Exception = "A cat on the sofa."
         self.ready = asyncio.Event()
         self.ready.set()
-        self.asked = asyncio.Event()
         self.questions: list[str] = []
         self.photos: list[bytes] = []
         self.tools: list[object] = []
@@ -57,7 +45,6 @@ class ScriptedEyes(AITaskEntity):
         paths: list[Path] = [attachment.path for attachment in task.attachments or ()]
         read: Callable[[], list[bytes]] = lambda: [path.read_bytes() for path in paths]  # noqa: E731
         self.photos += await self.hass.async_add_executor_job(read)
-        self.asked.set()
         await self.ready.wait()
         if isinstance(self.sees, Exception):
             raise self.sees
@@ -67,25 +54,7 @@ class ScriptedEyes(AITaskEntity):
 async def open_eyes(hass: HomeAssistant) -> ScriptedEyes:
     """Add the AI Task and make it the one that the owner prefers."""
     eyes = ScriptedEyes()
-
-    async def set_up(hass: HomeAssistant, entry: ConfigEntry) -> bool:
-        await hass.config_entries.async_forward_entry_setups(entry, [Platform.AI_TASK])
-        return True
-
-    async def add(hass: HomeAssistant, entry: ConfigEntry, add: AddConfigEntryEntitiesCallback) -> None:
-        add([eyes])
-
-    class EyesFlow(ConfigFlow):
-        """Never runs."""
-
-    mock_integration(hass, MockModule("eyes", async_setup_entry=set_up))
-    mock_platform(hass, "eyes.config_flow")
-    mock_platform(hass, f"eyes.{Platform.AI_TASK}", MockPlatform(async_setup_entry=add))
-    entry = MockConfigEntry(domain="eyes")
-    entry.add_to_hass(hass)
-    with mock_config_flow("eyes", EyesFlow):
-        assert await hass.config_entries.async_setup(entry.entry_id)
-    await hass.async_block_till_done()
+    await add_entities(hass, "eyes", {Platform.AI_TASK: [eyes]})
     hass.data[DATA_PREFERENCES].async_set_preferences(gen_data_entity_id=eyes.entity_id)
     return eyes
 

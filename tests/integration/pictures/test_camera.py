@@ -8,7 +8,6 @@ import json
 from typing import Any
 
 from aiohttp import FormData
-from aiohttp.test_utils import TestClient
 from homeassistant.components.image import async_get_image
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
@@ -27,7 +26,7 @@ from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from custom_components.xiaozhi.tools.catalogue import PHOTO_TOOL
 from simulator import SimulatedDevice
 from simulator.board.picture import jpeg
-from tests.integration.boxes import CLIENT_ID, MAC, state_of, wait_for_state
+from tests.integration.boxes import CLIENT_ID, MAC, act, state_of, wait_for_state
 from tests.integration.http_device import TOKEN
 from tests.integration.pictures.eyes import FAILURE, ScriptedEyes, open_eyes, sentence
 from tests.integration.provisioning.forms import change_device, submit_device
@@ -36,7 +35,7 @@ from tests.protocol.transport.udp.device import until
 
 LINK = LinkKind.MQTT
 
-pytestmark = [pytest.mark.usefixtures("all_enabled"), pytest.mark.own_home]
+pytestmark = [pytest.mark.usefixtures("all_enabled", "camera"), pytest.mark.own_home]
 
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 PHOTO = "image.kitchen_box_photo"
@@ -68,7 +67,7 @@ async def take_photo(device: Device, question: str = QUESTION) -> dict[str, Any]
 
 
 async def test_a_photo_is_kept_told_and_answered(
-    hass: HomeAssistant, eyes: ScriptedEyes, camera: SimulatedDevice, device: Device
+    hass: HomeAssistant, eyes: ScriptedEyes, device: Device
 ) -> None:
     events = async_capture_events(hass, EVENT_PHOTO)
     assert await take_photo(device) == {"success": True, "result": "A cat on the sofa."}
@@ -85,11 +84,10 @@ async def test_a_photo_is_kept_told_and_answered(
 
 
 async def test_the_first_photo_adds_its_entity_which_knows_after_a_restart_when_that_was(
-    hass: HomeAssistant, camera: SimulatedDevice, linked_entry: MockConfigEntry
+    hass: HomeAssistant, linked_entry: MockConfigEntry
 ) -> None:
     assert hass.states.get(PHOTO) is None
-    button = {"entity_id": "button.kitchen_box_take_photo"}
-    await hass.services.async_call("button", "press", button, blocking=True)
+    await act(hass, "button", "press", "button.kitchen_box_take_photo")
     assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
     before = state_of(hass, PHOTO)
     assert "entity_picture" in before.attributes
@@ -105,7 +103,6 @@ async def test_the_first_photo_adds_its_entity_which_knows_after_a_restart_when_
 async def test_the_owner_decides_whether_a_model_looks_at_photos(
     hass: HomeAssistant,
     eyes: ScriptedEyes,
-    camera: SimulatedDevice,
     device: Device,
     linked_entry: MockConfigEntry,
 ) -> None:
@@ -121,7 +118,7 @@ async def test_the_owner_decides_whether_a_model_looks_at_photos(
 
 
 async def test_without_a_model_the_device_says_so_and_the_owner_is_told_until_there_is_one(
-    hass: HomeAssistant, camera: SimulatedDevice, device: Device
+    hass: HomeAssistant, device: Device
 ) -> None:
     answer = await take_photo(device)
     assert answer["success"] is False
@@ -133,27 +130,18 @@ async def test_without_a_model_the_device_says_so_and_the_owner_is_told_until_th
     assert not registry.async_get_issue(DOMAIN, NO_MODEL_ISSUE)
 
 
-@pytest.mark.parametrize("failure", [FAILURE, KeyError("a bug")])
-async def test_a_model_that_fails_is_told_in_plain_words(
-    eyes: ScriptedEyes, camera: SimulatedDevice, device: Device, failure: Exception
-) -> None:
-    eyes.sees = failure
-    answer = await take_photo(device)
-    assert answer == {"success": False, "message": sentence("photo_failed")}
-
-
 # Of the vision model's time the same part as of the device's.
 @pytest.mark.parametrize("timeouts", [Timeouts(pictures=PictureTimeouts(answer=0.2))], ids=["impatient"])
-async def test_a_model_that_is_slow_is_not_waited_for(
-    eyes: ScriptedEyes, camera: SimulatedDevice, device: Device
-) -> None:
+async def test_a_model_that_is_slow_is_not_waited_for(eyes: ScriptedEyes, device: Device) -> None:
     eyes.ready.clear()
     assert await take_photo(device) == {"success": False, "message": sentence("photo_too_slow")}
 
 
-async def test_a_long_answer_is_cut_below_what_hangs_the_device(
+async def test_a_model_that_fails_is_told_in_plain_words_and_a_long_answer_is_cut_below_what_hangs_the_device(
     eyes: ScriptedEyes, camera: SimulatedDevice, device: Device
 ) -> None:
+    for eyes.sees in (FAILURE, KeyError("a bug")):
+        assert await take_photo(device) == {"success": False, "message": sentence("photo_failed")}
     eyes.sees = "很长" * 10_000
     answer = await take_photo(device)
     assert answer["success"]
@@ -172,17 +160,13 @@ async def test_the_camera_of_another_program_is_one(
     announce(camera)
     await until(lambda: name in device.tools)
     await hass.async_block_till_done()
-    button = {"entity_id": "button.kitchen_box_take_photo"}
-    await hass.services.async_call("button", "press", button, blocking=True)
+    await act(hass, "button", "press", "button.kitchen_box_take_photo")
     assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
-    call = {"entity_id": PHOTO, "question": QUESTION}
-    answer = await hass.services.async_call(DOMAIN, "take_photo", call, blocking=True, return_response=True)
+    answer = await act(hass, DOMAIN, "take_photo", PHOTO, returns=True, question=QUESTION)
     assert answer == {"answer": "A cat on the sofa.", "entity_id": PHOTO}
 
 
-async def test_a_disabled_entity_is_named(
-    hass: HomeAssistant, eyes: ScriptedEyes, camera: SimulatedDevice, device: Device
-) -> None:
+async def test_a_disabled_entity_is_named(hass: HomeAssistant, eyes: ScriptedEyes, device: Device) -> None:
     await take_photo(device, "")
     er.async_get(hass).async_update_entity(PHOTO, disabled_by=er.RegistryEntryDisabler.USER)
     await hass.async_block_till_done()
@@ -214,85 +198,59 @@ async def test_the_address_that_the_owner_set_is_the_one_for_photos(
     assert (await take_photo(device))["success"]
 
 
-class TestUploads:
-    """Whatever calls the address for photos is answered, and nothing of it is believed."""
+def form_of(photo: bytes = jpeg(320, 240), question: str = QUESTION) -> FormData:
+    form = FormData({"question": question})
+    form.add_field("file", photo, filename="camera.jpg", content_type="image/jpeg")
+    return form
 
-    @pytest.fixture
-    async def client(
-        self, hass_client_no_auth: ClientSessionGenerator, linked_entry: MockConfigEntry
-    ) -> TestClient[Any, Any]:
-        return await hass_client_no_auth()
 
-    @pytest.fixture
-    def headers(self, device: Device) -> dict[str, str]:
-        return {
-            "Device-Id": MAC,
-            "Client-Id": CLIENT_ID,
-            "Authorization": f"Bearer {device.settings.vision_token}",
-        }
+async def test_whatever_calls_the_address_for_photos_is_answered_and_nothing_of_it_believed(
+    device: Device, hass_client_no_auth: ClientSessionGenerator
+) -> None:
+    client = await hass_client_no_auth()
+    token = device.settings.vision_token
+    known = {"Device-Id": MAC, "Client-Id": CLIENT_ID, "Authorization": f"Bearer {token}"}
 
-    @staticmethod
-    def form(photo: bytes = jpeg(320, 240), question: str = QUESTION) -> FormData:
-        form = FormData({"question": question})
-        form.add_field("file", photo, filename="camera.jpg", content_type="image/jpeg")
-        return form
-
-    @staticmethod
-    async def message(response: Any) -> str:
+    async def message(data: Any, **headers: str) -> str:
+        response = await client.post(VISION_PATH, headers=known | headers, data=data)
         assert response.status == HTTPStatus.OK
         assert int(response.headers["Content-Length"]) < 8192
         answer = await response.json()
+        response.close()
         assert answer["success"] is False
         text: str = answer["message"]
         return text
 
-    async def test_strangers_are_refused_without_being_banned(
-        self, client: TestClient[Any, Any], headers: dict[str, str]
-    ) -> None:
-        for change in (
-            {"Authorization": f"Bearer {TOKEN}"},
-            {"Authorization": ""},
-            {"Authorization": "Bearer ü"},
-            {"Device-Id": "24:6f:28:aa:bb:02"},
-            {"Device-Id": ""},
-        ):
-            response = await client.post(VISION_PATH, headers=headers | change, data=self.form())
-            assert response.status == HTTPStatus.FORBIDDEN
+    for change in (
+        {"Authorization": f"Bearer {TOKEN}"},
+        {"Authorization": ""},
+        {"Authorization": "Bearer ü"},
+        {"Device-Id": "24:6f:28:aa:bb:02"},
+        {"Device-Id": ""},
+    ):
+        response = await client.post(VISION_PATH, headers=known | change, data=form_of())
+        assert response.status == HTTPStatus.FORBIDDEN, "a stranger, who is not banned"
+    for photo, said in (
+        (b"GIF89a" + bytes(100), "photo_broken"),
+        (jpeg(320, 240)[:400], "photo_broken"),
+        (jpeg(5008, 4000), "photo_too_costly"),
+        (bytes(decoder.MAX_JPEG_BYTES + 20_000), "photo_not_complete"),
+    ):
+        assert await message(form_of(photo)) == sentence(said)
+    assert await message(jpeg(320, 240)) == sentence("photo_broken"), "no form"
 
-    async def test_what_is_no_whole_jpeg_of_a_usual_size_is_not_kept(
-        self, client: TestClient[Any, Any], headers: dict[str, str], device: Device
-    ) -> None:
-        for photo, said in (
-            (b"GIF89a" + bytes(100), "photo_broken"),
-            (jpeg(320, 240)[:400], "photo_broken"),
-            (jpeg(5008, 4000), "photo_too_costly"),
-            (bytes(decoder.MAX_JPEG_BYTES + 20_000), "photo_not_complete"),
-        ):
-            response = await client.post(VISION_PATH, headers=headers, data=self.form(photo))
-            assert await self.message(response) == sentence(said)
-        response = await client.post(VISION_PATH, headers=headers, data=jpeg(320, 240))
-        assert await self.message(response) == sentence("photo_broken"), "no form"
-        assert not device.state.pictures
+    async def stalling() -> AsyncGenerator[bytes]:
+        yield b"--x\r\n"
+        await asyncio.Event().wait()
 
-    async def test_an_upload_that_stalls_is_ended(
-        self, client: TestClient[Any, Any], headers: dict[str, str]
-    ) -> None:
-        async def stalling() -> AsyncGenerator[bytes]:
-            yield b"--x\r\n"
-            await asyncio.Event().wait()
-
-        headers["Content-Type"] = "multipart/form-data; boundary=x"
-        response = await client.post(VISION_PATH, headers=headers, data=stalling())
-        assert await self.message(response) == sentence("photo_not_complete")
-        response.close()
-
-    async def test_a_device_that_sends_one_photo_after_the_other_is_told_to_wait(
-        self, hass: HomeAssistant, client: TestClient[Any, Any], headers: dict[str, str], device: Device
-    ) -> None:
-        for _ in range(vision._PHOTOS_AT_ONCE):
-            response = await client.post(VISION_PATH, headers=headers, data=self.form(question=""))
-            assert (await response.json())["success"] is True
-        last = device.state.pictures[PictureKind.PHOTO]
-        response = await client.post(VISION_PATH, headers=headers, data=self.form(question=""))
-        assert await self.message(response) == sentence("photo_busy")
-        assert device.state.pictures[PictureKind.PHOTO] is last
+    stalled = await message(stalling(), **{"Content-Type": "multipart/form-data; boundary=x"})
+    assert stalled == sentence("photo_not_complete")
+    assert not device.state.pictures
+    # After another, it is told to wait.
+    await asyncio.sleep(600)
+    for _ in range(vision._PHOTOS_AT_ONCE):
+        response = await client.post(VISION_PATH, headers=known, data=form_of(question=""))
+        assert (await response.json())["success"] is True
+    last = device.state.pictures[PictureKind.PHOTO]
+    assert await message(form_of(question="")) == sentence("photo_busy")
+    assert device.state.pictures[PictureKind.PHOTO] is last

@@ -1,4 +1,4 @@
-"""Where pictures that are to be shown come from, and what a user reads when one cannot be shown."""
+"""Where pictures that are to be shown come from, who may show which, and what refusals tell."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -8,24 +8,29 @@ from pathlib import Path
 from typing import Any, override
 from unittest.mock import Mock
 
-from aiohttp import web
-from aiohttp.test_utils import TestServer
+from homeassistant.auth.const import GROUP_ID_USER
+from homeassistant.auth.models import User
 from homeassistant.components.camera import DATA_COMPONENT as CAMERAS, Camera
 from homeassistant.components.image import DATA_COMPONENT as IMAGES, ImageEntity
 from homeassistant.components.media_source import MediaSource, MediaSourceItem, PlayMedia
-from homeassistant.core import HomeAssistant
-from homeassistant.exceptions import HomeAssistantError
+from homeassistant.core import Context, HomeAssistant
+from homeassistant.exceptions import HomeAssistantError, ServiceValidationError, Unauthorized
 from homeassistant.setup import async_setup_component
 from homeassistant.util import dt as dt_util
 from PIL import Image
 import pytest
-from pytest_homeassistant_custom_component.common import MockModule, mock_integration, mock_platform
+from pytest_homeassistant_custom_component.common import (
+    MockModule,
+    MockUser,
+    mock_integration,
+    mock_platform,
+)
 
-from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.services import SERVICE_SHOW_IMAGE
+from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from simulator import SimulatedDevice, get_profile
-from tests.integration.boxes import Boot, wait_for_state
+from tests.integration.boxes import Boot, call_action, wait_for_state
+from tests.integration.media.media_server import MediaServer, media_server
 
 LINK = LinkKind.MQTT
 
@@ -45,10 +50,9 @@ async def cameras(hass: HomeAssistant) -> None:
 
 @pytest.fixture
 def show(hass: HomeAssistant, device_id: str) -> Show:
-    async def call(**source: Any) -> None:
-        await hass.services.async_call(
-            DOMAIN, SERVICE_SHOW_IMAGE, {"device_id": device_id, **source}, blocking=True
-        )
+    async def call(user: User | None = None, **source: Any) -> None:
+        context = Context(user_id=user.id if user else None)
+        await call_action(hass, "show_image", device_id, context, **source)
 
     return call
 
@@ -143,18 +147,6 @@ class TestMediaLibrary:
         hass.config.media_dirs["local"] = str(tmp_path)
         return tmp_path
 
-    @pytest.fixture
-    async def address(self) -> AsyncGenerator[str]:
-        """The address of a picture on another computer in the house."""
-
-        async def answer(_request: web.Request) -> web.Response:
-            return web.Response(body=png(64, 48))
-
-        app = web.Application()
-        app.router.add_get("/picture", answer)
-        async with TestServer(app) as server:
-            yield str(server.make_url("/picture"))
-
     @pytest.mark.parametrize(
         ("content", "reason"),
         [
@@ -174,12 +166,12 @@ class TestMediaLibrary:
         assert not shown_on(camera)
 
     async def test_an_address_of_a_library_in_the_house_is_fetched(
-        self, hass: HomeAssistant, camera: SimulatedDevice, show: Show, address: str
+        self, hass: HomeAssistant, camera: SimulatedDevice, show: Show, site: MediaServer
     ) -> None:
         class Album(MediaSource):
             @override
             async def async_resolve_media(self, item: MediaSourceItem) -> PlayMedia:
-                return PlayMedia(address, "image/png")
+                return PlayMedia(site.url("/picture"), "image/png")
 
         async def get_album(_hass: HomeAssistant) -> MediaSource:
             return Album("album")
@@ -219,3 +211,69 @@ async def test_a_screen_without_a_sensible_size_is_shown_nothing(
     with pytest.raises(HomeAssistantError, match="Kitchen box does not report the size of its screen"):
         await show(image=await add_poster(hass, png(64, 48)))
     assert not shown_on(device)
+
+
+type Show = Callable[..., Awaitable[None]]
+
+
+@pytest.fixture
+async def site(socket_enabled: None) -> AsyncGenerator[MediaServer]:
+    """A web server in the house, with a picture."""
+    async with media_server() as server:
+        server.file("/picture", png(64, 48))
+        yield server
+
+
+@pytest.mark.usefixtures("camera")
+async def test_automations_and_administrators_show_pictures_from_addresses(
+    hass: HomeAssistant, show: Show, site: MediaServer
+) -> None:
+    admin = MockUser(is_owner=True).add_to_hass(hass)
+    await show(url=site.url("/picture"))
+    await show(admin, url=site.url("/picture"))
+    await show(media={"media_content_id": site.url("/picture")})
+    site.redirect("/redirect", "/picture")
+    await show(admin, url=site.url("/redirect"))
+    assert site.paths() == ["/picture"] * 3 + ["/redirect", "/picture"]
+
+
+@pytest.mark.usefixtures("camera")
+async def test_another_user_does_not_and_learns_nothing_or_shows_what_they_may_not_see(
+    hass: HomeAssistant, show: Show, site: MediaServer, free_port: int
+) -> None:
+    MockUser(is_owner=True).add_to_hass(hass)
+    user = await hass.auth.async_create_user("Anna", group_ids=[GROUP_ID_USER])
+    for url in (
+        site.url("/picture"),
+        f"http://127.0.0.1:{free_port}/picture",
+        "https://pictures.example.com/a.png",
+    ):
+        for source in ({"url": url}, {"media": {"media_content_id": url}}):
+            with pytest.raises(ServiceValidationError) as problem:
+                await show(user, **source)
+            assert problem.value.translation_key == "address_not_allowed"
+    assert not site.paths()
+    guest = MockUser(groups=[]).add_to_hass(hass)
+    for source in ({"image": PHOTO}, {"media": {"media_content_id": f"media-source://image/{PHOTO}"}}):
+        with pytest.raises(Unauthorized):
+            await show(guest, **source)
+
+
+@pytest.mark.usefixtures("camera")
+@pytest.mark.parametrize("timeouts", [Timeouts(pictures=PictureTimeouts(fetch=0.2))], ids=["impatient"])
+async def test_all_failures_to_fetch_are_told_alike(show: Show, site: MediaServer, free_port: int) -> None:
+    site.redirect("/redirect", "/redirect")
+    site.pieces("/stalls", [b""], then="stall")
+    site.file("/large", TOO_LARGE)
+    for url in (
+        f"http://127.0.0.1:{free_port}/picture",
+        site.url("/missing"),
+        site.url("/redirect"),
+        site.url("/stalls"),
+        "http://[/picture",
+    ):
+        with pytest.raises(HomeAssistantError, match="No picture could be fetched") as problem:
+            await show(media={"media_content_id": url})
+        assert problem.value.translation_key == "picture_not_fetched"
+    with pytest.raises(HomeAssistantError, match="larger than 16 MB"):
+        await show(url=site.url("/large"))

@@ -12,7 +12,6 @@ from homeassistant.config_entries import (
     SOURCE_IGNORE,
     SOURCE_RECONFIGURE,
     SOURCE_USER,
-    ConfigEntry,
     ConfigEntryState,
     FlowType,
 )
@@ -85,31 +84,20 @@ def manifest() -> dict[str, Any]:
     return found
 
 
-async def test_a_taken_port_is_said_and_another_one_taken(
+async def test_a_taken_port_and_what_is_no_address_are_said_and_right_ones_taken(
     hass: HomeAssistant, taken_port: int, free_port: int
 ) -> None:
-    """The form tries the port before it accepts it, and says at once what else is wrong."""
+    """The form tries the port before it accepts it. People paste what their browser shows."""
     form = await submit(hass, await start(hass), **websocket_only(taken_port, address="a/b"))
     assert form["errors"] == {"websocket_port": "port_in_use", "address": "invalid_address"}
-    result = await submit(hass, form, **websocket_only(free_port))
-    assert result["type"] is FlowResultType.CREATE_ENTRY
-
-
-async def test_what_is_no_address_is_said_and_a_right_one_taken(hass: HomeAssistant, free_port: int) -> None:
-    """People paste what their browser shows. Case and blanks do not matter."""
-    form = await start(hass)
     for address in ("http://192.168.1.10:8123", "192.168.1", "fe80::1", "a b", "-", "0.0.0.0", "224.0.0.1"):
         form = await submit(hass, form, **websocket_only(free_port, address=address))
         assert form["errors"] == {"address": "invalid_address"}
+    # Case and blanks do not matter.
     result = await submit(hass, form, **websocket_only(free_port, address=" HA.lan "))
+    assert result["type"] is FlowResultType.CREATE_ENTRY
     assert result["description_placeholders"]["check_in_url"] == "http://ha.lan:8123/api/xiaozhi/ota"
     assert result["data"] == stored(free_port, address="ha.lan")
-
-
-async def start_reconfigure(hass: HomeAssistant, entry: ConfigEntry) -> Any:
-    """Press *Reconfigure* on the gateway."""
-    context = {"source": SOURCE_RECONFIGURE, "entry_id": entry.entry_id}
-    return await hass.config_entries.flow.async_init(DOMAIN, context=context)
 
 
 async def test_an_address_that_devices_hardly_find_is_warned_of_where_it_is_typed(
@@ -127,10 +115,11 @@ async def test_an_address_that_devices_hardly_find_is_warned_of_where_it_is_type
         assert form["errors"] == {"address": warning}
     result = await submit(hass, form, **websocket_only(free_port, address=address))
     assert result["type"] is FlowResultType.CREATE_ENTRY
-    form = await start_reconfigure(hass, result["result"])
+    reconfigure = {"source": SOURCE_RECONFIGURE, "entry_id": result["result"].entry_id}
+    form = await hass.config_entries.flow.async_init(DOMAIN, context=reconfigure)
     form = await submit(hass, form, **websocket_only(free_port, address=address))
     assert form["reason"] == "reconfigure_successful"
-    form = await start_reconfigure(hass, result["result"])
+    form = await hass.config_entries.flow.async_init(DOMAIN, context=reconfigure)
     form = await submit(hass, form, **websocket_only(free_port, address="other.local"))
     assert form["errors"] == {"address": "address_local_name"}
 
@@ -244,9 +233,6 @@ async def test_with_a_gateway_a_device_on_the_network_shows_nothing(
     """Its check-in will make a card, once it is pointed here."""
     result = await start(hass, SOURCE_DHCP, DHCP)
     assert (result["type"], result["reason"]) == (FlowResultType.ABORT, reason)
-
-
-# A device that is there.
 
 
 # As the frontend sees it.

@@ -12,7 +12,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.provisioning.pairing_codes import MAX_PENDING_FROM_ADDRESS
 from tests.integration.boxes import open_issues
-from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, HttpDevice, MakeDevice, paired_device
+from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, MakeDevice, paired_device
 
 OTHER_MAC = "94:a9:90:00:00:01"
 with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
@@ -37,7 +37,9 @@ async def pass_time(hass: HomeAssistant, **duration: float) -> None:
     await hass.async_block_till_done(wait_background_tasks=True)
 
 
-async def test_each_unknown_device_gets_one_card(hass: HomeAssistant, make_device: MakeDevice) -> None:
+async def test_each_unknown_device_gets_one_card_and_a_few_those_that_an_address_makes_up(
+    hass: HomeAssistant, make_device: MakeDevice
+) -> None:
     """However often it calls while its owner looks for the code; the end of the MAC tells two apart."""
     device = make_device()
     codes = {await device.code() for _ in range(3)}
@@ -47,6 +49,12 @@ async def test_each_unknown_device_gets_one_card(hass: HomeAssistant, make_devic
     await make_device(mac=OTHER_MAC).check_in()
     await hass.async_block_till_done(wait_background_tasks=True)
     assert card_names(hass) == ["bread-compact-wifi (00:01)", "bread-compact-wifi (A4:5F)"]
+    # A flood of made-up devices stays bounded, and leaves room for those of others.
+    for number in range(MAX_PENDING_FROM_ADDRESS):
+        await make_device(mac=f"94:a9:90:00:01:{number:02x}").check_in()
+    await hass.async_block_till_done(wait_background_tasks=True)
+    assert len(cards(hass)) == MAX_PENDING_FROM_ADDRESS
+    assert "bread-compact-wifi (A4:5F)" not in card_names(hass)
 
 
 @pytest.mark.parametrize(("minutes", "count"), [(0, 1), (11, 0)], ids=["waits", "has gone"])
@@ -99,18 +107,7 @@ async def test_a_device_that_stops_calling_loses_its_card(
     assert cards(hass) == []
 
 
-async def test_an_address_that_makes_up_devices_gets_a_few_cards(
-    hass: HomeAssistant, make_device: MakeDevice
-) -> None:
-    """A flood of made-up devices stays bounded, and leaves room for those of others."""
-    for number in range(MAX_PENDING_FROM_ADDRESS + 1):
-        await make_device(mac=f"94:a9:90:00:01:{number:02x}").check_in()
-    await hass.async_block_till_done(wait_background_tasks=True)
-    assert len(cards(hass)) == MAX_PENDING_FROM_ADDRESS
-    assert "bread-compact-wifi (01:00)" not in card_names(hass)
-
-
-async def test_the_right_code_makes_activation_and_check_in_agree(
+async def test_the_right_code_makes_activation_and_check_in_agree_until_the_device_is_removed(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
     """A device that hears 200 checks in at once, and would start over if it still found a code there."""
@@ -128,31 +125,13 @@ async def test_the_right_code_makes_activation_and_check_in_agree(
     (subentry,) = gateway_entry.subentries.values()
     assert reply["websocket"]["token"] == subentry.data["token"]
     assert cards(hass) == []
-
-
-async def test_a_removed_device_starts_over(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
-) -> None:
-    """Deleting it takes its token away; if it still calls, it can be added again."""
-    device = await paired(hass, make_device)
-    (subentry,) = gateway_entry.subentries.values()
+    # Deleting it takes its token away; if it still calls, it can be added again.
     hass.config_entries.async_remove_subentry(gateway_entry, subentry.subentry_id)
     assert await device.activate() == 404
     assert await device.code()
     await hass.async_block_till_done(wait_background_tasks=True)
     assert len(cards(hass)) == 1
     assert open_issues(hass) == []
-
-
-async def paired(hass: HomeAssistant, make_device: MakeDevice) -> HttpDevice:
-    """Return a device that was added by its card."""
-    device = make_device()
-    code = await device.code()
-    await hass.async_block_till_done(wait_background_tasks=True)
-    flow_id = cards(hass)[0]["flow_id"]
-    await submit(hass, flow_id, code=code)
-    await submit(hass, flow_id, name="Kitchen box")
-    return device
 
 
 async def test_the_code_of_the_owner_works_while_a_stranger_checks_in_with_the_same_mac(

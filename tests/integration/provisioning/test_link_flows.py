@@ -209,28 +209,7 @@ async def submit_twice(hass: HomeAssistant, form: Any, **fields: Any) -> Any:
     return await submit(hass, form, **fields)
 
 
-async def test_a_broker_that_pushes_is_taken_at_once(hass: HomeAssistant, settings: dict[str, Any]) -> None:
-    """As EMQX does when its owner has told it to."""
-    broker = await PushingBroker().start()
-    form = await to_broker(hass, settings)
-    form = await submit(hass, form, host="127.0.0.1", port=broker.port, tls=False)
-    await broker.stop()
-    assert form["type"] is FlowResultType.CREATE_ENTRY
-
-
-async def test_a_broker_that_does_not_push_is_taken_by_who_insists(
-    hass: HomeAssistant, settings: dict[str, Any], broker: Mosquitto
-) -> None:
-    """There is firmware that subscribes. Somebody who changes something in between is warned again."""
-    form = await to_broker(hass, settings)
-    for fields in ({}, {"password": "wrong"}, {}):
-        form = await submit(hass, form, **at(broker, **fields))
-        assert form["step_id"] == "broker"
-    assert form["errors"] == {"base": "broker_does_not_push"}
-    assert (await submit(hass, form, **at(broker)))["type"] is FlowResultType.CREATE_ENTRY
-
-
-async def test_a_broker_is_tried_and_stored(
+async def test_a_broker_is_tried_and_stored_and_one_that_does_not_push_is_taken_by_who_insists(
     hass: HomeAssistant, settings: dict[str, Any], broker: Mosquitto, taken_port: int
 ) -> None:
     """After the gateway's own settings, and before the address for devices. MQTT needs no port of ours."""
@@ -240,7 +219,13 @@ async def test_a_broker_is_tried_and_stored(
     assert form["data_schema"]({"host": "broker.lan"}) == {"host": "broker.lan", "port": 1883, "tls": False}
     # Exactly as it is to be typed into the broker.
     assert form["description_placeholders"]["subscribe_topic"] == "xiaozhi/${clientid}/down"
-    result = await submit_twice(hass, form, **at(broker, host=" 127.0.0.1 ", username=" ha "))
+    fields = at(broker, host=" 127.0.0.1 ", username=" ha ")
+    # There is firmware that subscribes. Somebody who changes something in between is warned again.
+    for change in ({}, {"password": "wrong"}, {}):
+        form = await submit(hass, form, **fields | change)
+        assert form["step_id"] == "broker"
+    assert form["errors"] == {"base": "broker_does_not_push"}
+    result = await submit(hass, form, **fields)
     assert result["type"] is FlowResultType.CREATE_ENTRY
     await hass.async_block_till_done()
     assert result["data"] == settings | {"broker": at(broker)}
@@ -272,8 +257,8 @@ async def test_what_is_wrong_with_a_broker_is_said(
     assert (await submit_twice(hass, form, **at(broker)))["type"] is FlowResultType.CREATE_ENTRY
 
 
-async def test_what_devices_could_not_be_told_is_refused(
-    hass: HomeAssistant, settings: dict[str, Any]
+async def test_what_devices_could_not_be_told_or_would_encrypt_is_refused(
+    hass: HomeAssistant, settings: dict[str, Any], tmp_path: Path
 ) -> None:
     """A check-in reply with it would harm them."""
     form = await to_broker(hass, settings)
@@ -292,17 +277,12 @@ async def test_what_devices_could_not_be_told_is_refused(
     ):
         form = await submit(hass, form, **good | wrong)
         assert form["errors"] == errors
-
-
-async def test_a_port_on_which_devices_would_encrypt_and_we_do_not_is_refused(
-    hass: HomeAssistant, settings: dict[str, Any], tmp_path: Path
-) -> None:
-    """The number of that port is built into them."""
+    # The number of the port with encryption is built into them, and we do not encrypt on it.
     # A loopback address of its own, at which the port is free.
     host = f"127.{secrets.randbelow(250) + 2}.{secrets.randbelow(250) + 2}.1"
     pytest_socket.socket_allow_hosts(["127.0.0.1", host], allow_unix_socket=True)
     async with mosquitto(tmp_path, f"listener 8883 {host}", "allow_anonymous true") as broker:
-        form = await submit(hass, await to_broker(hass, settings), **at(broker, host=host, port=8883))
+        form = await submit(hass, form, **at(broker, host=host, port=8883))
     assert form["errors"] == {"port": "broker_port_tls"}
 
 

@@ -53,7 +53,7 @@ async def test_an_unknown_device_gets_a_code_and_no_link(make_device: MakeDevice
 
 
 @with_paired_device
-async def test_a_paired_device_gets_its_link_under_the_host_it_used(
+async def test_a_paired_device_gets_its_link_under_the_host_it_used_and_activation_says_how_far_pairing_is(
     gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
     """What it could reach once, it can reach again."""
@@ -64,11 +64,7 @@ async def test_a_paired_device_gets_its_link_under_the_host_it_used(
         reply = await response.json()
         assert reply.keys() == {"websocket", "server_time"}
         assert reply["websocket"] == {"url": url, "token": TOKEN, "version": 1}
-
-
-@with_paired_device
-async def test_activation_says_how_far_the_pairing_is(make_device: MakeDevice) -> None:
-    """Accepted, waiting, or to check in first; never with an empty body, for which a device waits 30 s."""
+    # Accepted, waiting, or to check in first; never with an empty body, for which a device waits 30 s.
     _, path = ACTIVATION_PATHS
     stranger = make_device(mac="94:a9:90:00:00:01")
     answers = [await make_device().post(path), await stranger.post(path)]
@@ -80,10 +76,13 @@ async def test_activation_says_how_far_the_pairing_is(make_device: MakeDevice) -
 
 
 @with_paired_device
-async def test_a_device_is_accepted_only_when_its_pairing_outlasts_a_crash(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+async def test_a_device_is_accepted_only_when_its_pairing_is_on_the_disk(
+    hass: HomeAssistant,
+    gateway_entry: MockConfigEntry,
+    make_device: MakeDevice,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Told sooner, it would show no code any more, and Home Assistant would not know it."""
+    """Told sooner, it would show no code any more or get a token that a restart forgets."""
     [subentry] = gateway_entry.subentries.values()
     changed = hass.loop.time()
     hass.config_entries.async_update_subentry(
@@ -92,20 +91,9 @@ async def test_a_device_is_accepted_only_when_its_pairing_outlasts_a_crash(
     assert (await make_device().post(ACTIVATION_PATHS[0])).status == HTTPStatus.OK
     assert hass.loop.time() - changed > SAVE_DELAY
 
-
-@with_paired_device
-async def test_a_pairing_that_the_disk_refused_is_not_accepted(
-    hass: HomeAssistant,
-    gateway_entry: MockConfigEntry,
-    make_device: MakeDevice,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A device must not get a token that a restart forgets. It gets it as soon as the disk has it."""
-
     async def refuse(*_: Any) -> None:
         raise WriteError("No space left on device")
 
-    [subentry] = gateway_entry.subentries.values()
     with monkeypatch.context() as patched:
         patched.setattr(Store, "_async_write_data", refuse)
         hass.config_entries.async_update_subentry(
@@ -118,17 +106,24 @@ async def test_a_pairing_that_the_disk_refused_is_not_accepted(
     assert (await make_device().check_in())["websocket"]["token"] == "a-new-token"
 
 
-async def test_who_does_not_say_who_it_is_is_refused(make_device: MakeDevice) -> None:
+async def test_who_does_not_say_who_it_is_or_comes_by_a_host_that_no_device_could_call_is_refused(
+    make_device: MakeDevice,
+) -> None:
     """A device takes status 200 for success, so a refusal must not have it."""
     for path in CHECK_IN_PATHS + ACTIVATION_PATHS:
         for wrong in ({"mac": ""}, {"mac": "x" * 5000}, {"client_id": ""}, {"client_id": "a b"}):
             response = await make_device(**wrong).post(path)
             assert response.status == HTTPStatus.BAD_REQUEST
             assert await response.read()
+    # The device would store it and restart or fail whenever it wants to connect.
+    for host in ("[fe80::1]:8123", "a:b:80", "a/b", "-", "x" * 300, "1.2.3", "1.2.3.999:80"):
+        assert (await make_device(extra_headers={"Host": host}).post()).status == HTTPStatus.BAD_REQUEST
 
 
-async def test_a_body_over_the_limit_is_refused_and_not_read_to_its_end(make_device: MakeDevice) -> None:
-    """One byte makes the difference. What does not decode is refused, too."""
+async def test_a_body_over_the_limit_is_refused_and_one_that_does_not_come_given_up(
+    make_device: MakeDevice,
+) -> None:
+    """One byte makes the difference. What does not decode is refused, too, and not read to its end."""
 
     async def endless() -> AsyncGenerator[bytes]:
         yield b" " * (MAX_BODY_BYTES + 1)
@@ -143,24 +138,14 @@ async def test_a_body_over_the_limit_is_refused_and_not_read_to_its_end(make_dev
     zipped = make_device(extra_headers={"Content-Encoding": "gzip"})
     assert (await zipped.post(body=b"not gzip" * 10)).status == HTTPStatus.BAD_REQUEST
 
-
-async def test_a_body_that_does_not_come_is_given_up(make_device: MakeDevice) -> None:
-    """Or a few connections that never finish would pile up."""
-
+    # Or a few connections that never finish would pile up.
     async def body() -> AsyncGenerator[bytes]:
         yield b"{"
         await asyncio.Event().wait()
 
-    device = make_device()
     response = await device.client.post(OTA_PATH, headers=device.headers, data=body())
     assert response.status == HTTPStatus.REQUEST_TIMEOUT
     response.close()
-
-
-async def test_a_host_that_no_device_could_call_is_refused(make_device: MakeDevice) -> None:
-    """The device would store it and restart or fail whenever it wants to connect."""
-    for host in ("[fe80::1]:8123", "a:b:80", "a/b", "-", "x" * 300, "1.2.3", "1.2.3.999:80"):
-        assert (await make_device(extra_headers={"Host": host}).post()).status == HTTPStatus.BAD_REQUEST
 
 
 async def test_without_a_gateway_the_device_tries_again_later(
@@ -215,7 +200,7 @@ VIEWS = (
 @pytest.mark.own_home
 @pytest.mark.usefixtures("proxied")
 async def test_every_view_refuses_the_outside_in_the_same_words_and_logs_nothing_of_the_stranger(
-    hass_client_no_auth: ClientSessionGenerator, caplog: pytest.LogCaptureFixture
+    hass_client_no_auth: ClientSessionGenerator, caplog: pytest.LogCaptureFixture, hass: HomeAssistant
 ) -> None:
     """Behind a proxy, too: neither a path, which may hold a one-time token, nor a header is in the log."""
     caplog.set_level(logging.DEBUG, "custom_components.xiaozhi")
@@ -238,14 +223,7 @@ async def test_every_view_refuses_the_outside_in_the_same_words_and_logs_nothing
     logged = [record.getMessage() for record in caplog.records if record.name.startswith("custom_components")]
     assert f"Call of {FILE_PATH}/{{token}} from 8.8.8.8 refused: not in the local network" in logged
     assert not [text for text in logged if "secret" in text or not text.isprintable()]
-
-
-@pytest.mark.own_home
-@pytest.mark.usefixtures("proxied")
-async def test_only_a_person_with_a_browser_reads_a_sentence_at_the_addresses_for_devices(
-    hass: HomeAssistant, hass_client_no_auth: ClientSessionGenerator
-) -> None:
-    client = await hass_client_no_auth()
+    # At the addresses for devices, only a person with a browser reads a sentence.
     browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     sentence = await async_text(hass, "page_for_devices")
     for path in (f"{FILE_PATH}/unknown", f"{STREAM_PATH}/unknown"):
@@ -278,15 +256,14 @@ async def test_a_request_of_a_web_page_is_refused(
         assert "Access-Control-Allow-Origin" not in asked.headers
 
 
-async def test_nobody_is_let_in_through_the_cloud(make_device: MakeDevice) -> None:
+@pytest.mark.usefixtures("gateway_entry")
+async def test_nobody_is_let_in_through_the_cloud_or_without_an_address(
+    make_device: MakeDevice, hass: HomeAssistant
+) -> None:
     """Requests of Home Assistant Cloud come from the loopback address."""
     with patch.object(access, "is_cloud_connection", return_value=True):
         assert (await make_device().post()).status == HTTPStatus.FORBIDDEN
-
-
-@pytest.mark.usefixtures("gateway_entry")
-async def test_nobody_is_let_in_without_an_address(hass: HomeAssistant) -> None:
-    """As through a Unix socket, where nobody knows who stands behind it."""
+    # As through a Unix socket, where nobody knows who stands behind it.
     view = checkin_views.CheckInView(OTA_PATH, lambda: None)
     with pytest.raises(web.HTTPForbidden):
         await view.post(make_mocked_request("POST", OTA_PATH, app=hass.http.app))

@@ -13,6 +13,8 @@ def register(device: SimulatedDevice, *tools: Tool) -> list[Tool]:
     """Give the running device more tools, as an update of its firmware does; returns its list."""
     server: McpServer = device._on.mcp
     server.tools.extend(tools)
+    if tools:
+        announce(device)
     return server.tools
 
 

@@ -22,44 +22,14 @@ from custom_components.xiaozhi.tools.risk_words import Risk
 from simulator import SimulatedDevice, get_profile
 from simulator.board.picture import jpeg
 from simulator.board.tools import Image, Tool, Tool as SimulatedTool
-from tests.integration.boxes import MAC, Boot, act, state_of, wait_for_state
-from tests.integration.tools.own_tools import STATUS_LIGHT, STRIP, announce, calls, colour, register
+from tests.integration.boxes import MAC, Boot, act, call_action, state_of, wait_for_state
+from tests.integration.tools.own_tools import STATUS_LIGHT, STRIP, calls, colour, register
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
 
 LINK = LinkKind.MQTT
 
 DOG_LIGHT = "light.kitchen_box_light"
-
-
-async def test_a_strip_of_leds_is_darkened_by_its_colour_and_not_by_its_status_light(
-    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
-) -> None:
-    device = await boot(get_profile("led-strip"))
-    await wait_for_state(hass, STRIP, "unknown")
-    state = state_of(hass, STRIP)
-    assert state.attributes["supported_color_modes"] == ["rgb"]
-    assert state.attributes["assumed_state"] is True
-    await act(hass, "light", "turn_on", STRIP, rgb_color=[255, 64, 0], brightness=191)
-    assert colour(device) == (191, 48, 0)
-    state = state_of(hass, STRIP)
-    assert state.state == "on"
-    assert state.attributes["rgb_color"] == (255, 64, 0)
-    assert state.attributes["brightness"] == 191
-    await act(hass, "light", "turn_on", STRIP, brightness=255)
-    assert colour(device) == (255, 64, 0)
-    # However dark, what is switched on is not off.
-    await act(hass, "light", "turn_on", STRIP, rgb_color=[10, 0, 0], brightness=10)
-    assert colour(device) == (1, 0, 0)
-    assert hass.states.is_state(STRIP, "on")
-
-    await wait_for_state(hass, STATUS_LIGHT, "4")
-    entry = entity_registry.async_get(STATUS_LIGHT)
-    assert entry is not None
-    assert entry.entity_category is EntityCategory.CONFIG
-    await act(hass, "number", "set_value", STATUS_LIGHT, value=7)
-    assert device.values["led_brightness"] == 7
-    await wait_for_state(hass, STATUS_LIGHT, "7")
 
 
 async def test_a_light_of_other_firmware_takes_its_brightness_on_its_own_scale(
@@ -84,7 +54,6 @@ async def test_a_light_of_other_firmware_takes_its_brightness_on_its_own_scale(
         ),
         SimulatedTool(name="self.bar.get_brightness", description="", get="bar"),
     )
-    announce(device)
     bar = "light.kitchen_box_bar"
     await wait_for_state(hass, bar, "unknown")
     await act(hass, "light", "turn_on", bar, rgb_color=[255, 64, 0], brightness=191)
@@ -104,10 +73,10 @@ async def test_a_light_of_other_firmware_takes_its_brightness_on_its_own_scale(
     assert state.attributes["brightness"] == 191
 
 
-async def test_a_light_that_is_switched_off_and_on_has_its_colour_again(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+async def test_a_strip_of_leds_has_its_colour_again_and_is_darkened_by_it_and_not_by_its_status_light(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, entity_registry: er.EntityRegistry
 ) -> None:
-    """Also after a restart of Home Assistant; one that never had a colour is white."""
+    """Its colour also after a restart of Home Assistant; one that never had a colour is white."""
     device = await boot(get_profile("led-strip"))
     await wait_for_state(hass, STRIP, "unknown")
     await act(hass, "light", "turn_on", STRIP)
@@ -123,6 +92,29 @@ async def test_a_light_that_is_switched_off_and_on_has_its_colour_again(
     state = state_of(hass, STRIP)
     assert state.attributes["rgb_color"] == (85, 170, 255)
     assert state.attributes["brightness"] == 30
+    state = state_of(hass, STRIP)
+    assert state.attributes["supported_color_modes"] == ["rgb"]
+    assert state.attributes["assumed_state"] is True
+    await act(hass, "light", "turn_on", STRIP, rgb_color=[255, 64, 0], brightness=191)
+    assert colour(device) == (191, 48, 0)
+    state = state_of(hass, STRIP)
+    assert state.state == "on"
+    assert state.attributes["rgb_color"] == (255, 64, 0)
+    assert state.attributes["brightness"] == 191
+    await act(hass, "light", "turn_on", STRIP, brightness=255)
+    assert colour(device) == (255, 64, 0)
+    # However dark, what is switched on is not off.
+    await act(hass, "light", "turn_on", STRIP, rgb_color=[10, 0, 0], brightness=10)
+    assert colour(device) == (1, 0, 0)
+    assert hass.states.is_state(STRIP, "on")
+
+    await wait_for_state(hass, STATUS_LIGHT, "4")
+    entry = entity_registry.async_get(STATUS_LIGHT)
+    assert entry is not None
+    assert entry.entity_category is EntityCategory.CONFIG
+    await act(hass, "number", "set_value", STATUS_LIGHT, value=7)
+    assert device.values["led_brightness"] == 7
+    await wait_for_state(hass, STATUS_LIGHT, "7")
 
 
 async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(
@@ -160,56 +152,31 @@ def tool(name: str, description: str = "", **fields: Any) -> SimulatedTool:
     return SimulatedTool(name=name, description=description, **fields)
 
 
-async def with_tools(
-    hass: HomeAssistant, boot: Boot, *tools: SimulatedTool, **values: Any
-) -> SimulatedDevice:
-    """Boot a device that has these tools and values, too."""
-    device = await boot(get_profile("led-strip"))
-    await wait_for_state(hass, "number.kitchen_box_volume", "70")
-    device.values.update(values)
-    register(device, *tools)
-    announce(device)
-    return device
-
-
-async def test_what_opens_and_closes_is_two_buttons_of_which_an_owner_makes_a_cover(
+async def test_own_tools_are_buttons_of_which_an_owner_makes_a_cover_and_sensors(
     hass: HomeAssistant, boot: Boot
 ) -> None:
-    """By the example of the documentation."""
-    device = await with_tools(
-        hass,
-        boot,
+    """The cover by the example of the documentation."""
+    device = await boot(get_profile("led-strip"))
+    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    device.values.update(co2="612 ppm", dust=7, degrees=21.5, alarm=False, someone=True)
+    register(
+        device,
         tool("self.curtain.open", set={"curtain": 100}),
         tool("self.curtain.close", set={"curtain": 0}),
+        tool("self.air.get_co2", "CO2 in ppm", get="co2"),
+        tool("self.air.get_temperature", "In °C", get="degrees"),
+        tool("self.air.get_status", get={"pm2_5": "dust", "alarm": "alarm"}),
+        tool("self.air.is_occupied", get="someone"),
     )
     await wait_for_state(hass, "button.kitchen_box_curtain_open", "unknown")
     assert hass.states.async_all("cover") == []
     (example,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/tools.md").read_text(), re.DOTALL)
     assert await async_setup_component(hass, "template", yaml.parse_yaml(example))
     await hass.async_block_till_done()
-    cover = "cover.curtain"
-    await act(hass, "cover", "open_cover", cover)
-    assert device.values["curtain"] == 100
-    assert hass.states.is_state(cover, "open")
-    await act(hass, "cover", "close_cover", cover)
-    assert device.values["curtain"] == 0
-    assert hass.states.is_state(cover, "closed")
-
-
-async def test_an_air_monitor_shows_what_it_measures(hass: HomeAssistant, boot: Boot) -> None:
-    await with_tools(
-        hass,
-        boot,
-        tool("self.air.get_co2", "CO2 in ppm", get="co2"),
-        tool("self.air.get_temperature", "In °C", get="degrees"),
-        tool("self.air.get_status", get={"pm2_5": "dust", "alarm": "alarm"}),
-        tool("self.air.is_occupied", get="someone"),
-        co2="612 ppm",
-        dust=7,
-        degrees=21.5,
-        alarm=False,
-        someone=True,
-    )
+    for service, position, state in (("open_cover", 100, "open"), ("close_cover", 0, "closed")):
+        await act(hass, "cover", service, "cover.curtain")
+        assert device.values["curtain"] == position
+        assert hass.states.is_state("cover.curtain", state)
     await wait_for_state(hass, "sensor.kitchen_box_air_co2", "612.0")
     await wait_for_state(hass, "sensor.kitchen_box_air_pm2_5", "7")
     await wait_for_state(hass, "sensor.kitchen_box_air_temperature", "21.5")
@@ -229,11 +196,9 @@ async def test_an_entity_that_its_tools_no_longer_make_is_gone(
     device = await boot(get_profile("led-strip"))
     await wait_for_state(hass, "number.kitchen_box_volume", "70")
     register(device, tool("self.pump.turn_on"))
-    announce(device)
     button = "button.kitchen_box_pump_turn_on"
     await wait_for_state(hass, button, "unknown")
     register(device, tool("self.pump.turn_off"))
-    announce(device)
     await wait_for_state(hass, "switch.kitchen_box_pump", "unknown")
     await hass.async_block_till_done()
     assert entity_registry.async_get(button) is None
@@ -261,7 +226,6 @@ PLACE = {"room": "kitchen", "row": 3}
 async def add(device: SimulatedDevice, known: Device, *tools: Tool) -> None:
     """Give a running device more tools, and wait until Home Assistant knows them."""
     register(device, *tools)
-    announce(device)
     await until(lambda: tools[-1].name in known.tools)
 
 
@@ -294,9 +258,7 @@ async def test_what_is_no_text_is_handed_on_as_data(
     ]
     await add(device, known, *tools)
     for name, (_, answer) in GIVEN.items():
-        call = {"device_id": device_id, "tool": f"self.find.{name}"}
-        found = await hass.services.async_call(DOMAIN, "call_tool", call, blocking=True, return_response=True)
-        assert found == answer, name
+        assert await call_action(hass, "call_tool", device_id, tool=f"self.find.{name}") == answer, name
 
 
 async def test_texts_of_tools_are_not_judged_by_the_event_loop(

@@ -76,8 +76,8 @@ async def test_turn_your_volume_down_reaches_the_device(
     assert "xiaozhi__reboot" not in assistant.agent.offered
 
 
-async def test_wrong_arguments_are_told_to_the_assistant(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, device_id: str
+async def test_wrong_arguments_are_told_to_the_assistant_and_chinese_ones_named_both_ways(
+    hass: HomeAssistant, assistant: Speech, boot: Boot, device_id: str, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
     await talking(device, hass)
@@ -96,6 +96,25 @@ async def test_wrong_arguments_are_told_to_the_assistant(
         assert result.result.error
         assert words in str(result.result.data["error_text"])
     assert device.values["volume"] == 70
+    speed = {"type": "integer", "minimum": 0, "maximum": 9}
+    dance = SimulatedTool(
+        name="self.robot.dance", description="跳舞", properties={"速度": speed, "times": speed}
+    )
+    await add(device, linked_entry, dance)
+    offered = {tool.name: tool for tool in await own_tools(hass, device_id)}
+    told = {str(key): key.description for key in offered["xiaozhi__robot_dance"].parameters.schema}
+    assert told == {"argument_1": "Name on the device: 速度.", "times": None}
+    assistant.agent.uses = [
+        llm.ToolInput(tool_name="xiaozhi__robot_dance", tool_args={"argument_1": 12, "times": 2}),
+        llm.ToolInput(tool_name="xiaozhi__robot_dance", tool_args={"argument_1": 7, "times": 2}),
+    ]
+    assistant.agent.lines = ["I dance."]
+    await ask(hass, assistant, device_id)
+    refused, done = assistant.agent.results[-2:]
+    assert "argument_1 must be a whole number from 0 to 9" in str(refused.result.data["error_text"])
+    assert done.result.data == {"result": True}
+    danced = [event["arguments"] for event in device.events("tool") if event["name"] == dance.name]
+    assert danced == [{"速度": 7, "times": 2}]
 
 
 async def ask(hass: HomeAssistant, assistant: Speech, device_id: str | None) -> None:
@@ -113,37 +132,18 @@ async def add(device: SimulatedDevice, entry: MockConfigEntry, tool: SimulatedTo
     await until(lambda: (known := box.tools.get(tool.name)) and known.user_only is tool.user_only)
 
 
-async def test_chinese_arguments_are_named_both_ways(
+async def test_typed_chat_and_other_satellites_get_nothing_and_a_tool_that_has_become_user_only_is_refused(
     hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry, device_id: str
 ) -> None:
     device = await boot()
     await talking(device, hass)
-    speed = {"type": "integer", "minimum": 0, "maximum": 9}
-    dance = SimulatedTool(
-        name="self.robot.dance", description="跳舞", properties={"速度": speed, "times": speed}
+    other = dr.async_get(hass).async_get_or_create(
+        config_entry_id=linked_entry.entry_id, identifiers={("other", "satellite")}
     )
-    await add(device, linked_entry, dance)
-    offered = {tool.name: tool for tool in await own_tools(hass, device_id)}
-    told = {str(key): key.description for key in offered["xiaozhi__robot_dance"].parameters.schema}
-    assert told == {"argument_1": "Name on the device: 速度.", "times": None}
-    assistant.agent.uses = [
-        llm.ToolInput(tool_name="xiaozhi__robot_dance", tool_args={"argument_1": 12, "times": 2}),
-        llm.ToolInput(tool_name="xiaozhi__robot_dance", tool_args={"argument_1": 7, "times": 2}),
-    ]
-    assistant.agent.lines = ["I dance."]
-    await ask(hass, assistant, device_id)
-    refused, done = assistant.agent.results
-    assert "argument_1 must be a whole number from 0 to 9" in str(refused.result.data["error_text"])
-    assert done.result.data == {"result": True}
-    danced = [event["arguments"] for event in device.events("tool") if event["name"] == dance.name]
-    assert danced == [{"速度": 7, "times": 2}]
-
-
-async def test_a_tool_that_has_become_user_only_is_refused_by_name(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry, device_id: str
-) -> None:
-    device = await boot()
-    await talking(device, hass)
+    for asked_from, count in ((None, 0), (other.id, 0), (device_id, 1)):
+        assistant.agent.lines = ["Well."]
+        await ask(hass, assistant, asked_from)
+        assert assistant.agent.offered.count(SET_VOLUME) == count
     await add(device, linked_entry, SimulatedTool(name="self.robot.dance", description="Dance."))
     offered = {tool.name: tool for tool in await own_tools(hass, device_id)}
     dance = offered["xiaozhi__robot_dance"]
@@ -157,20 +157,6 @@ async def test_a_tool_that_has_become_user_only_is_refused_by_name(
         await dance.async_call(hass, llm.ToolInput(tool_name=dance.name, tool_args={}), context)
     assert refused.value.translation_key == "not_offered"
     assert "self.robot.dance" not in [event["name"] for event in device.events("tool")]
-
-
-async def test_typed_chat_and_other_satellites_get_nothing(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry, device_id: str
-) -> None:
-    device = await boot()
-    await talking(device, hass)
-    other = dr.async_get(hass).async_get_or_create(
-        config_entry_id=linked_entry.entry_id, identifiers={("other", "satellite")}
-    )
-    for asked_from, count in ((None, 0), (other.id, 0), (device_id, 1)):
-        assistant.agent.lines = ["Well."]
-        await ask(hass, assistant, asked_from)
-        assert assistant.agent.offered.count(SET_VOLUME) == count
     await device.power_off()
     await wait_for_state(hass, "binary_sensor.kitchen_box_connectivity", "off")
     assert not await own_tools(hass, device_id)
@@ -192,7 +178,7 @@ async def submit_tools(hass: HomeAssistant, form: Any, permissions: dict[str, An
     await submit_device(hass, form, permissions=permissions, **words)
 
 
-async def test_the_owner_chooses_what_the_assistant_may_do(
+async def test_the_owner_chooses_what_the_assistant_may_do_and_reads_what_is_off_and_why(
     hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry, device_id: str
 ) -> None:
     device = await boot()
@@ -215,13 +201,6 @@ async def test_the_owner_chooses_what_the_assistant_may_do(
     await hass.async_block_till_done()
     assert "assistant_tools" not in linked_entry.subentries[subentry_id].data
     assert {tool.name for tool in await own_tools(hass, device_id)} == automatic
-
-
-async def test_the_form_says_what_is_off_and_why(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot()
-    await talking(device, hass)
     (box,) = linked_entry.runtime_data.devices.values()
     found = [
         Tool.from_dict({"name": "lock.open", "title": "Front door"}),

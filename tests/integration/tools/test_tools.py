@@ -95,8 +95,8 @@ async def test_a_robot_has_buttons_and_its_answers_are_sensors_for_those_who_wan
     assert state.attributes["head"] == 7
 
 
-async def test_a_tool_that_comes_later_is_there_at_once_and_one_that_goes_can_be_deleted(
-    hass: HomeAssistant, boot: Boot
+async def test_tools_that_come_later_are_there_at_once_and_entities_follow_what_changes_about_them(
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
 ) -> None:
     device = await boot(get_profile("otto"))
     await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
@@ -114,7 +114,6 @@ async def test_a_tool_that_comes_later_is_there_at_once_and_one_that_goes_can_be
         SimulatedTool(name="self.pump.turn_on", description="", set={"pump": True}),
         SimulatedTool(name="self.pump.turn_off", description="", set={"pump": False}),
     )
-    announce(device)
     await wait_for_state(hass, fan, "0")
     await act(hass, "number", "set_value", fan, value=3)
     assert device.values["fan"] == 3
@@ -132,22 +131,14 @@ async def test_a_tool_that_comes_later_is_there_at_once_and_one_that_goes_can_be
         tools.remove(tool)
     announce(device)
     await wait_for_state(hass, fan, "unavailable")
-    state = state_of(hass, fan)
     # Home Assistant lets an owner delete what its integration no longer has.
-    assert state.attributes["restored"] is True
+    assert state_of(hass, fan).attributes["restored"] is True
     assert hass.states.is_state(pump, "off")
 
     tools += gone
     announce(device)
     await wait_for_state(hass, fan, "3")
-
-
-async def test_a_number_follows_what_changes_about_its_tools(
-    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
-) -> None:
-    """A getter that comes later is read, and a unit that comes later is shown, without a reload."""
-    device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
+    # A getter that comes later is read, and a unit that comes later is shown, without a reload.
     heater = "number.kitchen_box_heater_level"
 
     def setter(maximum: int, description: str = "") -> SimulatedTool:
@@ -159,7 +150,6 @@ async def test_a_number_follows_what_changes_about_its_tools(
         )
 
     tools = register(device, setter(10))
-    announce(device)
     await wait_for_state(hass, heater, "unknown")
     state = state_of(hass, heater)
     assert (state.attributes["max"], state.attributes["assumed_state"]) == (10, True)
@@ -222,7 +212,6 @@ async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_we
     while gateway.devices[MAC].events.admit_notification():
         pass
     register(device, SimulatedTool(name="self.fan.stop", description=""))
-    announce(device)
     await wait_for_state(hass, "button.kitchen_box_fan_stop", "unknown")
 
     before = listings()
@@ -231,7 +220,6 @@ async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_we
     # The device does one thing after the other: now all of these have arrived.
     await gateway.devices[MAC].commands.call_tool("self.get_device_status")
     register(device, SimulatedTool(name="self.pump.stop", description=""))
-    announce(device)
     await wait_for_state(hass, "button.kitchen_box_pump_stop", "unknown")
     assert 1 <= listings() - before <= 2
 

