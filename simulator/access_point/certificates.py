@@ -29,13 +29,14 @@ class Certificates:
         certificate = _certificate("Access point tests", authority_key, name, key, subject)
         self.authority_pem = authority.public_bytes(Encoding.PEM).decode()
         """The authority's certificate, which a client can be told to trust."""
+        self.server_pem = key.private_bytes(
+            Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+        ) + certificate.public_bytes(Encoding.PEM)
+        """The server's key and certificate."""
         self.server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with TemporaryDirectory() as folder:
             path = Path(folder) / "server.pem"
-            path.write_bytes(
-                key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-                + certificate.public_bytes(Encoding.PEM)
-            )
+            path.write_bytes(self.server_pem)
             self.server_context.load_cert_chain(path)
 
     def client_context(self) -> ssl.SSLContext:

@@ -140,7 +140,6 @@ def test_header_names_are_read_in_any_case() -> None:
     ],
 )
 def test_the_body_says_what_the_user_agent_does_not(agent: str, board: str, version: str) -> None:
-    """The header wins where it says something."""
     checkin = parse_checkin(HEADERS | {"User-Agent": agent}, json.dumps(BODY).encode())
     assert (checkin.board, checkin.firmware_version) == (board, version)
 
@@ -158,7 +157,6 @@ def test_the_body_says_what_the_user_agent_does_not(agent: str, board: str, vers
 def test_what_does_not_come_from_a_device_is_refused(
     headers: dict[str, str], body: bytes, reason: str
 ) -> None:
-    """The error says what is missing."""
     with pytest.raises(CheckInError, match=reason):
         parse_checkin(HEADERS | headers, body)
 
@@ -168,7 +166,6 @@ def test_what_does_not_come_from_a_device_is_refused(
     body=st.binary(max_size=300),
 )
 def test_any_request_is_a_check_in_or_a_check_in_error(headers: dict[str, str], body: bytes) -> None:
-    """Nothing else is raised, whatever arrives."""
     try:
         parse_checkin(headers, body)
     except CheckInError:
@@ -187,7 +184,6 @@ JSON = st.recursive(
 
 @given(body=st.dictionaries(st.sampled_from([*BODY]), JSON))
 def test_any_body_gives_facts_of_the_right_type_and_size(body: dict[str, Any]) -> None:
-    """Whatever the body holds, a fact is short, printable text or a number in its range, or None."""
     checkin = parse_checkin(HEADERS, json.dumps(body).encode())
     for text in (checkin.board, checkin.firmware_version, checkin.chip_model, checkin.ip):
         assert text is None or (0 < len(text) <= 64 and text.isprintable())
@@ -196,11 +192,9 @@ def test_any_body_gives_facts_of_the_right_type_and_size(body: dict[str, Any]) -
 
 @pytest.mark.parametrize("text", [MAC, MAC.upper(), MAC.replace(":", "-"), MAC.replace(":", ""), f" {MAC} "])
 def test_a_mac_is_written_in_one_way(text: str) -> None:
-    """Lower case with colons, however it came."""
     assert parse_mac(text) == MAC
 
 
 @pytest.mark.parametrize("text", ["", "94:a9-90:28-a4:5f", MAC + ":00", MAC[:-1], "٩" * 12, MAC + "\n\nx"])
 def test_what_is_no_mac_is_none(text: str) -> None:
-    """Mixed separators, wrong lengths, other digits."""
     assert parse_mac(text) is None

@@ -199,7 +199,6 @@ def test_what_would_break_a_device_or_leave_it_mute_is_refused(
 
 
 def test_the_address_of_a_websocket_has_its_port() -> None:
-    """Even when it is the usual one."""
     assert websocket_url("192.168.1.10", 80, "/xiaozhi/v1/") == "ws://192.168.1.10:80/xiaozhi/v1/"
     assert websocket_url("ha.example.com", 8765, "/") == "ws://ha.example.com:8765/"
 
@@ -216,6 +215,5 @@ def test_the_address_of_a_websocket_has_its_port() -> None:
     ],
 )
 def test_an_address_that_no_device_can_use_is_not_made(host: str, port: int, path: str) -> None:
-    """IPv6, ports out of range, colons in the path."""
     with pytest.raises(ValueError, match="host, port or path"):
         websocket_url(host, port, path)

@@ -18,7 +18,6 @@ FULL: dict[str, dict[str, Any]] = {
 
 
 def test_a_full_status_is_read_and_can_be_stored() -> None:
-    """Through JSON and back it is the same."""
     status = parse_status(json.dumps(FULL))
     assert status == DeviceStatus(
         volume=70,
@@ -36,7 +35,6 @@ def test_a_full_status_is_read_and_can_be_stored() -> None:
 
 
 def test_a_cellular_and_a_wired_device() -> None:
-    """Each kind of network tells something else."""
     cellular = parse_status('{"network": {"type": "cellular", "carrier": "CMCC", "signal": "very weak"}}')
     assert cellular == DeviceStatus(network_type="cellular", carrier="CMCC", signal="very_weak")
     wired = parse_status('{"network": {"type": "ethernet", "state": "connected", "ip": "192.0.2.7"}}')
@@ -62,7 +60,6 @@ def test_a_cellular_and_a_wired_device() -> None:
     ],
 )
 def test_a_wrong_value_is_none_and_the_others_stay(part: str, key: str, field: str, value: Any) -> None:
-    """One bad sensor does not cost the rest."""
     status = parse_status(json.dumps({**FULL, part: {**FULL[part], key: value}}))
     assert status.as_dict() == {**parse_status(json.dumps(FULL)).as_dict(), field: None}
 
@@ -78,14 +75,12 @@ def test_a_limit_is_inclusive_and_a_whole_temperature_is_a_float() -> None:
     "text", ["", "ok", '"\\ud800"', "[]", "null", "7", "{", "[" * 10_000, '{"a": "' + "x" * 16_384 + '"}']
 )
 def test_what_is_no_status_is_an_error(text: str) -> None:
-    """Not JSON, no object, or too long."""
     with pytest.raises(StatusError):
         parse_status(text)
 
 
 @pytest.mark.parametrize("data", [None, [], 7, {}, {"volume": "x", "new": 1}])
 def test_a_strange_store_is_an_unknown_status(data: Any) -> None:
-    """Nothing stored can stop the integration."""
     assert DeviceStatus.from_dict(data) == DeviceStatus()
 
 
@@ -109,7 +104,6 @@ JSON_VALUES = st.recursive(
 
 @given(value=JSON_VALUES)
 def test_any_json_gives_a_status_or_an_error(value: Any) -> None:
-    """What is kept can be encoded strictly and read back."""
     try:
         status = parse_status(json.dumps(value))
     except StatusError:

@@ -9,7 +9,6 @@ from custom_components.xiaozhi.protocol.limits import FloodError, FloodGuard, Pe
 
 
 def test_a_bucket_allows_its_burst_and_then_its_rate() -> None:
-    """Three at once, then one every half second, and never more than the burst after a pause."""
     bucket = TokenBucket(rate=2, burst=3)
     assert [bucket.take(100.0) for _ in range(4)] == [True, True, True, False]
     assert not bucket.take(100.4)
@@ -20,7 +19,6 @@ def test_a_bucket_allows_its_burst_and_then_its_rate() -> None:
 
 @given(pauses=st.lists(st.floats(0, 3), max_size=200))
 def test_a_bucket_never_allows_more_than_burst_plus_rate(pauses: list[float]) -> None:
-    """However events are spread, the sum stays under the line."""
     bucket, now, taken = TokenBucket(rate=5, burst=10), 0.0, 0
     for pause in pauses:
         now += pause
@@ -47,7 +45,6 @@ def test_five_seconds_that_the_network_held_back_are_no_flood() -> None:
 
 
 def test_floods_are_named() -> None:
-    """Too many messages, too large ones, too many packets and too many malformed ones end a link."""
     with pytest.raises(FloodError, match="100 messages"):
         _exhaust(lambda guard, now: guard.message(now, 10), per_second=150)
     with pytest.raises(FloodError, match="128 KiB"):
@@ -103,7 +100,6 @@ def test_a_flood_from_many_addresses_displaces_itself_before_an_address_that_was
 
 
 def test_no_connection_is_admitted_after_closing() -> None:
-    """Who comes after closing has to go at once."""
     pending = PendingConnections[str](2)
     assert pending.enter("one", "10.0.0.1") is None
     assert pending.close() == ["one"]

@@ -134,7 +134,6 @@ def test_every_message_of_the_firmware_is_read(text: str, message: messages.Devi
     ],
 )
 def test_a_malformed_message_says_what_is_wrong(text: str, reason: str) -> None:
-    """Garbage, wrong types and harmful values are refused."""
     with pytest.raises(MessageError, match=reason):
         parse_message(text)
 
@@ -158,14 +157,12 @@ def test_long_texts_are_cut() -> None:
 
 @given(data=st.binary(max_size=200) | st.text(max_size=200))
 def test_garbage_raises_nothing_but_message_errors(data: bytes | str) -> None:
-    """Whatever bytes or text arrive."""
     with contextlib.suppress(MessageError):
         parse_message(data)
 
 
 @given(kind=st.sampled_from(["hello", "listen", "abort", "mcp", "goodbye", "iot"]), fields=st.data())
 def test_wrong_fields_raise_nothing_but_message_errors(kind: str, fields: st.DataObject) -> None:
-    """Whatever the fields of a known type hold; and what comes out can be encoded."""
     message = fields.draw(
         st.fixed_dictionaries(
             {},
@@ -231,7 +228,6 @@ def test_messages_are_encoded_without_waste() -> None:
 def test_a_firmware_version_is_read_from_the_start_of_a_text(
     text: str, version: tuple[int, int, int]
 ) -> None:
-    """Build suffixes do not count."""
     firmware = FirmwareVersion.parse(text)
     assert firmware == FirmwareVersion(*version)
     assert str(firmware) == "{}.{}.{}".format(*version)
@@ -239,13 +235,11 @@ def test_a_firmware_version_is_read_from_the_start_of_a_text(
 
 @pytest.mark.parametrize("text", [None, "", "2", "v2.0.0", "latest", ".1.2", "9999999.1", "1..2"])
 def test_what_is_no_version_is_none(text: str | None) -> None:
-    """Nothing is guessed."""
     assert FirmwareVersion.parse(text) is None
 
 
 @given(text=st.text(max_size=30))
 def test_any_text_is_a_version_or_none(text: str) -> None:
-    """Nothing is raised, and what is read reads back as the same."""
     version = FirmwareVersion.parse(text)
     assert version is None or FirmwareVersion.parse(str(version)) == version
 

@@ -63,7 +63,6 @@ def test_other_numbers_are_read(text: str, value: Any, read: Callable[[str], str
 
 @pytest.mark.parametrize("data", [b"\xff", b"[" * 100_000, b"[" * 33 + b"]" * 33, b"{", b"", "\ufeff1"])
 def test_what_is_no_json_has_one_error(data: str | bytes) -> None:
-    """Deep nesting and wrong bytes included."""
     with pytest.raises(ValueError):  # noqa: PT011 - which of them does not matter
         parse_json(data)
 

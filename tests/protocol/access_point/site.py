@@ -25,7 +25,6 @@ class ScriptedTool:
     """A tool that does what its function does."""
 
     def __init__(self, name: str, act: Callable[[JsonObject], Awaitable[Any]]) -> None:
-        """Give it its name."""
         self.name = name
         self.description = f"Does {name}."
         self.schema: JsonObject = LAMP_SCHEMA
@@ -33,7 +32,6 @@ class ScriptedTool:
         self._act = act
 
     async def call(self, arguments: JsonObject) -> Any:
-        """Run the function."""
         return await self._act(arguments)
 
 
@@ -41,7 +39,6 @@ class House:
     """The tools of a house, and what was called."""
 
     def __init__(self) -> None:
-        """Have a lamp, and what takes a while."""
         self.calls: list[JsonObject] = []
         self.release = asyncio.Event()
         self.made: list[ScriptedTool] = [
@@ -52,7 +49,6 @@ class House:
         self.delay = 0.0
 
     async def tools(self) -> list[ScriptedTool]:
-        """Return the tools of this moment."""
         await asyncio.sleep(self.delay)
         if self.error is not None:
             raise self.error
@@ -72,7 +68,6 @@ class Site:
     """A server, a client, and what both saw."""
 
     def __init__(self, server: Server, client: AccessPointClient, house: House) -> None:
-        """Keep them."""
         self.server = server
         self.client = client
         self.house = house
@@ -91,11 +86,9 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Return the address that a client dials."""
         return f"ws://127.0.0.1:{self.port}/mcp/?token=secret"
 
     async def handle(self, connection: ServerConnection) -> None:
-        """Let the present handler have a connection."""
         self.opened.append(asyncio.get_running_loop().time())
         self.connections.append(connection)
         await self.handler(connection)
@@ -124,7 +117,6 @@ async def reply(connection: ServerConnection) -> JsonObject:
 
 
 def text_of(message: JsonObject) -> Any:
-    """Return what a call has answered."""
     (part,) = message["result"]["content"]
     assert part["type"] == "text"
     return json.loads(part["text"])
@@ -147,7 +139,6 @@ async def running(
     url: str | None = None,
     jitter: float = 0.0,
 ) -> AsyncGenerator[Site]:
-    """Run a client of a server."""
     house = House()
     records: list[CallRecord] = []
     client = AccessPointClient(

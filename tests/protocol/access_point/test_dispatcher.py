@@ -17,7 +17,6 @@ class Desk:
     """A dispatcher with a house."""
 
     def __init__(self) -> None:
-        """Begin without calls."""
         self.house = House()
         self.records: list[CallRecord] = []
         self.dispatcher = Dispatcher(
@@ -31,13 +30,11 @@ class Desk:
         return await self.house.tools()
 
     async def ask(self, method: str, request_id: Any = 1, **params: Any) -> Any:
-        """Return the reply to a request."""
         message = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
         text = await self.dispatcher.answer(json.dumps(message).encode())
         return None if text is None else json.loads(text)
 
     def add(self, name: str, act: Any) -> None:
-        """Add a tool."""
         self.house.made.append(ScriptedTool(name, act))
 
 

@@ -26,7 +26,6 @@ def hiss(seconds: float, sample_rate: int) -> bytes:
 
 
 def samples(pcm: bytes) -> array[int]:
-    """Return the samples of PCM."""
     return array("h", pcm)
 
 
@@ -36,21 +35,31 @@ def level(pcm: bytes) -> float:
 
 
 def pitch_level(pcm: bytes, sample_rate: int, hertz: float) -> float:
-    """Return the amplitude of one pitch."""
     values = _values(pcm)
     angles = _angles(len(values), sample_rate, hertz)
     return 2 * math.hypot(np.dot(values, np.cos(angles)), np.dot(values, np.sin(angles))) / len(values)
 
 
-def opus_packets(pcm: bytes, frame_duration: int = 60, *, dtx: bool = True) -> list[bytes]:
+def opus_packets(
+    pcm: bytes,
+    frame_duration: int = 60,
+    *,
+    dtx: bool = True,
+    application: str = "voip",
+    bit_rate: int = 24000,
+) -> list[bytes]:
     """Encode 16 kHz PCM as the device does: lowest complexity, and DTX, which takes a tone for silence."""
     encoder = av.CodecContext.create("libopus", "w")
     encoder.sample_rate = 16000
     encoder.layout = "mono"
     encoder.format = "s16"
-    encoder.bit_rate = 24000
+    encoder.bit_rate = bit_rate
     encoder.compression_level = 0
-    encoder.options = {"application": "voip", "frame_duration": str(frame_duration), "dtx": str(int(dtx))}
+    encoder.options = {
+        "application": application,
+        "frame_duration": str(frame_duration),
+        "dtx": str(int(dtx)),
+    }
     encoder.open()
     return [
         bytes(packet)
@@ -82,7 +91,6 @@ def make_media(
 
 
 def silent_video() -> bytes:
-    """Return a film without sound."""
     file = io.BytesIO()
     with av.open(file, "w", format="matroska") as output:
         stream = output.add_stream("mpeg4", rate=5)

@@ -80,7 +80,6 @@ def spoken(text: str, voice: str = "en-us") -> bytes:
 
 
 def heard(pcm: bytes, settings: DetectorSettings | None = None, piece: int = 3200) -> list[SpeechEvent]:
-    """Let the real detector hear PCM in pieces."""
     detector = load_detector(settings or DetectorSettings())
     return [
         event for start in range(0, len(pcm), piece) for event in detector.hear(pcm[start : start + piece])
@@ -242,7 +241,6 @@ class TestPauses:
     PATIENT = DetectorSettings(silence=0.8, pause=0.2)
 
     def told(self, bounds: SpeechBounds, seconds: float, likelihood: float) -> list[SpeechEvent]:
-        """Return the events of a stretch."""
         peak = VOICE if likelihood >= 0.5 else HUSH
         events: list[SpeechEvent | None] = []
         for _ in range(round(seconds / CHUNK_SECONDS)):
@@ -251,7 +249,6 @@ class TestPauses:
         return [event for event in events if event is not None]
 
     def paused(self, bounds: SpeechBounds) -> SpeechPaused:
-        """Speak, fall silent, and return the pause."""
         *_, pause = [*self.told(bounds, 1.6, SPEECH), *self.told(bounds, 0.32, SILENCE)]
         assert isinstance(pause, SpeechPaused)
         return pause

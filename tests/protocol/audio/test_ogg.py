@@ -18,7 +18,6 @@ LAST_PACKET = bytes.fromhex("db03fffefffefffe")
 
 
 def encoded(pcm: bytes) -> bytes:
-    """Return the whole file of a sound."""
     encoder = OggOpusEncoder()
     return encoder.encode(pcm) + encoder.finish()
 

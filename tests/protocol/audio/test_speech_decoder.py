@@ -37,7 +37,6 @@ class Source:
         self.closed = asyncio.Event()
 
     async def stream(self) -> AsyncGenerator[bytes]:
-        """Send the pieces."""
         self.started.set()
         try:
             while self.sent < len(self.data):
@@ -53,7 +52,6 @@ class Source:
 
 
 async def decode(data: bytes, piece: int = 1000, *, extension: str | None = None, rate: int = RATE) -> bytes:
-    """Decode all of it."""
     source = Source(data, piece)
     pcm = b"".join(
         [pcm async for pcm in decode_speech(source.stream(), sample_rate=rate, extension=extension)]
@@ -63,7 +61,6 @@ async def decode(data: bytes, piece: int = 1000, *, extension: str | None = None
 
 
 async def drain(pieces: AsyncIterator[bytes], into: bytearray) -> None:
-    """Take all there is."""
     async for piece in pieces:
         into += piece
 

@@ -24,11 +24,9 @@ class Stream:
 
     @property
     def produced(self) -> int:
-        """Frames that came out."""
         return self.packets + self.silent
 
     def packet(self, missing: int = 0) -> int:
-        """Let a packet arrive."""
         fill = self.timeline.frames_before(self.now, missing)
         self.silent += fill
         self.packets += 1
@@ -44,7 +42,6 @@ class Stream:
         return self.silent - before
 
     def stall(self, seconds: float) -> int:
-        """Let nothing arrive."""
         before = self.silent
         for _ in range(round(seconds / FRAME)):
             self.now += FRAME

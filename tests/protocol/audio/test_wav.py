@@ -12,12 +12,10 @@ STREAMED = wav_header(22050, 0)
 
 
 def read(data: bytes) -> WavHeader | None:
-    """Read a head from memory."""
     return read_wav_header(lambda size: data[:size])
 
 
 def chunk(name: bytes, content: bytes) -> bytes:
-    """Return a RIFF chunk, padded to an even length."""
     return name + struct.pack("<I", len(content)) + content + bytes(len(content) % 2)
 
 

@@ -91,7 +91,6 @@ class LoggingLink(Link):
         await self.close_channel()
 
     def shown(self, kind: str) -> list[JsonObject]:
-        """Return the messages of one type."""
         return [message for _, message in self.messages if message["type"] == kind]
 
 
@@ -122,7 +121,6 @@ async def in_turn(
     mode: ListenMode = ListenMode.AUTO,
     main_task: MainTask | None = None,
 ) -> tuple[LoggingLink, Conversation, Turn, list[ConversationState]]:
-    """Return a conversation whose device listens."""
     link, conversation, states = make(firmware, main_task=main_task)
     conversation.message_received(ListenStart(mode))
     turn = await conversation.next_turn()
@@ -212,7 +210,6 @@ async def hear(conversation: Conversation, encoder: OpusEncoder, loudness: int, 
 
 
 async def begin_of_next_turn(conversation: Conversation) -> bytes:
-    """Return the audio that the next turn begins with."""
     turn = await conversation.next_turn()
     assert turn is not None
     turn.end_speech()

@@ -48,15 +48,12 @@ class Walk:
         self.busy = False
 
     def receive(self, message: DeviceMessage) -> Actions:
-        """Let the device send a message."""
         return self._check(self.table.receive(message, self.now))
 
     def happened(self, event: Event) -> Actions:
-        """Let an event happen."""
         return self._check(self.table.happened(event, self.now))
 
     def packet(self) -> None:
-        """Let the device send audio."""
         heard = self.table.hears(self.now)
         assert not heard or self.table.state is State.LISTENING
         self._check(())
@@ -73,7 +70,6 @@ class Walk:
         return tuple(done)
 
     def await_turn(self) -> None:
-        """Let the holder wait for a turn."""
         self.table.await_turn(self.now)
         self._check(())
 

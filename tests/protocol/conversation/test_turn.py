@@ -31,7 +31,6 @@ def numbers(pcm: bytes) -> list[int]:
 
 
 def runs_of(heard: Iterable[int], number: int = -1) -> list[int]:
-    """Return the lengths of the runs of silence."""
     return [len([*run]) for value, run in groupby(heard) if value == number]
 
 

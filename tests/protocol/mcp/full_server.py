@@ -48,7 +48,6 @@ class FullServer:
     """The server, its contents, and what it has seen."""
 
     def __init__(self) -> None:
-        """Make a server that is not connected."""
         self.texts = {
             TEMPERATURE: "21.5",
             WINDOW: "true",
@@ -72,7 +71,6 @@ class FullServer:
 
     @property
     def options(self) -> InitializationOptions:
-        """What it announces."""
         changes = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
         return self.server.create_initialization_options(changes)
 
@@ -93,7 +91,6 @@ class FullServer:
         return server
 
     async def _watch(self, ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
-        """Note who asks."""
         self.session = ctx.session
         result = await call_next(ctx)
         if ctx.method == "initialize":
@@ -144,7 +141,6 @@ class FullServer:
         return await _answer(ctx, types.ListRootsRequest(), types.ListRootsResult)
 
     async def _warm_up(self, ctx: Context) -> Any:
-        """Change a resource and tell so."""
         self.texts[TEMPERATURE] = "24.0"
         await ctx.session.send_notification(
             types.ResourceUpdatedNotification(params=types.ResourceUpdatedNotificationParams(uri=TEMPERATURE))
@@ -152,7 +148,6 @@ class FullServer:
         return True
 
     async def log(self, level: types.LoggingLevel, data: Any, logger: str | None = None) -> None:
-        """Send a log message."""
         params = types.LoggingMessageNotificationParams(level=level, data=data, logger=logger)
         await self.session.send_notification(types.LoggingMessageNotification(params=params))
 

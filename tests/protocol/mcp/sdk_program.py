@@ -18,14 +18,12 @@ class SdkProgram:
     """Runs a server of the SDK in the place of the firmware's own."""
 
     def __init__(self, full: FullServer, send: Send) -> None:
-        """Send the messages of `full` with `send`."""
         self.tools: list[Any] = []
         self._full = full
         self._send = send
         self._inbox: asyncio.Queue[str] = asyncio.Queue()
 
     def handle(self, message: dict[str, Any]) -> bool:
-        """Give every message to the server."""
         self._inbox.put_nowait(json.dumps(message))
         return True
 

@@ -97,7 +97,6 @@ async def test_a_refusal_carries_the_devices_words(reply: JsonObject, text: str)
     ],
 )
 async def test_a_malformed_answer_fails_its_call_only(reply: JsonObject) -> None:
-    """The next call works."""
     answers = iter([reply, DONE])
     device = Device(tools_call=lambda _: next(answers))
     with pytest.raises(McpProtocolError):
@@ -192,7 +191,6 @@ async def test_closing_fails_all_calls_now_and_later() -> None:
 
 
 async def test_a_cancelled_call_leaves_nothing_behind() -> None:
-    """Its late answer is ignored."""
     device = Device()
     task = await device.begin()
     task.cancel()
@@ -271,8 +269,6 @@ def test_notifications_are_handed_on_within_bounds(caplog: pytest.LogCaptureFixt
 
 
 def test_a_fault_of_the_listener_does_not_reach_the_link(caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged; the device is not to blame."""
-
     async def send(message: JsonObject) -> None:
         raise AssertionError
 
@@ -300,7 +296,6 @@ PAYLOADS = st.dictionaries(st.text(max_size=8), JSON_VALUES, max_size=4) | st.fi
 
 @given(payloads=st.lists(PAYLOADS, max_size=6))
 async def test_whatever_a_device_sends_is_survived(payloads: list[JsonObject]) -> None:
-    """Nothing raises; a waiting call ends cleanly, or goes on waiting and gets its answer."""
     device = Device()
     task = await device.begin()
     for payload in payloads:

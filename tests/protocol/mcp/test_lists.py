@@ -35,7 +35,6 @@ async def test_an_error_on_a_later_page_ends_the_list_and_keeps_it() -> None:
 
 
 async def test_an_error_on_the_first_page_is_raised() -> None:
-    """No list is not an empty list."""
     device = Device(tools_list=firmware_pages([]))
     with pytest.raises(McpCallError, match="Failed to add tool"):
         await device.client.list_tools(with_user_tools=True)
@@ -54,7 +53,6 @@ async def test_a_list_in_circles_ends(cursor: str, pages: int) -> None:
 
 
 async def test_an_endless_list_ends_after_64_pages(caplog: pytest.LogCaptureFixture) -> None:
-    """Every page has a new cursor and no new tool."""
     device = Device(
         tools_list=lambda params: {"result": {"tools": [], "nextCursor": f"{params.get('cursor', '')}x"}}
     )

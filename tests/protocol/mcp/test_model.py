@@ -37,7 +37,6 @@ LED: JsonObject = {
 
 
 def tool(data: JsonObject) -> Tool:
-    """A tool that is known to be well-formed."""
     parsed = Tool.from_dict(data)
     assert parsed
     return parsed
@@ -73,12 +72,10 @@ def test_a_tool_is_read_and_can_be_stored() -> None:
     ],
 )
 def test_a_tool_for_the_user_only_is_told_by_its_audience(annotations: Any, user_only: bool) -> None:
-    """What a language model may see is not hidden."""
     assert tool({**LED, "annotations": annotations}).user_only is user_only
 
 
 def test_a_long_description_is_cut_and_cleaned() -> None:
-    """The tool stays usable."""
     assert tool({**LED, "description": "说" * 9000}).description == "说" * 4096
     assert tool({**LED, "description": "a\ud800b"}).description == "a?b"
 
@@ -159,7 +156,6 @@ def test_limits_never_leave_32_bits() -> None:
     ],
 )
 def test_choices_and_limits_of_numbers_are_checked(schema: JsonObject, value: Any, good: bool) -> None:
-    """Before anything is sent."""
     found = tool({"name": "x", "inputSchema": {"properties": {"a": schema}}})
     if good:
         checked = check_arguments(found, {"a": value})["a"]
@@ -198,7 +194,6 @@ LINK = {"type": "resource_link", "uri": "file:///log.txt", "name": "log"}
     ],
 )
 def test_what_is_no_text_is_a_value_too(result: JsonObject, value: Any) -> None:
-    """A result without text is not nothing."""
     assert ToolResult.from_dict(result).value == value
 
 
@@ -290,7 +285,6 @@ def test_several_items_are_gathered() -> None:
     ],
 )
 def test_a_malformed_result_is_an_error(result: JsonObject) -> None:
-    """Not an empty success."""
     with pytest.raises(McpProtocolError):
         ToolResult.from_dict(result)
 
@@ -332,7 +326,6 @@ def test_any_tool_is_refused_or_can_be_stored(data: Any, schema: Any, properties
 
 @given(content=JSON_VALUES, image=JSON_VALUES, text=JSON_VALUES)
 def test_any_result_is_read_or_refused(content: Any, image: Any, text: Any) -> None:
-    """No other error comes out of it."""
     for result in (
         {"content": content},
         {"content": [{"type": "image", "image": image}, {"type": "text", "text": text}]},
@@ -347,7 +340,6 @@ def test_any_result_is_read_or_refused(content: Any, image: Any, text: Any) -> N
 
 @given(value=JSON_VALUES)
 def test_any_argument_is_sent_or_refused(value: Any) -> None:
-    """What passes can be encoded strictly."""
     for name in ("red", "times", "loud", "mode", "extra"):
         try:
             checked = check_arguments(tool(LED), {"red": 1} | {name: value})

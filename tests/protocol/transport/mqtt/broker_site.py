@@ -1,7 +1,7 @@
 """A connection of the integration to a broker, and devices at that broker."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 import json
 from typing import Any
@@ -12,7 +12,7 @@ from custom_components.xiaozhi.protocol.transport.link import Admission, Link, L
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import MqttLink
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_connection import BrokerConnection
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
-    BrokerProblem,
+    BrokerError,
     BrokerSettings,
 )
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_topics import Address
@@ -33,8 +33,8 @@ class Site:
         self.audio = UdpServer()
         self.links: list[MqttLink] = []
         self.recorders: list[Recorder] = []
-        self.make_recorder: type[Recorder] = Recorder
-        self.problems: list[BrokerProblem | None] = []
+        self.make_recorder: Callable[[], Recorder] = Recorder
+        self.problems: list[BrokerError | None] = []
         self.devices: list[str] = []
         self.paired = {MAC, OTHER_MAC}
         self.broker = BrokerConnection(
@@ -44,8 +44,11 @@ class Site:
             devices=lambda: self.devices,
             address=lambda _mac: "127.0.0.1",
             audio=self.audio,
-            state_changed=lambda problem: self.problems.append(problem.problem if problem else None),
+            state_changed=self.state_changed,
         )
+
+    def state_changed(self, problem: BrokerError | None) -> None:
+        self.problems.append(problem)
 
     def _admit(self, mac: str) -> Admission | None:
         return Admission(attach=self._attach, pings_safe=True) if mac in self.paired else None
@@ -57,7 +60,6 @@ class Site:
         return self.recorders[-1]
 
     async def linked(self, count: int = 1) -> tuple[MqttLink, Recorder]:
-        """Wait for a link."""
         await until(lambda: len(self.links) >= count)
         return self.links[count - 1], self.recorders[count - 1]
 
@@ -91,11 +93,9 @@ class Device:
         self._topic = topic
 
     async def say(self, message: Any, **options: Any) -> None:
-        """Publish a message."""
         await self._client.publish(self._topic, encoded(message), **options)
 
     async def hear(self) -> Any:
-        """Wait for a message."""
         async with asyncio.timeout(5):
             message = await anext(aiter(self._client.messages))
             return json.loads(message.payload)

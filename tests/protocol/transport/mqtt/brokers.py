@@ -39,7 +39,6 @@ class Mosquitto:
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> Self:
-        """Start, and wait until it accepts connections."""
         self._process = await asyncio.create_subprocess_exec(
             self._program,
             "-c",
@@ -56,7 +55,6 @@ class Mosquitto:
                 await asyncio.sleep(0.01)
 
     async def stop(self) -> None:
-        """Kill it."""
         if self._process is not None:
             process, self._process = self._process, None
             process.kill()
@@ -65,13 +63,35 @@ class Mosquitto:
 
 @asynccontextmanager
 async def mosquitto(folder: Path, *lines: str) -> AsyncGenerator[Mosquitto]:
-    """Run a Mosquitto."""
     broker = Mosquitto(folder, free_port(), *lines)
     await broker.start()
     try:
         yield broker
     finally:
         await broker.stop()
+
+
+@asynccontextmanager
+async def answering(answer: bytes | None) -> AsyncGenerator[int]:
+    """Listen as something that is no broker: it answers once, or closes at once."""
+    tasks, writers = set(), set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.current_task())
+        writers.add(writer)
+        if answer is not None:
+            writer.write(answer)
+            with suppress(ConnectionError):
+                while await reader.read(4096):
+                    pass
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+    for writer in writers:
+        writer.transport.abort()
+    await asyncio.gather(*filter(None, tasks))
 
 
 @dataclass(eq=False)
@@ -87,25 +107,21 @@ class PushingBroker:
     """
 
     def __init__(self) -> None:
-        """Prepare it."""
         self._members: set[_Member] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
     @property
     def port(self) -> int:
-        """The port."""
         assert self._server is not None
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
     async def start(self) -> Self:
-        """Listen on a free port."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         return self
 
     async def stop(self) -> None:
-        """Close all connections."""
         assert self._server is not None
         self._server.close()
         for member in self._members:
@@ -147,7 +163,6 @@ class KickingBroker(PushingBroker):
     """Accepts every client, and disconnects those that subscribe."""
 
     def __init__(self) -> None:
-        """Prepare it."""
         super().__init__()
         self.kicks = 0
 

@@ -17,5 +17,4 @@ LISTEN: dict[str, Any] = {"type": "listen", "state": "start", "mode": "auto"}
 
 
 def encoded(message: Any) -> bytes:
-    """Encode a message."""
     return json.dumps(message).encode()

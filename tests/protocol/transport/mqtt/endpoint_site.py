@@ -1,7 +1,9 @@
 """A running MQTT endpoint, and the owner of its links."""
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Self
 
 from custom_components.xiaozhi.protocol.timeouts import MqttTimeouts
 from custom_components.xiaozhi.protocol.transport.link import (
@@ -30,23 +32,20 @@ class Site:
     seen: list[Credentials] = field(default_factory=list)
     links: list[MqttLink] = field(default_factory=list)
     recorders: list[Recorder] = field(default_factory=list)
-    make_recorder: type[Recorder] = Recorder
+    make_recorder: Callable[[], Recorder] = Recorder
     admits: Callable[[str], bool] = is_local
 
     def authenticate(self, credentials: Credentials) -> Admission | None:
-        """Look at the token only."""
         self.seen.append(credentials)
         return Admission(attach=self.attach, pings_safe=True) if credentials.token == TOKEN else None
 
     def attach(self, link: Link) -> LinkHandler:
-        """Take a link over."""
         assert isinstance(link, MqttLink)
         self.links.append(link)
         self.recorders.append(self.make_recorder())
         return self.recorders[-1]
 
     async def start(self, **timeouts: float) -> None:
-        """Listen on free ports."""
         self.endpoint = MqttServer(
             self.authenticate,
             audio=self.audio,
@@ -57,16 +56,23 @@ class Site:
         await self.endpoint.start("127.0.0.1", 0)
 
     async def stop(self) -> None:
-        """Stop listening."""
         await self.endpoint.stop()
         self.audio.stop()
 
+    @classmethod
+    @asynccontextmanager
+    async def running(
+        cls, *, admits: Callable[[str], bool] = is_local, **timeouts: float
+    ) -> AsyncGenerator[Self]:
+        site = cls(admits=admits)
+        await site.start(**timeouts)
+        yield site
+        await site.stop()
+
     async def client(self) -> WireClient:
-        """Connect, and say nothing."""
         return await WireClient.open(self.endpoint.port)
 
     async def device(self, mac: str = MAC) -> WireClient:
-        """Connect as a device."""
         return await WireClient.login(self.endpoint.port, "xiaozhi-1", mac, TOKEN)
 
     async def fails(self, *packets: bytes) -> None:

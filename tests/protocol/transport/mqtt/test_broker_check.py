@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 import socket
+import ssl
 from typing import Any
 
 import pytest
@@ -17,46 +18,26 @@ from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings i
     BrokerSettings,
 )
 from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
-from tests.protocol.transport.mqtt.broker_checks import answering, problem_of
+from simulator.access_point.certificates import Certificates
+from tests.protocol.transport.mqtt.broker_site import ANONYMOUS
 from tests.protocol.transport.mqtt.brokers import (
-    command,
-    free_port,
+    answering,
     mosquitto,
 )
 from tests.protocol.transport.mqtt.device import MAC
 from tests.protocol.transport.udp.device import until
 from tests.protocol.transport.websocket.peer import Recorder
 
-pytestmark = pytest.mark.real_time
+pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("socket_enabled")]
 
 
-async def test_a_good_broker_passes_the_test(tmp_path: Path, socket_enabled: None) -> None:
-    """With user and password; a wrong password, or none, is told apart."""
-    passwords = tmp_path / "passwords"
-    process = await asyncio.create_subprocess_exec(
-        command("mosquitto_passwd"), "-c", "-b", str(passwords), "ha", "secret"
-    )
-    await process.wait()
-    async with mosquitto(tmp_path, f"password_file {passwords}", "allow_anonymous false") as broker:
-        good = BrokerSettings(host="127.0.0.1", port=broker.port, username="ha", password="secret")
-        await check_broker(good)
-        assert "secret" not in repr(good)
-        assert await problem_of(port=broker.port, username="ha", password="wrong") == (
-            BrokerProblem.REFUSED,
-            "[code:135] Not authorized",
-        )
-        assert (await problem_of(port=broker.port))[0] is BrokerProblem.REFUSED
+async def problem_of(**settings: Any) -> tuple[BrokerProblem, str]:
+    with pytest.raises(BrokerError) as caught:
+        await check_broker(BrokerSettings(host="127.0.0.1", **settings))
+    return caught.value.problem, str(caught.value)
 
 
-async def test_nobody_at_the_port_is_told(socket_enabled: None) -> None:
-    """In the words of the network."""
-    assert await problem_of(port=free_port()) == (
-        BrokerProblem.UNREACHABLE,
-        "[Errno 111] Connection refused",
-    )
-
-
-async def test_a_name_that_nobody_has_is_told(socket_enabled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_that_nobody_has_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no name server here, so this stands for its answer."""
 
     def unknown(*_arguments: Any, **_options: Any) -> None:
@@ -69,7 +50,7 @@ async def test_a_name_that_nobody_has_is_told(socket_enabled: None, monkeypatch:
 
 
 @pytest.mark.parametrize("settings", [{"host": ""}, {"host": "127.0.0.1", "port": 0}])
-async def test_an_address_that_is_none_is_told(settings: dict[str, Any], socket_enabled: None) -> None:
+async def test_an_address_that_is_none_is_told(settings: dict[str, Any]) -> None:
     """The form gets an answer, and a connection keeps trying."""
     with pytest.raises(BrokerError) as caught:
         await check_broker(BrokerSettings(**settings))
@@ -77,7 +58,7 @@ async def test_an_address_that_is_none_is_told(settings: dict[str, Any], socket_
     assert str(caught.value)
 
 
-async def test_who_may_not_subscribe_is_told(socket_enabled: None) -> None:
+async def test_who_may_not_subscribe_is_told() -> None:
     """Our own endpoint lets the client in but grants it no topic of others."""
     audio = UdpServer()
     endpoint = MqttServer(
@@ -96,10 +77,29 @@ async def test_who_may_not_subscribe_is_told(socket_enabled: None) -> None:
     [None, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x20\x02\x00\x03"],
     ids=["closes", "silent", "http", "not available"],
 )
-async def test_something_else_at_the_port_is_told(answer: bytes | None, socket_enabled: None) -> None:
+async def test_something_else_at_the_port_is_told(answer: bytes | None) -> None:
     """And nothing of the attempt is left: neither task nor socket."""
     async with answering(answer) as port:
         before = asyncio.all_tasks()
         problem, _ = await problem_of(port=port, timeouts=BrokerTimeouts(answer=0.1))
         assert problem is BrokerProblem.UNREACHABLE
         await until(lambda: asyncio.all_tasks() <= before)
+
+
+async def test_an_encrypted_broker(tmp_path: Path) -> None:
+    """Its certificate is checked; a port without encryption is told apart from one without a broker."""
+    soon = BrokerTimeouts(answer=1.0)
+    certificates = Certificates("127.0.0.1")
+    (tmp_path / "broker.pem").write_bytes(certificates.server_pem)
+    lines = (ANONYMOUS, f"certfile {tmp_path / 'broker.pem'}", f"keyfile {tmp_path / 'broker.pem'}")
+    trusting = certificates.client_context()
+    async with mosquitto(tmp_path, *lines) as broker:
+        await check_broker(BrokerSettings(host="127.0.0.1", port=broker.port, tls=trusting))
+        problem, text = await problem_of(port=broker.port, tls=ssl.create_default_context())
+        assert problem is BrokerProblem.CERTIFICATE
+        assert "certificate verify failed" in text
+        assert (await problem_of(port=broker.port, timeouts=soon))[0] is BrokerProblem.UNREACHABLE
+    async with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
+        assert (await problem_of(port=port, tls=trusting, timeouts=soon))[0] is BrokerProblem.TLS
+    async with mosquitto(tmp_path, ANONYMOUS) as plain:
+        assert (await problem_of(port=plain.port, tls=trusting, timeouts=soon))[0] is BrokerProblem.TLS

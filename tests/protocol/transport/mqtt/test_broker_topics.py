@@ -43,5 +43,4 @@ def test_a_topic_tells_the_device_and_its_gateway() -> None:
     ],
 )
 def test_other_topics_are_no_devices(topic: str) -> None:
-    """Nothing that only looks like a device's topic is taken for one."""
     assert address_of_topic(topic) is None

@@ -59,7 +59,6 @@ def _read(data: bytes) -> Packet | None:
 def test_packets_survive_any_cutting_of_the_stream(
     packets: list[tuple[bytes, Packet]], cuts: list[int]
 ) -> None:
-    """However TCP cuts or joins them, the packets that come out are those that went in."""
     stream = b"".join(encoded for encoded, _ in packets)
     reader, read, position, turn = PacketReader(), [], 0, 0
     while position < len(stream):
@@ -98,7 +97,6 @@ def _remaining(encoded: bytes) -> int:
 def test_garbage_raises_one_kind_of_error_and_fills_no_memory(
     chunks: list[bytes], data: st.DataObject
 ) -> None:
-    """Random bytes, and packets with changed bytes, are packets, incomplete, or a protocol error."""
     limit = 100
     reader = PacketReader(limit)
     for chunk in chunks:
@@ -145,7 +143,6 @@ def test_a_length_over_the_limit_is_refused_before_the_packet_comes() -> None:
     ],
 )
 def test_violations_of_the_standard_are_named(data: bytes, complaint: str) -> None:
-    """Each ends the connection with a reason that says what was wrong."""
     with pytest.raises(MqttProtocolError, match=complaint):
         _read(data)
 
@@ -158,7 +155,6 @@ def test_messages_of_every_size_are_framed(size: int) -> None:
 
 
 def test_answers_are_those_of_the_standard() -> None:
-    """Each is short enough to be written down."""
     assert mqtt.ACCEPTED == b"\x20\x02\x00\x00"
     assert mqtt.NOT_AUTHORIZED == b"\x20\x02\x00\x05"
     assert mqtt.suback(0x1234, b"\x00\x80") == b"\x90\x04\x12\x34\x00\x80"

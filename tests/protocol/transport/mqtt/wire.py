@@ -7,13 +7,11 @@ from typing import Self
 
 
 def string(text: str | bytes) -> bytes:
-    """Encode a string or binary field."""
     data = text.encode() if isinstance(text, str) else text
     return len(data).to_bytes(2) + data
 
 
 def packet(first: int, body: bytes) -> bytes:
-    """Put the fixed header before a body."""
     length, remaining = b"", len(body)
     while True:
         remaining, digit = divmod(remaining, 128)
@@ -32,7 +30,6 @@ def connect(
     will: tuple[str, bytes] | None = None,
     level: int = 4,
 ) -> bytes:
-    """Encode a CONNECT."""
     flags = 0x02 * clean_session
     body = string(client_id)
     if will is not None:
@@ -48,7 +45,6 @@ def connect(
 
 
 def publish(topic: str, payload: bytes, *, qos: int = 0, packet_id: int = 1) -> bytes:
-    """Encode a PUBLISH."""
     return packet(0x30 | qos << 1, string(topic) + (packet_id.to_bytes(2) if qos else b"") + payload)
 
 
@@ -69,20 +65,17 @@ class WireClient:
     writer: asyncio.StreamWriter
 
     @classmethod
-    async def open(cls, port: int) -> Self:
-        """Connect by TCP, and send nothing."""
-        return cls(*await asyncio.open_connection("127.0.0.1", port))
+    async def open(cls, port: int, address: str = "127.0.0.1") -> Self:
+        return cls(*await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0)))
 
     @classmethod
     async def login(cls, port: int, client_id: str, username: str, password: str) -> Self:
-        """Connect and log in."""
         client = await cls.open(port)
         await client.send(connect(client_id, username, password))
         assert await client.receive() == (0x20, b"\x00\x00")
         return client
 
     async def send(self, *packets: bytes) -> None:
-        """Send bytes."""
         self.writer.write(b"".join(packets))
         await self.writer.drain()
 
@@ -114,7 +107,6 @@ class WireClient:
         return True
 
     async def close(self) -> None:
-        """Close the connection."""
         self.writer.close()
         with suppress(ConnectionError):
             await self.writer.wait_closed()

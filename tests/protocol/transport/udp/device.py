@@ -25,7 +25,6 @@ class DeviceAudio:
     """Makes datagrams and reads them as the firmware does."""
 
     def __init__(self, key: bytes, nonce: bytes) -> None:
-        """Use the key and nonce of the hello."""
         assert (len(key), len(nonce), nonce[0]) == (16, 16, 1)
         self.key = key
         self.nonce = nonce
@@ -35,7 +34,6 @@ class DeviceAudio:
 
     @classmethod
     def from_offer(cls, offer: dict[str, Any]) -> Self:
-        """Read the `udp` object of the hello."""
         return cls(bytes.fromhex(offer["key"]), bytes.fromhex(offer["nonce"]))
 
     def seal(self, packet: bytes, *, sequence: int | None = None, timestamp: int = 0) -> bytes:
@@ -64,13 +62,11 @@ class DeviceSocket(asyncio.DatagramProtocol):
     """The device's socket: connected, so that it hears only the address it sends to."""
 
     def __init__(self) -> None:
-        """Wait for `open`."""
         self.received: asyncio.Queue[bytes] = asyncio.Queue()
         self.transport: asyncio.DatagramTransport | None = None
 
     @classmethod
     async def open(cls, port: int) -> Self:
-        """Connect to a port of this machine."""
         loop = asyncio.get_running_loop()
         transport, protocol = await loop.create_datagram_endpoint(cls, remote_addr=("127.0.0.1", port))
         protocol.transport = transport
@@ -81,17 +77,14 @@ class DeviceSocket(asyncio.DatagramProtocol):
         self.received.put_nowait(data)
 
     def send(self, datagram: bytes) -> None:
-        """Send a datagram."""
         assert self.transport is not None
         self.transport.sendto(datagram)
 
     async def receive(self) -> bytes:
-        """Wait for a datagram."""
         async with asyncio.timeout(5):
             return await self.received.get()
 
     def close(self) -> None:
-        """Close the socket."""
         assert self.transport is not None
         self.transport.close()
 

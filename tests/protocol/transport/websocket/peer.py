@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 import json
 import socket
 from typing import Any, Self
@@ -40,41 +41,32 @@ class Recorder(LinkHandler):
     """Keeps what happens on one link."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self.events: list[tuple[str, Any]] = []
         self._news = asyncio.Event()
 
     def channel_opened(self, channel: Channel) -> None:
-        """Keep it."""
         self._add("opened", channel)
 
     def message_received(self, message: DeviceMessage) -> None:
-        """Keep it."""
         self._add("message", message)
 
     def audio_received(self, packet: bytes, missing: int) -> None:
-        """Keep it."""
         self._add("audio", (packet, missing))
 
     def channel_closed(self, reason: str) -> None:
-        """Keep it."""
         self._add("channel_closed", reason)
 
     def link_closed(self, reason: str) -> None:
-        """Keep it."""
         self._add("link_closed", reason)
 
     @property
     def names(self) -> list[str]:
-        """What has happened, in order."""
         return [name for name, _ in self.events]
 
     def values(self, name: str) -> list[Any]:
-        """Everything of one kind."""
         return [value for event, value in self.events if event == name]
 
     async def wait_for(self, name: str, count: int = 1) -> Any:
-        """Return the `count`th event of a kind, when it has come."""
         async with asyncio.timeout(PATIENCE):
             while len(self.values(name)) < count:
                 self._news.clear()
@@ -84,6 +76,19 @@ class Recorder(LinkHandler):
     def _add(self, name: str, value: Any) -> None:
         self.events.append((name, value))
         self._news.set()
+
+
+def failing_in(*methods: str) -> Recorder:
+    """Return a handler that raises an error in these methods."""
+    recorder = Recorder()
+
+    def fail(method: Callable[..., None], *arguments: Any) -> None:
+        method(*arguments)
+        raise RuntimeError("no such thing")
+
+    for method in methods:
+        setattr(recorder, method, partial(fail, getattr(recorder, method)))
+    return recorder
 
 
 @dataclass
@@ -100,14 +105,12 @@ class Site:
     listener: WebSocketServer = field(init=False)
 
     def authenticate(self, credentials: Credentials) -> Admission | None:
-        """Look at the token only."""
         self.seen.append(credentials)
         if credentials.token != TOKEN:
             return None
         return Admission(attach=self.attach, pings_safe=self.pings_safe, text_limit=self.text_limit)
 
     def attach(self, link: Link) -> LinkHandler:
-        """Take a link over."""
         assert isinstance(link, WebSocketLink)
         handler = self.make_handler()
         self.links.append(link)
@@ -138,13 +141,11 @@ class RawDevice:
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Take over an open TCP connection."""
         self.reader = reader
         self.writer = writer
 
     @classmethod
     async def dial(cls, site: Site, *, receive_buffer: int | None = None, address: str = "127.0.0.1") -> Self:
-        """Open a TCP connection from a loopback address, and say nothing."""
         sock = socket.socket(proto=socket.IPPROTO_TCP)
         sock.bind((address, 0))
         sock.setblocking(False)
@@ -163,7 +164,6 @@ class RawDevice:
 
     @classmethod
     async def talking(cls, site: Site, *, receive_buffer: int | None = None, **headers: str) -> Self:
-        """Connect and exchange hellos."""
         device = await cls.connect(site, receive_buffer=receive_buffer, **headers)
         device.send_json(HELLO)
         assert (await device.receive_json())["type"] == "hello"
@@ -191,11 +191,9 @@ class RawDevice:
             return status, head if status == 101 else head + (await self.reader.read()).decode()
 
     def send_json(self, message: Any) -> None:
-        """Send one text frame."""
         self.send_frame(Opcode.TEXT, json.dumps(message).encode())
 
     def send_frame(self, opcode: Opcode, data: bytes = b"", *, fin: bool = True, mask: bool = True) -> None:
-        """Send any frame."""
         self.writer.write(Frame(opcode, data, fin).serialize(mask=mask))
 
     async def receive(self) -> Frame | None:
@@ -210,7 +208,6 @@ class RawDevice:
             return None
 
     async def receive_json(self) -> Any:
-        """Return the next frame, which must be a message."""
         frame = await self.receive()
         assert frame is not None
         assert frame.opcode is Opcode.TEXT
@@ -226,8 +223,17 @@ class RawDevice:
         close = Close.parse(bytes(frame.data))
         return close.code, close.reason
 
+    async def closed_at_once(self) -> str:
+        """Check that the server says nothing but that it closes the connection, and return why."""
+        frame = await self.receive()
+        assert frame is not None
+        assert frame.opcode is Opcode.CLOSE
+        await self.wait_until_dropped()
+        close = Close.parse(bytes(frame.data))
+        assert close.code == 1002
+        return close.reason
+
     async def wait_until_dropped(self) -> None:
-        """Wait for the end of the TCP connection."""
         while await self.receive() is not None:
             pass
 

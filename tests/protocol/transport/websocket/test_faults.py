@@ -1,6 +1,7 @@
 """The WebSocket listener with devices that misbehave; other devices must go on."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 import json
 import logging
 from typing import Any
@@ -8,16 +9,16 @@ from typing import Any
 import pytest
 from websockets.frames import Frame, Opcode
 
-from custom_components.xiaozhi.protocol.messages import MAX_MESSAGE_BYTES, DeviceMessage, McpMessage
-from custom_components.xiaozhi.protocol.transport.link import Channel, LinkClosedError
+from custom_components.xiaozhi.protocol.messages import MAX_MESSAGE_BYTES, McpMessage
+from custom_components.xiaozhi.protocol.transport.link import Link, LinkClosedError
 from tests.protocol.transport.udp.device import opus_packet
 from tests.protocol.transport.websocket.peer import (
     HELLO,
     PATIENCE,
     RawDevice,
-    Recorder,
     Site,
     bystander,
+    failing_in,
     running,
 )
 
@@ -44,16 +45,10 @@ async def test_no_hello_in_time_ends_the_link() -> None:
     ],
 )
 async def test_what_comes_first_must_be_a_hello(opcode: Opcode, first: Any, reason: str) -> None:
-    """Nothing is sent to the device, and no channel opens."""
     async with running() as site, bystander(site):
         device = await RawDevice.connect(site)
         device.send_frame(opcode, json.dumps(first).encode())
-        frame = await device.receive()
-        assert frame is not None
-        assert frame.opcode is Opcode.CLOSE
-        assert bytes(frame.data)[:2] == (1002).to_bytes(2)
-        assert bytes(frame.data)[2:].decode().startswith(reason)
-        await device.wait_until_dropped()
+        assert (await device.closed_at_once()).startswith(reason)
         assert site.recorders[1].names == ["link_closed"]
 
 
@@ -62,11 +57,7 @@ async def test_a_second_hello_ends_the_link_and_is_not_answered() -> None:
     async with running() as site, bystander(site):
         device = await RawDevice.talking(site)
         device.send_json(HELLO)
-        frame = await device.receive()
-        assert frame is not None
-        assert frame.opcode is Opcode.CLOSE
-        assert bytes(frame.data) == (1002).to_bytes(2) + b"second hello"
-        await device.wait_until_dropped()
+        assert await device.closed_at_once() == "second hello"
         assert site.recorders[1].events[1:] == [
             ("channel_closed", "second hello"),
             ("link_closed", "second hello"),
@@ -96,7 +87,6 @@ async def test_a_text_over_the_limit_ends_the_link_even_of_a_device_that_stays()
     ],
 )
 async def test_frames_against_the_websocket_standard_end_the_link(frame: bytes) -> None:
-    """The library says what was wrong."""
     async with running() as site, bystander(site):
         device = await RawDevice.talking(site)
         device.writer.write(frame)
@@ -114,7 +104,6 @@ async def test_frames_against_the_websocket_standard_end_the_link(frame: bytes) 
     ],
 )
 async def test_a_malformed_message_is_dropped_and_counted(opcode: Opcode, data: bytes) -> None:
-    """The conversation goes on."""
     async with running() as site, bystander(site):
         device = await RawDevice.talking(site)
         device.send_frame(opcode, data)
@@ -147,60 +136,47 @@ async def test_unknown_messages_are_counted_and_logged_once(caplog: pytest.LogCa
         (Opcode.TEXT, b"garbage", 30, "too many malformed messages"),
         (Opcode.TEXT, b'{"type":"abort"}', 300, "more than 100 messages a second"),
         (Opcode.BINARY, b"opus", 500, "more than 400 audio packets a second"),
+        (Opcode.PING, b"", 60, "too many frames"),
+        (Opcode.PONG, b"", 60, "too many frames"),
+        # Pieces of a message that never ends.
+        (Opcode.CONT, b"", 60, "too many frames"),
+        (Opcode.BINARY, b"", 100_000, "too many frames"),
     ],
-    ids=["malformed", "messages", "packets"],
 )
 async def test_a_flood_ends_the_link(opcode: Opcode, data: bytes, count: int, reason: str) -> None:
     """With its reason; the flood is not handed on beyond its limit."""
     async with running(close=0.2) as site, bystander(site):
         device = await RawDevice.talking(site)
-        for _ in range(count):
-            device.send_frame(opcode, data)
-        assert await device.receive_close() == (1008, reason)
-        assert await site.recorders[1].wait_for("link_closed") == reason
-        assert len(site.recorders[1].events) < 500
-
-
-@pytest.mark.parametrize(
-    ("opcode", "fin", "count"),
-    [
-        (Opcode.PING, True, 60),
-        (Opcode.PONG, True, 60),
-        (Opcode.CONT, False, 60),
-        (Opcode.BINARY, True, 100_000),
-    ],
-)
-async def test_a_flood_of_frames_that_carry_nothing_ends_the_link(
-    opcode: Opcode, fin: bool, count: int
-) -> None:
-    """Pings, pongs, pieces of a message that never ends, and the smallest frames by the hundred thousand."""
-    async with running(close=0.2) as site, bystander(site):
-        device = await RawDevice.talking(site)
         if opcode is Opcode.CONT:
             device.send_frame(Opcode.TEXT, b"", fin=False)
-        device.writer.write(count * Frame(opcode, b"", fin).serialize(mask=True))
-        assert await device.receive_close() == (1008, "too many frames")
-        assert await site.recorders[1].wait_for("link_closed")
+        device.writer.write(count * Frame(opcode, data, opcode is not Opcode.CONT).serialize(mask=True))
+        assert await device.receive_close() == (1008, reason)
+        ended = await site.recorders[1].wait_for("link_closed")
+        assert ended == reason or not data
         assert len(site.recorders[1].events) < 500
 
 
-@pytest.mark.parametrize("audio", [True, False])
-async def test_a_device_that_stops_reading_loses_its_link(audio: bool) -> None:
+async def speak(link: Link) -> None:
+    """Send audio without end."""
+    while True:
+        await link.send_audio(bytes(1000))
+
+
+async def write(link: Link) -> None:
+    """Send messages without end."""
+    while True:
+        await link.send({"type": "stt", "text": "x" * 1000})
+
+
+@pytest.mark.parametrize("send", [speak, write])
+async def test_a_device_that_stops_reading_loses_its_link(send: Callable[[Link], Awaitable[None]]) -> None:
     """The sender hears of it in time, and little has piled up until then."""
     async with running(send=0.2) as site, bystander(site):
         device = await RawDevice.talking(site, receive_buffer=4096)
         link, recorder = site.links[1], site.recorders[1]
         device.writer.transport.pause_reading()
-
-        async def speak() -> None:
-            while True:
-                if audio:
-                    await link.send_audio(bytes(1000))
-                else:
-                    await link.send({"type": "stt", "text": "x" * 1000})
-
         async with asyncio.timeout(PATIENCE):
-            results = await asyncio.gather(speak(), speak(), return_exceptions=True)
+            results = await asyncio.gather(send(link), send(link), return_exceptions=True)
         assert [type(result) for result in results] == [LinkClosedError, LinkClosedError]
         assert link.counters.bytes_out < 500_000
         assert recorder.events[1:] == [
@@ -210,45 +186,25 @@ async def test_a_device_that_stops_reading_loses_its_link(audio: bool) -> None:
         await device.hang_up()
 
 
-async def test_a_link_closes_although_the_device_does_not_read() -> None:
-    """There is no room for the close frame, so the TCP connection just ends."""
+@pytest.mark.parametrize(
+    ("by_us", "reason"), [(True, "enough"), (False, "the device closed the connection")], ids=["we", "device"]
+)
+async def test_a_link_closes_although_the_device_does_not_read(by_us: bool, reason: str) -> None:
+    """There is no room for a close frame, and what the device has not taken yet does not keep the link."""
     async with running(send=60, close=0.1) as site, bystander(site):
         device = await RawDevice.talking(site, receive_buffer=4096)
-        link = site.links[1]
         device.writer.transport.pause_reading()
-
-        async def speak() -> None:
-            while True:
-                await link.send_audio(bytes(1000))
-
-        speaking = asyncio.create_task(speak())
+        speaking = asyncio.create_task(speak(site.links[1]))
         done, _ = await asyncio.wait([speaking], timeout=0.1)
         assert not done
         async with asyncio.timeout(2):
-            await link.close("enough")
-            with pytest.raises(LinkClosedError, match="enough"):
+            if by_us:
+                await site.links[1].close("enough")
+            else:
+                device.writer.write_eof()
+            await site.recorders[1].wait_for("link_closed")
+            with pytest.raises(LinkClosedError, match=reason):
                 await speaking
-        await device.hang_up()
-
-
-async def test_a_device_that_neither_reads_nor_writes_any_more_is_dropped() -> None:
-    """What it has not taken yet does not keep the link."""
-    async with running(send=60) as site, bystander(site):
-        device = await RawDevice.talking(site, receive_buffer=4096)
-        link = site.links[1]
-        device.writer.transport.pause_reading()
-
-        async def speak() -> None:
-            while True:
-                await link.send_audio(bytes(1000))
-
-        speaking = asyncio.create_task(speak())
-        done, _ = await asyncio.wait([speaking], timeout=0.1)
-        assert not done
-        device.writer.write_eof()
-        await site.recorders[1].wait_for("link_closed")
-        with pytest.raises(LinkClosedError, match="the device closed the connection"):
-            await speaking
         await device.hang_up()
 
 
@@ -257,27 +213,8 @@ async def test_an_error_in_a_handler_is_logged_once_and_ends_only_its_link(
     method: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The device is told that it was our fault."""
-
-    class Failing(Recorder):
-        failing = False
-
-        def channel_opened(self, channel: Channel) -> None:
-            super().channel_opened(channel)
-            self.fail("channel_opened")
-
-        def message_received(self, message: DeviceMessage) -> None:
-            self.fail("message_received")
-
-        def audio_received(self, packet: bytes, missing: int) -> None:
-            super().audio_received(packet, missing)
-            self.fail("audio_received")
-
-        def fail(self, where: str) -> None:
-            if self.failing and where == method:
-                raise RuntimeError("no such thing")
-
-    async with running(Site(make_handler=Failing)) as site, bystander(site):
-        Failing.failing = True
+    async with running() as site, bystander(site):
+        site.make_handler = lambda: failing_in(method)
         device = await RawDevice.connect(site)
         device.send_json(HELLO)
         device.send_frame(Opcode.BINARY, opus_packet())
@@ -285,23 +222,14 @@ async def test_an_error_in_a_handler_is_logged_once_and_ends_only_its_link(
         assert await device.receive_close() == (1011, "internal error")
         assert await site.recorders[1].wait_for("link_closed") == "internal error"
         assert site.recorders[1].names.count("channel_closed") == 1
-        Failing.failing = False
     assert [record.message for record in caplog.records if record.levelno == logging.ERROR] == [
         "Unexpected error on the link of the device at 127.0.0.1"
     ]
 
 
-async def test_an_error_while_a_handler_is_told_of_the_end_spares_the_rest(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_an_error_of_a_handler_at_the_end_spares_the_rest(caplog: pytest.LogCaptureFixture) -> None:
     """Each of its methods is still called, and the listener stops as always."""
-
-    class Failing(Recorder):
-        def channel_closed(self, reason: str) -> None:
-            super().channel_closed(reason)
-            raise RuntimeError("no such thing")
-
-    async with running(Site(make_handler=Failing)) as site:
+    async with running(Site(make_handler=lambda: failing_in("channel_closed"))) as site:
         device = await RawDevice.talking(site)
         await device.hang_up()
         await site.recorders[0].wait_for("link_closed")
