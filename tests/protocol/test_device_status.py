@@ -1,12 +1,13 @@
 """What a device tells about its own state."""
 
+from dataclasses import asdict
 import json
 from typing import Any
 
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.device_status import DeviceStatus, StatusError, parse_status
+from custom_components.xiaozhi.protocol.device_status import DeviceStatus, StatusError, read_status
 
 FULL: dict[str, dict[str, Any]] = {
     "audio_speaker": {"volume": 70},
@@ -18,7 +19,7 @@ FULL: dict[str, dict[str, Any]] = {
 
 
 def test_a_full_status_is_read_and_can_be_stored() -> None:
-    status = parse_status(json.dumps(FULL))
+    status = read_status(FULL)
     assert status == DeviceStatus(
         volume=70,
         brightness=100,
@@ -31,13 +32,13 @@ def test_a_full_status_is_read_and_can_be_stored() -> None:
         signal="strong",
         ip="192.0.2.7",
     )
-    assert DeviceStatus.from_dict(json.loads(json.dumps(status.as_dict()))) == status
+    assert DeviceStatus.from_dict(json.loads(json.dumps(asdict(status)))) == status
 
 
 def test_a_cellular_and_a_wired_device() -> None:
-    cellular = parse_status('{"network": {"type": "cellular", "carrier": "CMCC", "signal": "very weak"}}')
+    cellular = read_status({"network": {"type": "cellular", "carrier": "CMCC", "signal": "very weak"}})
     assert cellular == DeviceStatus(network_type="cellular", carrier="CMCC", signal="very_weak")
-    wired = parse_status('{"network": {"type": "ethernet", "state": "connected", "ip": "192.0.2.7"}}')
+    wired = read_status({"network": {"type": "ethernet", "state": "connected", "ip": "192.0.2.7"}})
     assert wired == DeviceStatus(network_type="ethernet", ip="192.0.2.7")
 
 
@@ -48,7 +49,6 @@ def test_a_cellular_and_a_wired_device() -> None:
         ("audio_speaker", "volume", "volume", -1),
         ("audio_speaker", "volume", "volume", True),
         ("screen", "brightness", "brightness", None),
-        ("screen", "theme", "theme", "x" * 65),
         ("battery", "level", "battery_level", 1000),
         ("battery", "charging", "charging", 1),
         ("chip", "temperature", "chip_temperature", 1000),
@@ -56,27 +56,24 @@ def test_a_cellular_and_a_wired_device() -> None:
         ("network", "type", "network_type", "carrier pigeon"),
         ("network", "signal", "signal", -60),
         ("network", "ip", "ip", "192.0.2"),
-        ("network", "ip", "ip", "fe80::1%" + "x" * 100),
     ],
 )
 def test_a_wrong_value_is_none_and_the_others_stay(part: str, key: str, field: str, value: Any) -> None:
-    status = parse_status(json.dumps({**FULL, part: {**FULL[part], key: value}}))
-    assert status.as_dict() == {**parse_status(json.dumps(FULL)).as_dict(), field: None}
+    status = read_status({**FULL, part: {**FULL[part], key: value}})
+    assert asdict(status) == {**asdict(read_status(FULL)), field: None}
 
 
 def test_a_limit_is_inclusive_and_a_whole_temperature_is_a_float() -> None:
     """Muted is a volume, and 0 °C is a temperature."""
-    status = parse_status('{"audio_speaker": {"volume": 0}, "chip": {"temperature": 0}}')
+    status = read_status({"audio_speaker": {"volume": 0}, "chip": {"temperature": 0}})
     assert status == DeviceStatus(volume=0, chip_temperature=0.0)
     assert isinstance(status.chip_temperature, float)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "ok", '"\\ud800"', "[]", "null", "7", "{", "[" * 10_000, '{"a": "' + "x" * 16_384 + '"}']
-)
-def test_what_is_no_status_is_an_error(text: str) -> None:
+@pytest.mark.parametrize("answer", [None, "ok", [], 7])
+def test_what_is_no_object_is_an_error(answer: Any) -> None:
     with pytest.raises(StatusError):
-        parse_status(text)
+        read_status(answer)
 
 
 @pytest.mark.parametrize("data", [None, [], 7, {}, {"volume": "x", "new": 1}])
@@ -105,9 +102,9 @@ JSON_VALUES = st.recursive(
 @given(value=JSON_VALUES)
 def test_any_json_gives_a_status_or_an_error(value: Any) -> None:
     try:
-        status = parse_status(json.dumps(value))
+        status = read_status(value)
     except StatusError:
         assert not isinstance(value, dict)
         return
-    stored = json.dumps(status.as_dict(), ensure_ascii=False, allow_nan=False).encode()
+    stored = json.dumps(asdict(status), ensure_ascii=False, allow_nan=False).encode()
     assert DeviceStatus.from_dict(json.loads(stored)) == status

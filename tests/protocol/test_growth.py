@@ -15,7 +15,7 @@ from custom_components.xiaozhi.protocol.access_point.address import AccessPointA
 from custom_components.xiaozhi.protocol.access_point.results import result_text
 from custom_components.xiaozhi.protocol.access_point.rpc import parse
 from custom_components.xiaozhi.protocol.checkin import CheckInError, parse_checkin
-from custom_components.xiaozhi.protocol.device_status import parse_status
+from custom_components.xiaozhi.protocol.device_status import read_status
 from custom_components.xiaozhi.protocol.distinct_names import distinct_names
 from custom_components.xiaozhi.protocol.faces import face_of
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion, is_version
@@ -211,7 +211,7 @@ def names(text: str) -> None:
 def statuses(text: str) -> None:
     for shape in shapes(text):
         with suppress(ValueError):
-            parse_status(json.dumps({"network": shape, "screen": {"theme": text}}))
+            read_status({"network": shape, "screen": {"theme": text}})
 
 
 READERS: Final[tuple[Reader, ...]] = (

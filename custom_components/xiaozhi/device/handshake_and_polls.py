@@ -17,7 +17,7 @@ from homeassistant.core import callback
 from homeassistant.helpers.debounce import Debouncer
 
 from ..const import VISION_PATH
-from ..protocol.device_status import StatusError, parse_status
+from ..protocol.device_status import StatusError, read_status
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError
 from ..protocol.transport.link import Link, LinkClosedError
@@ -254,7 +254,7 @@ class HandshakeAndPolls:
             return
         try:
             result = await self._calls.call(STATUS_TOOL)
-            self._device.set_state(self._device.state.after_status(parse_status(result.text or "")))
+            self._device.set_state(self._device.state.after_status(read_status(result.json())))
             self._device.notify(STATUS_READ)
         except (McpError, LinkClosedError, StatusError) as err:
             _LOGGER.debug("%s: status could not be read: %s", self._device.name, err)

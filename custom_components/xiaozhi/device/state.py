@@ -1,7 +1,7 @@
 """What is known of a paired device, as frozen snapshots, and the keys of what differs between two of them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final, Self
@@ -163,7 +163,7 @@ class DeviceState:
             "volume_to_restore": self.volume_to_restore,
             "wake_words": list(self.wake_words),
             **self.tools.as_dict(),
-            "status": self.status.as_dict(),
+            "status": asdict(self.status),
             "calls": self.calls,
             "timers": self.timers,
             "last_contact": self.last_contact.isoformat() if self.last_contact else None,

@@ -4,12 +4,10 @@ Source: `GetDeviceStatusJson` of the firmware's boards (`main/boards/common/*.cc
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Final, Self
 
-from .messages import JsonObject
-from .untrusted_json import parse_json
 from .untrusted_text import label
 
 NETWORK_TYPES: Final = ("wifi", "cellular", "ethernet", "rndis")
@@ -17,12 +15,9 @@ NETWORK_TYPES: Final = ("wifi", "cellular", "ethernet", "rndis")
 SIGNALS: Final = ("unknown", "very_weak", "weak", "medium", "strong")
 """As the firmware writes them, except `very_weak` for its "very weak"."""
 
-_MAX_STATUS: Final = 16 * 1024
-_MAX_TEXT: Final = 64
-
 
 class StatusError(ValueError):
-    """The text is not a status."""
+    """The answer is not a status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,22 +44,12 @@ class DeviceStatus:
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """Read the result of `as_dict`; missing or wrong values become None."""
+        """Read the result of `dataclasses.asdict`; missing or wrong values become None."""
         return cls(**{name: check(_member(data, name)) for name, (_, _, check) in _FIELDS.items()})
 
-    def as_dict(self) -> JsonObject:
-        """Return all fields as JSON values."""
-        return asdict(self)
 
-
-def parse_status(text: str) -> DeviceStatus:
-    """Parse the answer of the status tool. Raises `StatusError` if it is too long or not a JSON object."""
-    if len(text) > _MAX_STATUS:
-        raise StatusError(f"a status of {len(text)} characters is over the limit of {_MAX_STATUS}")
-    try:
-        status = parse_json(text)
-    except ValueError as err:
-        raise StatusError("the status is not JSON") from err
+def read_status(status: Any) -> DeviceStatus:
+    """Read the answer of the status tool, as JSON values. Raises `StatusError` if it is not an object."""
     if not isinstance(status, dict):
         raise StatusError("the status is not a JSON object")
     return DeviceStatus(
@@ -84,10 +69,6 @@ def _flag(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _text(value: Any) -> str | None:
-    return label(value) if isinstance(value, str) and len(value) <= _MAX_TEXT else None
-
-
 def _temperature(value: Any) -> float | None:
     # The chips' sensors measure from -40 to 125 °C.
     return float(value) if type(value) in {int, float} and -50 <= value <= 150 else None
@@ -95,7 +76,7 @@ def _temperature(value: Any) -> float | None:
 
 def _address(value: Any) -> str | None:
     try:
-        return str(ip_address(_text(value) or ""))
+        return str(ip_address(label(value) or ""))
     except ValueError:
         return None
 
@@ -112,13 +93,13 @@ def _one_of(words: tuple[str, ...]) -> Callable[[Any], str | None]:
 _FIELDS: Final[dict[str, tuple[str, str, Callable[[Any], Any]]]] = {
     "volume": ("audio_speaker", "volume", _percent),
     "brightness": ("screen", "brightness", _percent),
-    "theme": ("screen", "theme", _text),
+    "theme": ("screen", "theme", label),
     "battery_level": ("battery", "level", _percent),
     "charging": ("battery", "charging", _flag),
     "chip_temperature": ("chip", "temperature", _temperature),
     "network_type": ("network", "type", _one_of(NETWORK_TYPES)),
-    "ssid": ("network", "ssid", _text),
+    "ssid": ("network", "ssid", label),
     "signal": ("network", "signal", _one_of(SIGNALS)),
-    "carrier": ("network", "carrier", _text),
+    "carrier": ("network", "carrier", label),
     "ip": ("network", "ip", _address),
 }

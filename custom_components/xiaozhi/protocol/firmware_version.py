@@ -3,9 +3,8 @@
 Source: the tags of the firmware repository; see the table "Version differences" in the protocol reference.
 """
 
-from dataclasses import dataclass
 import re
-from typing import Final, Self
+from typing import Final, NamedTuple, Self, override
 
 SAFE_TEXT_BYTES: Final = 1440
 """A WebSocket text frame of this size was seen to work with firmware that cannot take long ones."""
@@ -15,8 +14,7 @@ _VERSION: Final = re.compile(r"(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?")
 _OFFERED: Final = re.compile(r"\d{1,6}\.\d{1,6}(?:\.\d{1,6})?(?:-[0-9A-Za-z]{1,16})?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class FirmwareVersion:
+class FirmwareVersion(NamedTuple):
     """A firmware version; a build suffix such as `-beta` is dropped."""
 
     major: int
@@ -36,12 +34,12 @@ class FirmwareVersion:
 
         Version 2.0 changed the layout of the flash, which only a cable can write.
         """
-        return (self < _V2_0_0) == (other < _V2_0_0)
+        return (self < (2, 0, 0)) == (other < (2, 0, 0))
 
     @property
     def has_tools(self) -> bool:
         """Whether the device has an MCP server."""
-        return self >= _V1_6_6
+        return self >= (1, 6, 6)
 
     @property
     def notices_reconnection(self) -> bool:
@@ -50,33 +48,34 @@ class FirmwareVersion:
         In older versions, every message then failed with an alarm until the device created a new client: at
         its next start, or for the next conversation.
         """
-        return self > _V1_7_5
+        return self > (1, 7, 5)
 
     @property
     def takes_long_texts(self) -> bool:
         """Whether the device's buffer holds a WebSocket text frame of 2 kB."""
-        return self >= _V1_7_7
+        return self >= (1, 7, 7)
 
     @property
     def pings_safe(self) -> bool:
         """Whether the device's stream survives WebSocket pings."""
-        return self >= _V1_9_0
+        return self >= (1, 9, 0)
 
     @property
     def cuts_speech_at_stop(self) -> bool:
         """Whether `tts stop` drops queued speech, so that it may be sent only after all is played."""
-        return _V1_7_0 <= self < _V2_2_2
+        return (1, 7, 0) <= self < (2, 2, 2)
 
     @property
     def runs_tools_aside(self) -> bool:
         """Whether tools run in a thread of their own, and `tts start` is handled meanwhile."""
-        return _V1_7_0 <= self < _V1_9_2 or self == _V2_0_0
+        return (1, 7, 0) <= self < (1, 9, 2) or self == (2, 0, 0)
 
     @property
     def plays_files(self) -> bool:
         """Whether the device, while it is idle, plays a file on request (`notify`)."""
-        return self >= _V2_5_0
+        return self >= (2, 5, 0)
 
+    @override
     def __str__(self) -> str:
         """Return the version as the device writes it."""
         return f"{self.major}.{self.minor}.{self.patch}"
@@ -85,14 +84,3 @@ class FirmwareVersion:
 def is_version(text: str) -> bool:
     """Whether a device survives being offered this version (`Ota::ParseVersion` in `main/ota.cc`)."""
     return _OFFERED.fullmatch(text) is not None
-
-
-_V1_6_6: Final = FirmwareVersion(1, 6, 6)
-_V1_7_0: Final = FirmwareVersion(1, 7, 0)
-_V1_7_5: Final = FirmwareVersion(1, 7, 5)
-_V1_7_7: Final = FirmwareVersion(1, 7, 7)
-_V1_9_0: Final = FirmwareVersion(1, 9, 0)
-_V1_9_2: Final = FirmwareVersion(1, 9, 2)
-_V2_0_0: Final = FirmwareVersion(2, 0, 0)
-_V2_2_2: Final = FirmwareVersion(2, 2, 2)
-_V2_5_0: Final = FirmwareVersion(2, 5, 0)

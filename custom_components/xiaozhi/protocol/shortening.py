@@ -1,7 +1,5 @@
 """Shortens messages for devices that cannot take long ones."""
 
-from bisect import bisect_right
-from functools import partial
 from typing import Final
 
 from .messages import JsonObject, encode
@@ -21,29 +19,21 @@ def encode_within(message: JsonObject, limit: int) -> str:
     Raises `MessageTooLongError` if cutting texts is not enough.
     """
     encoded = encode(message)
-    if _size(encoded) <= limit:
-        return encoded
     texts = [name for name in _TEXTS if isinstance(message.get(name), str)]
     for name in sorted(texts, key=lambda name: len(message[name]), reverse=True):
-        # The longest beginning that fits, or an empty text. No character takes less than a byte.
-        message = message | {name: message[name][:limit]}
-        size = partial(_size_with, message, name)
-        length = bisect_right(range(len(message[name])), limit, key=size) - 1
-        message = _with_cut(message, name, max(length, 0))
-        if length >= 0:
-            return encode(message)
-    raise MessageTooLongError(
-        f"the request of {_size(encoded)} bytes is longer than the {limit} bytes that this firmware takes"
-    )
+        if (surplus := _bytes(encoded) - limit) <= 0:
+            break
+        # A byte of a text is at least one in the JSON.
+        room = max(0, _bytes(message[name]) - surplus - _bytes(_ELLIPSIS))
+        kept = message[name].encode(errors="replace")[:room].decode(errors="ignore")
+        message = message | {name: kept + _ELLIPSIS}
+        encoded = encode(message)
+    if (size := _bytes(encoded)) > limit:
+        raise MessageTooLongError(
+            f"the request of {size} bytes is longer than the {limit} bytes that this firmware takes"
+        )
+    return encoded
 
 
-def _with_cut(message: JsonObject, name: str, length: int) -> JsonObject:
-    return message | {name: message[name][:length] + _ELLIPSIS}
-
-
-def _size_with(message: JsonObject, name: str, length: int) -> int:
-    return _size(encode(_with_cut(message, name, length)))
-
-
-def _size(encoded: str) -> int:
-    return len(encoded.encode(errors="replace"))
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="replace"))

@@ -1,7 +1,7 @@
 """Where a voice is in a text, from its pauses."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Final
 
@@ -44,20 +44,13 @@ class Alignment:
     def __init__(self, clauses: Sequence[Clause]) -> None:
         """Follow a voice that says these clauses, to which more may be added."""
         self._clauses = clauses
-        self._begins = [0.0]
-        """When a voice of a usual pace begins each clause, in seconds, as far as that was asked for."""
         self._guesses = [_Guess()]
 
     def start_of(self, clause: int) -> tuple[float, float]:
         """Return when the voice begins a clause, and how long that is after what is known for sure."""
         guess = self._guesses[0]
-        since = guess.pace * (self._begin(clause) - self._begin(guess.clause))
+        since = guess.pace * sum(said.seconds for said in self._clauses[guess.clause : clause])
         return guess.time + since, since
-
-    def _begin(self, clause: int) -> float:
-        while len(self._begins) <= clause:
-            self._begins.append(self._begins[-1] + self._clauses[len(self._begins) - 1].seconds)
-        return self._begins[clause]
 
     def resumed(self, time: float) -> None:
         """Take note that the voice goes on after a pause at `time`, in seconds since its beginning."""
@@ -70,13 +63,7 @@ class Alignment:
         self._guesses = sorted(guesses.values(), key=lambda guess: guess.cost)[:_GUESSES]
 
     def _extended(self, guess: _Guess, time: float) -> Iterator[_Guess]:
-        yield _Guess(
-            clause=guess.clause,
-            time=guess.time,
-            usual=guess.usual,
-            actual=guess.actual,
-            cost=guess.cost + _OTHER_PAUSE,
-        )
+        yield replace(guess, cost=guess.cost + _OTHER_PAUSE)
         said = time - guess.time
         if said <= 0:
             return

@@ -11,7 +11,7 @@ from homeassistant.exceptions import HomeAssistantError
 
 from ...device.device import Device
 from ...device.state import STATUS_READ
-from ...protocol.device_status import StatusError, parse_status
+from ...protocol.device_status import StatusError, read_status
 from ...tools.catalogue import STATUS_TOOL, VOLUME_TOOL
 
 _LOGGER = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class AnnouncementVolume:
 
     async def _read(self) -> int | None:
         try:
-            return parse_status((await self._device.commands.call_tool(STATUS_TOOL)).text or "").volume
+            return read_status((await self._device.commands.call_tool(STATUS_TOOL)).json()).volume
         except StatusError:
             return None
 
