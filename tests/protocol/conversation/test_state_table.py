@@ -9,7 +9,6 @@ from custom_components.xiaozhi.protocol.conversation.state_table import (
     TRANSITIONS,
     Action,
     Actions,
-    Awaited,
     ConversationTable,
     Event,
     Interruption,
@@ -70,8 +69,8 @@ class Walk:
         return tuple(done)
 
     def await_turn(self) -> None:
-        self.table.await_turn(self.now)
-        self._check(())
+        if not (self.busy and self.table.realtime):
+            self._check(self.table.await_turn(self.now))
 
     def take_turn(self) -> None:
         """Let the holder take the turn if there is one."""
@@ -80,26 +79,24 @@ class Walk:
             self.table.stop_awaiting()
         self._check(())
 
-    def expect(self, state: State | None = None, *, awaited: Awaited | None = None) -> None:
-        """Fail unless this is the state, or this is waited for."""
+    def expect(self, state: State | None = None, *, awaiting: bool | None = None) -> None:
+        """Fail unless this is the state, or a turn is waited for or not."""
         assert state in {None, self.table.state}
-        assert awaited in {None, self.table.awaited}
+        assert awaiting in {None, self.table.awaiting}
 
     def use_tools(self, busy: bool) -> None:
         """Let the device begin or end to run tools."""
         self.busy = busy
-        if not busy:
-            self._check(self.table.main_task_free(self.now))
 
     def _check(self, actions: Actions) -> Actions:
         table = self.table
-        if table.awaited is Awaited.TURN and not table.turn_waits:
+        if table.awaiting and not table.turn_waits:
             assert table.deadline is not None, "nothing would end the wait"
         if table.turn_waits:
             assert table.state in IN_TURN
         if table.state is State.CLOSED:
             assert table.deadline is None
-            assert table.awaited is Awaited.NOTHING
+            assert not table.awaiting
             assert not table.turn_waits
         if Action.BEGIN_TURN in actions:
             assert table.state in IN_TURN
@@ -136,10 +133,10 @@ def test_in_any_order_of_events_a_wait_for_the_next_turn_ends(
     walk = Walk(audio_may_be_late=audio_may_be_late)
     for step in steps:
         step(walk)
-    walk.await_turn()
     walk.use_tools(busy=False)
+    walk.await_turn()
     walk.wait(max(TIMEOUTS.listen, TIMEOUTS.push_to_talk) + TIMEOUTS.typed)
-    assert walk.table.turn_waits or walk.table.awaited is Awaited.NOTHING
+    assert walk.table.turn_waits or not walk.table.awaiting
 
 
 @given(WALKS)
@@ -192,28 +189,24 @@ def test_a_device_that_does_not_listen_is_given_up_in_push_to_talk_later(mode: L
     assert rests is (mode is ListenMode.MANUAL)
     walk.await_turn()
     if mode is ListenMode.REALTIME:
-        walk.expect(awaited=Awaited.MAIN_TASK)
-        walk.use_tools(busy=False)
         assert walk.table.turn_waits, "its microphone is still on"
         return
     patience = TIMEOUTS.push_to_talk if rests else TIMEOUTS.listen
     walk.wait(patience - 0.1)
-    walk.expect(awaited=Awaited.TURN)
+    walk.expect(awaiting=True)
     walk.wait(0.2)
-    walk.expect(awaited=Awaited.NOTHING)
+    walk.expect(awaiting=False)
 
 
-def test_a_device_that_runs_a_tool_is_waited_for_and_then_has_the_whole_time_again() -> None:
+def test_a_device_that_runs_a_tool_is_waited_for() -> None:
     walk = Walk()
     walk.await_turn()
     walk.use_tools(busy=True)
     walk.wait(2 * TIMEOUTS.listen)
-    walk.expect(awaited=Awaited.MAIN_TASK)
+    walk.expect(awaiting=True)
     walk.use_tools(busy=False)
-    walk.wait(TIMEOUTS.listen - 0.1)
-    walk.expect(awaited=Awaited.TURN)
-    walk.wait(0.2)
-    walk.expect(awaited=Awaited.NOTHING)
+    walk.wait(TIMEOUTS.listen)
+    walk.expect(awaiting=False)
 
 
 def test_the_wait_begins_again_after_a_turn_that_was_aborted_before_it_was_taken() -> None:
@@ -223,7 +216,7 @@ def test_the_wait_begins_again_after_a_turn_that_was_aborted_before_it_was_taken
     walk.receive(ListenStart(ListenMode.AUTO))
     walk.receive(Abort(None))
     walk.wait(TIMEOUTS.listen - 1)
-    walk.expect(awaited=Awaited.TURN)
+    walk.expect(awaiting=True)
     assert not walk.table.turn_waits
 
 

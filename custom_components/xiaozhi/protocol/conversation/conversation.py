@@ -23,7 +23,6 @@ from .readiness import MainTask
 from .state_table import (
     Action,
     Actions,
-    Awaited,
     ConversationState,
     ConversationTable,
     Event,
@@ -123,16 +122,13 @@ class Conversation:
 
     async def next_turn(self) -> Turn | None:
         """Wait until the user speaks. None when the channel is gone or the device does not listen in time."""
-        self._table.await_turn(loop_time())
-        self._set_deadline()
+        if self._table.realtime and not self._table.turn_waits:
+            await self.main_task.wait_free()
+        self._do(self._table.await_turn(loop_time()))
         try:
-            while self._table.awaited is not Awaited.NOTHING and not self._table.turn_waits:
-                if self._table.awaited is Awaited.MAIN_TASK:
-                    await self.main_task.wait_free()
-                    self._do(self._table.main_task_free(loop_time()))
-                else:
-                    self._changed.clear()
-                    await self._changed.wait()
+            while self._table.awaiting and not self._table.turn_waits:
+                self._changed.clear()
+                await self._changed.wait()
         finally:
             self._table.stop_awaiting()
         if not self._table.turn_waits:

@@ -26,9 +26,8 @@ class ToolCall:
         """Begin when it is sent."""
         self.sent = loop_time()
         """Seconds of `loop_time`."""
-        self.ended: float | None = None
-        """When it was answered or given up; None while it runs."""
         self.over = asyncio.Event()
+        """Set when it was answered or given up."""
 
 
 class MainTask:
@@ -64,7 +63,6 @@ class MainTask:
         finally:
             if self._blocked_by_tools:
                 self._running.remove(call)
-            call.ended = loop_time()
             call.over.set()
 
     async def wait_free(self) -> None:
@@ -118,13 +116,15 @@ class SpeechStart:
         """Wait until the device plays what it is sent; return since when, in seconds of `loop_time`."""
         if await self._proven():
             return loop_time()
-        await sleep_until(self._sent + _SETTLING)
-        together = [call for call in self._main_task.running if call.sent < self._sent + _SETTLING]
-        for call in (*self._before, *together):
+        free = self._sent
+        for call in self._before:
             await call.over.wait()
-        taken = max((self._sent, *(call.ended or 0.0 for call in self._before))) + _SETTLING
-        await sleep_until(taken)
-        return taken
+            free = loop_time()
+        await sleep_until(free + _SETTLING)
+        for call in self._main_task.running:
+            if call.sent < self._sent + _SETTLING:
+                await call.over.wait()
+        return loop_time()
 
     async def _proven(self) -> bool:
         if (probing := self._main_task.start_probe()) is None:

@@ -103,15 +103,6 @@ class Interruption(StrEnum):
     """The channel is gone."""
 
 
-class Awaited(Enum):
-    """What the holder of a conversation waits for."""
-
-    NOTHING = auto()
-    TURN = auto()
-    MAIN_TASK = auto()
-    """The end of the tool calls that keep the device from listening."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStart:
     """How a turn begins. Its texts are untrusted."""
@@ -196,8 +187,8 @@ class ConversationTable:
         self._timeouts = timeouts
         self._audio_may_be_late = audio_may_be_late
         self.state = State.READY
-        self.awaited = Awaited.NOTHING
-        """What the holder waits for."""
+        self.awaiting = False
+        """Whether the holder waits for a turn."""
         self.turn = TurnStart(mode=ListenMode.AUTO)
         """The turn that has begun last."""
         self._taken = True
@@ -207,6 +198,11 @@ class ConversationTable:
         self._listen_due: float | None = None
         self._sound_until = float("-inf")
         self._deaf_until = float("-inf")
+
+    @property
+    def realtime(self) -> bool:
+        """Whether the microphone is on all the time."""
+        return self._mode is ListenMode.REALTIME
 
     @property
     def turn_waits(self) -> bool:
@@ -247,7 +243,7 @@ class ConversationTable:
     @property
     def hears_between_turns(self) -> bool:
         """Whether audio that belongs to no turn comes from a microphone that is on all the time."""
-        return self._mode is ListenMode.REALTIME and self.state in _BETWEEN_TURNS
+        return self.realtime and self.state in _BETWEEN_TURNS
 
     @property
     def hears_wake_word(self) -> bool:
@@ -277,20 +273,24 @@ class ConversationTable:
             self._begin_turn(now, typed=event is Event.TYPED)
         if self.state is State.CLOSED:
             self._typed_due = self._listen_due = None
-            self.awaited = Awaited.NOTHING
-        elif self.awaited is Awaited.TURN:
+            self.awaiting = False
+        elif self.awaiting:
             self._await_listening(now)
         return tuple(actions)
 
-    def await_turn(self, now: float) -> None:
-        """Wait for the next turn, until `turn_waits` or nothing is `awaited` any more."""
+    def await_turn(self, now: float) -> Actions:
+        """Wait for the next turn, until `turn_waits` or it is not `awaiting` any more.
+
+        In realtime mode, call it when the device runs no tool, which would keep it from listening.
+        """
         if self.state is State.CLOSED or self.turn_waits:
-            return
-        if self._mode is ListenMode.REALTIME:
-            self.awaited = Awaited.MAIN_TASK
-        else:
-            self.awaited = Awaited.TURN
-            self._await_listening(now)
+            return ()
+        if self.realtime:
+            # The microphone never stopped, so the device does not say that it listens again.
+            return self.happened(Event.MICROPHONE_STILL_ON, now)
+        self.awaiting = True
+        self._await_listening(now)
+        return ()
 
     def take_turn(self) -> None:
         """Note that the holder has taken the turn that waits."""
@@ -298,19 +298,8 @@ class ConversationTable:
 
     def stop_awaiting(self) -> None:
         """Wait for nothing any longer."""
-        self.awaited = Awaited.NOTHING
+        self.awaiting = False
         self._listen_due = None
-
-    def main_task_free(self, now: float) -> Actions:
-        """Note that the device has run the tools that it was running."""
-        if self.awaited is not Awaited.MAIN_TASK:
-            return ()
-        self.awaited = Awaited.TURN
-        if self._mode is ListenMode.REALTIME and not self.turn_waits:
-            # The microphone never stopped, so the device does not say that it listens again.
-            return self.happened(Event.MICROPHONE_STILL_ON, now)
-        self._await_listening(now)
-        return ()
 
     def time_passed(self, now: float, *, main_task_busy: bool) -> Actions:
         """Act on what is due. A device that runs a tool may not have come to listening yet."""
@@ -321,7 +310,10 @@ class ConversationTable:
                 actions = self.happened(Event.TYPED, now)
         if self._listen_due is not None and now >= self._listen_due:
             self._listen_due = None
-            self.awaited = Awaited.MAIN_TASK if main_task_busy else Awaited.NOTHING
+            if main_task_busy:
+                self._await_listening(now)
+            else:
+                self.awaiting = False
         return actions
 
     def _begin_turn(self, now: float, *, typed: bool) -> None:
