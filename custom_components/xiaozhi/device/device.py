@@ -10,8 +10,8 @@ from homeassistant.core import HomeAssistant, callback
 
 from ..firmware.offer_at_checkin import Installation
 from ..protocol.checkin import CheckIn
-from ..protocol.checkin_reply import FirmwareOffer
 from ..protocol.conversation.state_table import ConversationState
+from ..protocol.messages import JsonObject
 from ..protocol.transport.link import Link, LinkKind
 from ..settings import DeviceSettings
 from ..timeouts import Timeouts
@@ -136,8 +136,8 @@ class Device(DeviceModel):
         self.set_state(self.state.after_reply(link, host, origin))
 
     @callback
-    def firmware_offer(self) -> FirmwareOffer | None:
-        """Return the firmware to offer in the current check-in, if any."""
+    def firmware_offer(self) -> JsonObject | None:
+        """Return the section that offers a firmware in the current check-in, if any."""
         if self.installation is None:
             return None
         return self.installation.checked_in(self.state.firmware, self.state.origin)

@@ -13,7 +13,8 @@ from homeassistant.exceptions import HomeAssistantError
 
 from ..device_http.transfers import Download, Transfers
 from ..errors import UserError
-from ..protocol.checkin_reply import FirmwareOffer
+from ..protocol.checkin_reply import firmware_section
+from ..protocol.messages import JsonObject
 from ..timeouts import FirmwareTimeouts
 
 
@@ -44,8 +45,8 @@ class Installation:
         return 100 * download.sent // len(download.content) if download and download.started else None
 
     @callback
-    def checked_in(self, version: str | None, origin: str | None) -> FirmwareOffer | None:
-        """Handle a check-in; return the firmware to offer, which is offered once."""
+    def checked_in(self, version: str | None, origin: str | None) -> JsonObject | None:
+        """Handle a check-in; return the section that offers the firmware, once."""
         if self._offered:
             self._came_back_with = version
             self._returned = True
@@ -54,7 +55,7 @@ class Installation:
             offered, path, force = self._offer
             self._offered = True
             self._news.set()
-            return FirmwareOffer(version=offered, url=origin + path, force=force)
+            return firmware_section(version=offered, url=origin + path, force=force)
         return None
 
     @callback

@@ -6,8 +6,9 @@ from typing import Final
 from yarl import URL
 
 from ..const import WEBSOCKET_PATH
-from ..protocol.checkin_reply import LinkReply, MqttReply, WebSocketReply, websocket_url
+from ..protocol.checkin_reply import mqtt_section, websocket_section, websocket_url
 from ..protocol.firmware_version import FirmwareVersion
+from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkKind
 from ..protocol.transport.mqtt.mqtt_link import downlink_topic, uplink_topic
 from ..protocol.transport.owner_broker.broker_topics import Address
@@ -37,10 +38,10 @@ def kind_of_link(
     return LinkKind.MQTT
 
 
-def link_reply(gateway: GatewaySettings, device: DeviceSettings, kind: LinkKind, host: str) -> LinkReply:
+def link_reply(gateway: GatewaySettings, device: DeviceSettings, kind: LinkKind, host: str) -> JsonObject:
     """Return the link settings for a device that called `host`; with MQTT, those of both links."""
     address = gateway.address or host
-    websocket = WebSocketReply(
+    websocket = websocket_section(
         url=websocket_url(address, gateway.websocket_port, WEBSOCKET_PATH),
         token=device.token,
     )
@@ -52,7 +53,7 @@ def link_reply(gateway: GatewaySettings, device: DeviceSettings, kind: LinkKind,
         endpoint = f"{_for_devices(broker.host, address)}:{broker.port}"
         username, password = broker.username or _ANY_USER, broker.password or _ANY_USER
     client_id = client_id_of(gateway, device.mac)
-    return MqttReply(
+    mqtt = mqtt_section(
         endpoint=endpoint,
         client_id=client_id,
         username=username,
@@ -60,8 +61,9 @@ def link_reply(gateway: GatewaySettings, device: DeviceSettings, kind: LinkKind,
         publish_topic=uplink_topic(client_id),
         keepalive=_KEEP_ALIVE,
         subscribe_topic=downlink_topic(client_id),
-        websocket=websocket,
     )
+    # For clients without MQTT, or with an older server's WebSocket stored; stock firmware prefers MQTT.
+    return mqtt | websocket
 
 
 def client_id_of(gateway: GatewaySettings, mac: str) -> str:

@@ -1,15 +1,14 @@
-"""Replies to a check-in.
+"""Replies to a check-in, as sections of JSON.
 
 Source: the firmware's `main/ota.cc`. The device stores every member of the `mqtt` and `websocket` sections in
-its flash and aborts on what its flash or its parsers do not take, at every boot again. So the replies are
-classes that refuse such values where they come from the owner or the network.
+its flash and aborts on what its flash or its parsers do not take, at every boot again. So what comes from the
+owner or the network is refused here with a `ValueError`.
 """
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 import json
 import re
-from typing import Any, Final
+from typing import Final
 
 from .firmware_version import is_version
 from .messages import JsonObject
@@ -17,7 +16,7 @@ from .messages import JsonObject
 _HOST: Final = r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,251}[0-9A-Za-z])?"
 _ENDPOINT: Final = re.compile(rf"{_HOST}:(?P<port>[0-9]{{1,5}})")
 # For the device, the port starts at the first colon after the scheme, wherever that is.
-_WEBSOCKET_URL: Final = re.compile(rf"wss?://{_HOST}:(?P<port>[0-9]{{1,5}})/[0-9A-Za-z/._~-]*")
+_WEBSOCKET_URL: Final = re.compile(rf"ws://{_HOST}:(?P<port>[0-9]{{1,5}})/[0-9A-Za-z/._~-]*")
 _HTTP_URL: Final = re.compile(rf"https?://{_HOST}(?::[0-9]{{1,5}})?/[0-9A-Za-z/._~-]*")
 _MQTT_NAME: Final = re.compile(r"[!-~]{1,128}")
 _MQTT_PASSWORD: Final = re.compile(r"[!-~]{1,512}")
@@ -28,132 +27,88 @@ _MAX_FIRMWARE_URL: Final = 512
 _FRAMING_VERSION: Final = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairingReply:
-    """Makes an unknown device show and speak a code, and poll for its activation."""
+def pairing_section(*, code: str, challenge: str, message: str) -> JsonObject:
+    """Return what makes an unknown device show and speak a code, and poll for its activation.
 
-    code: str
-    """Six digits: the device can speak nothing else."""
-    challenge: str
-    """Makes the device poll `/activate` every three seconds."""
-    message: str
-    """Text on the screen."""
-
-    def sections(self) -> JsonObject:
-        """Return its sections."""
-        return {"activation": {"message": self.message, "code": self.code, "challenge": self.challenge}}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirmwareOffer:
-    """Makes a device install a firmware at once."""
-
-    version: str
-    url: str
-    """Fetched by plain GET; the answer must have a Content-Length."""
-    force: bool
-    """Whether to install it also if it is not newer. The device obeys at every check-in."""
-
-    def __post_init__(self) -> None:
-        """Refuse what makes the device restart at every boot."""
-        _require("version", isinstance(self.version, str) and is_version(self.version))
-        _require("url", _is_http_url(self.url))
-
-    def section(self) -> JsonObject:
-        """Return the `firmware` section."""
-        section: JsonObject = {"version": self.version, "url": self.url}
-        return section | {"force": 1} if self.force else section
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebSocketReply:
-    """Makes a paired device connect to a WebSocket when a conversation starts.
-
-    All three members are always sent: the device keeps the old value of a missing one.
+    The code has six digits: the device can speak nothing else. `challenge` makes it poll `/activate` every
+    three seconds, `message` is the text on the screen.
     """
-
-    url: str
-    """With an explicit port, as from `websocket_url`."""
-    token: str
-    firmware: FirmwareOffer | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what makes the device restart when it connects."""
-        _require("url", _is_websocket_url(self.url))
-
-    def sections(self) -> JsonObject:
-        """Return its sections."""
-        return {"websocket": {"url": self.url, "token": self.token, "version": _FRAMING_VERSION}}
+    return {"activation": {"message": message, "code": code, "challenge": challenge}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MqttReply:
-    """Makes a paired device connect to an MQTT endpoint and stay connected."""
+def firmware_section(*, version: str, url: str, force: bool) -> JsonObject:
+    """Return what makes a device install a firmware at once. Only paired devices get it.
 
-    endpoint: str
-    """`host:port` without a scheme; the device uses TLS exactly when the port is 8883."""
-    client_id: str
-    username: str
-    password: str
-    publish_topic: str
-    """The only topic to which the device publishes."""
-    keepalive: int
-    """Seconds."""
-    subscribe_topic: str | None = None
-    """For firmware that subscribes; stock firmware ignores it."""
-    websocket: WebSocketReply | None = None
-    """For clients without MQTT, or with an older server's WebSocket stored; stock firmware prefers MQTT."""
-    firmware: FirmwareOffer | None = None
+    It fetches `url` by plain GET; the answer must have a Content-Length. With `force`, it installs it also if
+    it is not newer; it obeys at every check-in.
+    """
+    # The device would restart at every boot.
+    _require("version", is_version(version))
+    _require("url", _HTTP_URL.fullmatch(url) is not None and len(url) <= _MAX_FIRMWARE_URL)
+    return {"firmware": {"version": version, "url": url} | ({"force": 1} if force else {})}
 
-    def __post_init__(self) -> None:
-        """Refuse what makes the device restart at every boot, or keeps it from sending."""
-        _require("endpoint", _has_port(_ENDPOINT, self.endpoint))
-        _require("client_id", _matches(_MQTT_NAME, self.client_id))
-        _require("username", _matches(_MQTT_NAME, self.username))
-        _require("password", _matches(_MQTT_PASSWORD, self.password))
-        _require("publish_topic", _matches(_TOPIC, self.publish_topic))
-        _require("subscribe_topic", self.subscribe_topic is None or _matches(_TOPIC, self.subscribe_topic))
 
-    def sections(self) -> JsonObject:
-        """Return its sections."""
-        section: JsonObject = {
-            "endpoint": self.endpoint,
-            "client_id": self.client_id,
-            "username": self.username,
-            "password": self.password,
-            "publish_topic": self.publish_topic,
-            "keepalive": self.keepalive,
+def websocket_section(*, url: str, token: str) -> JsonObject:
+    """Return what makes a paired device connect to a WebSocket, as from `websocket_url`, for a conversation.
+
+    A device for the WebSocket gets no MQTT section: it would prefer that. All three members are always sent:
+    the device keeps the old value of a missing one.
+    """
+    return {"websocket": {"url": url, "token": token, "version": _FRAMING_VERSION}}
+
+
+def mqtt_section(
+    *,
+    endpoint: str,
+    client_id: str,
+    username: str,
+    password: str,
+    publish_topic: str,
+    subscribe_topic: str,
+    keepalive: int,
+) -> JsonObject:
+    """Return what makes a paired device connect to an MQTT endpoint and stay connected.
+
+    `endpoint` is `host:port` without a scheme; the device uses TLS exactly when the port is 8883. It
+    publishes to `publish_topic` only; stock firmware ignores `subscribe_topic`, which is for firmware that
+    subscribes. `keepalive` is in seconds.
+    """
+    # The device would restart at every boot, or could not send.
+    _require("endpoint", _has_port(_ENDPOINT, endpoint))
+    _require("client_id", is_mqtt_name(client_id))
+    _require("username", is_mqtt_name(username))
+    _require("password", _MQTT_PASSWORD.fullmatch(password) is not None)
+    _require("publish_topic", _TOPIC.fullmatch(publish_topic) is not None)
+    _require("subscribe_topic", _TOPIC.fullmatch(subscribe_topic) is not None)
+    return {
+        "mqtt": {
+            "endpoint": endpoint,
+            "client_id": client_id,
+            "username": username,
+            "password": password,
+            "publish_topic": publish_topic,
+            "keepalive": keepalive,
+            "subscribe_topic": subscribe_topic,
         }
-        if self.subscribe_topic is not None:
-            section["subscribe_topic"] = self.subscribe_topic
-        return {"mqtt": section} | (self.websocket.sections() if self.websocket else {})
+    }
 
 
-# A device for the WebSocket gets no MQTT settings: it would prefer them. Only paired devices get firmware.
-type LinkReply = WebSocketReply | MqttReply
-type Reply = PairingReply | LinkReply
-
-
-def encode_reply(reply: Reply, now: datetime) -> bytes:
+def encode_reply(sections: JsonObject, now: datetime) -> bytes:
     """Encode the body of a reply with status 200: JSON in UTF-8, always below 4 KiB.
 
     The device's reader never recovers from a body of 8 KiB. `now` sets its clock, with the time zone.
     """
-    sections = reply.sections() | {
+    clock = {
         # Milliseconds since the epoch, and minutes east of Greenwich.
-        "server_time": {
-            "timestamp": int(now.timestamp() * 1000),
-            "timezone_offset": int((now.utcoffset() or timedelta()).total_seconds() // 60),
-        }
+        "timestamp": int(now.timestamp() * 1000),
+        "timezone_offset": int((now.utcoffset() or timedelta()).total_seconds() // 60),
     }
-    if not isinstance(reply, PairingReply) and reply.firmware is not None:
-        sections["firmware"] = reply.firmware.section()
-    return json.dumps(sections, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(sections | {"server_time": clock}, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def is_mqtt_name(text: str) -> bool:
     """Whether a device can store this user name or password of a broker, and uses it unchanged."""
-    return _matches(_MQTT_NAME, text)
+    return _MQTT_NAME.fullmatch(text) is not None
 
 
 def websocket_url(host: str, port: int, path: str) -> str:
@@ -162,7 +117,7 @@ def websocket_url(host: str, port: int, path: str) -> str:
     Raises `ValueError` for what the device cannot parse: an IPv6 address, or a path with a colon.
     """
     url = f"ws://{host}:{port}{path}"
-    _require("host, port or path", _is_websocket_url(url))
+    _require("host, port or path", _has_port(_WEBSOCKET_URL, url) and len(url) <= _MAX_URL)
     return url
 
 
@@ -172,18 +127,6 @@ def _require(name: str, holds: bool) -> None:
         raise ValueError(f"{name} is not what a device can take")
 
 
-def _matches(pattern: re.Pattern[str], value: Any) -> bool:
-    return isinstance(value, str) and pattern.fullmatch(value) is not None
-
-
-def _is_websocket_url(url: Any) -> bool:
-    return _has_port(_WEBSOCKET_URL, url) and len(url) <= _MAX_URL
-
-
-def _is_http_url(url: Any) -> bool:
-    return isinstance(url, str) and _HTTP_URL.fullmatch(url) is not None and len(url) <= _MAX_FIRMWARE_URL
-
-
-def _has_port(pattern: re.Pattern[str], value: Any) -> bool:
-    match = pattern.fullmatch(value) if isinstance(value, str) else None
+def _has_port(pattern: re.Pattern[str], text: str) -> bool:
+    match = pattern.fullmatch(text)
     return match is not None and 1 <= int(match["port"]) <= 65535

@@ -1,7 +1,7 @@
 """Replies to check-ins: the link settings for a paired device, a pairing code for any other."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
@@ -12,7 +12,8 @@ from ..device.device import Device
 from ..links.credentials import PairedDevices
 from ..links.link_settings import kind_of_link, link_reply, web_origin
 from ..protocol.checkin import CheckIn
-from ..protocol.checkin_reply import PairingReply, Reply
+from ..protocol.checkin_reply import pairing_section
+from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkKind
 from ..settings import GatewaySettings
 from .discovery import DeviceDiscovery
@@ -60,7 +61,7 @@ class CheckIns:
         self._expect = expect
         self._saved = SavedPairings(hass, entry)
 
-    async def answer(self, checkin: CheckIn, caller: Caller) -> Reply | None:
+    async def answer(self, checkin: CheckIn, caller: Caller) -> JsonObject | None:
         """Return the reply to a check-in; None for a device whose pairing is not on the disk."""
         device = self._paired.find(checkin.mac, checkin.client_id)
         if device is not None:
@@ -70,7 +71,7 @@ class CheckIns:
             device.register()
             return self._link_settings(device, caller)
         pending = self._discovery.add(checkin, caller.remote)
-        return PairingReply(
+        return pairing_section(
             code=pending.code,
             challenge=pending.challenge,
             message=f"Home Assistant\n{pending.code}",
@@ -87,11 +88,11 @@ class CheckIns:
         waiting = self._discovery.get(checkin.mac, checkin.client_id)
         return Activation.WAITING if waiting is not None else Activation.UNKNOWN
 
-    def _link_settings(self, device: Device, caller: Caller) -> Reply:
+    def _link_settings(self, device: Device, caller: Caller) -> JsonObject:
         settings = self._settings
         kind = kind_of_link(settings, device.settings, device.state.firmware_version)
         device.on_check_in_reply(kind, caller.host, web_origin(settings, caller.origin))
         if kind is LinkKind.MQTT:
             self._expect(device.mac)
         reply = link_reply(settings, device.settings, kind, caller.host)
-        return replace(reply, firmware=device.firmware_offer())
+        return reply | (device.firmware_offer() or {})

@@ -10,9 +10,9 @@ from custom_components.xiaozhi.links.link_settings import (
     kind_of_link,
     link_reply,
 )
-from custom_components.xiaozhi.protocol.checkin_reply import MqttReply, WebSocketReply
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import downlink_topic
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import BrokerSettings
 from custom_components.xiaozhi.settings import (
     ConversationStyle,
@@ -76,18 +76,22 @@ def test_the_owner_decides_and_old_firmware_limits(
 def test_each_reply_names_the_links_under_the_address_that_the_device_used() -> None:
     offered = gateway(OfferedLink.MQTT)
     websocket = link_reply(offered, device(), LinkKind.WEBSOCKET, "192.168.1.10")
-    assert isinstance(websocket, WebSocketReply)
-    assert websocket.url == "ws://192.168.1.10:8765/xiaozhi/v1/"
-    mqtt = link_reply(offered, device(), LinkKind.MQTT, "192.168.1.10")
-    assert isinstance(mqtt, MqttReply)
-    assert mqtt.endpoint == "192.168.1.10:1884"
-    assert (mqtt.client_id, mqtt.username, mqtt.password) == ("246f28aabb01", "24:6f:28:aa:bb:01", "secret")
-    assert mqtt.publish_topic == "xiaozhi/246f28aabb01/up"
-    assert mqtt.keepalive == 60
-    assert mqtt.websocket == websocket
+    assert websocket.keys() == {"websocket"}
+    assert websocket["websocket"]["url"] == "ws://192.168.1.10:8765/xiaozhi/v1/"
+    both = link_reply(offered, device(), LinkKind.MQTT, "192.168.1.10")
+    assert both == websocket | {
+        "mqtt": {
+            "endpoint": "192.168.1.10:1884",
+            "client_id": "246f28aabb01",
+            "username": "24:6f:28:aa:bb:01",
+            "password": "secret",
+            "publish_topic": "xiaozhi/246f28aabb01/up",
+            "keepalive": 60,
+            "subscribe_topic": downlink_topic("246f28aabb01"),
+        }
+    }
     moved = link_reply(gateway(OfferedLink.MQTT, "ha.lan"), device(), LinkKind.MQTT, "192.168.1.10")
-    assert isinstance(moved, MqttReply)
-    assert moved.endpoint == "ha.lan:1884"
+    assert moved["mqtt"]["endpoint"] == "ha.lan:1884"
 
 
 @pytest.mark.parametrize(
@@ -105,12 +109,12 @@ def test_each_reply_names_the_links_under_the_address_that_the_device_used() -> 
 def test_a_broker_on_this_computer_is_named_as_devices_reach_it(host: str, told: str) -> None:
     broker = BrokerSettings(host=host, port=1883, username="xiaozhi", password="pw")
     reply = link_reply(gateway(OfferedLink.BROKER, broker=broker), device(), LinkKind.MQTT, "192.168.1.10")
-    assert isinstance(reply, MqttReply)
-    assert reply.endpoint == f"{told}:1883"
-    assert (reply.username, reply.password) == ("xiaozhi", "pw")
-    assert reply.client_id == "00c0ffee-246f28aabb01"
-    assert reply.publish_topic == "xiaozhi/00c0ffee-246f28aabb01/up"
-    assert reply.subscribe_topic == AUTO_SUBSCRIBE_TOPIC.replace("${clientid}", reply.client_id)
+    mqtt = reply["mqtt"]
+    assert mqtt["endpoint"] == f"{told}:1883"
+    assert (mqtt["username"], mqtt["password"]) == ("xiaozhi", "pw")
+    assert mqtt["client_id"] == "00c0ffee-246f28aabb01"
+    assert mqtt["publish_topic"] == "xiaozhi/00c0ffee-246f28aabb01/up"
+    assert mqtt["subscribe_topic"] == AUTO_SUBSCRIBE_TOPIC.replace("${clientid}", mqtt["client_id"])
 
 
 def test_the_name_of_a_gateway_is_that_of_its_entry_and_stays() -> None:
