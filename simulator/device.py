@@ -378,15 +378,6 @@ class SimulatedDevice:
         return self._hardware.tool_seconds
 
     @property
-    def late_to_speak(self) -> float:
-        """For how many seconds its main task does something else when it is told to speak; may be changed."""
-        return self._hardware.late_to_speak
-
-    @late_to_speak.setter
-    def late_to_speak(self, seconds: float) -> None:
-        self._hardware.late_to_speak = seconds
-
-    @property
     def misbehaviours(self) -> set[Misbehaviour]:
         """Its faults; may be changed at any time."""
         return self._hardware.faults.what

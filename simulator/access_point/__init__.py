@@ -18,7 +18,7 @@ Tokens: `cloud.token(1001, valid=seconds | None, issued=time_of_day)`; one with 
 expired, one with None has no `exp`.
 `cloud.attempts` lists every upgrade with time, target, headers and status.
 
-Faults while connecting, changed at any time: `cloud.opening.status = 401`, `.black_hole`.
+Faults while connecting, changed at any time: `cloud.opening.status = 401`.
 `Cloud(tls="localhost")` speaks TLS with a certificate that
 `cloud.certificates.client_context()` trusts; any other name in `tls` is wrong. `await cloud.stop()` and
 `await cloud.start()` restart the server at the same port.
@@ -47,8 +47,7 @@ A self-hosted server with its agent; the bugs of the real one are in it:
 the tool by the end of its name, calls it, and returns tool, arguments and answer.
 
 `Cable(server.port)` is a TCP relay: `cable.through(url)` leads through it, `cable.cut()` makes its
-connections silent without an end, `cable.mend()` lets new ones pass, `cable.reset()` breaks them so that both
-ends notice.
+connections silent without an end, `cable.mend()` lets new ones pass.
 """
 
 from .agent import SelfHostedAgent, refresh

@@ -23,8 +23,6 @@ class OpeningFaults:
 
     status: int | None = None
     """Refuse the upgrade with this HTTP status, such as 401."""
-    black_hole: bool = False
-    """Accept the TCP connection and never answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,6 @@ class Listener:
         """Told each event in a sentence, without tokens."""
         self._server: Server | None = None
         self._connections: set[ServerConnection] = set()
-        self._stopping = asyncio.Event()
         self._failures: list[Exception] = []
 
     async def __aenter__(self) -> Self:
@@ -81,7 +78,6 @@ class Listener:
 
     async def start(self) -> None:
         """Listen, after `stop` at the same port as before."""
-        self._stopping.clear()
         self._server = await serve(
             self._open,
             "127.0.0.1",
@@ -101,7 +97,6 @@ class Listener:
         if self._server is None:
             return
         server, self._server = self._server, None
-        self._stopping.set()
         server.close(close_connections=False)
         if code != 1006:
             await asyncio.gather(*(connection.close(code) for connection in [*self._connections]))
@@ -124,9 +119,6 @@ class Listener:
         raise NotImplementedError
 
     async def _process_request(self, connection: ServerConnection, request: Request) -> Response | None:
-        if self.opening.black_hole:
-            self._note(request, 0)
-            await self._stopping.wait()
         response = self._answer(connection, request)
         self._note(request, response.status_code if response else 101)
         return response

@@ -41,8 +41,6 @@ class Hardware:
     network: Network
     tool_seconds: dict[str, float] = field(default_factory=dict)
     """How long calls take, by tool; others take no time."""
-    late_to_speak: float = 0.0
-    """For how many seconds the main task does something else when it is told to speak, such as drawing."""
     program: ProgramFactory | None = None
     """The MCP server of other firmware than the stock one."""
     announcements: list[Announcement] = field(default_factory=list)

@@ -3,8 +3,6 @@
 Source: the callbacks in `Application::InitializeProtocol` of the firmware's `application.cc`.
 """
 
-import asyncio
-
 from ..board.cjson import JsonObject, find
 from ..board.profile import ListeningMode
 from ..link.transport import AudioPacket
@@ -37,7 +35,6 @@ class ServerMessages:
         self._speaker = hardware.speaker
         self._record = hardware.recorder.add
         self._faults = hardware.faults
-        self._hardware = hardware
         self._loop = loop
         self._mcp = mcp
         self._notifications = notifications
@@ -74,7 +71,6 @@ class ServerMessages:
                 self._loop.schedule_call(lambda: self._screen.show_message("assistant", text))
 
     async def _begin_speaking(self) -> None:
-        await asyncio.sleep(self._hardware.late_to_speak)
         spoke = self._control.state is State.SPEAKING
         await self._control.set_state(State.SPEAKING)
         if self._control.state is State.SPEAKING and not spoke:

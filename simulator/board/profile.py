@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 __all__ = ["BOARDS", "Board", "ListeningMode", "Profile", "get_profile"]
 
 type Version = tuple[int, int, int]
-type Network = Literal["wifi", "cellular", "ethernet"]
+type Network = Literal["wifi", "ethernet"]
 
 DEFAULT_VERSION: Final = "2.4.2"
 _NEWEST: Final[Version] = (2, 4, 2)
@@ -142,15 +142,6 @@ BOARDS: Final = {
         chip_temperature=True,
         mode=ListeningMode.REALTIME,
         **_COLOUR_SCREEN,
-    ),
-    "cellular": Board(
-        name="bread-compact-ml307-128x64",
-        type="bread-compact-ml307",
-        folder="bread-compact-ml307",
-        width=128,
-        height=64,
-        monochrome=True,
-        network="cellular",
     ),
     "ethernet": Board(
         name="esp32-s3-ethernet",

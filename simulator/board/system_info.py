@@ -65,15 +65,8 @@ def system_info(profile: Profile, identity: Identity, partition: str) -> str:
 def _board(profile: Profile, identity: Identity) -> str:
     manufacturer = '"manufacturer":"",' if profile.number >= (2, 4, 2) else ""
     head = f'{{"type":"{profile.board.type}","name":"{profile.board.name}",{manufacturer}'
-    match profile.board.network:
-        case "cellular":
-            return (
-                f'{head}"revision":"ML307R-DC_V1.0","carrier":"CHINA MOBILE","csq":"21",'
-                '"imei":"860000000000001","iccid":"89860000000000000001",'
-                '"cereg":{"stat":1,"tac":"5A1E","ci":"0B3C1A02","AcT":7}}'
-            )
-        case "ethernet":
-            return f'{head}"network":"ethernet","ip":"{identity.ip}","mac":"{identity.mac}"}}'
+    if profile.board.network == "ethernet":
+        return f'{head}"network":"ethernet","ip":"{identity.ip}","mac":"{identity.mac}"}}'
     return (
         f'{head}"ssid":"{profile.ssid}","rssi":{profile.rssi},"channel":6,"ip":"{identity.ip}",'
         f'"mac":"{identity.mac}"}}'

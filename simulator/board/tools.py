@@ -73,8 +73,6 @@ class Tool:
     """Arguments with this value change nothing."""
     title: str | None = None
     """A display name, which stock firmware does not have."""
-    task_support: str | None = None
-    """Whether it can be called as an MCP task, which stock firmware does not have."""
     answer: JsonObject | None = None
     """A complete MCP result, for firmware other than the stock one."""
 
@@ -86,8 +84,6 @@ class Tool:
         entry: JsonObject = {"name": self.name, "description": self.description, "inputSchema": schema}
         if self.title is not None:
             entry["title"] = self.title
-        if self.task_support is not None:
-            entry["execution"] = {"taskSupport": self.task_support}
         if self.user_only and annotated:
             entry["annotations"] = {"audience": ["user"]}
         return dumps(entry)
@@ -174,8 +170,6 @@ def device_status(profile: Profile, values: Values) -> JsonObject:
     if board.battery:
         status["battery"] = {"level": values["battery_level"], "charging": values["battery_charging"]}
     match board.network:
-        case "cellular":
-            status["network"] = {"type": "cellular", "carrier": "CHINA MOBILE", "signal": "strong"}
         case "ethernet":
             status["network"] = {"type": "ethernet", "state": "connected", "ip": values["ip"]}
         case "wifi":
