@@ -12,12 +12,12 @@ from homeassistant.helpers import device_registry as dr, issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
 
 from .access_point.access_points import AccessPoints
-from .const import DOMAIN, NO_MODEL_ISSUE
+from .const import DOMAIN
 from .device.device import Device
 from .device.state import DETECTORS
 from .device.store import DeviceStore
 from .firmware.library import FirmwareFiles
-from .links.broker_issue import BROKER_ISSUE, async_broker_changed
+from .links.broker_issue import async_broker_changed
 from .links.credentials import PairedDevices
 from .links.listeners import Listeners, PortError
 from .protocol.tasks import close_all
@@ -130,12 +130,12 @@ class Gateway:
         )
         await self.access_points.async_stop()
         await self.listeners.stop()
-        self.firmware_files.forget()
-        self.detectors.async_stop()
         self._engines_check.async_stop()
-        for issue in (BROKER_ISSUE, NO_MODEL_ISSUE):
-            ir.async_delete_issue(self.hass, DOMAIN, issue)
         await self._store.async_save()
+        # Last, when nothing of ours runs that could raise one.
+        for domain, issue in tuple(ir.async_get(self.hass).issues):
+            if domain == DOMAIN:
+                ir.async_delete_issue(self.hass, DOMAIN, issue)
 
     def device(self, mac: str) -> Device | None:
         """Return a paired device by its MAC."""

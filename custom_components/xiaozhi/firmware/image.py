@@ -23,9 +23,6 @@ _HEADER: Final = struct.Struct("<BB10xH9xB")
 """Magic, number of segments, chip, whether a hash follows."""
 _SEGMENT: Final = struct.Struct("<4xI")
 _MAX_SEGMENTS: Final = 16
-_MAX_SEGMENT_BYTES: Final = 16 * 1024 * 1024
-_WORD: Final = 4
-_CHECKSUM_SEED: Final = 0xEF
 _HASH_BYTES: Final = 32
 
 _DESCRIPTION_OFFSET: Final = 32
@@ -62,7 +59,7 @@ _PRINTABLE: Final = re.compile(r"[ -~]*")
 
 
 class FirmwareError(UserError):
-    """A file that no device should get; the text says why, for the owner of the device."""
+    """A file that no device should get, or a list without use; the text says why, for the owner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +83,12 @@ def read_firmware(data: bytes) -> FirmwareImage:
     if not _is_app(data):
         data = _app_in_flash(data)
     _, number, chip_id, has_hash = _HEADER.unpack_from(data)
-    end = _check_segments(data, number)
-    if has_hash:
-        if hashlib.sha256(data[:end]).digest() != data[end : end + _HASH_BYTES]:
-            raise FirmwareError("firmware_wrong_hash")
-        end += _HASH_BYTES
+    end = _end_of_segments(data, number)
+    # ESP-IDF adds one to everything that it builds. The checksum of the segments says no more.
+    if not has_hash:
+        raise FirmwareError("firmware_damaged")
+    if hashlib.sha256(data[:end]).digest() != data[end : end + _HASH_BYTES]:
+        raise FirmwareError("firmware_wrong_hash")
     _, version, project = _DESCRIPTION.unpack_from(data, _DESCRIPTION_OFFSET)
     if (name := _text(project)) != _PROJECT:
         raise FirmwareError("firmware_of_something_else", project=name or "?")
@@ -98,7 +96,7 @@ def read_firmware(data: bytes) -> FirmwareImage:
         raise FirmwareError("firmware_bad_version", version=text or "?")
     if chip_id not in _CHIPS:
         raise FirmwareError("firmware_unknown_chip", number=str(chip_id))
-    return FirmwareImage(version=text, chip=_CHIPS[chip_id], content=data[:end])
+    return FirmwareImage(version=text, chip=_CHIPS[chip_id], content=data[: end + _HASH_BYTES])
 
 
 def _unpack(data: bytes) -> bytes:
@@ -142,37 +140,21 @@ def _app_in_flash(data: bytes) -> bytes:
     raise FirmwareError("firmware_not_esp32")
 
 
-def _check_segments(data: bytes, number: int) -> int:
+def _end_of_segments(data: bytes, number: int) -> int:
     """Return where the segments end, with the checksum behind them."""
     if not 0 < number <= _MAX_SEGMENTS:
         raise FirmwareError("firmware_damaged")
-    position, checksum = _HEADER.size, _CHECKSUM_SEED
+    position = _HEADER.size
     for _ in range(number):
         if position + _SEGMENT.size > len(data):
             raise FirmwareError("firmware_cut_off")
         (size,) = _SEGMENT.unpack_from(data, position)
-        if size % _WORD or size >= _MAX_SEGMENT_BYTES:
-            raise FirmwareError("firmware_damaged")
-        position += _SEGMENT.size
-        checksum ^= _xor(data[position : position + size])
-        position += size
+        position += _SEGMENT.size + size
     # The checksum is the last byte of a block of 16.
     end = position + 16 - position % 16
     if end > len(data):
         raise FirmwareError("firmware_cut_off")
-    if data[end - 1] != checksum:
-        raise FirmwareError("firmware_wrong_checksum")
     return end
-
-
-def _xor(data: bytes) -> int:
-    """Return the exclusive or of all bytes."""
-    # Numbers of any length are folded in half, which is far quicker than a loop over bytes.
-    value, size = int.from_bytes(data, "little"), 1 << max(0, len(data) - 1).bit_length()
-    while size > 1:
-        size //= 2
-        value = (value >> 8 * size) ^ (value & ((1 << 8 * size) - 1))
-    return value
 
 
 def _text(value: bytes) -> str:

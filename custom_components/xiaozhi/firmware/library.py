@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from http import HTTPStatus
 import os
 from pathlib import Path
@@ -19,7 +18,6 @@ from yarl import URL
 
 from ..const import DOMAIN
 from ..device_http.bodies import BodyTooLargeError, read_body
-from ..errors import UserError
 from ..protocol.firmware_version import FirmwareVersion, is_version
 from ..protocol.untrusted_json import parse_json
 from ..protocol.untrusted_text import one_line
@@ -45,9 +43,8 @@ _MAX_FILES: Final = 1000
 # A list of GitHub has some 200 KiB for each release.
 _MAX_LIST_BYTES: Final = 8 * 1024 * 1024
 
-
-class ReleasesError(UserError):
-    """The list of releases cannot be used."""
+type _File = tuple[Path, int, int]
+"""A file with the time of its last change in ns and its size in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,15 +86,6 @@ class Firmware:
         return replace(self, chip=image.chip, size=len(image.content))
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A file as last read."""
-
-    changed: int
-    size: int
-    found: Firmware | FirmwareError
-
-
 class FirmwareFiles:
     """The available firmware. Changed files are read again, and the list when it is old."""
 
@@ -108,16 +96,16 @@ class FirmwareFiles:
         self._releases = releases
         self._timeouts = timeouts
         self._busy = asyncio.Lock()
-        self._seen: dict[Path, _Seen] = {}
+        self._read: dict[_File, Firmware | FirmwareError] = {}
+        """The files of the folder, with what they hold or why they cannot be used."""
         self._in_folder: list[Firmware] = []
         self._listed: list[Firmware] = []
         self._list_due = 0.0
         self._problems: dict[str, FirmwareError] = {}
         """Why files of the folder cannot be used, by name."""
-        self._releases_problem: ReleasesError | None = None
+        self._releases_problem: FirmwareError | None = None
         """Why the list could not be fetched the last time."""
         self._issues: set[str] = set()
-        self._forgotten = False
         self._listeners: set[Callable[[], None]] = set()
 
     @callback
@@ -152,32 +140,22 @@ class FirmwareFiles:
             image = await self._hass.async_add_executor_job(_read_file, firmware.source)
         else:
             session = async_get_clientsession(self._hass)
-            try:
-                data = await _fetch(session, firmware.source, MAX_FILE_BYTES, self._timeouts.file)
-            except ReleasesError as err:
-                raise FirmwareError(err.key, **err.placeholders) from err
+            data = await _fetch(session, firmware.source, MAX_FILE_BYTES, self._timeouts.file)
             image = await self._hass.async_add_executor_job(read_firmware, data)
         return firmware.check(image)
-
-    @callback
-    def forget(self) -> None:
-        """Delete all repair issues, and create no more."""
-        self._forgotten = True
-        for issue in self._issues:
-            ir.async_delete_issue(self._hass, DOMAIN, issue)
-        self._issues.clear()
 
     async def _report(self) -> None:
         """Raise repair issues about unusable files and an unusable list."""
         texts = {
-            _issue_id(name): ("firmware_file", {"file": name, "reason": await async_explain(self._hass, err)})
+            f"firmware_file_{name}": (
+                "firmware_file",
+                {"file": name, "reason": await async_explain(self._hass, err)},
+            )
             for name, err in self._problems.items()
         }
         if self._releases_problem is not None:
             reason = await async_explain(self._hass, self._releases_problem)
             texts["firmware_releases"] = ("firmware_releases", {"reason": reason})
-        if self._forgotten:
-            return
         for issue in self._issues - texts.keys():
             ir.async_delete_issue(self._hass, DOMAIN, issue)
         for issue, (key, placeholders) in texts.items():
@@ -195,7 +173,7 @@ class FirmwareFiles:
     async def _refresh(self, address: str) -> None:
         try:
             self._listed = await async_fetch_releases(self._hass, address, self._timeouts)
-        except ReleasesError as err:
+        except FirmwareError as err:
             # Firmware listed before stays available: its file may well exist.
             self._releases_problem = err
             self._list_due = self._hass.loop.time() + self._timeouts.list_retry
@@ -205,22 +183,16 @@ class FirmwareFiles:
 
     def _read_folder(self) -> list[Firmware]:
         """Return the usable files, and note the problems of the others. Not in the event loop."""
-        seen: dict[Path, _Seen] = {}
         self._problems = {}
-        for path, changed, size in self._files():
-            known = self._seen.get(path)
-            if known is None or (known.changed, known.size) != (changed, size):
-                known = _Seen(changed, size, _describe(path))
-            seen[path] = known
-        self._seen = seen
+        self._read = {file: self._read.get(file) or _describe(file[0]) for file in self._files()}
         self._problems |= {
-            _printable(path): known.found
-            for path, known in seen.items()
-            if isinstance(known.found, FirmwareError)
+            _printable(path): found
+            for (path, *_), found in self._read.items()
+            if isinstance(found, FirmwareError)
         }
-        return [known.found for known in seen.values() if isinstance(known.found, Firmware)]
+        return [found for found in self._read.values() if isinstance(found, Firmware)]
 
-    def _files(self) -> Iterator[tuple[Path, int, int]]:
+    def _files(self) -> Iterator[_File]:
         try:
             paths = sorted(self._folder.iterdir())[:_MAX_FILES]
         except FileNotFoundError:
@@ -244,17 +216,17 @@ class FirmwareFiles:
 async def async_fetch_releases(
     hass: HomeAssistant, address: str, timeouts: FirmwareTimeouts
 ) -> list[Firmware]:
-    """Return the firmware in a list of releases. Raises `ReleasesError`.
+    """Return the firmware in a list of releases. Raises `FirmwareError`.
 
     The list is one release or several as GitHub's API returns them: `html_url`, and `assets` with `name` and
     `browser_download_url`.
     """
     if (url := _web_address(address)) is None:
-        raise ReleasesError("releases_bad_address")
+        raise FirmwareError("releases_bad_address")
     body = await _fetch(async_get_clientsession(hass), url, _MAX_LIST_BYTES, timeouts.list)
     found = await hass.async_add_executor_job(_parse_releases, body)
     if not found:
-        raise ReleasesError("releases_empty")
+        raise FirmwareError("releases_empty")
     return found
 
 
@@ -262,7 +234,7 @@ def _parse_releases(body: bytes) -> list[Firmware]:
     try:
         listed = parse_json(body)
     except ValueError as err:
-        raise ReleasesError("releases_no_list") from err
+        raise FirmwareError("releases_no_list") from err
     releases = listed if isinstance(listed, list) else [listed]
     return [firmware for release in releases if isinstance(release, dict) for firmware in _assets(release)]
 
@@ -292,17 +264,12 @@ async def _fetch(session: aiohttp.ClientSession, url: URL, limit: int, seconds: 
     try:
         async with asyncio.timeout(seconds), session.get(url) as answer:
             if answer.status != HTTPStatus.OK:
-                raise ReleasesError("releases_bad_status", host=str(url.host), status=str(answer.status))
+                raise FirmwareError("releases_bad_status", host=str(url.host), status=str(answer.status))
             return await read_body(answer, limit)
     except BodyTooLargeError as err:
-        raise ReleasesError("releases_too_large", host=str(url.host), limit=str(limit // 1024**2)) from err
+        raise FirmwareError("releases_too_large", host=str(url.host), limit=str(limit // 1024**2)) from err
     except (TimeoutError, aiohttp.ClientError, ValueError) as err:
-        raise ReleasesError("releases_unreachable", host=str(url.host)) from err
-
-
-def _issue_id(name: str) -> str:
-    """Return the id of the issue about a file: the name of a file may hold anything."""
-    return f"firmware_file_{sha256(name.encode()).hexdigest()[:16]}"
+        raise FirmwareError("releases_unreachable", host=str(url.host)) from err
 
 
 def _printable(path: Path) -> str:

@@ -40,7 +40,8 @@ from ..const import (
     DEFAULT_UDP_PORT,
     DEFAULT_WEBSOCKET_PORT,
 )
-from ..firmware.library import STOCK_RELEASES, ReleasesError, async_fetch_releases
+from ..firmware.image import FirmwareError
+from ..firmware.library import STOCK_RELEASES, async_fetch_releases
 from ..links.link_settings import is_known_here_only
 from ..protocol.checkin_reply import is_mqtt_name
 from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerError, BrokerProblem
@@ -206,7 +207,7 @@ async def gateway_errors(
     if releases is not None and releases != known.get(CONF_FIRMWARE_RELEASES):
         try:
             await async_fetch_releases(hass, releases, timeouts_of(hass).firmware)
-        except ReleasesError:
+        except FirmwareError:
             if releases == STOCK_RELEASES:
                 errors[CONF_STOCK_RELEASES] = "no_stock_releases"
             else:

@@ -12,7 +12,7 @@ from ..protocol.transport.owner_broker.broker_settings import BrokerError, Broke
 
 _LOGGER = logging.getLogger(__name__)
 
-BROKER_ISSUE: Final = "broker_unusable"
+_ISSUE: Final = "broker_unusable"
 
 
 @callback
@@ -20,19 +20,19 @@ def async_broker_changed(hass: HomeAssistant, entry: ConfigEntry[Any], problem: 
     """Raise a repair issue while the broker cannot be used; ask for another password if it is refused."""
     if problem is None:
         _LOGGER.info("Connected to the MQTT broker")
-        ir.async_delete_issue(hass, DOMAIN, BROKER_ISSUE)
+        ir.async_delete_issue(hass, DOMAIN, _ISSUE)
         for flow in tuple(entry.async_get_active_flows(hass, {SOURCE_REAUTH})):
             hass.config_entries.flow.async_abort(flow["flow_id"])
         return
     _LOGGER.info("The MQTT broker cannot be used: %s", problem)
     if problem.problem is BrokerProblem.REFUSED:
-        ir.async_delete_issue(hass, DOMAIN, BROKER_ISSUE)
+        ir.async_delete_issue(hass, DOMAIN, _ISSUE)
         entry.async_start_reauth(hass)
         return
     ir.async_create_issue(
         hass,
         DOMAIN,
-        BROKER_ISSUE,
+        _ISSUE,
         is_fixable=False,
         severity=ir.IssueSeverity.ERROR,
         translation_key=f"broker_{problem.problem}",

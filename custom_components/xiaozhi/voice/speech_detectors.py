@@ -133,11 +133,6 @@ class SpeechDetectors:
             translation_key=_ISSUE,
         )
 
-    @callback
-    def async_stop(self) -> None:
-        """Delete the repair issue."""
-        ir.async_delete_issue(self._hass, DOMAIN, _ISSUE)
-
 
 class TurnDetector:
     """The speech detector of one turn."""

@@ -19,6 +19,7 @@ _TABLE_OFFSET = 0x8000
 _FIRMWARE_OFFSET = 0x20000
 _CHIP_OFFSET = 12
 _SEGMENTS_OFFSET = 1
+_HASHED_OFFSET = 23
 _FIRST_SIZE_OFFSET = 28
 
 
@@ -95,12 +96,11 @@ def test_the_firmware_is_found_in_what_people_have(data: bytes) -> None:
         (flash(_IMAGE)[: _FIRMWARE_OFFSET + 1000], "firmware_cut_off"),
         (_IMAGE[:-40], "firmware_cut_off"),
         (_IMAGE[:-1], "firmware_wrong_hash"),
-        (changed(_IMAGE, 300), "firmware_wrong_checksum"),
-        # The header is no part of the checksum, but of the hash.
-        (changed(_IMAGE, 8), "firmware_wrong_hash"),
+        (changed(_IMAGE, 300), "firmware_wrong_hash"),
+        (_IMAGE[:_HASHED_OFFSET] + b"\0" + _IMAGE[_HASHED_OFFSET + 1 :], "firmware_damaged"),
         (_IMAGE[:_SEGMENTS_OFFSET] + b"\0" + _IMAGE[_SEGMENTS_OFFSET + 1 :], "firmware_damaged"),
         (_IMAGE[:_SEGMENTS_OFFSET] + b"\x11" + _IMAGE[_SEGMENTS_OFFSET + 1 :], "firmware_damaged"),
-        (_IMAGE[:_FIRST_SIZE_OFFSET] + b"\xff" * 4 + _IMAGE[_FIRST_SIZE_OFFSET + 4 :], "firmware_damaged"),
+        (_IMAGE[:_FIRST_SIZE_OFFSET] + b"\xff" * 4 + _IMAGE[_FIRST_SIZE_OFFSET + 4 :], "firmware_cut_off"),
         (
             repaired(_IMAGE[:_CHIP_OFFSET] + b"\x63\0" + _IMAGE[_CHIP_OFFSET + 2 :]),
             "firmware_unknown_chip 99",
