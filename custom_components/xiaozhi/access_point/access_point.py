@@ -161,13 +161,13 @@ class AccessPoint:
             "problem": client.problem,
             "attempts": client.attempts,
             "last_ending": None if ending is None else asdict(ending),
-            "ping_seconds": client.ping_seconds,
             "client_name": dispatcher.client_name,
             "protocol_version": dispatcher.protocol_version,
             "calls_running": dispatcher.running,
             "last_call": self.last_call,
-            **asdict(client.counters),
-            **asdict(dispatcher.counters),
+            "connections": client.connections,
+            "failures": client.failures,
+            "requests": dispatcher.requests,
         }
 
     @property

@@ -1,9 +1,10 @@
 """The tools of the house: those of Home Assistant's LLM APIs that the owner lets an access point offer."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 import logging
-from typing import Any, Final, override
+from typing import Any, Final
 
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
 from homeassistant.core import Context, HomeAssistant
@@ -27,77 +28,59 @@ _MANY: Final = 40
 _FAILED: Final = "The tool failed without saying why."
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HouseTool(OfferedTool):
     """A tool of an LLM API."""
 
-    def __init__(self, tool: llm.Tool, api: llm.APIInstance) -> None:
-        self._tool = tool
-        self._api = api
+    label: str
+    """What people know it by: its title, if it has one, and its name."""
+    written_by_owner: bool
+    """Whether it is a script of the owner, of which there may be hundreds."""
+    reaches_out: bool
+    """Whether the tool acts beyond the house, or does not say that it does not."""
 
-    @property
-    @override
-    def name(self) -> str:
-        return self._tool.name
 
-    @property
-    def label(self) -> str:
-        """Return what people know it by: its title, if it has one, and its name."""
-        return " · ".join(filter(None, (self._tool.title, self.name)))
+def _house_tool(tool: llm.Tool, api: llm.APIInstance) -> HouseTool:
+    written_by_owner, remote = tool.integration in _WRITTEN_BY_OWNER, tool.integration == _REMOTE
+    return HouseTool(
+        name=tool.name,
+        label=" · ".join(filter(None, (tool.title, tool.name))),
+        description=tool.description or tool.title or tool.name,
+        changes_nothing=tool.annotations.read_only and not remote,
+        written_by_owner=written_by_owner,
+        reaches_out=remote or (tool.annotations.open_world and not written_by_owner),
+        schema=partial(_schema, tool, api),
+        call=partial(_call, tool, api),
+    )
 
-    @property
-    @override
-    def description(self) -> str:
-        return self._tool.description or self._tool.title or self._tool.name
 
-    @property
-    @override
-    def schema(self) -> JsonObject:
-        """Return the JSON schema of its arguments, as Home Assistant's own MCP server gives it."""
-        converted: dict[str, Any] = {}
-        try:
-            converted = probatio.to_openapi(
-                self._tool.parameters,
-                custom_serializer=self._api.custom_serializer,
-                openapi_version="3.1.0",
-            )
-        except Exception:
-            # One tool of another integration must not take all the others with it.
-            _LOGGER.exception("The arguments of the tool %s cannot be described", self.name)
-        schema = {"type": "object", "properties": converted.get("properties", {})}
-        if required := converted.get("required"):
-            schema["required"] = required
-        return schema
+def _schema(tool: llm.Tool, api: llm.APIInstance) -> JsonObject:
+    """Return the JSON schema of a tool's arguments, as Home Assistant's own MCP server gives it."""
+    converted: dict[str, Any] = {}
+    try:
+        converted = probatio.to_openapi(
+            tool.parameters, custom_serializer=api.custom_serializer, openapi_version="3.1.0"
+        )
+    except Exception:
+        # One tool of another integration must not take all the others with it.
+        _LOGGER.exception("The arguments of the tool %s cannot be described", tool.name)
+    schema = {"type": "object", "properties": converted.get("properties", {})}
+    if required := converted.get("required"):
+        schema["required"] = required
+    return schema
 
-    @property
-    @override
-    def changes_nothing(self) -> bool:
-        """Whether the tool only answers questions; the word of a remote server does not count."""
-        return self._tool.annotations.read_only and self._tool.integration != _REMOTE
 
-    @property
-    def written_by_owner(self) -> bool:
-        """Whether it is a script of the owner, of which there may be hundreds."""
-        return self._tool.integration in _WRITTEN_BY_OWNER
-
-    @property
-    def reaches_out(self) -> bool:
-        """Whether the tool acts beyond the house, or does not say that it does not."""
-        origin = self._tool.integration
-        return origin == _REMOTE or (self._tool.annotations.open_world and not self.written_by_owner)
-
-    @override
-    async def call(self, arguments: JsonObject) -> Any:
-        """Call it. Raises `ToolError` with the words of Home Assistant."""
-        # A context of its own, so that logbook and traces show one chain for each call.
-        api = replace(self._api, llm_context=replace(self._api.llm_context, context=Context()))
-        tool_input = llm.ToolInput(tool_name=self.name, tool_args=arguments)
-        try:
-            result = await api.async_call_tool(tool_input)
-        except (HomeAssistantError, vol.Invalid, probatio.Invalid) as err:
-            raise ToolError(str(err) or _FAILED) from err
-        if result.error:
-            raise ToolError(str(result.data.get("error") or _FAILED))
-        return result.data
+async def _call(tool: llm.Tool, api: llm.APIInstance, arguments: JsonObject) -> Any:
+    """Call a tool. Raises `ToolError` with the words of Home Assistant."""
+    # A context of its own, so that logbook and traces show one chain for each call.
+    api = replace(api, llm_context=replace(api.llm_context, context=Context()))
+    try:
+        result = await api.async_call_tool(llm.ToolInput(tool_name=tool.name, tool_args=arguments))
+    except (HomeAssistantError, vol.Invalid, probatio.Invalid) as err:
+        raise ToolError(str(err) or _FAILED) from err
+    if result.error:
+        raise ToolError(str(result.data.get("error") or _FAILED))
+    return result.data
 
 
 async def async_house(
@@ -120,7 +103,7 @@ async def async_house(
         device_id=device_id,
     )
     api = await llm.async_get_api(hass, present, context)
-    return [HouseTool(tool, api) for tool in api.tools], missing
+    return [_house_tool(tool, api) for tool in api.tools], missing
 
 
 def automatic_tools(tools: Iterable[HouseTool]) -> list[str]:

@@ -12,27 +12,27 @@ from websockets.asyncio.server import ServerConnection, serve
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
 from custom_components.xiaozhi.protocol.access_point.client import AccessPointClient
 from custom_components.xiaozhi.protocol.access_point.dispatcher import CallRecord
+from custom_components.xiaozhi.protocol.access_point.tools import OfferedTool
 from custom_components.xiaozhi.protocol.messages import JsonObject
 from custom_components.xiaozhi.protocol.timeouts import AccessPointTimeouts
 
 TLS = ssl.create_default_context()
-LAMP_SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+LAMP_SCHEMA: JsonObject = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
 type Handler = Callable[[ServerConnection], Awaitable[None]]
 
 
-class ScriptedTool:
-    """A tool that does what its function does."""
-
-    def __init__(self, name: str, act: Callable[[JsonObject], Awaitable[Any]]) -> None:
-        self.name = name
-        self.description = f"Does {name}."
-        self.schema: JsonObject = LAMP_SCHEMA
-        self.changes_nothing = False
-        self._act = act
-
-    async def call(self, arguments: JsonObject) -> Any:
-        return await self._act(arguments)
+def scripted_tool(
+    name: str, act: Callable[[JsonObject], Awaitable[Any]], *, changes_nothing: bool = False
+) -> OfferedTool:
+    """Return a tool that does what its function does."""
+    return OfferedTool(
+        name=name,
+        description=f"Does {name}.",
+        changes_nothing=changes_nothing,
+        schema=lambda: LAMP_SCHEMA,
+        call=act,
+    )
 
 
 class House:
@@ -41,14 +41,14 @@ class House:
     def __init__(self) -> None:
         self.calls: list[JsonObject] = []
         self.release = asyncio.Event()
-        self.made: list[ScriptedTool] = [
-            ScriptedTool("light__turn_on", self._turn_on),
-            ScriptedTool("slow", self._slow),
+        self.made: list[OfferedTool] = [
+            scripted_tool("light__turn_on", self._turn_on),
+            scripted_tool("slow", self._slow),
         ]
         self.error: Exception | None = None
         self.delay = 0.0
 
-    async def tools(self) -> list[ScriptedTool]:
+    async def tools(self) -> list[OfferedTool]:
         await asyncio.sleep(self.delay)
         if self.error is not None:
             raise self.error

@@ -16,8 +16,8 @@ from custom_components.xiaozhi.protocol.access_point.rpc import (
     parse,
     result_reply,
 )
-from custom_components.xiaozhi.protocol.access_point.tools import ToolList, by_shown_name
-from tests.protocol.access_point.site import ScriptedTool
+from custom_components.xiaozhi.protocol.access_point.tools import OfferedTool, ToolList, by_shown_name
+from tests.protocol.access_point.site import scripted_tool
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -30,8 +30,8 @@ async def nothing(arguments: Any) -> Any:
     return None
 
 
-def tools(*names: str) -> list[ScriptedTool]:
-    return [ScriptedTool(name, nothing) for name in names]
+def tools(*names: str) -> list[OfferedTool]:
+    return [scripted_tool(name, nothing) for name in names]
 
 
 @given(st.binary(max_size=300) | JSON.map(lambda value: json.dumps(value).encode()))

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, repeat
 import logging
@@ -34,17 +34,6 @@ _BURST: Final = 500
 _LIST_CHANGED: Final = encode({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
 
 
-@dataclass(slots=True)
-class ClientCounters:
-    """Connections so far, for diagnostics."""
-
-    connections: int = 0
-    failures: int = 0
-    """Endings that were not wanted, and failed attempts."""
-    self_tests: int = 0
-    deaf: int = 0
-
-
 class AccessPointClient:
     """Connects for as long as it runs, and never gives up."""
 
@@ -67,7 +56,10 @@ class AccessPointClient:
         when a call was answered. `jitter` gives numbers from 0 to 1.
         """
         self.address = address
-        self.counters = ClientCounters()
+        self.connections = 0
+        """How often it was connected, for diagnostics."""
+        self.failures = 0
+        """Endings that were not wanted, and failed attempts."""
         self.dispatcher = Dispatcher(provider, version=version, timeouts=timeouts, called=called)
         self.last_ending: Ending | None = None
         """Why there was no connection, the last time."""
@@ -101,11 +93,6 @@ class AccessPointClient:
     def attempts(self) -> int:
         """Failures in a row."""
         return self._reconnecting.attempts
-
-    @property
-    def ping_seconds(self) -> float | None:
-        """How long the last ping of ours took; None while there is no connection."""
-        return None if self._connection is None else self._connection.latency
 
     def start(self) -> None:
         """Connect, and again whenever the connection is lost."""
@@ -179,7 +166,7 @@ class AccessPointClient:
 
     def _ended(self, ending: Ending) -> float:
         if ending.kind is not EndingKind.WANTED:
-            self.counters.failures += 1
+            self.failures += 1
             # One line when it is lost; the attempts after that are not news.
             lost = self._reconnecting.attempts == 0
             log = _LOGGER.info if lost else _LOGGER.debug
@@ -195,7 +182,7 @@ class AccessPointClient:
             connection = await dial(self.address.url, self._tls, self._timeouts)
         except DialError as err:
             return Ending(kind=err.kind, detail=err.detail, code=err.status)
-        self.counters.connections += 1
+        self.connections += 1
         self._connection, self._closing = connection, None
         # What was asked for at once is there: the next pause is not cut short by it.
         self._again.clear()
@@ -204,16 +191,16 @@ class AccessPointClient:
         if self._reconnecting.attempts:
             _LOGGER.info("%s: connected again", self.address)
         health = asyncio.get_running_loop().call_later(self._reconnecting.proof, self._note_health)
-        tests = self._start_tests()
+        tests = asyncio.create_task(self._test_regularly(), name="xiaozhi test access point")
+        tests.add_done_callback(log_failure)
         try:
             self._changed()
             return await self._serve(connection)
         finally:
             self._connection = self.connected_at = None
             health.cancel()
-            for test in tests:
-                test.cancel()
-            await asyncio.gather(*tests, return_exceptions=True)
+            tests.cancel()
+            await asyncio.gather(tests, return_exceptions=True)
             await connection.close()
 
     async def _serve(self, connection: ClientConnection) -> Ending:
@@ -255,25 +242,18 @@ class AccessPointClient:
         self._reconnecting.healthy()
         self._changed()
 
-    def _start_tests(self) -> tuple[asyncio.Task[None], ...]:
-        """Test a self-hosted server for deafness."""
-        if not self.address.self_hosted:
-            return ()
-        tests = asyncio.create_task(self._test_regularly(), name="xiaozhi test access point")
-        tests.add_done_callback(log_failure)
-        return (tests,)
-
     async def _test_regularly(self) -> None:
+        """Test a self-hosted server for deafness."""
+        if (url := self.address.agent_side_url) is None:
+            return
         first = (self._timeouts.first_self_test, self._timeouts.second_self_test)
         for pause in chain(first, repeat(self._timeouts.self_test)):
             await asyncio.sleep(pause)
-            self.counters.self_tests += 1
-            asked = self.dispatcher.counters.requests
-            match await self_test(self.address, self._tls, self._timeouts):
+            asked = self.dispatcher.requests
+            match await self_test(url, self._tls, self._timeouts):
                 case SelfTest.DEAF:
-                    self.counters.deaf += 1
                     await self._hang_up(EndingKind.DEAF)
                     return
-                case SelfTest.ANSWERED if self.dispatcher.counters.requests == asked:
+                case SelfTest.ANSWERED if self.dispatcher.requests == asked:
                     await self._hang_up(EndingKind.REPLACED)
                     return

@@ -22,7 +22,6 @@ from .rpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     Fault,
-    Ignored,
     Request,
     encode,
     error_reply,
@@ -73,19 +72,6 @@ class CallRecord:
     milliseconds: int
 
 
-@dataclass(slots=True)
-class DispatcherCounters:
-    """What came in, for diagnostics."""
-
-    requests: int = 0
-    faults: int = 0
-    """Messages that could not be understood, or that ask for something unknown."""
-    ignored: int = 0
-    """Notifications, and replies to nothing that we asked."""
-    serial_numbers: int = 0
-    """Calls that name the device that was spoken to."""
-
-
 class Dispatcher:
     """Answers messages by calling tools. It outlives connections, since actions and limits do."""
 
@@ -98,7 +84,7 @@ class Dispatcher:
         called: Callable[[CallRecord], None] = lambda _record: None,
     ) -> None:
         """`version` is ours, for the other side. `called` hears of every call that was answered."""
-        self.counters = DispatcherCounters()
+        self.requests = 0
         self.client_name: str | None = None
         """What the other side calls itself."""
         self.protocol_version: str | None = None
@@ -179,14 +165,12 @@ class Dispatcher:
     async def answer(self, data: bytes) -> str | None:
         """Return the reply to a message; None if it gets none. Never raises."""
         match parse(data):
-            case Ignored():
-                self.counters.ignored += 1
+            case None:
                 return None
             case Fault() as fault:
-                self.counters.faults += 1
                 return encode(error_reply(fault))
             case Request() as request:
-                self.counters.requests += 1
+                self.requests += 1
                 return await self._reply(request)
 
     async def _reply(self, request: Request) -> str:
@@ -196,7 +180,6 @@ class Dispatcher:
         else:
             result = await method(self, request.params)
         if isinstance(result, Fault):
-            self.counters.faults += 1
             return encode(error_reply(Fault(result.code, result.message, request.id)))
         return encode(result_reply(request.id, result))
 
@@ -230,7 +213,6 @@ class Dispatcher:
         name, arguments = params.get("name"), params.get("arguments") or {}
         if not isinstance(name, str) or not isinstance(arguments, dict):
             return Fault(INVALID_PARAMS, "The name of a tool is missing, or its arguments are no object.")
-        self.counters.serial_numbers += params.get("serialNumber") is not None
         began = self.last_call = loop_time()
         shown = one_line(name, _MAX_NAME)
         if not self._rate.take(began):

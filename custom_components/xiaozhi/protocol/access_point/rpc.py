@@ -43,18 +43,8 @@ class Fault:
     id: RequestId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ignored:
-    """A notification, or a reply: nothing to answer. `method` is empty for a reply."""
-
-    method: str = ""
-
-
-type Message = Request | Fault | Ignored
-
-
-def parse(data: bytes) -> Message:
-    """Read a message. Never raises."""
+def parse(data: bytes) -> Request | Fault | None:
+    """Read a message; None for a notification or a reply, which get no answer. Never raises."""
     if len(data) > _MAX_MESSAGE:
         return Fault(INVALID_REQUEST, f"The message is larger than {_MAX_MESSAGE} bytes.")
     try:
@@ -82,19 +72,19 @@ def encode(message: JsonObject) -> str:
     return text if is_encodable(text) else text.encode(errors="replace").decode()
 
 
-def _without_method(value: JsonObject) -> Message:
+def _without_method(value: JsonObject) -> Fault | None:
     # mcp-endpoint-server sends errors that nobody asked for, with a result as well.
     if "result" in value or "error" in value:
-        return Ignored()
+        return None
     return Fault(INVALID_REQUEST, "The message has no method.")
 
 
-def _with_method(value: JsonObject) -> Message:
+def _with_method(value: JsonObject) -> Request | Fault | None:
     method = value["method"]
     if not isinstance(method, str) or len(method) > _MAX_METHOD:
         return Fault(INVALID_REQUEST, "The method is not a short text.", _request_id(value.get("id")))
     if "id" not in value:
-        return Ignored(method)
+        return None
     if (request_id := _request_id(value["id"])) is None:
         return Fault(INVALID_REQUEST, "The id is not a number or a short text.")
     params = {} if value.get("params") is None else value["params"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 import json
 import re
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 from ..distinct_names import distinct_names
 from ..messages import JsonObject
@@ -19,27 +19,20 @@ class ToolError(Exception):
     """A tool refused or failed, with a sentence for the language model."""
 
 
-class OfferedTool(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedTool:
     """A tool, as it is at this moment."""
 
-    @property
-    def name(self) -> str:
-        """Return the name that its owner knows it by."""
-
-    @property
-    def description(self) -> str:
-        """Return what it is for, for the language model."""
-
-    @property
-    def schema(self) -> JsonObject:
-        """Return the JSON schema of its arguments. May take milliseconds, and is called in a thread."""
-
-    @property
-    def changes_nothing(self) -> bool:
-        """Whether it only reads, so that its answer can be given again for a moment."""
-
-    async def call(self, arguments: JsonObject) -> Any:
-        """Call it, and return data for JSON. Raises `ToolError`; other errors are logged."""
+    name: str
+    """The name that its owner knows it by."""
+    description: str
+    """What it is for, for the language model."""
+    changes_nothing: bool
+    """Whether it only reads."""
+    schema: Callable[[], JsonObject]
+    """Returns the JSON schema of its arguments. May take milliseconds, and is called in a thread."""
+    call: Callable[[JsonObject], Awaitable[Any]]
+    """Calls it with arguments, and returns data for JSON. Raises `ToolError`; other errors are logged."""
 
 
 type ToolProvider = Callable[[], Awaitable[Sequence[OfferedTool]]]
@@ -72,7 +65,7 @@ class ToolList:
             {
                 "name": name,
                 "description": clean_text(tool.description, _MAX_DESCRIPTION),
-                "inputSchema": tool.schema,
+                "inputSchema": tool.schema(),
             }
             for name, tool in shown.items()
         )
