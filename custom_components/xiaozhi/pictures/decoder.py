@@ -58,19 +58,22 @@ _TURNS: Final = {
 
 
 class PictureError(ValueError):
-    """The data is not a usable picture."""
+    """The picture is damaged, incomplete or very unusual."""
+
+    key = "picture_damaged"
+    """The text for people in the translations."""
 
 
 class UnknownPictureError(PictureError):
     """The data is not a picture of a known kind."""
 
+    key = "not_a_picture"
+
 
 class CostlyPictureError(PictureError):
     """Decoding the picture would take too much memory or time."""
 
-
-class DamagedPictureError(PictureError):
-    """The picture is damaged, incomplete or very unusual."""
+    key = "picture_too_costly"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,4 +177,4 @@ def _decoding() -> Iterator[None]:
     except UnidentifiedImageError as err:
         raise UnknownPictureError("it is of no known kind") from err
     except _DECODING_ERRORS as err:
-        raise DamagedPictureError(f"it cannot be decoded: {err}") from err
+        raise PictureError(f"it cannot be decoded: {err}") from err

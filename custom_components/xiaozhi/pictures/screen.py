@@ -12,15 +12,7 @@ from ..device_http.transfers import TRANSFERS, Download, Upload
 from ..errors import InputError, UserError
 from ..protocol.multipart import FormError, parse_form
 from ..tools.catalogue import PREVIEW_TOOL, SCREEN_INFO_TOOL, SNAPSHOT_TOOL
-from .decoder import (
-    CostlyPictureError,
-    DamagedPictureError,
-    PictureError,
-    Screen,
-    check_jpeg,
-    fit,
-    open_picture,
-)
+from .decoder import PictureError, Screen, check_jpeg, fit, open_picture
 from .image_entities import async_keep_picture
 from .slots import PICTURE_SLOTS
 
@@ -32,12 +24,8 @@ async def async_open_picture(hass: HomeAssistant, content: bytes) -> Image:
     """Decode a picture to show. Raises `InputError`."""
     try:
         return await hass.data[PICTURE_SLOTS].decode(hass, partial(open_picture, content))
-    except CostlyPictureError as err:
-        raise InputError("picture_too_costly") from err
-    except DamagedPictureError as err:
-        raise InputError("picture_damaged") from err
     except PictureError as err:
-        raise InputError("not_a_picture") from err
+        raise InputError(err.key) from err
 
 
 async def async_screenshot(hass: HomeAssistant, device: Device) -> None:

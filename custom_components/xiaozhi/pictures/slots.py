@@ -16,10 +16,6 @@ _UPLOADS: Final = 4
 _SHOWN: Final = 2
 
 
-class NoSlotError(Exception):
-    """Too many pictures are being received already."""
-
-
 class PictureSlots:
     """Bounds memory and processor time for pictures."""
 
@@ -31,15 +27,9 @@ class PictureSlots:
 
     @asynccontextmanager
     async def upload(self, seconds: float) -> AsyncGenerator[None]:
-        """Hold a slot while a picture is received.
-
-        Raises `NoSlotError` if none becomes free within `seconds`.
-        """
-        try:
-            async with asyncio.timeout(seconds):
-                await self._uploads.acquire()
-        except TimeoutError as err:
-            raise NoSlotError from err
+        """Hold a slot while a picture is received; `TimeoutError` if none becomes free within `seconds`."""
+        async with asyncio.timeout(seconds):
+            await self._uploads.acquire()
         try:
             yield
         finally:

@@ -20,7 +20,7 @@ from ..device_http.transfers import TRANSFERS, Download, Transfers, Upload
 from ..links.credentials import same
 from ..timeouts import timeouts_of
 from .decoder import MAX_JPEG_BYTES
-from .slots import PICTURE_SLOTS, NoSlotError, PictureSlots
+from .slots import PICTURE_SLOTS, PictureSlots
 from .vision import Vision
 
 _LOGGER = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class UploadView(HomeAssistantView):
         try:
             async with hass.data[PICTURE_SLOTS].upload(timeouts.slot):
                 body = await receive_body(request, _MAX_BODY_BYTES, timeouts.upload)
-        except NoSlotError as err:
+        except TimeoutError as err:
             raise web.HTTPServiceUnavailable(text="Too many pictures at once") from err
         upload.content_type, upload.body = request.headers.get("Content-Type", ""), body
         return web.Response(text="Thank you")

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from homeassistant.const import ATTR_SUPPORTED_FEATURES, Platform
 from homeassistant.core import HomeAssistant
-from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
 from homeassistant.helpers.json import json_bytes
 
@@ -24,7 +23,7 @@ from ..texts.translated import async_text
 from ..voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg
 from .image_entities import async_keep_picture
-from .slots import PICTURE_SLOTS, NoSlotError
+from .slots import PICTURE_SLOTS
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -72,7 +71,7 @@ class Vision:
         except (FormError, PictureError) as err:
             _LOGGER.debug("%s: a photo cannot be used: %s", device.name, one_line(str(err)))
             problem = "photo_too_costly" if isinstance(err, CostlyPictureError) else "photo_broken"
-        except NoSlotError:
+        except TimeoutError:
             problem = "photo_crowded"
         except _NoAnswerError as err:
             problem = err.key
@@ -162,12 +161,9 @@ async def _ask(hass: HomeAssistant, device: Device, entry: er.RegistryEntry | No
             )
     except TimeoutError as err:
         raise _NoAnswerError("photo_too_slow") from err
-    except HomeAssistantError as err:
-        _LOGGER.warning("The AI Task that looks at photos failed: %s", err)
-        raise _NoAnswerError("photo_failed") from err
     except Exception as err:
-        # An AI integration may raise anything, and the device waits for a reply.
-        _LOGGER.exception("Unexpected error of the AI Task that looks at photos")
+        # The owner may prefer none, an AI integration may raise anything, and the device waits for a reply.
+        _LOGGER.warning("The AI Task that looks at photos failed: %s", one_line(str(err)))
         raise _NoAnswerError("photo_failed") from err
     ir.async_delete_issue(hass, DOMAIN, NO_MODEL_ISSUE)
     return str(result.data)

@@ -11,7 +11,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import VISION_PATH
-from custom_components.xiaozhi.pictures.slots import NoSlotError, PictureSlots
+from custom_components.xiaozhi.pictures.slots import PictureSlots
 from tests.integration.boxes import CLIENT_ID, MAC
 
 
@@ -49,7 +49,7 @@ async def test_uploads_over_all_devices_are_bounded() -> None:
     async with AsyncExitStack() as held:
         for _ in range(4):
             await held.enter_async_context(slots.upload(seconds=5))
-        with pytest.raises(NoSlotError):
+        with pytest.raises(TimeoutError):
             await held.enter_async_context(slots.upload(seconds=0.01))
     async with slots.upload(seconds=0.01):
         pass
