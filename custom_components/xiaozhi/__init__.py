@@ -13,8 +13,8 @@ from .device.device import Device
 from .device.store import DeviceStore
 from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
 from .links.library_versions import async_check_libraries
+from .mcp_extras import async_extend_device
 from .mcp_extras.read_action import async_setup_read_action
-from .mcp_extras.setup import async_extend_device
 from .pictures.views import async_register_picture_views
 from .provisioning.checkin_answers import CheckIns
 from .provisioning.checkin_views import async_register_checkin_views

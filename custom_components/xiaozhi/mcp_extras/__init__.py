@@ -3,3 +3,16 @@
 Stock firmware has none of it, and nothing depends on this folder. To remove it, delete it with `repairs.py`,
 the two calls in the integration's `__init__.py` and the action `read_resource` in `services.yaml`.
 """
+
+from homeassistant.core import callback
+
+from ..device.device import Device
+from .device_questions import DeviceQuestions
+from .followed_resources import FollowedResources
+
+
+@callback
+def async_extend_device(device: Device) -> None:
+    """Serve what a device may ask."""
+    DeviceQuestions(device)
+    FollowedResources(device)

@@ -35,9 +35,9 @@ class DeviceQuestions:
         # Each question to a model may cost the owner money; more questions to people would only annoy.
         ai = limited("ai", partial(ask_ai, device), rate=1 / 30, burst=5)
         people = limited("people", partial(ask_people, device), rate=1 / 60, burst=3)
-        self._served: tuple[tuple[str, str, JsonObject, RequestHandler, Callable[[], bool]], ...] = (
-            ("sampling/createMessage", "sampling", {}, ai, lambda: device.settings.may_ask_ai),
-            ("elicitation/create", "elicitation", {}, people, lambda: device.settings.may_ask_people),
+        self._served: tuple[tuple[str, str, RequestHandler, Callable[[], bool]], ...] = (
+            ("sampling/createMessage", "sampling", ai, lambda: device.settings.may_ask_ai),
+            ("elicitation/create", "elicitation", people, lambda: device.settings.may_ask_people),
         )
         device.listen([SETTINGS], self._serve)
         self._serve()
@@ -47,10 +47,10 @@ class DeviceQuestions:
         """Serve what the owner allows now, and announce it to the device."""
         device = self._device
         before = set(device.handlers)
-        for method, capability, value, handler, allowed in self._served:
+        for method, capability, handler, allowed in self._served:
             if allowed():
                 device.handlers[method] = handler
-                device.client_capabilities[capability] = value
+                device.client_capabilities[capability] = {}
             else:
                 device.handlers.pop(method, None)
                 device.client_capabilities.pop(capability, None)
