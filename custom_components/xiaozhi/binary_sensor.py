@@ -13,7 +13,7 @@ from homeassistant.const import EntityCategory
 
 from .access_point.entities import ConnectedSensor
 from .device.device import Device
-from .device.state import AVAILABLE, status_key
+from .device.state import AVAILABLE, part_key
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
@@ -58,7 +58,7 @@ BINARY_SENSORS: Final = (
         device_class=BinarySensorDeviceClass.BATTERY_CHARGING,
         entity_category=EntityCategory.DIAGNOSTIC,
         value=lambda device: device.state.status.charging,
-        follows=(AVAILABLE, status_key("charging")),
+        follows=(AVAILABLE, part_key("status", "charging")),
     ),
 )
 

@@ -17,7 +17,7 @@ from .actions.rights import check_entity
 from .const import DOMAIN
 from .device.call_log import logged_call
 from .device.device import Device
-from .device.state import AVAILABLE, SETTINGS, answer_key, call_key, status_key
+from .device.state import AVAILABLE, SETTINGS, part_key
 from .gateway import Gateway, XiaozhiConfigEntry
 from .tools.answer_values import as_flag, as_number
 from .tools.catalogue import STATUS_TOOL
@@ -101,7 +101,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         self._attr_entity_registry_enabled_default = tool.enabled
         self._readings = tool.readings
         # Of what is read, and of the calls that its state depends on.
-        calls = map(call_key, tool.tools) if tool.follows_calls else ()
+        calls = (part_key("calls", each) for each in tool.tools) if tool.follows_calls else ()
         self.follows = {AVAILABLE, *map(_key, self._readings), *calls}
 
     @override
@@ -166,7 +166,9 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
 
 def _key(reading: Reading) -> str:
     """Return the key of what is read."""
-    return status_key(reading.member or "") if reading.tool == STATUS_TOOL else answer_key(reading.tool)
+    if reading.tool == STATUS_TOOL:
+        return part_key("status", reading.member or "")
+    return part_key("answers", reading.tool)
 
 
 def existing[DescriptionT: EntityDescription](

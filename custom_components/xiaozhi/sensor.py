@@ -16,7 +16,7 @@ from homeassistant.const import PERCENTAGE, EntityCategory, Platform, UnitOfTemp
 from .access_point.entities import LastCallSensor, ToolsOfferedSensor
 from .const import ATTR_HINT
 from .device.device import Device
-from .device.state import AVAILABLE, RESPONSE, status_key
+from .device.state import AVAILABLE, RESPONSE, part_key
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
@@ -127,7 +127,7 @@ SENSORS: Final = (
         state_class=SensorStateClass.MEASUREMENT,
         native_unit_of_measurement=PERCENTAGE,
         value=lambda device: device.state.status.battery_level,
-        follows=(AVAILABLE, status_key("battery_level")),
+        follows=(AVAILABLE, part_key("status", "battery_level")),
     ),
     XiaozhiSensorDescription(
         key="chip_temperature",
@@ -139,7 +139,7 @@ SENSORS: Final = (
         native_unit_of_measurement=UnitOfTemperature.CELSIUS,
         suggested_display_precision=0,
         value=lambda device: device.state.status.chip_temperature,
-        follows=(AVAILABLE, status_key("chip_temperature")),
+        follows=(AVAILABLE, part_key("status", "chip_temperature")),
     ),
     XiaozhiSensorDescription(
         key="signal",
@@ -150,7 +150,7 @@ SENSORS: Final = (
         entity_registry_enabled_default=False,
         options=[*SIGNALS],
         value=lambda device: device.state.status.signal,
-        follows=(AVAILABLE, status_key("signal")),
+        follows=(AVAILABLE, part_key("status", "signal")),
     ),
     XiaozhiSensorDescription(
         key="network",
@@ -160,7 +160,7 @@ SENSORS: Final = (
         entity_registry_enabled_default=False,
         options=[*NETWORK_TYPES],
         value=lambda device: device.state.status.network_type,
-        follows=(AVAILABLE, status_key("network_type")),
+        follows=(AVAILABLE, part_key("status", "network_type")),
     ),
     XiaozhiSensorDescription(
         key="ssid",
@@ -168,7 +168,7 @@ SENSORS: Final = (
         entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
         value=lambda device: device.state.status.ssid,
-        follows=(AVAILABLE, status_key("ssid")),
+        follows=(AVAILABLE, part_key("status", "ssid")),
     ),
     XiaozhiSensorDescription(
         key="ip",
@@ -176,7 +176,7 @@ SENSORS: Final = (
         entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
         value=_ip,
-        follows=(AVAILABLE, "ip", status_key("ip"), "tools"),
+        follows=(AVAILABLE, "ip", part_key("status", "ip"), "tools"),
     ),
 )
 

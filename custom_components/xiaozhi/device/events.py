@@ -96,16 +96,11 @@ class DeviceEvents:
         return self._admit(self._notifications)
 
     @callback
-    def admit_notification_event(self) -> bool:
-        """Count the event of a notification; False if a whole hour of them would be too many to keep."""
-        admitted = self._notification_events.take(self._clock())
-        self.dropped += not admitted
+    def fire_notification(self, method: str, params: JsonObject) -> bool:
+        """Send the event of a notification; False if a whole hour of them would be too many to keep."""
+        if admitted := self._admit(self._notification_events):
+            self._send(notification_event(method, params))
         return admitted
-
-    @callback
-    def fire_notification(self, method: str, params: JsonObject) -> None:
-        """Send the event of an admitted notification."""
-        self._send(notification_event(method, params))
 
     @callback
     def fire(self, event: ConversationEvent, text: str | None = None, **attributes: str | float) -> None:

@@ -259,10 +259,9 @@ class LinkSession(LinkHandler):
             ):
                 self._notified_state = ConversationState(state)
                 device.refresh()
-        if events.admit_notification_event():
+        if events.fire_notification(method, params):
             data = {"device_id": device.registry_id, "method": method, "params": params}
             device.hass.bus.async_fire(EVENT_NOTIFICATION, data)
-            events.fire_notification(method, params)
         elif not self._limit_logged:
             self._limit_logged = True
             _LOGGER.warning("%s sends too many notifications: one a minute is an event now", device.name)

@@ -69,19 +69,9 @@ class Picture:
     taken: datetime
 
 
-def status_key(member: str) -> str:
-    """Return the key of a member of the status."""
-    return f"status.{member}"
-
-
-def answer_key(tool: str) -> str:
-    """Return the key of the last answer of a tool."""
-    return f"answers.{tool}"
-
-
-def call_key(tool: str) -> str:
-    """Return the key of the last call of a setter."""
-    return f"calls.{tool}"
+def part_key(name: str, part: str) -> str:
+    """Return the key of a part of a field: a member of the status, the answer or the last call of a tool."""
+    return f"{name}.{part}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,22 +242,15 @@ def changed_keys(old: DeviceState, new: DeviceState) -> Iterator[str]:
     """Return the keys of what differs between two states."""
     for name in _FIELDS:
         before, after = getattr(old, name), getattr(new, name)
-        if name == "calls":
-            # The order counts: an entity shows the latest of its calls.
-            if tuple(before.items()) != tuple(after.items()):
-                yield name
-                latest = next(reversed(tuple(after)), None)
-                yield from (
-                    call_key(tool)
-                    for tool in before.keys() | after.keys()
-                    if tool == latest or before.get(tool) != after.get(tool)
-                )
-        elif before != after:
+        # The order of calls counts: an entity shows the latest of its calls.
+        ordered = name == "calls"
+        if before != after or (ordered and tuple(before) != tuple(after)):
             yield name
             was, now = _parts(before), _parts(after)
-            yield from (
-                f"{name}.{part}" for part in was.keys() | now.keys() if was.get(part) != now.get(part)
-            )
+            latest = next(reversed(tuple(now)), None) if ordered else None
+            for part in was.keys() | now.keys():
+                if part == latest or was.get(part) != now.get(part):
+                    yield part_key(name, part)
 
 
 def _parts(value: Any) -> Mapping[str, Any]:
