@@ -244,11 +244,13 @@ class Dispatcher:
         own_name = one_line(name, _MAX_NAME)
         try:
             async with asyncio.timeout(self._timeouts.finish):
-                tool = await self._find(name)
+                tool = by_shown_name(await self._tools()).get(name)
                 if tool is None:
                     return Fault(INVALID_PARAMS, "There is no such tool.")
                 own_name = tool.name
-                return own_name, CallOutcome.DONE, await self._result(tool, arguments)
+                if tool.changes_nothing and not self._readings.take(loop_time()):
+                    return own_name, CallOutcome.FAILED, error_text(_READ_TOO_OFTEN)
+                return own_name, CallOutcome.DONE, result_text(await tool.call(arguments))
         except ToolError as err:
             return own_name, CallOutcome.FAILED, error_text(str(err))
         except TimeoutError:
@@ -256,15 +258,6 @@ class Dispatcher:
         except Exception:
             _LOGGER.exception("Unexpected error of the tool %s", own_name)
             return own_name, CallOutcome.FAILED, error_text(_INTERNAL)
-
-    async def _result(self, tool: OfferedTool, arguments: JsonObject) -> str:
-        """Call a tool. Raises as the tool."""
-        if tool.changes_nothing and not self._readings.take(loop_time()):
-            raise ToolError(_READ_TOO_OFTEN)
-        return result_text(await tool.call(arguments))
-
-    async def _find(self, name: str) -> OfferedTool | None:
-        return by_shown_name(await self._tools()).get(name)
 
     def _refusal(self, arguments: JsonObject) -> str | None:
         """Return why a call is not run, if so."""

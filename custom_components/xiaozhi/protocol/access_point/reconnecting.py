@@ -107,7 +107,7 @@ class Reconnecting:
         if ending.kind is EndingKind.WANTED:
             return 0.0
         self.attempts += 1
-        pause = self._next_pause()
+        pause, self._pause = self._pause, min(2 * self._pause, self._timeouts.last_retry)
         if problem := self._problem_of(ending):
             self.problem = problem
         if problem in {Problem.REFUSED, Problem.USED_ELSEWHERE}:
@@ -115,11 +115,6 @@ class Reconnecting:
         elif ending.kind is EndingKind.SILENT and self._self_hosted:
             pause = max(pause, self._timeouts.half_open)
         return pause * (1 + _JITTER * self._random())
-
-    def _next_pause(self) -> float:
-        pause = self._pause
-        self._pause = min(2 * pause, self._timeouts.last_retry)
-        return pause
 
     def _problem_of(self, ending: Ending) -> Problem | None:
         if ending.kind is EndingKind.REFUSED or ending.code == _POLICY_VIOLATION:
