@@ -36,7 +36,9 @@ _MAX_RESULT: Final = 4096
 
 def choosable_tools(tools: Mapping[str, Tool]) -> list[str]:
     """Return the names of the tools that the owner may give to the assistant: not those for users only."""
-    return [name for name, tool in tools.items() if not tool.user_only and _is_presentable(tool)]
+    return [
+        name for name, tool in tools.items() if not tool.user_only and len(tool.properties) <= _MAX_ARGUMENTS
+    ]
 
 
 def automatic_tools(tools: Mapping[str, Tool]) -> list[str]:
@@ -81,15 +83,10 @@ def parameters_of(tool: Tool) -> vol.Schema:
 
 def argument_names(tool: Tool) -> dict[str, str]:
     """Give each argument a name that all language models accept; most keep theirs."""
-    shown: dict[str, str] = {}
-    for number, name in enumerate(tool.properties, 1):
-        plain = name if _ARGUMENT_NAME.fullmatch(name) else _NOT_IN_NAMES.sub("_", name).strip("_")
-        if not _ARGUMENT_NAME.fullmatch(plain) or (plain != name and plain in tool.properties):
-            plain = f"argument_{number}"
-        while plain in shown.values() or (plain != name and plain in tool.properties):
-            plain = f"{plain[:60]}_{number}"
-        shown[name] = plain
-    return shown
+    return {
+        name: name if _ARGUMENT_NAME.fullmatch(name) else f"argument_{number}"
+        for number, name in enumerate(tool.properties, 1)
+    }
 
 
 def annotations_of(tool: Tool) -> ToolAnnotations:
@@ -127,10 +124,6 @@ def _described(item: Any) -> Any:
     if isinstance(item, dict):
         return {name: _described(member) for name, member in item.items() if name not in {"blob", "data"}}
     return item
-
-
-def _is_presentable(tool: Tool) -> bool:
-    return len(tool.properties) <= _MAX_ARGUMENTS
 
 
 def _about(name: str, shown: str, argument: ToolProperty) -> str | None:

@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from homeassistant.const import EntityCategory, Platform
 
 from .answer_values import as_number, main_value
-
-_NO_ARGUMENTS: Final[Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +14,7 @@ class Call:
     """A call with fixed arguments."""
 
     tool: str
-    arguments: Mapping[str, Any] = field(default_factory=lambda: _NO_ARGUMENTS, hash=False)
+    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,12 @@ from functools import lru_cache
 import re
 from typing import Final
 
+
+def word_set(*texts: str) -> frozenset[str]:
+    """Return the set of words in texts."""
+    return frozenset(word for text in texts for word in text.split())
+
+
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
 _CAMEL: Final = re.compile(r"(?<=[^\W_])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])")
 # The dot in PM2.5 does not end a group.
@@ -13,24 +19,12 @@ _DECIMAL: Final = re.compile(r"(?<=\d)\.(?=\d)")
 _WIFI: Final = re.compile(r"\bwi ?fi\b", re.IGNORECASE)
 # Words that are written in another way than others.
 _SPELLINGS: Final = {
-    "ac": "AC",
-    "aqi": "AQI",
+    **{word.lower(): word for word in word_set("AC AQI HCHO IR LED pH PM10 RGB TDS TV TVOC USB UV")},
     "co2": "CO₂",
-    "hcho": "HCHO",
-    "ir": "IR",
-    "led": "LED",
-    "ph": "pH",
     "pm1 0": "PM1",
-    "pm10": "PM10",
     "pm2 5": "PM2.5",
     "pm25": "PM2.5",
-    "rgb": "RGB",
-    "tds": "TDS",
     "temp": "temperature",
-    "tv": "TV",
-    "tvoc": "TVOC",
-    "usb": "USB",
-    "uv": "UV",
 }
 _SPELT: Final = re.compile(rf"\b(?:{'|'.join(sorted(_SPELLINGS, key=len, reverse=True))})\b", re.IGNORECASE)
 _MAX_NAME: Final = 64
@@ -136,11 +130,6 @@ def _chinese(last: str) -> tuple[Action, str]:
         return _ONE_CHARACTER[verbs[0]], rest
     # The first verb counts; a state is read.
     return next((action for verb, action in _CHINESE.items() if verbs.startswith(verb)), Action.GET), rest
-
-
-def word_set(*texts: str) -> frozenset[str]:
-    """Return the set of words in texts."""
-    return frozenset(word for text in texts for word in text.split())
 
 
 LIGHTS: Final = word_set("bulb lamp lamps led leds light lights neopixel rgb")

@@ -49,13 +49,11 @@ _SPELLED: Final = re.compile("|".join(_SPELLINGS))
 _CLAUSES: Final = re.compile(r"[^\w\s'’/-]+|\n+|\s-+\s")
 _PHRASES: Final = (
     (re.compile(r"n['’]t\b|\b(?:cannot|never|without|no need to|instead of)\b"), " not "),
-    (re.compile(r"['’]s\b"), ""),
     (re.compile(r"\b(?:turn|switch|cut|shut|power)(?:s|ing|ting|ning)? off\b"), "disable"),
     (re.compile(r"\b(?:turn|switch|power)(?:s|ing)? on\b"), "enable"),
     (re.compile(r"\b(?:turn|switch|shut)s? ((?:[a-z-]+ ){1,4})off\b"), r"disable \1"),
     (re.compile(r"\b(?:turn|switch)s? ((?:[a-z-]+ ){1,4})on\b"), r"enable \1"),
     (re.compile(r"\b(?:shut|power)(?:s|ting|ing)? down\b"), "shutdown"),
-    (re.compile(r"\bpower[ -]cycl(?:e|es|ing)\b"), "cycle"),
     (re.compile(r"\bfactory[ -](?:reset|settings?|defaults?)\b"), "factoryreset"),
     (re.compile(r"\b(?:perform|trigger|cause|do|execute|initiate|force)(?:s|es|ing)? an? (?=re|fac)"), ""),
     (re.compile(r"\bg-code\b"), "gcode"),
@@ -93,12 +91,6 @@ def risks_of(tool: Tool) -> tuple[Risk, ...]:
     if tool.hints.get("destructiveHint"):
         found.append(Risk.DECLARED)
     return tuple(dict.fromkeys(found))
-
-
-def judge(tools: Iterable[Tool]) -> None:
-    """Judge tools in advance, outside of the event loop: `risks_of` remembers the results."""
-    for tool in tools:
-        risks_of(tool)
 
 
 def risks_in_name(name: str) -> tuple[Risk, ...]:

@@ -9,7 +9,7 @@ from .answer_values import MAX_MEMBERS, Member, MemberKind, members
 from .catalogue import CATALOGUE
 from .entity_descriptions import ToolEntity
 from .mapping import map_tools
-from .tool_risks import judge
+from .tool_risks import risks_of
 
 type _Shapes = tuple[tuple[str, tuple[Member, ...]], ...]
 
@@ -19,7 +19,9 @@ class ToolList:
 
     def __init__(self, tools: tuple[Tool, ...], shapes: _Shapes = ()) -> None:
         """Judge and map the tools, which takes long for hostile texts."""
-        judge(tools)
+        for tool in tools:
+            # In advance, outside of the event loop: the results are remembered.
+            risks_of(tool)
         self.tools = tools
         self.by_name = {tool.name: tool for tool in tools}
         self.shapes = dict(shapes)
