@@ -95,13 +95,8 @@ class DeviceCommands:
     def read_regularly(self, tool: str) -> CALLBACK_TYPE:
         """Have a tool read soon, after changes, and every few minutes. Returns a function that ends this."""
         if (session := self._session()) is not None:
-            session.read_soon()
+            session.polls.read_soon()
         return self._device.tools.read_regularly(tool)
-
-    async def read_at_rest(self) -> None:
-        """Read the state of the device while its conversation is about to end. Never raises."""
-        if (session := self._session()) is not None:
-            await session.read_at_rest()
 
     @callback
     def words_for(self, tool: str) -> str:
@@ -113,7 +108,7 @@ class DeviceCommands:
     def _read_back(self, tool: str) -> None:
         session = self._session()
         if session is not None and not stock_tool(tool).restarts:
-            session.read_soon(acted=True)
+            session.polls.read_soon(acted=True)
 
     def _linked_session(self) -> LinkSession:
         """Return the session of a device that is within reach; raise the error for the user otherwise."""

@@ -154,7 +154,7 @@ class Device(DeviceModel):
         self._just_started = False
         self.session = LinkSession(self, link, can_answer=can_answer, on_closed=self._on_closed)
         if self.session.reachable:
-            self.session.log_connected(quietly=older is not None)
+            self.session.log("%s is connected over %s", link.kind, quietly=older is not None)
         if older is not None:
             # Last, so that a device that reconnects never seems to be away.
             self.create_task(older.link.close("replaced by a newer link"), "close link")
@@ -176,7 +176,7 @@ class Device(DeviceModel):
         self._last_statistics = session.link.statistics()
         if self.session is session:
             self.session = None
-            session.log_closed(reason)
+            session.log("%s is not connected any more: %s", reason)
             self.set_state(self.state.after_contact())
 
     @callback

@@ -126,8 +126,9 @@ class HandshakeAndPolls:
     @callback
     def read_soon(self, *, acted: bool = False) -> None:
         """Read everything soon, between turns; `acted` if an action has changed the device."""
-        self._acted |= acted
-        self._refresh.async_schedule_call()
+        if self.started:
+            self._acted |= acted
+            self._refresh.async_schedule_call()
 
     async def read_before_end(self) -> None:
         """Read the status, and the tools if due, before a conversation ends: the device may be gone then."""

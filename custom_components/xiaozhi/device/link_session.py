@@ -187,12 +187,6 @@ class LinkSession(LinkHandler):
             task.cancel()
         self._on_closed(self, reason)
 
-    @callback
-    def read_soon(self, *, acted: bool = False) -> None:
-        """Read everything soon, between turns; `acted` if an action has changed the device."""
-        if self._can_answer:
-            self.polls.read_soon(acted=acted)
-
     async def read_at_rest(self) -> None:
         """Read the status, and tools that are due, after the last answer.
 
@@ -221,16 +215,8 @@ class LinkSession(LinkHandler):
         self.create_task(self.link.close_channel(), "close channel")
 
     @callback
-    def log_connected(self, *, quietly: bool = False) -> None:
-        """Log that the device can be reached; `quietly` if it only has another link."""
-        self._log("%s is connected over %s", self.link.kind, quietly=quietly)
-
-    @callback
-    def log_closed(self, reason: str) -> None:
-        """Log that the device cannot be reached any more."""
-        self._log("%s is not connected any more: %s", reason)
-
-    def _log(self, text: str, value: object, *, quietly: bool = False) -> None:
+    def log(self, text: str, value: object, *, quietly: bool = False) -> None:
+        """Log that the device can be reached, or not any more; `quietly` if it only has another link."""
         # A device on WebSocket comes and goes with every conversation.
         loud = self.link.stays_connected and self.reachable and not quietly
         _LOGGER.log(logging.INFO if loud else logging.DEBUG, text, self._device.name, value)
@@ -241,7 +227,7 @@ class LinkSession(LinkHandler):
             self._unanswered = 0
         if not self.reachable:
             self.reachable = True
-            self.log_connected()
+            self.log("%s is connected over %s", self.link.kind)
             self._device.refresh()
 
     @callback

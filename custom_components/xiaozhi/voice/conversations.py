@@ -247,7 +247,8 @@ class _HeldConversation:
             await self._conversation.end_answer()
             return True
         await self._conversation.loudspeaker.wait_played()
-        await self._device.commands.read_at_rest()
+        if (session := self._device.session) is not None:
+            await session.read_at_rest()
         return False
 
     async def _thank(self) -> None:
