@@ -20,8 +20,8 @@ from .entity import (
     of_tools,
     platform,
 )
-from .pictures.photo import async_take_photo
 from .pictures.screen import async_screenshot
+from .pictures.vision import async_take_photo
 from .tools.catalogue import PHOTO_TOOL, SNAPSHOT_TOOL, own_name
 from .tools.entity_descriptions import ButtonTool
 

@@ -32,11 +32,10 @@ from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device.call_log import logged_call
 from .device.device import Device
 from .errors import InputError, UserError
-from .pictures.photo import async_take_photo
 from .pictures.screen import async_open_picture, async_screenshot, async_show_image, require_tool
 from .pictures.slots import PICTURE_SLOTS
 from .pictures.sources import async_fetch_entity, async_fetch_media, async_fetch_url, entity_of
-from .pictures.vision import MAX_QUESTION
+from .pictures.vision import MAX_QUESTION, async_take_photo
 from .protocol import messages
 from .protocol.faces import Face
 from .protocol.mcp.model import Progress

@@ -123,8 +123,7 @@ async def device(hass: HomeAssistant, gateway_entry: MockConfigEntry, all_enable
             ip="192.168.1.20",
         )
     )
-    for kind in PictureKind:
-        device.set_picture(kind, Picture(data=b"", taken=dt_util.utcnow()))
+    device.update(pictures=dict.fromkeys(PictureKind, Picture(data=b"", taken=dt_util.utcnow())))
     await hass.async_block_till_done()
     # Between conversations, it keeps its values as one on WebSocket does.
     device.update(link=LinkKind.WEBSOCKET)

@@ -44,6 +44,8 @@ class AccessPoint:
     ) -> None:
         self.settings = AccessPointSettings.from_subentry(subentry)
         self.subentry_id = subentry.subentry_id
+        self.info = DeviceInfo(identifiers={(DOMAIN, f"access_point_{self.subentry_id}")})
+        """Connects the entities with the service device in the registry."""
         self.last_call: datetime | None = None
         self._hass = hass
         self._entry = entry
@@ -55,11 +57,6 @@ class AccessPoint:
         self._client = self._make_client()
         self._replacing = asyncio.Lock()
         self._register()
-
-    @property
-    def info(self) -> DeviceInfo:
-        """Return what entities need to belong to its service device."""
-        return DeviceInfo(identifiers={(DOMAIN, self._identifier)})
 
     @property
     def connected(self) -> bool:
@@ -170,10 +167,6 @@ class AccessPoint:
             "requests": dispatcher.requests,
         }
 
-    @property
-    def _identifier(self) -> str:
-        return f"access_point_{self.subentry_id}"
-
     def _make_client(self) -> AccessPointClient:
         return AccessPointClient(
             self.settings.address,
@@ -221,7 +214,7 @@ class AccessPoint:
         registered = dr.async_get(self._hass).async_get_or_create(
             config_entry_id=self._entry.entry_id,
             config_subentry_id=self.subentry_id,
-            identifiers={(DOMAIN, self._identifier)},
+            identifiers=self.info["identifiers"],
             entry_type=DeviceEntryType.SERVICE,
             manufacturer=MANUFACTURER,
             model=_MODEL,

@@ -60,7 +60,6 @@ class ConnectedSensor(AccessPointEntity, BinarySensorEntity):
     @property
     @override
     def is_on(self) -> bool:
-        """Return the value."""
         return self.point.connected
 
 
@@ -74,7 +73,6 @@ class LastCallSensor(AccessPointEntity, SensorEntity):
     @property
     @override
     def native_value(self) -> datetime | None:
-        """Return the time."""
         return self.point.last_call
 
 
@@ -89,13 +87,11 @@ class ToolsOfferedSensor(AccessPointEntity, SensorEntity):
     @property
     @override
     def native_value(self) -> int | None:
-        """Return their number."""
         return None if self.point.offered is None else len(self.point.offered.names)
 
     @property
     @override
     def extra_state_attributes(self) -> dict[str, Any]:
-        """Return the size of their list."""
         return {} if self.point.offered is None else {"bytes": self.point.offered.size}
 
 
@@ -108,7 +104,6 @@ class ReconnectButton(AccessPointEntity, ButtonEntity):
 
     @override
     async def async_press(self) -> None:
-        """Connect again."""
         await self.point.async_reconnect()
 
 

@@ -18,7 +18,7 @@ from ..timeouts import Timeouts
 from .commands import DeviceCommands
 from .device_model import DeviceModel
 from .link_session import LinkSession
-from .state import INSTALLATION, SETTINGS, DeviceState, Picture, PictureKind
+from .state import INSTALLATION, SETTINGS, DeviceState
 from .store import DeviceStore
 
 
@@ -81,11 +81,6 @@ class Device(DeviceModel):
             "turns": self.conversations.describe(),
             "statistics": link.statistics() if link else self._last_statistics,
         }
-
-    @callback
-    def set_picture(self, kind: PictureKind, picture: Picture) -> None:
-        """Keep a picture of a kind, in memory, until the next one."""
-        self.update(pictures={**self.state.pictures, kind: picture})
 
     @contextmanager
     def installing(self, installation: Installation) -> Iterator[None]:

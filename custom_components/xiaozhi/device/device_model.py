@@ -20,9 +20,8 @@ from ..protocol.mcp.incoming import RequestHandler
 from ..protocol.messages import JsonObject
 from ..settings import DeviceSettings
 from ..timeouts import Timeouts
-from .conversation_holder import DeviceConversations
 from .device_tools import DeviceTools
-from .events import DeviceEvent, DeviceEvents
+from .events import DeviceConversations, DeviceEvent, DeviceEvents
 from .state import DeviceState, changed_keys
 from .store import DeviceStore
 

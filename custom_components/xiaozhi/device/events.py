@@ -1,16 +1,19 @@
-"""Events of a device: its notifications, and those of its conversations."""
+"""Events of a device: its notifications, and those of its conversations, with who takes them."""
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from homeassistant.core import callback
+from homeassistant.core import CALLBACK_TYPE, callback
 
+from ..protocol.conversation.conversation import Conversation
 from ..protocol.limits import TokenBucket
 from ..protocol.messages import JsonObject
 from ..protocol.untrusted_json import is_bounded
 from ..protocol.untrusted_text import clean_data, one_line
+from .turn_times import TurnTimes
 
 EVENT_NOTIFICATION: Final = "xiaozhi_notification"
 
@@ -19,6 +22,8 @@ _RATE: Final = 5
 _BURST: Final = 20
 # For attributes, which are stored with every state; the bus event has all params.
 _MAX_ATTRIBUTE_PARAMS: Final = 2048
+# Enough to distinguish a slow turn from a slow engine.
+_LAST_TURNS: Final = 20
 
 
 class NotificationType(StrEnum):
@@ -121,3 +126,44 @@ class DeviceEvents:
         admitted = bucket.take(self._clock())
         self.dropped += not admitted
         return admitted
+
+
+class DeviceConversations:
+    """Passes the conversations of one device to its satellite, and keeps the times of the last turns."""
+
+    def __init__(self, events: DeviceEvents) -> None:
+        """Notify `events` when a conversation starts and when a turn is answered."""
+        self._events = events
+        self._holders: list[Callable[[Conversation], bool]] = []
+        self._turns: deque[TurnTimes] = deque(maxlen=_LAST_TURNS)
+
+    @callback
+    def hold(self, holder: Callable[[Conversation], bool]) -> CALLBACK_TYPE:
+        """Let `holder` take the conversations from now on, or refuse them by returning False.
+
+        Returns a function that gives them back to who took them before.
+        """
+        self._holders.append(holder)
+        return lambda: self._holders.remove(holder)
+
+    @callback
+    def begin(self, conversation: Conversation) -> bool:
+        """Pass on a conversation that the device has started; return whether it is held."""
+        self._events.fire(ConversationEvent.STARTED)
+        return bool(self._holders) and self._holders[-1](conversation)
+
+    @callback
+    def add_answer(self, text: str, times: TurnTimes) -> None:
+        """Take the text of an answer that the user has begun to hear or read, and how long it took."""
+        self._turns.append(times)
+        self._events.fire(ConversationEvent.ANSWERED, text, **times.as_dict())
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return the times of the last turns for diagnostics."""
+        return [times.as_dict() for times in self._turns]
+
+    @property
+    def last_spoken(self) -> TurnTimes:
+        """The times of the last turn with a spoken answer; without steps if there was none."""
+        spoken = (times for times in reversed(self._turns) if times.response is not None)
+        return next(spoken, TurnTimes())

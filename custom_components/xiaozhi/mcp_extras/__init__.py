@@ -8,7 +8,7 @@ from homeassistant.core import callback
 
 from ..device.device import Device
 from .device_questions import DeviceQuestions
-from .followed_resources import FollowedResources
+from .read_action import FollowedResources
 
 
 @callback

@@ -1,20 +1,21 @@
-"""The action that reads a resource of a device, gets a prompt, or lists what there is."""
+"""The action that reads or follows a resource of a device, gets a prompt, or lists what there is."""
 
 from typing import Any, Final
 
 from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, SupportsResponse, callback
 from homeassistant.helpers import config_validation as cv
+from homeassistant.util.hass_dict import HassKey
 import voluptuous as vol
 
 from ..actions.rights import require_admin
 from ..actions.targets import action_schema, target_device
 from ..const import DOMAIN
+from ..device.device import Device
 from ..errors import InputError
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpCallError
 from ..protocol.messages import JsonObject
 from ..protocol.untrusted_text import one_line
-from .followed_resources import followed_resources
 from .resources import MAX_URI, get_prompt, is_uri, list_prompts, list_resources, read_resource
 
 SERVICE_READ_RESOURCE: Final = "read_resource"
@@ -39,6 +40,43 @@ _SCHEMA: Final = action_schema(
     }
 )
 
+MAX_FOLLOWED: Final = 32
+
+_FOLLOWED: Final[HassKey[dict[str, FollowedResources]]] = HassKey(f"{DOMAIN}_followed_resources")
+"""By MAC."""
+
+
+class FollowedResources:
+    """Subscribes to resources of one device, again on each new link.
+
+    The device reports their updates, which become events like all its notifications.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._uris: set[str] = set()
+        device.handshake_steps.append(self._subscribe_again)
+        device.hass.data.setdefault(_FOLLOWED, {})[device.mac] = self
+
+    async def follow(self, mcp: McpClient, uri: str, *, wanted: bool) -> None:
+        """Begin or end to follow a resource. Raises `InputError` and `McpError`."""
+        if not wanted:
+            self._uris.discard(uri)
+            await mcp.request("resources/unsubscribe", {"uri": uri})
+            return
+        if len(self._uris | {uri}) > MAX_FOLLOWED:
+            raise InputError("too_many_followed", name=self._device.name, limit=str(MAX_FOLLOWED))
+        await mcp.request("resources/subscribe", {"uri": uri})
+        self._uris.add(uri)
+
+    async def _subscribe_again(self, mcp: McpClient) -> None:
+        for uri in sorted(self._uris):
+            try:
+                await mcp.request("resources/subscribe", {"uri": uri})
+            except McpCallError:
+                # Other firmware, which does not have this resource.
+                self._uris.discard(uri)
+
 
 @callback
 def async_setup_read_action(hass: HomeAssistant) -> None:
@@ -55,7 +93,7 @@ async def _read(call: ServiceCall) -> ServiceResponse:
     if (uri := data.get(ATTR_URI)) is not None:
         if not is_uri(uri):
             raise InputError("uri_malformed", uri=one_line(uri))
-        wanted, followed = data.get(ATTR_FOLLOW), followed_resources(call.hass, device)
+        wanted, followed = data.get(ATTR_FOLLOW), call.hass.data[_FOLLOWED][device.mac]
 
         async def read(mcp: McpClient) -> list[JsonObject]:
             if wanted is not None:

@@ -32,7 +32,7 @@ async def async_keep_picture(
     added = asyncio.Event()
     stop = device.listen((PICTURE_ENTITY,), added.set)
     try:
-        device.set_picture(kind, Picture(data=data, taken=dt_util.utcnow()))
+        device.update(pictures={**device.state.pictures, kind: Picture(data=data, taken=dt_util.utcnow())})
         if picture_entity(hass, device, kind) is None and own_name(PICTURE_TOOLS[kind], device.tools):
             with suppress(TimeoutError):
                 await asyncio.wait_for(added.wait(), device.timeouts.pictures.entity)

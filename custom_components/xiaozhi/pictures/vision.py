@@ -1,4 +1,4 @@
-"""Answers questions about photos with the AI Task that the owner prefers."""
+"""Takes photos, and answers questions about them with the AI Task that the owner prefers."""
 
 import asyncio
 from collections import defaultdict
@@ -20,9 +20,11 @@ from ..protocol.limits import TokenBucket
 from ..protocol.multipart import FormError, parse_form
 from ..protocol.untrusted_text import clean_text, one_line
 from ..texts.translated import async_text
+from ..tools.catalogue import PHOTO_TOOL, own_name
 from ..voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg
-from .image_entities import async_keep_picture
+from .image_entities import async_keep_picture, picture_entity
+from .screen import require_tool
 from .slots import PICTURE_SLOTS
 
 _LOGGER = logging.getLogger(__name__)
@@ -40,6 +42,28 @@ _PHOTOS_AT_ONCE: Final = 10
 
 # Imported where it is used: it takes half as long as everything else together, and not everybody has a model.
 _AI_TASK: Final = "ai_task"
+
+
+async def async_take_photo(
+    hass: HomeAssistant, device: Device, question: str = ""
+) -> tuple[str, er.RegistryEntry | None]:
+    """Take a photo; return the answer to the question about it, and the photo's entity.
+
+    Raises `HomeAssistantError`.
+    """
+    name = own_name(PHOTO_TOOL, device.tools) or PHOTO_TOOL
+    require_tool(device, name)
+    tool = device.tools.get(name)
+    # Programs for computers have cameras that take no question.
+    asks = tool is None or "question" in tool.properties
+    result = await device.commands.call_tool(name, {"question": question} if asks else {})
+    # The device passes on our answer to its upload.
+    match result.json():
+        case {"success": True, "result": str(text)}:
+            return text, picture_entity(hass, device, PictureKind.PHOTO)
+        case {"success": False, "message": str(reason)}:
+            raise UserError("photo_not_answered", name=device.name, reason=one_line(reason))
+    raise UserError("photo_not_received", name=device.name)
 
 
 class Vision:

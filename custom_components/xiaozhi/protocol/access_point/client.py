@@ -20,7 +20,7 @@ from ..limits import TokenBucket
 from ..tasks import log_failure
 from ..timeouts import AccessPointTimeouts
 from .address import AccessPointAddress
-from .dialling import DialError, SelfTest, dial, ending_of, self_test
+from .dialling import DialError, dial, ending_of, self_test
 from .dispatcher import CallRecord, Dispatcher
 from .reconnecting import Ending, EndingKind, Problem, Reconnecting
 from .rpc import encode
@@ -250,10 +250,7 @@ class AccessPointClient:
         for pause in chain(first, repeat(self._timeouts.self_test)):
             await asyncio.sleep(pause)
             asked = self.dispatcher.requests
-            match await self_test(url, self._tls, self._timeouts):
-                case SelfTest.DEAF:
-                    await self._hang_up(EndingKind.DEAF)
-                    return
-                case SelfTest.ANSWERED if self.dispatcher.requests == asked:
-                    await self._hang_up(EndingKind.REPLACED)
-                    return
+            answered = await self_test(url, self._tls, self._timeouts)
+            if answered is not None and (not answered or self.dispatcher.requests == asked):
+                await self._hang_up(EndingKind.REPLACED if answered else EndingKind.DEAF)
+                return

@@ -60,17 +60,6 @@ class DialError(Exception):
         """HTTP status, or close code, of the refusal."""
 
 
-class SelfTest(StrEnum):
-    """Whether requests reach a tool side of a self-hosted server."""
-
-    ANSWERED = "answered"
-    """By us, if the ping came to us."""
-    DEAF = "deaf"
-    """The server does not hand requests to anybody, although we are connected."""
-    UNKNOWN = "unknown"
-    """The server cannot be asked."""
-
-
 class _Connect(connect):
     """Follows no redirects: the owner has chosen this server, and the token is in the address."""
 
@@ -151,29 +140,32 @@ async def check_address(
         await connection.close()
 
 
-async def self_test(url: str, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> SelfTest:
-    """Ask a self-hosted server, as an assistant does, to ping the one that offers tools there."""
+async def self_test(url: str, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> bool | None:
+    """Ask a self-hosted server, as an assistant does, to ping the one that offers tools there.
+
+    Returns whether the ping was answered: by us, if it came to us. None if the server cannot be asked.
+    """
     try:
         connection = await dial(url, tls, timeouts)
     except DialError as err:
         _LOGGER.debug("No self-test: %s", err)
-        return SelfTest.UNKNOWN
+        return None
     try:
         async with asyncio.timeout(timeouts.self_test_answer):
             await connection.send(_PING)
-            while (result := _result_of(await connection.recv(decode=False))) is None:
+            while (answered := _is_answered(await connection.recv(decode=False))) is None:
                 pass
-            return result
+            return answered
     except TimeoutError:
-        return SelfTest.DEAF
+        return False
     except ConnectionClosed:
-        return SelfTest.UNKNOWN
+        return None
     finally:
         await connection.close()
 
 
-def _result_of(data: bytes) -> SelfTest | None:
-    """Return what a message says about the ping; None if it is about something else."""
+def _is_answered(data: bytes) -> bool | None:
+    """Return whether a message answers the ping or says that nobody does; None for any other message."""
     try:
         message = parse_json(data)
     except ValueError:
@@ -181,5 +173,4 @@ def _result_of(data: bytes) -> SelfTest | None:
     if not isinstance(message, dict) or "method" in message:
         return None
     # The server's own errors have a null result beside the error.
-    answered = message.get("id") == 1 and message.get("result") is not None and "error" not in message
-    return SelfTest.ANSWERED if answered else SelfTest.DEAF
+    return message.get("id") == 1 and message.get("result") is not None and "error" not in message
