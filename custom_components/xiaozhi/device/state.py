@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Final, Self
 
 from homeassistant.util import dt as dt_util
+import voluptuous as vol
 
 from ..protocol.boards import cancels_echo
 from ..protocol.checkin import CheckIn
@@ -36,20 +37,24 @@ DETECTORS: Final = "detectors"
 """Whether speech can be detected here."""
 
 _MAX_WAKE_WORDS: Final = 8
-_STORED_AS_THEY_ARE: Final[Mapping[str, type]] = {
-    "firmware": str,
-    "board": str,
-    "chip": str,
-    "firmware_space": int,
-    "ip": str,
-    "host": str,
-    "origin": str,
-    "session": str,
-    "listens_while_speaking": bool,
-    "extended": bool,
-    "answers": dict,
-}
-"""Fields whose stored form is their value, with the type of it."""
+_RECORD: Final = vol.Schema(
+    {
+        **dict.fromkeys(("firmware", "board", "chip", "ip", "host", "origin", "session"), vol.Maybe(str)),
+        "firmware_space": vol.Maybe(int),
+        "link": vol.Maybe(vol.Coerce(LinkKind)),
+        "told": vol.Maybe(vol.Coerce(LinkKind)),
+        "listens_while_speaking": vol.Maybe(bool),
+        "wake_words": vol.All([str], vol.Coerce(tuple)),
+        "extended": bool,
+        "answers": dict,
+        "calls": {str: dict},
+        "timers": {str: dict},
+        "volume_to_restore": vol.Maybe(vol.All(vol.Coerce(tuple), vol.ExactSequence([int, int]))),
+        "last_contact": vol.Maybe(vol.All(str, datetime.fromisoformat, dt_util.as_utc)),
+    },
+    extra=vol.REMOVE_EXTRA,
+)
+"""The stored form of the fields but for the status and the tools, with the names of version 0.2.0."""
 # Resolution of the last contact while the device only answers polls.
 _COARSE: Final = timedelta(minutes=15)
 
@@ -127,35 +132,23 @@ class DeviceState:
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """Read the stored form; missing or damaged values get their defaults."""
-        data = data if isinstance(data, dict) else {}
-        kinds = _STORED_AS_THEY_ARE
-        plain = {name: data[name] for name, kind in kinds.items() if isinstance(data.get(name), kind)}
+        """Read the stored form; what is missing has its default. Raises for what is damaged."""
+        stored = _RECORD(data)
         return cls(
-            **plain,
-            link=_link(data.get("link")),
-            preferred_link=_link(data.get("told")),
-            volume_to_restore=_volumes(data.get("volume_to_restore")),
-            wake_words=tuple(word for word in _list(data.get("wake_words")) if isinstance(word, str)),
+            preferred_link=stored.pop("told", None),
             tools=ToolList.from_dict(data),
             status=DeviceStatus.from_dict(data.get("status")),
-            calls=_dicts(data.get("calls")),
-            timers=_dicts(data.get("timers")),
-            last_contact=_moment(data.get("last_contact")),
+            **stored,
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the stored form as JSON values. Its keys are those of version 0.2.0."""
+        """Return the stored form as JSON values."""
         return {
-            **{name: getattr(self, name) for name in _STORED_AS_THEY_ARE},
-            "link": self.link,
+            **{name: getattr(self, name) for name in _RECORD.schema if name != "told"},
             "told": self.preferred_link,
-            "volume_to_restore": self.volume_to_restore,
             "wake_words": list(self.wake_words),
             **self.tools.as_dict(),
             "status": asdict(self.status),
-            "calls": self.calls,
-            "timers": self.timers,
             "last_contact": self.last_contact.isoformat() if self.last_contact else None,
         }
 
@@ -257,32 +250,3 @@ def _parts(value: Any) -> Mapping[str, Any]:
     if isinstance(value, DeviceStatus):
         return {each.name: getattr(value, each.name) for each in fields(value)}
     return value if isinstance(value, Mapping) else {}
-
-
-def _list(stored: Any) -> list[Any]:
-    return stored if isinstance(stored, list) else []
-
-
-def _dicts(stored: Any) -> dict[str, dict[str, Any]]:
-    stored = stored if isinstance(stored, dict) else {}
-    return {key: value for key, value in stored.items() if isinstance(value, dict)}
-
-
-def _volumes(stored: Any) -> tuple[int, int] | None:
-    match stored:
-        case [int(usual), int(announced)]:
-            return usual, announced
-    return None
-
-
-def _moment(stored: Any) -> datetime | None:
-    """Read a stored moment; None if it is damaged, or has no time zone and so cannot be compared."""
-    try:
-        moment = dt_util.parse_datetime(stored) if isinstance(stored, str) else None
-    except ValueError:
-        return None
-    return moment if moment is not None and moment.tzinfo is not None else None
-
-
-def _link(stored: Any) -> LinkKind | None:
-    return LinkKind(stored) if stored in LinkKind else None

@@ -37,16 +37,13 @@ class ToolList:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ToolList:
-        """Read the stored form; what is damaged is left out."""
-        stored, shapes = data.get("tools"), data.get("shapes")
-        tools = [Tool.from_dict(each) for each in stored] if isinstance(stored, list) else []
-        answers = data.get("answers")
-        known = {
-            name: tuple(Member(path, MemberKind(kind)) for path, kind in kinds.items() if kind in MemberKind)
-            for name, kinds in (shapes.items() if isinstance(shapes, dict) else ())
-            if isinstance(kinds, dict)
+        """Read the stored form. Raises for what is damaged."""
+        tools = map(Tool.from_dict, data.get("tools", ()))
+        shapes = {
+            name: tuple(Member(path, MemberKind(kind)) for path, kind in kinds.items())
+            for name, kinds in data.get("shapes", {}).items()
         }
-        return prepare([tool for tool in tools if tool], known, answers if isinstance(answers, dict) else {})
+        return prepare([tool for tool in tools if tool], shapes, data.get("answers", {}))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the form that `from_dict` reads."""

@@ -177,11 +177,6 @@ def test_what_a_device_answers_makes_its_sensors_and_a_missing_member_takes_none
     assert not any("aquarium" in key for key in others.entities)
 
 
-@pytest.mark.parametrize("shapes", [None, [], {"x": 1}, {"x": {"a": "colour", "b": 1}}, {"x": {"a": "flag"}}])
-def test_damaged_shapes_make_no_entities(shapes: Any) -> None:
-    assert ToolList.from_dict({"tools": 1, "answers": [], "shapes": shapes}).entities == {}
-
-
 @pytest.mark.parametrize(
     ("name", "action", "subject", "rest"),
     [
