@@ -18,7 +18,7 @@ from homeassistant.util.ssl import get_default_context
 from ..const import DOMAIN, EVENT_ACCESS_POINT_CALL, MANUFACTURER
 from ..protocol.access_point.client import AccessPointClient
 from ..protocol.access_point.dispatcher import CallRecord
-from ..protocol.access_point.tools import ToolSummary
+from ..protocol.access_point.tools import ToolList
 from ..protocol.timeouts import AccessPointTimeouts
 from .house_tools import HouseTool, async_house, offered_tools
 from .issues import async_clear_issues, async_update_issues
@@ -64,7 +64,7 @@ class AccessPoint:
         return self._client.connected
 
     @property
-    def offered(self) -> ToolSummary | None:
+    def offered(self) -> ToolList | None:
         """Return the tools at the last look; None before the first."""
         return self._client.dispatcher.current
 
@@ -152,7 +152,7 @@ class AccessPoint:
             "apis_missing": list(self._missing),
             "questions_only": self.settings.questions_only,
             "tools_chosen": None if self.settings.tools is None else list(self.settings.tools),
-            "tools_offered": None if offered is None else list(offered.names),
+            "tools_offered": None if offered is None else [tool["name"] for tool in offered.tools],
             "tools_bytes": None if offered is None else offered.size,
             "connected_at": client.connected_at,
             "problem": client.problem,

@@ -87,7 +87,7 @@ class ToolsOfferedSensor(AccessPointEntity, SensorEntity):
     @property
     @override
     def native_value(self) -> int | None:
-        return None if self.point.offered is None else len(self.point.offered.names)
+        return None if self.point.offered is None else len(self.point.offered.tools)
 
     @property
     @override

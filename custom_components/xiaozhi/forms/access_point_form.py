@@ -154,7 +154,7 @@ class AccessPointFlow(ConfigSubentryFlow):
             data_schema=self.add_suggested_values_to_schema(schema, {CONF_TOOLS: chosen}),
             description_placeholders={
                 "count": str(len(listed.tools)),
-                "kilobytes": f"{listed.summary.size / 1000:.1f}",
+                "kilobytes": f"{listed.size / 1000:.1f}",
             },
             last_step=True,
         )
@@ -215,7 +215,7 @@ class AccessPointFlow(ConfigSubentryFlow):
 def _sizes(tools: Sequence[HouseTool], chosen: Collection[str]) -> tuple[ToolList, list[SelectOptionDict]]:
     """Return the list of the chosen tools, and all tools as options with their sizes."""
     options = [
-        SelectOptionDict(value=tool.name, label=f"{tool.label} ({ToolList.of([tool]).summary.size} B)")
+        SelectOptionDict(value=tool.name, label=f"{tool.label} ({ToolList.of([tool]).size} B)")
         for tool in tools
     ]
     return ToolList.of([tool for tool in tools if tool.name in chosen]), options

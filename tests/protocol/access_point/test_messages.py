@@ -145,6 +145,6 @@ def test_any_names_become_valid_and_distinct(names: list[str]) -> None:
 def test_a_list_has_three_members_for_each_tool_and_knows_its_size() -> None:
     listed = ToolList.of(tools("one", "two"))
     assert [set(tool) for tool in listed.tools] == [{"name", "description", "inputSchema"}] * 2
-    assert listed.summary.size == len(json.dumps(listed.tools, separators=(",", ":")))
+    assert listed.size == len(json.dumps(listed.tools, separators=(",", ":")))
     assert listed == ToolList.of(tools("one", "two"))
-    assert listed.summary.digest != ToolList.of(tools("two", "one")).summary.digest
+    assert listed != ToolList.of(tools("two", "one"))

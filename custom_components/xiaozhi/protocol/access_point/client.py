@@ -124,7 +124,7 @@ class AccessPointClient:
         self.dispatcher.forget()
         tools = await self.dispatcher.list_tools()
         connection, listed = self._connection, self.dispatcher.listed
-        if connection is None or listed is None or tools.summary == listed:
+        if connection is None or listed is None or tools == listed:
             return
         with suppress(ConnectionClosed):
             await connection.send(_LIST_CHANGED)

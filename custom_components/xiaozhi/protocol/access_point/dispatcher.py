@@ -28,7 +28,7 @@ from .rpc import (
     parse,
     result_reply,
 )
-from .tools import OfferedTool, ToolError, ToolList, ToolProvider, ToolSummary, by_shown_name
+from .tools import OfferedTool, ToolError, ToolList, ToolProvider, by_shown_name
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -88,10 +88,10 @@ class Dispatcher:
         self.client_name: str | None = None
         """What the other side calls itself."""
         self.protocol_version: str | None = None
-        self.current: ToolSummary | None = None
-        """Of the list that was last made."""
-        self.listed: ToolSummary | None = None
-        """Of the list that was last sent."""
+        self.current: ToolList | None = None
+        """The list that was last made."""
+        self.listed: ToolList | None = None
+        """The list that was last sent."""
         self.listed_at: float | None = None
         """By the clock of the event loop."""
         self.last_call: float | None = None
@@ -105,12 +105,11 @@ class Dispatcher:
         self._rate = TokenBucket(rate=_CALLS_A_MINUTE / 60, burst=_CALLS_A_MINUTE)
         self._readings = TokenBucket(rate=_READINGS_A_MINUTE / 60, burst=_READINGS_A_MINUTE)
         self._one_list = asyncio.Lock()
-        self._closed = False
         self._changes = 0
         """How often what was kept has been forgotten: what was begun before that is not kept."""
         self._kept: Sequence[OfferedTool] | None = None
+        self._kept_until = 0.0
         self._kept_list: ToolList | None = None
-        self._forget: asyncio.TimerHandle | None = None
 
     @property
     def running(self) -> int:
@@ -118,9 +117,7 @@ class Dispatcher:
         return len(self._calls)
 
     async def close(self) -> None:
-        """Cancel the running actions, and keep nothing more."""
-        self._closed = True
-        self.forget()
+        """Cancel the running actions."""
         calls = tuple(self._calls)
         for call in calls:
             call.cancel()
@@ -129,9 +126,7 @@ class Dispatcher:
     def forget(self) -> None:
         """Forget the kept tools: something in the house has changed."""
         self._changes += 1
-        self._kept = self._kept_list = None
-        if self._forget is not None:
-            self._forget.cancel()
+        self._kept = None
 
     async def list_tools(self) -> ToolList:
         """Return the list of this moment. Raises `TimeoutError`, and errors of the provider."""
@@ -139,28 +134,27 @@ class Dispatcher:
         # requests do not take all threads.
         async with asyncio.timeout(self._timeouts.listing), self._one_list:
             tools = await self._tools()
-            if self._kept_list is not None:
-                return self._kept_list
-            listed = await asyncio.get_running_loop().run_in_executor(None, ToolList.of, tools)
-            self.current = listed.summary
-            if self._kept is tools:
+            if self._kept_list is None:
+                listed = await asyncio.get_running_loop().run_in_executor(None, ToolList.of, tools)
+                self.current = listed
+                if self._kept is not tools:
+                    return listed
                 self._kept_list = listed
-            return listed
+            return self._kept_list
 
     async def _tools(self) -> Sequence[OfferedTool]:
         """Return the tools of this moment, which are kept for a moment.
 
-        To make them takes a sixth of a second in a house of 10,000 entities, whichever is called. Most
-        connections are idle, and tools with their list take some 100 KiB, so they are not kept for longer.
+        To make them takes a sixth of a second in a house of 10,000 entities, whichever is called.
         """
-        if self._kept is None:
-            changes = self._changes
-            tools = await self._provider()
-            if self._closed or self._changes != changes or self._kept is not None:
-                return tools
-            self._kept = tools
-            self._forget = asyncio.get_running_loop().call_later(self._timeouts.kept, self.forget)
-        return self._kept
+        if self._kept is not None and loop_time() < self._kept_until:
+            return self._kept
+        changes = self._changes
+        tools = await self._provider()
+        self._kept_list = None
+        if self._changes == changes:
+            self._kept, self._kept_until = tools, loop_time() + self._timeouts.kept
+        return tools
 
     async def answer(self, data: bytes) -> str | None:
         """Return the reply to a message; None if it gets none. Never raises."""
@@ -206,7 +200,7 @@ class Dispatcher:
         except Exception:
             _LOGGER.exception("Unexpected error while listing tools for an access point")
             return Fault(INTERNAL_ERROR, _NO_LIST)
-        self.listed, self.listed_at = tools.summary, loop_time()
+        self.listed, self.listed_at = tools, loop_time()
         return {"tools": list(tools.tools)}
 
     async def _call_tool(self, params: JsonObject) -> JsonObject | Fault:

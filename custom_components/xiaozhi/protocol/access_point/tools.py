@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 import json
 import re
 from typing import Any, Final, Self
@@ -40,38 +39,26 @@ type ToolProvider = Callable[[], Awaitable[Sequence[OfferedTool]]]
 
 
 @dataclass(frozen=True, slots=True)
-class ToolSummary:
-    """What is kept of a list of tools. The list of a large house takes some 100 KiB of memory."""
-
-    names: tuple[str, ...]
-    size: int
-    """Bytes of JSON."""
-    digest: bytes
-    """Differs between lists that differ."""
-
-
-@dataclass(frozen=True, slots=True)
 class ToolList:
-    """The answer to `tools/list`, and what its size and contents are."""
+    """The answer to `tools/list`."""
 
     tools: tuple[JsonObject, ...]
-    summary: ToolSummary
+    size: int
+    """Bytes of JSON."""
 
     @classmethod
     def of(cls, tools: Sequence[OfferedTool]) -> Self:
         """Describe tools, in a thread. Each has three members: not every server accepts others."""
-        shown = by_shown_name(tools)
         listed = tuple(
             {
                 "name": name,
                 "description": clean_text(tool.description, _MAX_DESCRIPTION),
                 "inputSchema": tool.schema(),
             }
-            for name, tool in shown.items()
+            for name, tool in by_shown_name(tools).items()
         )
         encoded = json.dumps(listed, ensure_ascii=False, separators=(",", ":"), default=str)
-        data = encoded.encode(errors="replace")
-        return cls(listed, ToolSummary(tuple(shown), len(data), sha256(data).digest()))
+        return cls(listed, len(encoded.encode(errors="replace")))
 
 
 def by_shown_name(tools: Sequence[OfferedTool]) -> dict[str, OfferedTool]:
