@@ -152,7 +152,7 @@ _WORDS: Final[dict[str, str]] = {
         "after": "之后 以后 后",
         "when": "时",
         "before": "之前 以前 前",
-        "take": "把 将",
+        "ba": "把 将",
         "and": "并 然后 和",
         "": "的 了",
         # Other words that contain one of these.

@@ -25,10 +25,7 @@ _JOINS: Final = word_set("and or then")
 
 _ACTS: Final = frozenset().union(*(row.acts | row.bare for row in RISK_ROWS)) | word_set("save start stop")
 _THINGS: Final = frozenset().union(*(row.things for row in RISK_ROWS)) - _ACTS - ITSELF | {"lock", "network"}
-_ROWS_BY_ACT: Final = {
-    act: tuple(row for row in RISK_ROWS if act == "take" or act in row.acts | row.bare)
-    for act in {"take", *_ACTS}
-}
+_ROWS_BY_ACT: Final = {act: tuple(row for row in RISK_ROWS if act in row.acts | row.bare) for act in _ACTS}
 _KNOWN: Final = re.compile(
     "|".join(
         sorted(
@@ -59,6 +56,8 @@ _PHRASES: Final = (
     (re.compile(r"\bg-code\b"), "gcode"),
     (re.compile(r"\bconnect(s|ing)? to\b"), "connect"),
     (re.compile(r"\btak(?:es?|ing) (?:an? |the )?(?:\w+ )?screenshots?\b"), "capture screenshot"),
+    # A Chinese clause with the verb at its end: 把门打开.
+    (re.compile(rf"\bba\s+((?:\w+\s+){{1,4}}?)({'|'.join(_ACTS)})\b"), r"\2 \1"),
 )
 _NEGATIONS: Final = word_set("not no")
 # After these, a verb is a noun or a state: after a restart, the lock, is open.
@@ -155,8 +154,6 @@ def _in_text(text: str, *, begins: bool) -> Iterator[Risk]:
 def _does(row: RiskRow, found: list[str], at: int) -> bool:
     """Whether the word `at` begins an action of a row."""
     word, before, after = found[at], found[max(0, at - 3) : at], found[at + 1 : at + 1 + _NEAR]
-    if word == "take":
-        return _takes(row, after)
     if not _NEGATIONS.isdisjoint(before) or (before and before[-1] in _NOUN_AFTER):
         return False
     if word in row.bare and (not (rest := _undetermined(after)) or rest[0] in ITSELF | _JOINS):
@@ -178,12 +175,6 @@ def _is_done_to(row: RiskRow, after: list[str]) -> bool:
 
 def _undetermined(after: list[str]) -> list[str]:
     return after[1:] if after and after[0] in {"it", "the", "this", "your"} else after
-
-
-def _takes(row: RiskRow, after: list[str]) -> bool:
-    """Whether a Chinese clause with the verb at its end has an action of a row: 把门打开."""
-    acts = [index for index, word in enumerate(after) if word in row.acts]
-    return bool(acts) and not row.things.isdisjoint(after[: acts[0]])
 
 
 def _owner(after: list[str]) -> list[str]:
