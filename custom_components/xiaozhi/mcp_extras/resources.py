@@ -12,7 +12,7 @@ from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpProtocolError
 from ..protocol.messages import MAX_MESSAGE_BYTES, JsonObject
 from ..protocol.untrusted_json import parse_json
-from ..protocol.untrusted_text import clean_data, clean_text, is_encodable, label
+from ..protocol.untrusted_text import clean_data, clean_text, label
 
 MAX_URI: Final = 1024
 _MAX_ITEMS: Final = 256
@@ -22,9 +22,7 @@ _MAX_DESCRIPTION: Final = 1024
 
 def is_uri(value: Any) -> bool:
     """Whether a value can be a URI of a resource: its scheme and its form do not matter."""
-    return (
-        isinstance(value, str) and 0 < len(value) <= MAX_URI and value.isprintable() and is_encodable(value)
-    )
+    return isinstance(value, str) and 0 < len(value) <= MAX_URI and value.isprintable()
 
 
 async def list_resources(mcp: McpClient) -> list[JsonObject]:

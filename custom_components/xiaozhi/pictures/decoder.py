@@ -5,7 +5,6 @@ What a picture costs is known from its header before it is decoded.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 import io
 import struct
 from typing import Final
@@ -76,15 +75,6 @@ class CostlyPictureError(PictureError):
     key = "picture_too_costly"
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
-    """A screen to fit a picture into; width and height in pixels."""
-
-    width: int
-    height: int
-    monochrome: bool
-
-
 def check_jpeg(data: bytes) -> None:
     """Check that this is a complete JPEG of a sensible size. Raises `PictureError`."""
     with _decoding():
@@ -110,10 +100,10 @@ def open_picture(data: bytes) -> Image.Image:
     return image
 
 
-def fit(image: Image.Image, screen: Screen) -> bytes:
-    """Fit a picture into a screen, and return it as a PNG."""
-    fitted = image.resize(_scaled(image.size, (screen.width, screen.height)))
-    if screen.monochrome:
+def fit(image: Image.Image, screen: tuple[int, int], *, monochrome: bool = False) -> bytes:
+    """Fit a picture into a screen of so many pixels in width and height, and return it as a PNG."""
+    fitted = image.resize(_scaled(image.size, screen))
+    if monochrome:
         fitted = fitted.convert("1")
     output = io.BytesIO()
     fitted.save(output, "PNG", optimize=True)

@@ -12,7 +12,7 @@ from ..device_http.transfers import TRANSFERS, Download, Upload
 from ..errors import InputError, UserError
 from ..protocol.multipart import FormError, parse_form
 from ..tools.catalogue import PREVIEW_TOOL, SCREEN_INFO_TOOL, SNAPSHOT_TOOL
-from .decoder import PictureError, Screen, check_jpeg, fit, open_picture
+from .decoder import PictureError, check_jpeg, fit, open_picture
 from .image_entities import async_keep_picture
 from .slots import PICTURE_SLOTS
 
@@ -57,10 +57,10 @@ async def async_show_image(hass: HomeAssistant, device: Device, picture: Image) 
         case {"width": int(width), "height": int(height), **rest} if (
             0 < width <= _MAX_SIDE and 0 < height <= _MAX_SIDE
         ):
-            screen = Screen(width, height, monochrome=rest.get("monochrome") is True)
+            work = partial(fit, picture, (width, height), monochrome=rest.get("monochrome") is True)
         case _:
             raise UserError("no_screen_size", name=device.name)
-    png = await hass.data[PICTURE_SLOTS].decode(hass, partial(fit, picture, screen))
+    png = await hass.data[PICTURE_SLOTS].decode(hass, work)
     with hass.data[TRANSFERS].offer(Download(png, "image/png")) as path:
         await device.commands.call_tool(PREVIEW_TOOL, {"url": origin + path})
 

@@ -8,19 +8,19 @@ import pytest
 import yaml
 
 import custom_components.xiaozhi
-from custom_components.xiaozhi.pictures.decoder import Screen, fit, open_picture
+from custom_components.xiaozhi.pictures.decoder import fit, open_picture
 from custom_components.xiaozhi.protocol.faces import Face
 
 
-def fitted(size: tuple[int, int], screen: Screen) -> Image.Image:
+def fitted(size: tuple[int, int], screen: tuple[int, int], *, monochrome: bool = False) -> Image.Image:
     """Return a picture of this size as the screen gets it."""
     output = io.BytesIO()
     Image.new("RGBA", size, (200, 30, 30, 128)).save(output, "PNG")
-    return Image.open(io.BytesIO(fit(open_picture(output.getvalue()), screen)))
+    return Image.open(io.BytesIO(fit(open_picture(output.getvalue()), screen, monochrome=monochrome)))
 
 
 def test_a_picture_for_a_black_and_white_screen_has_these_colours() -> None:
-    picture = fitted((256, 128), Screen(128, 64, monochrome=True))
+    picture = fitted((256, 128), (128, 64), monochrome=True)
     assert (picture.mode, picture.size) == ("1", (128, 64))
 
 
@@ -29,7 +29,7 @@ def test_a_picture_for_a_black_and_white_screen_has_these_colours() -> None:
     [((5000, 1), (240, 1)), ((1, 5000), (1, 240)), ((2000, 3), (240, 1)), ((480, 320), (240, 160))],
 )
 def test_of_a_long_thin_picture_a_line_is_left(size: tuple[int, int], shown: tuple[int, int]) -> None:
-    assert fitted(size, Screen(240, 240, monochrome=False)).size == shown
+    assert fitted(size, (240, 240)).size == shown
 
 
 def test_the_form_offers_the_faces_that_the_action_takes() -> None:

@@ -16,14 +16,13 @@ import pytest
 from custom_components.xiaozhi.pictures.decoder import (
     CostlyPictureError,
     PictureError,
-    Screen,
     check_jpeg,
     fit,
     open_picture,
 )
 
 MIB = 1024 * 1024
-SCREEN = Screen(320, 240, monochrome=False)
+SCREEN = (320, 240)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +217,7 @@ def test_all_kinds_of_pixels_are_shown(kind: str, mode: str) -> None:
         data = encoded(image if mode == "I;16" else image.convert(mode), kind)
     except OSError, ValueError:
         pytest.skip("there is no such picture")
-    shown = Image.open(io.BytesIO(fit(open_picture(data), Screen(60, 60, monochrome=False))))
+    shown = Image.open(io.BytesIO(fit(open_picture(data), (60, 60))))
     assert (shown.mode, shown.size) == ("RGB", (60, 40))
     pixel = shown.getpixel((30, 20))
     assert isinstance(pixel, tuple)

@@ -5,11 +5,10 @@ Ids are returned exactly as they came: the cloud begins with 0, mcp-endpoint-ser
 
 from dataclasses import dataclass
 import json
-from typing import Any, Final
+from typing import Final
 
 from ..messages import JsonObject
 from ..untrusted_json import parse_json
-from ..untrusted_text import is_encodable
 
 type RequestId = int | str
 
@@ -21,8 +20,6 @@ INTERNAL_ERROR: Final = -32603
 
 # No arguments of a tool come near this; parsing them takes less than a millisecond.
 _MAX_MESSAGE: Final = 64 * 1024
-_MAX_ID: Final = 256
-_MAX_METHOD: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +48,16 @@ def parse(data: bytes) -> Request | Fault | None:
         value = parse_json(data)
     except ValueError:
         return Fault(PARSE_ERROR, "The message is not valid JSON.")
-    if not isinstance(value, dict):
-        return Fault(INVALID_REQUEST, "The message is not a JSON object.")
-    return _with_method(value) if "method" in value else _without_method(value)
+    match value:
+        case {"method": str(method), "id": int() | str() as request_id} if not isinstance(request_id, bool):
+            params = {} if value.get("params") is None else value["params"]
+            if isinstance(params, dict):
+                return Request(request_id, method, params)
+            return Fault(INVALID_PARAMS, "The params are not an object.", request_id)
+        # mcp-endpoint-server sends errors that nobody asked for, with a result as well.
+        case {"method": str()} | {"result": _} | {"error": _} if not ("method" in value and "id" in value):
+            return None
+    return Fault(INVALID_REQUEST, "The message is not a request with a method and an id.")
 
 
 def result_reply(request_id: RequestId, result: JsonObject) -> JsonObject:
@@ -69,33 +73,4 @@ def error_reply(fault: Fault) -> JsonObject:
 def encode(message: JsonObject) -> str:
     """Return a message as compact JSON that can be sent as a text."""
     text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-    return text if is_encodable(text) else text.encode(errors="replace").decode()
-
-
-def _without_method(value: JsonObject) -> Fault | None:
-    # mcp-endpoint-server sends errors that nobody asked for, with a result as well.
-    if "result" in value or "error" in value:
-        return None
-    return Fault(INVALID_REQUEST, "The message has no method.")
-
-
-def _with_method(value: JsonObject) -> Request | Fault | None:
-    method = value["method"]
-    if not isinstance(method, str) or len(method) > _MAX_METHOD:
-        return Fault(INVALID_REQUEST, "The method is not a short text.", _request_id(value.get("id")))
-    if "id" not in value:
-        return None
-    if (request_id := _request_id(value["id"])) is None:
-        return Fault(INVALID_REQUEST, "The id is not a number or a short text.")
-    params = {} if value.get("params") is None else value["params"]
-    if not isinstance(params, dict):
-        return Fault(INVALID_PARAMS, "The params are not an object that can be read.", request_id)
-    return Request(request_id, method, params)
-
-
-def _request_id(value: Any) -> RequestId | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        return value if len(value) <= _MAX_ID and is_encodable(value) else None
-    return value if isinstance(value, int) and abs(value) < 2**63 else None
+    return text.encode(errors="replace").decode()
