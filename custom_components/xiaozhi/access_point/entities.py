@@ -9,7 +9,6 @@ from homeassistant.components.event import EventEntity
 from homeassistant.components.sensor import SensorDeviceClass, SensorEntity, SensorStateClass
 from homeassistant.const import EntityCategory
 from homeassistant.core import callback
-from homeassistant.helpers.device_registry import DeviceInfo
 from homeassistant.helpers.entity import Entity
 
 from ..protocol.access_point.dispatcher import CallOutcome, CallRecord
@@ -25,18 +24,8 @@ class AccessPointEntity(Entity):
 
     def __init__(self, point: AccessPoint) -> None:
         self.point = point
-
-    @property
-    @override
-    def unique_id(self) -> str:
-        """Return the id of the subentry with the kind of the entity."""
-        return f"{self.point.subentry_id}_{self._key}"
-
-    @property
-    @override
-    def device_info(self) -> DeviceInfo:
-        """Return what says to which service device it belongs."""
-        return self.point.info
+        self._attr_unique_id = f"{point.subentry_id}_{self._key}"
+        self._attr_device_info = point.info
 
     @override
     async def async_added_to_hass(self) -> None:

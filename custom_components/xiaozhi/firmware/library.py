@@ -146,29 +146,22 @@ class FirmwareFiles:
 
     async def _report(self) -> None:
         """Raise repair issues about unusable files and an unusable list."""
-        texts = {
-            f"firmware_file_{name}": (
-                "firmware_file",
-                {"file": name, "reason": await async_explain(self._hass, err)},
-            )
-            for name, err in self._problems.items()
-        }
+        problems = {f"firmware_file_{name}": (name, err) for name, err in self._problems.items()}
         if self._releases_problem is not None:
-            reason = await async_explain(self._hass, self._releases_problem)
-            texts["firmware_releases"] = ("firmware_releases", {"reason": reason})
-        for issue in self._issues - texts.keys():
+            problems["firmware_releases"] = "", self._releases_problem
+        for issue in self._issues - problems.keys():
             ir.async_delete_issue(self._hass, DOMAIN, issue)
-        for issue, (key, placeholders) in texts.items():
+        self._issues = set(problems)
+        for issue, (name, err) in problems.items():
             ir.async_create_issue(
                 self._hass,
                 DOMAIN,
                 issue,
                 is_fixable=False,
                 severity=ir.IssueSeverity.WARNING,
-                translation_key=key,
-                translation_placeholders=placeholders,
+                translation_key="firmware_file" if name else "firmware_releases",
+                translation_placeholders={"file": name, "reason": await async_explain(self._hass, err)},
             )
-        self._issues = set(texts)
 
     async def _refresh(self, address: str) -> None:
         try:
