@@ -49,5 +49,5 @@ async def _async_info(hass: HomeAssistant) -> dict[str, Any]:
         "detector": gateway.detectors.available,
         "pipelines": EngineLocation.MISSING not in speech,
         "cloud": EngineLocation.CLOUD in speech,
-        "access_points": f"{sum(point.connected for point in points)}/{len(points)}",
+        "access_points": f"{sum(point.client.connected for point in points)}/{len(points)}",
     }

@@ -54,25 +54,21 @@ class AccessPoint:
         self._missing: tuple[str, ...] = ()
         self._started = False
         self._device_id: str | None = None
-        self._client = self._make_client()
+        self.client = self._make_client()
+        """The connection; another one when the address is changed."""
         self._replacing = asyncio.Lock()
         self._register()
 
     @property
-    def connected(self) -> bool:
-        """Whether the cloud can call tools."""
-        return self._client.connected
-
-    @property
     def offered(self) -> ToolList | None:
         """Return the tools at the last look; None before the first."""
-        return self._client.dispatcher.current
+        return self.client.dispatcher.current
 
     @callback
     def async_start(self) -> None:
         """Begin to connect. Before Home Assistant has started, the list would be half empty."""
         self._started = True
-        self._client.start()
+        self.client.start()
         self._create_task(self.async_refresh(), "list tools")
         self.async_check()
 
@@ -80,7 +76,7 @@ class AccessPoint:
         """Close the connection, and delete its repair issues."""
         async with self._replacing:
             self._started = False
-            await self._client.close()
+            await self.client.close()
         async_clear_issues(self._hass, self.subentry_id)
 
     @callback
@@ -96,14 +92,10 @@ class AccessPoint:
             self._create_task(self.async_refresh(), "list tools")
         self._changed()
 
-    async def async_reconnect(self) -> None:
-        """Connect again at once."""
-        await self._client.reconnect()
-
     async def async_refresh(self) -> None:
         """Look at the tools of the house again, and notify the cloud if they have changed."""
         try:
-            await self._client.refresh()
+            await self.client.refresh()
         except TimeoutError:
             _LOGGER.debug("%s: the tools could not be listed in time", self.settings.name)
         except Exception:
@@ -111,16 +103,11 @@ class AccessPoint:
         self._changed()
 
     @callback
-    def async_forget_house(self) -> None:
-        """Make the tools again for the next request: what is not exposed any more cannot be used by it."""
-        self._client.dispatcher.forget()
-
-    @callback
     def async_check(self) -> None:
         """Raise and delete repair issues: a token expires without any other event."""
         if self._started:
             async_update_issues(
-                self._hass, self.subentry_id, self.settings, self._client.problem, self._missing
+                self._hass, self.subentry_id, self.settings, self.client.reconnecting.problem, self._missing
             )
 
     @callback
@@ -139,7 +126,7 @@ class AccessPoint:
 
     def describe(self) -> dict[str, Any]:
         """Return what is known, for diagnostics: nothing of the token, no arguments."""
-        client, address = self._client, self.settings.address
+        client, address = self.client, self.settings.address
         dispatcher, ending = client.dispatcher, client.last_ending
         offered = self.offered
         return {
@@ -155,8 +142,8 @@ class AccessPoint:
             "tools_offered": None if offered is None else [tool["name"] for tool in offered.tools],
             "tools_bytes": None if offered is None else offered.size,
             "connected_at": client.connected_at,
-            "problem": client.problem,
-            "attempts": client.attempts,
+            "problem": client.reconnecting.problem,
+            "attempts": client.reconnecting.attempts,
             "last_ending": None if ending is None else asdict(ending),
             "client_name": dispatcher.client_name,
             "protocol_version": dispatcher.protocol_version,
@@ -181,10 +168,10 @@ class AccessPoint:
     async def _replace(self) -> None:
         """Use the new address. A self-hosted server has one place only: the old connection goes first."""
         async with self._replacing:
-            await self._client.close()
-            self._client = self._make_client()
+            await self.client.close()
+            self.client = self._make_client()
             if self._started:
-                self._client.start()
+                self.client.start()
         await self.async_refresh()
 
     @callback

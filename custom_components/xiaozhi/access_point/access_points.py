@@ -129,7 +129,8 @@ class AccessPoints:
     @callback
     def _house_changed(self, _event: Event[Any] | None = None) -> None:
         for point in self.all:
-            point.async_forget_house()
+            # What is not exposed any more cannot be used by the next request.
+            point.client.dispatcher.forget()
         if self._started and self._points:
             self._refresh.async_schedule_call()
 

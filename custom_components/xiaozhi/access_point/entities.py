@@ -49,7 +49,7 @@ class ConnectedSensor(AccessPointEntity, BinarySensorEntity):
     @property
     @override
     def is_on(self) -> bool:
-        return self.point.connected
+        return self.point.client.connected
 
 
 class LastCallSensor(AccessPointEntity, SensorEntity):
@@ -93,7 +93,7 @@ class ReconnectButton(AccessPointEntity, ButtonEntity):
 
     @override
     async def async_press(self) -> None:
-        await self.point.async_reconnect()
+        await self.point.client.reconnect()
 
 
 class ToolCalledEvent(AccessPointEntity, EventEntity):

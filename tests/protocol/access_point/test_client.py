@@ -160,10 +160,10 @@ async def test_a_server_that_does_not_hand_us_requests_is_noticed(way: str, kind
             await until(lambda: site.client.failures == 3)
             assert site.client.last_ending is not None
             assert site.client.last_ending.kind is kind
-            problem: Problem | None = site.client.problem
+            problem: Problem | None = site.client.reconnecting.problem
             assert problem is Problem.USED_ELSEWHERE
             way = "well"
-            await until(lambda: site.client.attempts == 0 and site.client.problem is None, seconds=1300)
+            await until(lambda: site.client.reconnecting.problem is None, seconds=1300)
             before = tests
             await asyncio.sleep(1300)
             assert site.client.connected

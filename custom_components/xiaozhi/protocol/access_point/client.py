@@ -22,7 +22,7 @@ from ..timeouts import AccessPointTimeouts
 from .address import AccessPointAddress
 from .dialling import DialError, dial, ending_of, self_test
 from .dispatcher import CallRecord, Dispatcher
-from .reconnecting import Ending, EndingKind, Problem, Reconnecting
+from .reconnecting import Ending, EndingKind, Reconnecting
 from .rpc import encode
 from .tools import ToolProvider
 
@@ -68,7 +68,8 @@ class AccessPointClient:
         self._tls = tls
         self._timeouts = timeouts
         self._changed = changed
-        self._reconnecting = Reconnecting(timeouts, jitter, self_hosted=address.self_hosted)
+        self.reconnecting = Reconnecting(timeouts, jitter, self_hosted=address.self_hosted)
+        """Knows what the owner is to mend."""
         self._connection: ClientConnection | None = None
         self._connected_since = 0.0
         self._closing: EndingKind | None = None
@@ -83,16 +84,6 @@ class AccessPointClient:
     def connected(self) -> bool:
         """Whether requests can come."""
         return self._connection is not None
-
-    @property
-    def problem(self) -> Problem | None:
-        """What the owner is to mend."""
-        return self._reconnecting.problem
-
-    @property
-    def attempts(self) -> int:
-        """Failures in a row."""
-        return self._reconnecting.attempts
 
     def start(self) -> None:
         """Connect, and again whenever the connection is lost."""
@@ -110,7 +101,7 @@ class AccessPointClient:
 
     async def reconnect(self) -> None:
         """Connect again at once, without waiting for the end of the pause."""
-        self._reconnecting.healthy()
+        self.reconnecting.healthy()
         await self._hang_up(EndingKind.WANTED)
         self._again.set()
 
@@ -168,11 +159,11 @@ class AccessPointClient:
         if ending.kind is not EndingKind.WANTED:
             self.failures += 1
             # One line when it is lost; the attempts after that are not news.
-            lost = self._reconnecting.attempts == 0
+            lost = self.reconnecting.attempts == 0
             log = _LOGGER.info if lost else _LOGGER.debug
             log("%s: not connected: %s", self.address, ending.detail)
         self.last_ending = ending
-        pause = self._reconnecting.ended(ending)
+        pause = self.reconnecting.ended(ending)
         self._changed()
         return pause
 
@@ -188,9 +179,9 @@ class AccessPointClient:
         self._again.clear()
         self._connected_since, self.connected_at = loop_time(), datetime.now(UTC)
         self.dispatcher.listed_at = None
-        if self._reconnecting.attempts:
+        if self.reconnecting.attempts:
             _LOGGER.info("%s: connected again", self.address)
-        health = asyncio.get_running_loop().call_later(self._reconnecting.proof, self._note_health)
+        health = asyncio.get_running_loop().call_later(self.reconnecting.proof, self._note_health)
         tests = asyncio.create_task(self._test_regularly(), name="xiaozhi test access point")
         tests.add_done_callback(log_failure)
         try:
@@ -239,7 +230,7 @@ class AccessPointClient:
             self._changed()
 
     def _note_health(self) -> None:
-        self._reconnecting.healthy()
+        self.reconnecting.healthy()
         self._changed()
 
     async def _test_regularly(self) -> None:
