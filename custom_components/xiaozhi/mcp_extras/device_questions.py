@@ -27,17 +27,13 @@ class DeviceQuestions:
     def __init__(self, device: Device) -> None:
         self._device = device
         refusals = TokenBucket(rate=_REFUSAL_RATE, burst=_REFUSAL_BURST)
-
-        def limited(kind: str, answer: RequestHandler, *, rate: float, burst: int) -> RequestHandler:
-            bucket = TokenBucket(rate=rate, burst=burst)
-            return _LimitedQuestions(device, kind, answer, bucket, refusals).answer
-
         # Each question to a model may cost the owner money; more questions to people would only annoy.
-        ai = limited("ai", partial(ask_ai, device), rate=1 / 30, burst=5)
-        people = limited("people", partial(ask_people, device), rate=1 / 60, burst=3)
+        of_ai, of_people = TokenBucket(rate=1 / 30, burst=5), TokenBucket(rate=1 / 60, burst=3)
+        ai = _LimitedQuestions(device, "ai", partial(ask_ai, device), of_ai, refusals)
+        people = _LimitedQuestions(device, "people", partial(ask_people, device), of_people, refusals)
         self._served: tuple[tuple[str, str, RequestHandler, Callable[[], bool]], ...] = (
-            ("sampling/createMessage", "sampling", ai, lambda: device.settings.may_ask_ai),
-            ("elicitation/create", "elicitation", people, lambda: device.settings.may_ask_people),
+            ("sampling/createMessage", "sampling", ai.answer, lambda: device.settings.may_ask_ai),
+            ("elicitation/create", "elicitation", people.answer, lambda: device.settings.may_ask_people),
         )
         device.listen([SETTINGS], self._serve)
         self._serve()

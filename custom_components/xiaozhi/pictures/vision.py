@@ -97,7 +97,7 @@ class Vision:
             problem = "photo_too_costly" if isinstance(err, CostlyPictureError) else "photo_broken"
         except TimeoutError:
             problem = "photo_crowded"
-        except _NoAnswerError as err:
+        except UserError as err:
             problem = err.key
         finally:
             self._busy.discard(device.mac)
@@ -112,14 +112,19 @@ async def _refusal(hass: HomeAssistant, device: Device, problem: str) -> bytes:
 async def _look(
     hass: HomeAssistant, device: Device, content_type: str, receive: Callable[[], Awaitable[bytes | None]]
 ) -> str:
-    """Receive and store a photo; return the answer to its question, empty if there is none."""
+    """Receive and store a photo; return the answer to its question, empty if there is none.
+
+    Raises `UserError` if there is no answer; the language model reads the reason aloud.
+    """
     slots = hass.data[PICTURE_SLOTS]
     async with slots.upload(device.timeouts.pictures.slot):
         if (body := await receive()) is None:
-            raise _NoAnswerError("photo_not_complete")
+            raise UserError("photo_not_complete")
         photo, question = await slots.decode(hass, partial(_read_form, content_type, body))
         del body
-    entry = await _keep(hass, device, photo)
+    entry = await async_keep_picture(hass, device, PictureKind.PHOTO, photo)
+    if entry is not None and not entry.disabled_by:
+        hass.bus.async_fire(EVENT_PHOTO, {"device_id": entry.device_id, "entity_id": entry.entity_id})
     return await _ask(hass, device, entry, question) if question else ""
 
 
@@ -142,21 +147,9 @@ def reply(text: str, *, success: bool) -> bytes:
         text = text[: len(text) * _MAX_REPLY_BYTES // len(body) - 1]
 
 
-class _NoAnswerError(UserError):
-    """There is no answer; the language model reads the reason aloud."""
-
-
-async def _keep(hass: HomeAssistant, device: Device, photo: bytes) -> er.RegistryEntry | None:
-    """Keep a photo; return its entity."""
-    entry = await async_keep_picture(hass, device, PictureKind.PHOTO, photo)
-    if entry is not None and not entry.disabled_by:
-        hass.bus.async_fire(EVENT_PHOTO, {"device_id": entry.device_id, "entity_id": entry.entity_id})
-    return entry
-
-
 async def _ask(hass: HomeAssistant, device: Device, entry: er.RegistryEntry | None, question: str) -> str:
     if not device.settings.looks_at_photos:
-        raise _NoAnswerError("photo_not_allowed")
+        raise UserError("photo_not_allowed")
     if not _has_model(hass):
         ir.async_create_issue(
             hass,
@@ -166,11 +159,11 @@ async def _ask(hass: HomeAssistant, device: Device, entry: er.RegistryEntry | No
             severity=ir.IssueSeverity.WARNING,
             translation_key=NO_MODEL_ISSUE,
         )
-        raise _NoAnswerError("photo_no_model")
+        raise UserError("photo_no_model")
     if entry is None:
-        raise _NoAnswerError("photo_no_camera")
+        raise UserError("photo_no_camera")
     if entry.disabled_by:
-        raise _NoAnswerError("photo_no_entity")
+        raise UserError("photo_no_entity")
     from homeassistant.components import ai_task  # noqa: PLC0415 - loaded, since there is a model
 
     attachment = {
@@ -184,11 +177,11 @@ async def _ask(hass: HomeAssistant, device: Device, entry: er.RegistryEntry | No
                 hass, task_name="XiaoZhi photo question", instructions=question, attachments=[attachment]
             )
     except TimeoutError as err:
-        raise _NoAnswerError("photo_too_slow") from err
+        raise UserError("photo_too_slow") from err
     except Exception as err:
         # The owner may prefer none, an AI integration may raise anything, and the device waits for a reply.
         _LOGGER.warning("The AI Task that looks at photos failed: %s", one_line(str(err)))
-        raise _NoAnswerError("photo_failed") from err
+        raise UserError("photo_failed") from err
     ir.async_delete_issue(hass, DOMAIN, NO_MODEL_ISSUE)
     return str(result.data)
 

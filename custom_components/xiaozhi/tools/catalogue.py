@@ -156,22 +156,11 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
     "self.electron.servo_move": _ACTION,
     "self.electron.servo_sequences": _ACTION,
     "self.otto.servo_sequences": _ACTION,
-    "self.dog.set_trim": _SERVO_TRIM,
-    "self.edarobot.set_trim": _SERVO_TRIM,
-    "self.electron.set_trim": _SERVO_TRIM,
-    "self.otto.set_trim": _SERVO_TRIM,
-    "self.electron.get_status": _MOTION,
-    "self.otto.get_status": _MOTION,
-    "self.dog.get_status": _MOTION,
-    "self.edarobot.get_status": _MOTION,
-    "self.electron.get_trims": _TRIMS,
-    "self.otto.get_trims": _TRIMS,
-    "self.dog.get_trims": _TRIMS,
     "self.edarobot.get_trims": _TRIMS,
-    "self.electron.get_ip": StockTool(
-        translation_key="ip", state=Reading(tool="self.electron.get_ip", member="ip")
-    ),
-    "self.otto.get_ip": StockTool(translation_key="ip", state=Reading(tool="self.otto.get_ip", member="ip")),
+    **{
+        tool: StockTool(translation_key="ip", state=Reading(tool=tool, member="ip"))
+        for tool in ("self.electron.get_ip", "self.otto.get_ip")
+    },
     "self.electron.hand_action": _moves("arm_movement", "action", "raise", "lower", "wave", "flap"),
     "self.electron.body_turn": _moves("body_turn", "direction", "left", "right", "centre"),
     "self.electron.head_move": _moves(
@@ -186,7 +175,12 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
         ),
         momentary=True,
     ),
-    **{f"self.{robot}.stop": _STOP for robot in ("dog", "edarobot", "electron", "otto")},
+    **{
+        f"self.{robot}.{name}": tool
+        for robot in ("dog", "edarobot", "electron", "otto")
+        for name, tool in (("get_status", _MOTION), ("set_trim", _SERVO_TRIM), ("stop", _STOP))
+    },
+    **{f"self.{robot}.get_trims": _TRIMS for robot in ("dog", "electron", "otto")},
     "self.electron.home": StockTool(translation_key="rest_position"),
     **{
         f"self.{robot}.{name}": StockTool(translation_key=name)
