@@ -1,6 +1,6 @@
 """What the owner of an access point is to mend, as repair issues."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from homeassistant.core import HomeAssistant, callback
@@ -40,16 +40,19 @@ def async_update_issues(
         "apis": ", ".join(missing),
         "date": "" if expires is None else dt_util.as_local(expires).date().isoformat(),
     }
-    wanted = set()
-    if (expiry := _expiry(expires)) is not None:
-        wanted.add(expiry)
-    # A server refuses an expired token: one message is enough.
-    if problem is not None and not (problem is Problem.REFUSED and expiry == _EXPIRED):
-        wanted.add(_OF_PROBLEM[problem])
-    if missing:
-        wanted.add(_API_GONE)
+    left = None if expires is None else expires - dt_util.utcnow()
+    expired = left is not None and left <= timedelta()
+    wanted = {
+        _EXPIRED: expired,
+        _EXPIRING: left is not None and not expired and left < _NOTICE,
+        _API_GONE: bool(missing),
+        **{key: problem is each for each, key in _OF_PROBLEM.items()},
+    }
+    if expired:
+        # A server refuses an expired token: one message is enough.
+        wanted[_OF_PROBLEM[Problem.REFUSED]] = False
     for key in _ALL:
-        if key in wanted:
+        if wanted[key]:
             ir.async_create_issue(
                 hass,
                 DOMAIN,
@@ -68,12 +71,3 @@ def async_clear_issues(hass: HomeAssistant, subentry_id: str) -> None:
     """Delete all issues of an access point."""
     for key in _ALL:
         ir.async_delete_issue(hass, DOMAIN, f"{key}_{subentry_id}")
-
-
-def _expiry(expires: datetime | None) -> str | None:
-    if expires is None:
-        return None
-    left = expires - dt_util.utcnow()
-    if left <= timedelta():
-        return _EXPIRED
-    return _EXPIRING if left < _NOTICE else None

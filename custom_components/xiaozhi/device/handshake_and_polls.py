@@ -67,9 +67,9 @@ class HandshakeAndPolls:
         self._to_list = False
         self._listed = asyncio.Event()
         """Whether the list of tools has been requested."""
-        self._quiet = asyncio.Event()
-        """Whether no turn is in progress."""
-        self._quiet.set()
+        self.quiet = asyncio.Event()
+        """Whether no turn is in progress. Readings wait for it."""
+        self.quiet.set()
         self._reading = asyncio.Lock()
         self._status_due = False
         self._tools_due = False
@@ -109,16 +109,6 @@ class HandshakeAndPolls:
             self._create_task(self._list_later(), "list tools")
 
     @callback
-    def pause(self) -> None:
-        """Start no reading: a turn is in progress."""
-        self._quiet.clear()
-
-    @callback
-    def resume(self) -> None:
-        """Read what is due: no turn is in progress any more."""
-        self._quiet.set()
-
-    @callback
     def close(self) -> None:
         """Cancel planned readings: the link is gone."""
         self._refresh.async_shutdown()
@@ -136,7 +126,7 @@ class HandshakeAndPolls:
         try:
             async with asyncio.timeout(self._timeouts.status_at_end):
                 await self._read_status()
-            self._quiet.set()
+            self.quiet.set()
             async with asyncio.timeout(self._timeouts.tools_at_end):
                 await self._listed.wait()
                 await self._read_due()
@@ -229,7 +219,7 @@ class HandshakeAndPolls:
 
     async def _read_due(self) -> None:
         async with self._reading:
-            await self._quiet.wait()
+            await self.quiet.wait()
             if self._status_due:
                 await self._read_status()
             if self._tools_due:
@@ -239,7 +229,7 @@ class HandshakeAndPolls:
     async def _read_tools(self) -> None:
         """Read the tools whose answers are shown by entities."""
         for name in self._device.tools.to_read:
-            await self._quiet.wait()
+            await self.quiet.wait()
             try:
                 await self._device.tools.set_answer(name, await self._calls.call(name))
             except McpCallError as err:

@@ -117,7 +117,7 @@ class LinkSession(LinkHandler):
         if channel.hello.supports_mcp:
             self.polls.start()
         self._notified_state = ConversationState.IDLE
-        self.polls.pause()
+        self.polls.quiet.clear()
         self.conversation = Conversation(
             self.link,
             channel,
@@ -171,7 +171,7 @@ class LinkSession(LinkHandler):
         if conversation is not None:
             _LOGGER.debug("%s: conversation ended: %s", self._device.name, reason)
             conversation.channel_closed()
-            self.polls.resume()
+            self.polls.quiet.set()
             if self.link.stays_connected and (alerts := conversation.loudspeaker.take_alerts()):
                 self.create_task(self._show_later(alerts), "show alerts")
             self._device.events.fire(ConversationEvent.ENDED)
@@ -198,7 +198,7 @@ class LinkSession(LinkHandler):
             await self.polls.read_before_end()
         finally:
             if self.conversation is not None:
-                self.polls.pause()
+                self.polls.quiet.clear()
 
     async def send(self, message: JsonObject) -> None:
         """Send a message that has no answer. Raises `LinkClosedError`."""
@@ -255,11 +255,11 @@ class LinkSession(LinkHandler):
     @callback
     def _on_conversation_state(self, state: ConversationState) -> None:
         if state is ConversationState.IDLE:
-            self.polls.resume()
+            self.polls.quiet.set()
             # At once: the link may end next, and the device would be unavailable before it was shown as idle.
             self._device.refresh()
         else:
-            self.polls.pause()
+            self.polls.quiet.clear()
             # Showing a state takes time, so what is about to be sent to the device goes first.
             self._device.hass.loop.call_soon(self._device.refresh)
 

@@ -5,11 +5,11 @@ connection, each begins with its own `initialize`, and after a reconnect a call 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 import logging
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from ..clock import loop_time
 from ..limits import TokenBucket
@@ -168,16 +168,22 @@ class Dispatcher:
                 return await self._reply(request)
 
     async def _reply(self, request: Request) -> str:
-        method = self._METHODS.get(request.method)
-        if method is None:
-            result: JsonObject | Fault = Fault(METHOD_NOT_FOUND, "This method is not known.")
-        else:
-            result = await method(self, request.params)
+        match request.method:
+            case "initialize":
+                result: JsonObject | Fault = self._initialize(request.params)
+            case "ping":
+                result = {}
+            case "tools/list":
+                result = await self._list_tools()
+            case "tools/call":
+                result = await self._call_tool(request.params)
+            case _:
+                result = Fault(METHOD_NOT_FOUND, "This method is not known.")
         if isinstance(result, Fault):
             return encode(error_reply(Fault(result.code, result.message, request.id)))
         return encode(result_reply(request.id, result))
 
-    async def _initialize(self, params: JsonObject) -> JsonObject:
+    def _initialize(self, params: JsonObject) -> JsonObject:
         info = params.get("clientInfo")
         self.client_name = label(info.get("name")) if isinstance(info, dict) else None
         asked = params.get("protocolVersion")
@@ -189,10 +195,7 @@ class Dispatcher:
             "serverInfo": {"name": "Home Assistant", "version": self._version},
         }
 
-    async def _ping(self, params: JsonObject) -> JsonObject:
-        return {}
-
-    async def _list_tools(self, params: JsonObject) -> JsonObject | Fault:
+    async def _list_tools(self) -> JsonObject | Fault:
         try:
             tools = await self.list_tools()
         except TimeoutError:
@@ -225,13 +228,6 @@ class Dispatcher:
             self._report(shown, CallOutcome.REFUSED, began)
             return result
         return self._answered(*result[:2], began, result[2])
-
-    _METHODS: ClassVar[Mapping[str, Callable[[Dispatcher, JsonObject], Awaitable[JsonObject | Fault]]]] = {
-        "initialize": _initialize,
-        "ping": _ping,
-        "tools/list": _list_tools,
-        "tools/call": _call_tool,
-    }
 
     async def _act(self, name: str, arguments: JsonObject) -> Fault | tuple[str, CallOutcome, str]:
         """Call a tool. Returns its own name, how it ended and the answer; never raises."""
