@@ -38,6 +38,8 @@ QUICK = Pace(waits=0.02, timeouts=0.1, main_loop_delay=0.001)
 COMMAND = "turn on the kitchen light"
 LIGHT = "input_boolean.kitchen_light"
 SATELLITE = "assist_satellite.kitchen_box"
+VOLUME = "number.kitchen_box_volume"
+CONNECTED = "binary_sensor.kitchen_box_connectivity"
 
 type Boot = Callable[..., Awaitable[SimulatedDevice]]
 
@@ -129,6 +131,14 @@ async def act(
     """Use an entity, and wait until it is done; return the answer of an action that has one."""
     data = {"entity_id": entity_id, **data}
     return await hass.services.async_call(domain, service, data, blocking=True, return_response=returns)
+
+
+async def set_volume(
+    hass: HomeAssistant, device: SimulatedDevice, volume: int, entity_id: str = VOLUME
+) -> None:
+    """Have a device do something, and see that it has."""
+    await act(hass, "number", "set_value", entity_id, value=volume)
+    assert device.values["volume"] == volume
 
 
 async def call_action(

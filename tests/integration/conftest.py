@@ -13,6 +13,7 @@ from homeassistant import runner
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN, HOME_ASSISTANT_AGENT
 from homeassistant.components.ffmpeg import DATA_FFMPEG, FFmpegManager
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
+from homeassistant.components.persistent_notification import Notification, UpdateType, async_register_callback
 from homeassistant.config_entries import ConfigEntryState, ConfigSubentryData
 from homeassistant.const import Platform
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
@@ -341,6 +342,21 @@ async def moments(hass: HomeAssistant) -> AsyncGenerator[list[dict[str, Any]]]:
     stop = async_track_state_change_event(hass, ["event.kitchen_box_conversation"], changed)
     yield told
     stop()
+
+
+@pytest.fixture
+async def notes(hass: HomeAssistant) -> list[str]:
+    """What appears among the notifications of Home Assistant."""
+    assert await async_setup_component(hass, "persistent_notification", {})
+    told: list[str] = []
+
+    @callback
+    def changed(update: UpdateType, notifications: dict[str, Notification]) -> None:
+        if update in {UpdateType.ADDED, UpdateType.UPDATED}:
+            told.extend(notification["message"] for notification in notifications.values())
+
+    async_register_callback(hass, changed)
+    return told
 
 
 @pytest.fixture

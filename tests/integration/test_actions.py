@@ -27,7 +27,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice
 from simulator.board.picture import jpeg
 from simulator.board.tools import Tool
-from tests.integration.boxes import MAC, Boot, call_action, wait_for_state
+from tests.integration.boxes import CONNECTED, MAC, Boot, call_action, wait_for_state
 from tests.integration.pictures.eyes import FAILURE, open_eyes
 from tests.integration.tools.own_tools import register
 from tests.protocol.transport.udp.device import until
@@ -38,7 +38,6 @@ pytestmark = pytest.mark.usefixtures("all_enabled")
 
 PHOTO = "image.kitchen_box_photo"
 SCREEN = "image.kitchen_box_screen"
-CONNECTED = "binary_sensor.kitchen_box_connectivity"
 
 
 @pytest.fixture

@@ -15,10 +15,9 @@ from homeassistant.components.blueprint.importer import fetch_blueprint_from_url
 from homeassistant.components.blueprint.models import Blueprint
 from homeassistant.components.blueprint.schemas import BLUEPRINT_SCHEMA
 from homeassistant.components.local_file.const import DOMAIN as LOCAL_FILE
-from homeassistant.components.persistent_notification import Notification, UpdateType, async_register_callback
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.const import CONF_FILE_PATH, CONF_NAME, EVENT_HOMEASSISTANT_STARTED
-from homeassistant.core import CoreState, HomeAssistant, callback
+from homeassistant.core import CoreState, HomeAssistant
 from homeassistant.helpers.selector import selector
 from homeassistant.setup import async_setup_component
 from homeassistant.util import dt as dt_util
@@ -92,21 +91,6 @@ async def installed(hass: HomeAssistant, site: TestServer) -> AsyncGenerator[Non
         await hass.services.async_call(
             "automation", "turn_off", {"entity_id": "automation.one"}, blocking=True
         )
-
-
-@pytest.fixture
-async def notes(hass: HomeAssistant) -> list[str]:
-    """What appears among the notifications of Home Assistant."""
-    assert await async_setup_component(hass, "persistent_notification", {})
-    told: list[str] = []
-
-    @callback
-    def changed(update: UpdateType, notifications: dict[str, Notification]) -> None:
-        if update is UpdateType.ADDED:
-            told.extend(notification["message"] for notification in notifications.values())
-
-    async_register_callback(hass, changed)
-    return told
 
 
 async def use(hass: HomeAssistant, blueprint: str, **inputs: Any) -> None:
@@ -211,24 +195,25 @@ async def test_who_rings_is_shown_although_one_device_is_out_of_reach(
         message="The post is here.",
         only_if=[{"condition": "state", "entity_id": "input_boolean.party", "state": "off"}],
     )
-    # What it was before, and what is no ring.
     now = dt_util.utcnow()
+
+    def moment(seconds: int) -> str:
+        return (now + timedelta(seconds=seconds)).isoformat()
+
+    # What it was before, and what is no ring.
     await ring(hass, "event.doorbell", "unavailable")
-    await ring(hass, "event.doorbell", now.isoformat(), **RANG)
-    await ring(
-        hass, "event.doorbell", (now + timedelta(seconds=1)).isoformat(), **RANG | {"event_type": "motion"}
-    )
-    await ring(hass, "binary_sensor.doorbell", "unknown")
-    await ring(hass, "binary_sensor.doorbell", "on")
-    await ring(hass, "binary_sensor.doorbell", "off")
+    await ring(hass, "event.doorbell", moment(0), **RANG)
+    await ring(hass, "event.doorbell", moment(1), **RANG | {"event_type": "motion"})
+    for state in ("unknown", "on", "off"):
+        await ring(hass, "binary_sensor.doorbell", state)
     await ring(hass, "input_button.doorbell", "unknown")
     assert not texts_on(device)
-    await ring(hass, "event.doorbell", (now + timedelta(seconds=2)).isoformat(), **RANG)
+    await ring(hass, "event.doorbell", moment(2), **RANG)
     assert texts_on(device) == ["The post is here."]
     assert (device.screen.status, device.screen.emotion) == ("Doorbell", "surprised")
     assert pictures_on(device) == 1
     await ring(hass, "binary_sensor.doorbell", "on")
-    await ring(hass, "input_button.doorbell", now.isoformat())
+    await ring(hass, "input_button.doorbell", moment(0))
     assert pictures_on(device) == len(texts_on(device)) == 3
     hass.states.async_set("input_boolean.party", "on")
     await ring(hass, "binary_sensor.doorbell", "off")

@@ -7,10 +7,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from homeassistant.components.automation.config import async_validate_config_item
-from homeassistant.components.persistent_notification import Notification, UpdateType, async_register_callback
 from homeassistant.config_entries import ConfigSubentry
 from homeassistant.const import Platform
-from homeassistant.core import HomeAssistant, callback, split_entity_id
+from homeassistant.core import HomeAssistant, split_entity_id
 from homeassistant.helpers import area_registry as ar, entity_registry as er
 from homeassistant.setup import async_setup_component
 from homeassistant.util import dt as dt_util
@@ -163,16 +162,9 @@ async def test_home_assistant_takes_every_example_and_runs_it(
 @pytest.mark.own_home
 @pytest.mark.usefixtures("components")
 async def test_every_event_is_taken_by_its_example(
-    hass: HomeAssistant, device: Device, caplog: pytest.LogCaptureFixture
+    hass: HomeAssistant, device: Device, notes: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """The device is not connected: what an example does with it fails, but not what it makes of the event."""
-    notes: list[str] = []
-
-    @callback
-    def noted(update: UpdateType, notifications: dict[str, Notification]) -> None:
-        notes.extend(notification["message"] for notification in notifications.values())
-
-    async_register_callback(hass, noted)
     examples = [example for example in _EXAMPLES if "event.received" in str(example["triggers"])]
     assert await async_setup_component(hass, "automation", {"automation": examples})
     await hass.async_block_till_done()

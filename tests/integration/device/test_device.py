@@ -19,18 +19,16 @@ from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import SimulatedDevice, State, get_profile
-from tests.integration.boxes import CLIENT_ID, MAC, Boot, act, introduce, wait_for_state
+from tests.integration.boxes import CLIENT_ID, MAC, VOLUME, Boot, act, introduce, wait_for_state
 from tests.integration.http_device import TOKEN, paired_device
 
 pytestmark = pytest.mark.usefixtures("speech")
 
-VOLUME = "number.kitchen_box_volume"
 BRIGHTNESS = "number.kitchen_box_screen_brightness"
 THEME = "select.kitchen_box_screen_theme"
 SCREEN = "notify.kitchen_box_screen_message"
 RESTART = "button.kitchen_box_restart"
 ADDRESS = "sensor.kitchen_box_ip_address"
-CONNECTED = "binary_sensor.kitchen_box_connectivity"
 
 
 async def talk(hass: HomeAssistant, device: SimulatedDevice) -> None:
@@ -139,8 +137,8 @@ async def test_a_device_without_screen_and_battery_has_no_entities_for_them(
     }
 
 
-async def test_a_name_from_the_page_of_the_device_counts_everywhere(
-    hass: HomeAssistant, linked_entry: MockConfigEntry
+async def test_a_name_from_the_page_of_the_device_counts_everywhere_and_another_device_disturbs_nothing(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
 ) -> None:
     """In the list of devices and in every message; and a name from that list on the page."""
     registry = dr.async_get(hass)
@@ -159,6 +157,21 @@ async def test_a_name_from_the_page_of_the_device_counts_everywhere(
     assert entry is not None
     assert (entry.name, entry.name_by_user, device.name) == ("Box", None, "Box")
     assert hass.states.get("assist_satellite.kitchen_box") is not None
+    box = await boot()
+    await talk(hass, box)
+    other = paired_device("24:6f:28:aa:bb:99", title="Hall box")
+    hass.config_entries.async_add_subentry(
+        linked_entry, ConfigSubentry(**{**other, "data": MappingProxyType(other["data"])})
+    )
+    await hass.async_block_till_done()
+    assert hass.states.is_state("assist_satellite.hall_box", "idle")
+    added = next(sub for sub in linked_entry.subentries.values() if sub.title == "Hall box")
+    hass.config_entries.async_update_subentry(linked_entry, added, title="Attic box")
+    hass.config_entries.async_remove_subentry(linked_entry, added.subentry_id)
+    await hass.async_block_till_done()
+    assert hass.states.get("assist_satellite.hall_box") is None
+    assert box.state is State.LISTENING
+    assert box.channel_open
 
 
 @pytest.mark.parametrize("timeouts", [Timeouts(mcp=McpTimeouts(tool=2))], ids=["impatient"])
@@ -207,26 +220,6 @@ async def test_a_long_text_does_not_end_a_conversation_of_firmware_with_a_small_
     assert device.screen.system_text.endswith("…")
     with pytest.raises(HomeAssistantError, match="longer than the 1440 bytes that this firmware takes"):
         await known.commands.call_tool("self.screen.set_theme", {"theme": "x" * 2000})
-    assert device.channel_open
-
-
-async def test_adding_and_removing_a_device_does_not_disturb_another(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot()
-    await talk(hass, device)
-    other = paired_device("24:6f:28:aa:bb:99", title="Hall box")
-    hass.config_entries.async_add_subentry(
-        linked_entry, ConfigSubentry(**{**other, "data": MappingProxyType(other["data"])})
-    )
-    await hass.async_block_till_done()
-    assert hass.states.is_state("assist_satellite.hall_box", "idle")
-    added = next(sub for sub in linked_entry.subentries.values() if sub.title == "Hall box")
-    hass.config_entries.async_update_subentry(linked_entry, added, title="Attic box")
-    hass.config_entries.async_remove_subentry(linked_entry, added.subentry_id)
-    await hass.async_block_till_done()
-    assert hass.states.get("assist_satellite.hall_box") is None
-    assert device.state is State.LISTENING
     assert device.channel_open
 
 

@@ -15,7 +15,6 @@ from tests.integration.boxes import COMMAND, Boot, Speech, change_settings, stat
 pytestmark = pytest.mark.usefixtures("all_enabled", "speech")
 
 NOTIFICATION = "event.kitchen_box_notification"
-MOMENTS = "event.kitchen_box_conversation"
 DOING = "sensor.kitchen_box_conversation_state"
 
 
@@ -82,10 +81,7 @@ async def test_a_notification_is_an_event_of_the_device_and_on_the_bus_and_a_flo
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_after_a_hundred_in_an_hour_one_notification_a_minute_is_an_event(
-    hass: HomeAssistant,
-    boot: Boot,
-    linked_entry: MockConfigEntry,
-    caplog: pytest.LogCaptureFixture,
+    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture
 ) -> None:
     """At a rate that no limit of a moment cuts: each would be a row of the database."""
     events = async_capture_events(hass, EVENT_NOTIFICATION)

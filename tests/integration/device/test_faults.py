@@ -18,9 +18,11 @@ from simulator import Conversation, Misbehaviour, SimulatedDevice, State, conver
 from tests.integration.boxes import (
     CLIENT_ID,
     COMMAND,
+    CONNECTED,
     LIGHT,
     MAC,
     QUICK,
+    VOLUME,
     Boot,
     Speech,
     introduce,
@@ -34,8 +36,6 @@ pytestmark = pytest.mark.usefixtures("all_enabled", "speech")
 # Keeps a channel for 12 s in which it hears nothing, and waits 10 s for an answer to its hello as real ones
 # do, so that it is not the device that ends a conversation.
 PATIENT = replace(QUICK, waits=0.1, timeouts=1)
-CONNECTED = "binary_sensor.kitchen_box_connectivity"
-VOLUME = "number.kitchen_box_volume"
 
 
 @pytest.fixture

@@ -116,33 +116,32 @@ async def test_what_a_crash_must_not_lose_is_saved_soon_whatever_changes_before_
     assert hass_storage[KEY]["data"][MAC]["timers"].keys() == {"a"}
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
+async def test_a_file_that_was_cut_off_or_is_another_does_not_stop_the_gateway(
+    hass: HomeAssistant, file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for content in (
         "",
         '{"version": 1, "da',
         "[]",
         '{"version": 1}',
         '{"version": 99, "data": {}}',
         '{"version": 1, "data": [7]}',
-    ],
-)
-async def test_a_file_that_was_cut_off_or_is_another_does_not_stop_the_gateway(
-    hass: HomeAssistant, file: Path, content: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    put_on_disk(file, content)
-    store = DeviceStore(hass, "an_entry")
-    await store.async_load()
-    assert store.state(MAC) == DeviceState()
-    change(store, firmware="2.2.5")
-    await store.async_save()
-    assert on_disk(file)[MAC]["firmware"] == "2.2.5"
+    ):
+        put_on_disk(file, content)
+        store = DeviceStore(hass, "an_entry")
+        await store.async_load()
+        assert store.state(MAC) == DeviceState()
+        change(store, firmware="2.2.5")
+        await store.async_save()
+        assert on_disk(file)[MAC]["firmware"] == "2.2.5", content
     caplog.clear()
 
 
-@pytest.mark.parametrize(
-    "damaged",
-    [
+async def test_a_damaged_record_costs_no_other_device_its_own(
+    hass: HomeAssistant, hass_storage: dict[str, Any]
+) -> None:
+    good = DeviceState(firmware="2.2.4", session="the last one")
+    damaged: tuple[Any, ...] = (
         None,
         "nonsense",
         [1, 2],
@@ -155,17 +154,13 @@ async def test_a_file_that_was_cut_off_or_is_another_does_not_stop_the_gateway(
         {"last_contact": 7},
         {"last_contact": "yesterday"},
         {"last_contact": "2026-02-31T12:00:00+00:00"},
-    ],
-)
-async def test_a_damaged_record_costs_no_other_device_its_own(
-    hass: HomeAssistant, hass_storage: dict[str, Any], damaged: Any
-) -> None:
-    good = DeviceState(firmware="2.2.4", session="the last one")
-    hass_storage[KEY] = {"version": 1, "data": {OTHER_MAC: damaged, MAC: good.as_dict()}}
-    store = DeviceStore(hass, "an_entry")
-    await store.async_load()
-    assert store.state(MAC) == good
-    bad = store.state(OTHER_MAC)
-    assert (bad.firmware, bad.board, bad.firmware_space, bad.host, bad.session) == (None,) * 5
-    assert (bad.link, bad.last_contact, bad.tools.tools, bad.calls) == (None, None, (), {})
-    await store.async_save()
+    )
+    for record in damaged:
+        hass_storage[KEY] = {"version": 1, "data": {OTHER_MAC: record, MAC: good.as_dict()}}
+        store = DeviceStore(hass, "an_entry")
+        await store.async_load()
+        assert store.state(MAC) == good
+        bad = store.state(OTHER_MAC)
+        assert (bad.firmware, bad.board, bad.firmware_space, bad.host, bad.session) == (None,) * 5
+        assert (bad.link, bad.last_contact, bad.tools.tools, bad.calls) == (None, None, (), {}), record
+        await store.async_save()

@@ -7,10 +7,9 @@ from homeassistant.components.update import ATTR_INSTALLED_VERSION, ATTR_LATEST_
 from homeassistant.core import HomeAssistant
 
 from simulator import BOARDS, Pace, SimulatedDevice, get_profile
-from tests.integration.boxes import Boot, wait_for_state
+from tests.integration.boxes import CONNECTED, Boot, wait_for_state
 
 FIRMWARE = "update.kitchen_box_firmware"
-CONNECTED = "binary_sensor.kitchen_box_connectivity"
 BOARD = BOARDS["s3"].name
 SIZE = 256 * 1024
 QUICK = Pace(waits=0.02, timeouts=0.1, flash=10, main_loop_delay=0.001)

@@ -19,8 +19,10 @@ from simulator import ListeningMode, SimulatedDevice, State, converse, get_profi
 from simulator.board.picture import jpeg
 from tests.integration.boxes import (
     COMMAND,
+    CONNECTED,
     LIGHT,
     MAC,
+    VOLUME,
     Boot,
     Speech,
     act,
@@ -35,9 +37,6 @@ from tests.integration.voice.announcements.sounds import beep
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
 type Connect = Callable[..., Awaitable[SimulatedDevice]]
-
-VOLUME = "number.kitchen_box_volume"
-CONNECTED = "binary_sensor.kitchen_box_connectivity"
 
 
 @pytest.fixture(params=list(LinkKind))

@@ -21,17 +21,25 @@ from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts, McpTimeouts
 from custom_components.xiaozhi.settings import OfferedLink
 from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts, VoiceTimeouts
-from simulator import SimulatedDevice, State, converse
+from simulator import SimulatedDevice, converse
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import LIGHT, SATELLITE, Boot, Speech, open_issues, wait_for_state
+from tests.integration.boxes import (
+    CONNECTED,
+    LIGHT,
+    SATELLITE,
+    VOLUME,
+    Boot,
+    Speech,
+    open_issues,
+    set_volume,
+    wait_for_state,
+)
 from tests.protocol.transport.mqtt.brokers import Mosquitto, mosquitto
 from tests.protocol.transport.mqtt.wire import subscribe
 from tests.protocol.transport.udp.device import until
 
 pytestmark = pytest.mark.real_time
 
-VOLUME = "number.kitchen_box_volume"
-CONNECTED = "binary_sensor.kitchen_box_connectivity"
 COMMAND = "turn on the kitchen light"
 QUICK = Timeouts(
     broker=BrokerTimeouts(first_probe=0.2, first_probe_after_check_in=0.2, last_probe=0.2, first_retry=0.1),
@@ -130,15 +138,6 @@ def link_data(door: Door, mqtt_data: dict[str, Any]) -> dict[str, Any]:
     """The settings of a gateway that goes through the broker."""
     broker = {CONF_HOST: "127.0.0.1", CONF_PORT: door.port, CONF_TLS: False}
     return {**mqtt_data, CONF_LINK: OfferedLink.BROKER.value, CONF_BROKER: broker}
-
-
-async def set_volume(hass: HomeAssistant, device: SimulatedDevice, volume: int) -> None:
-    """Have an idle device do something, and see that it has."""
-    assert device.state is State.IDLE
-    await hass.services.async_call(
-        "number", "set_value", {"entity_id": VOLUME, "value": volume}, blocking=True
-    )
-    assert device.values["volume"] == volume
 
 
 async def test_a_device_that_two_gateways_know_is_answered_by_one_and_without_a_status_it_is_pinged(

@@ -20,11 +20,13 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_topic
 from custom_components.xiaozhi.settings import DeviceLink
 from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
-from simulator import Misbehaviour, SimulatedDevice, State, converse, get_profile
+from simulator import Misbehaviour, State, converse, get_profile
 from tests.integration.boxes import (
     CLIENT_ID,
     COMMAND,
+    CONNECTED,
     MAC,
+    VOLUME,
     Boot,
     Speech,
     act,
@@ -40,9 +42,6 @@ from tests.protocol.transport.udp.device import until
 LINK = LinkKind.MQTT
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
-
-VOLUME = "number.kitchen_box_volume"
-CONNECTED = "binary_sensor.kitchen_box_connectivity"
 
 
 @pytest.mark.parametrize("version", ["1.9.0", "2.4.2"])
@@ -205,11 +204,11 @@ async def next_request(client: WireClient) -> Any:
     return message["payload"]
 
 
-CONNECTIVITY = "binary_sensor.kitchen_box_connectivity"
-
-
-async def test_a_client_that_knows_only_websocket_is_told_where_and_stays_available(
-    hass: HomeAssistant, linked_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator
+async def test_a_client_that_knows_only_websocket_is_told_where_and_firmware_takes_mqtt_if_its_owner_lets_it(
+    hass: HomeAssistant,
+    linked_entry: MockConfigEntry,
+    hass_client_no_auth: ClientSessionGenerator,
+    boot: Boot,
 ) -> None:
     """It would otherwise go on talking to the server of which it has stored the address."""
     client = HttpDevice(client=await hass_client_no_auth(), mac=MAC, client_id=CLIENT_ID)
@@ -225,25 +224,17 @@ async def test_a_client_that_knows_only_websocket_is_told_where_and_stays_availa
     async with connect(reply["websocket"]["url"], additional_headers=headers) as socket:
         await socket.send(json.dumps({"type": "hello", "transport": "websocket"}))
         assert json.loads(await asyncio.wait_for(socket.recv(), 10))["type"] == "hello"
-        await wait_for_state(hass, CONNECTIVITY, "on")
+        await wait_for_state(hass, CONNECTED, "on")
         assert (await client.check_in()).keys() == reply.keys()
         assert device.linked, "a check-in does not end the link of a client that prefers the other"
-    await wait_for_state(hass, CONNECTIVITY, "off")
+    await wait_for_state(hass, CONNECTED, "off")
     await client.check_in()
     assert device.state.available, "as for every device on WebSocket, its last state stands"
     assert device.state.link is LinkKind.WEBSOCKET
-
-
-async def test_firmware_that_is_told_both_takes_mqtt_and_gets_one_section_when_its_owner_wants_websocket(
-    hass: HomeAssistant,
-    linked_entry: MockConfigEntry,
-    boot: Boot,
-    hass_client_no_auth: ClientSessionGenerator,
-) -> None:
-    box: SimulatedDevice = await boot()
-    await wait_for_state(hass, CONNECTIVITY, "on")
+    # Firmware takes MQTT, and gets one section when its owner wants WebSocket.
+    box = await boot()
+    await wait_for_state(hass, CONNECTED, "on")
     assert box.link == "mqtt"
-    client = HttpDevice(client=await hass_client_no_auth(), mac=MAC, client_id=CLIENT_ID)
     for wanted, sections in (
         (DeviceLink.WEBSOCKET, {"websocket", "server_time"}),
         (DeviceLink.AUTOMATIC, {"mqtt", "websocket", "server_time"}),
@@ -252,4 +243,4 @@ async def test_firmware_that_is_told_both_takes_mqtt_and_gets_one_section_when_i
         await hass.async_block_till_done()
         assert (await client.check_in()).keys() == sections
         expected = LinkKind.WEBSOCKET if wanted is DeviceLink.WEBSOCKET else LinkKind.MQTT
-        assert linked_entry.runtime_data.devices[MAC].state.link is expected
+        assert device.state.link is expected

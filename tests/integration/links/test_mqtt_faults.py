@@ -17,14 +17,17 @@ from simulator import Misbehaviour, Pace, SimulatedDevice, State, UdpImpairment,
 from tests.integration.boxes import (
     CLIENT_ID,
     COMMAND,
+    CONNECTED,
     MAC,
     OTHER_MAC,
     SATELLITE,
+    VOLUME,
     Boot,
     Speech,
     mac_of,
     mqtt_client_id,
     paired_boxes,
+    set_volume,
     wait_for_state,
 )
 from tests.integration.http_device import TOKEN, paired_device
@@ -35,8 +38,6 @@ LINK = LinkKind.MQTT
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
-VOLUME = "number.kitchen_box_volume"
-CONNECTED = "binary_sensor.kitchen_box_connectivity"
 OTHER_VOLUME = "number.hall_box_volume"
 # Quick to try again; shows every second that it is there.
 STEADY = Pace(waits=0.02, timeouts=0.2, main_loop_delay=0.001)
@@ -46,15 +47,6 @@ STEADY = Pace(waits=0.02, timeouts=0.2, main_loop_delay=0.001)
 def paired() -> tuple[ConfigSubentryData, ...]:
     """One that has trouble, and one that has none."""
     return paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Hall box")
-
-
-async def set_volume(hass: HomeAssistant, device: SimulatedDevice, volume: int) -> None:
-    """Have a device do something, and see that it has."""
-    entity_id = VOLUME if device.mac == MAC else OTHER_VOLUME
-    await hass.services.async_call(
-        "number", "set_value", {"entity_id": entity_id, "value": volume}, blocking=True
-    )
-    assert device.values["volume"] == volume
 
 
 async def begin_to_speak(speech: Speech, device: SimulatedDevice, sound: bytes) -> None:
@@ -163,7 +155,7 @@ async def test_wrong_passwords_at_speed_lock_nobody_out(
         await set_volume(hass, device, 20)
         other = await boot(mac=OTHER_MAC)
         await wait_for_state(hass, OTHER_VOLUME, "70")
-        await set_volume(hass, other, 40)
+        await set_volume(hass, other, 40, OTHER_VOLUME)
         await device.power_off()
         await wait_for_state(hass, VOLUME, "unavailable")
         await device.boot()

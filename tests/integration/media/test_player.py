@@ -59,8 +59,8 @@ def endless(server: MediaServer, path: str = "/radio") -> str:
 # Idle, with firmware that plays files.
 
 
-async def test_an_idle_device_plays_a_file_to_its_end(
-    hass: HomeAssistant, boot: Boot, server: MediaServer
+async def test_an_idle_device_plays_a_file_to_its_end_and_says_a_text_before_the_action_returns(
+    hass: HomeAssistant, boot: Boot, server: MediaServer, speech: Speech
 ) -> None:
     device = await boot(NEW)
     await play(hass, server.file("/song.mp3", music(8, title="So What")), enqueue="replace")
@@ -76,6 +76,12 @@ async def test_an_idle_device_plays_a_file_to_its_end(
     assert [text for _, text in announcement.shown] == ["So What"]
     assert "media_title" not in player(hass).attributes
     await server.wait_unused()
+    said = {"media_player_entity_id": PLAYER, "message": "Dinner is ready.", "cache": False}
+    await act(hass, "tts", "speak", speech.voice.entity_id, **said)
+    announcement = device.announcements[-1]
+    assert announcement.outcome is Outcome.PLAYED
+    assert [text for _, text in announcement.shown] == ["Dinner is ready."]
+    assert player(hass).state == "idle"
 
 
 async def test_radio_is_one_stream_until_it_is_stopped_and_shows_each_song(
@@ -137,8 +143,8 @@ async def test_a_file_is_paused_and_goes_on_where_it_was(
     assert player(hass).state == "idle"
 
 
-async def test_the_next_media_take_the_place_of_those_that_play(
-    hass: HomeAssistant, boot: Boot, server: MediaServer
+async def test_the_next_media_take_the_place_of_those_that_play_and_an_announcement_interrupts_them(
+    hass: HomeAssistant, boot: Boot, server: MediaServer, speech: Speech
 ) -> None:
     device = await boot(NEW)
     await play(hass, endless(server))
@@ -152,35 +158,20 @@ async def test_the_next_media_take_the_place_of_those_that_play(
     await play(hass, server.url("/song.mp3"), enqueue="add")
     assert player(hass).state == "playing"
     await server.wait_unused()
-
-
-async def test_an_announcement_interrupts_the_music_which_goes_on_after_it(
-    hass: HomeAssistant, boot: Boot, server: MediaServer, speech: Speech
-) -> None:
-    device = await boot(NEW)
-    await play(hass, endless(server))
+    await do(hass, "media_stop")
+    await device.wait_state(State.IDLE)
+    before = len(taken(device))
+    await play(hass, server.url("/radio"))
     await asyncio.sleep(3)
     await play(hass, server.file("/bell.mp3", music(2, hertz=880)), announce=True)
     await wait_for_state(hass, PLAYER, "playing", 10)
     await asyncio.sleep(3)
     await do(hass, "media_stop")
-    music_before, bell, music_after = taken(device)
+    music_before, bell, music_after = taken(device)[before:]
     assert bell.outcome is Outcome.PLAYED
     for found, hertz in ((music_before, 440), (bell, 880), (music_after, 440)):
         assert pitch_level(found.pcm, device.speaker.rate, hertz) > 4000
     await server.wait_unused()
-
-
-async def test_tts_speak_says_the_text_and_returns_when_it_was_said(
-    hass: HomeAssistant, boot: Boot, speech: Speech
-) -> None:
-    device = await boot(NEW)
-    said = {"media_player_entity_id": PLAYER, "message": "Dinner is ready.", "cache": False}
-    await act(hass, "tts", "speak", speech.voice.entity_id, **said)
-    [announcement] = device.announcements
-    assert announcement.outcome is Outcome.PLAYED
-    assert [text for _, text in announcement.shown] == ["Dinner is ready."]
-    assert player(hass).state == "idle"
 
 
 async def test_a_source_that_stalls_ends_with_a_reason(

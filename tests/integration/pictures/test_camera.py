@@ -26,7 +26,7 @@ from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from custom_components.xiaozhi.tools.catalogue import PHOTO_TOOL
 from simulator import SimulatedDevice
 from simulator.board.picture import jpeg
-from tests.integration.boxes import CLIENT_ID, MAC, act, state_of, wait_for_state
+from tests.integration.boxes import CLIENT_ID, CONNECTED, MAC, act, state_of, wait_for_state
 from tests.integration.http_device import TOKEN
 from tests.integration.pictures.eyes import FAILURE, ScriptedEyes, open_eyes, sentence
 from tests.integration.provisioning.forms import change_device, submit_device
@@ -37,7 +37,6 @@ LINK = LinkKind.MQTT
 
 pytestmark = [pytest.mark.usefixtures("all_enabled", "camera"), pytest.mark.own_home]
 
-CONNECTED = "binary_sensor.kitchen_box_connectivity"
 PHOTO = "image.kitchen_box_photo"
 QUESTION = "What do you see?"
 SETTINGS = {"share_transcripts": False}

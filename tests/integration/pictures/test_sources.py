@@ -139,48 +139,47 @@ async def test_a_camera_of_a_house_without_cameras_is_named(
     assert not shown_on(camera)
 
 
-class TestMediaLibrary:
-    """Files and addresses of the media library."""
+@pytest.fixture
+def folder(hass: HomeAssistant, tmp_path: Path) -> Path:
+    hass.config.media_dirs["local"] = str(tmp_path)
+    return tmp_path
 
-    @pytest.fixture
-    def folder(self, hass: HomeAssistant, tmp_path: Path) -> Path:
-        hass.config.media_dirs["local"] = str(tmp_path)
-        return tmp_path
 
-    @pytest.mark.parametrize(
-        ("content", "reason"),
-        [
-            (None, r"The picture cat\.png could not be read from the media folder"),
-            (TOO_LARGE, r"The picture cat\.png is larger than 16 MB"),
-        ],
-        ids=["missing", "too large"],
-    )
-    async def test_a_file_that_is_missing_or_too_large_is_named(
-        self, camera: SimulatedDevice, show: Show, folder: Path, content: bytes | None, reason: str
-    ) -> None:
-        if content is not None:
-            await asyncio.to_thread((folder / "cat.png").write_bytes, content)
-        with pytest.raises(HomeAssistantError, match=reason) as problem:
-            await show(media={"media_content_id": "media-source://media_source/local/cat.png"})
-        assert str(folder) not in str(problem.value), "the folders of the computer are nobody's business"
-        assert not shown_on(camera)
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, r"The picture cat\.png could not be read from the media folder"),
+        (TOO_LARGE, r"The picture cat\.png is larger than 16 MB"),
+    ],
+    ids=["missing", "too large"],
+)
+async def test_a_file_that_is_missing_or_too_large_is_named(
+    camera: SimulatedDevice, show: Show, folder: Path, content: bytes | None, reason: str
+) -> None:
+    if content is not None:
+        await asyncio.to_thread((folder / "cat.png").write_bytes, content)
+    with pytest.raises(HomeAssistantError, match=reason) as problem:
+        await show(media={"media_content_id": "media-source://media_source/local/cat.png"})
+    assert str(folder) not in str(problem.value), "the folders of the computer are nobody's business"
+    assert not shown_on(camera)
 
-    async def test_an_address_of_a_library_in_the_house_is_fetched(
-        self, hass: HomeAssistant, camera: SimulatedDevice, show: Show, site: MediaServer
-    ) -> None:
-        class Album(MediaSource):
-            @override
-            async def async_resolve_media(self, item: MediaSourceItem) -> PlayMedia:
-                return PlayMedia(site.url("/picture"), "image/png")
 
-        async def get_album(_hass: HomeAssistant) -> MediaSource:
-            return Album("album")
+async def test_an_address_of_a_library_in_the_house_is_fetched(
+    hass: HomeAssistant, camera: SimulatedDevice, show: Show, site: MediaServer
+) -> None:
+    class Album(MediaSource):
+        @override
+        async def async_resolve_media(self, item: MediaSourceItem) -> PlayMedia:
+            return PlayMedia(site.url("/picture"), "image/png")
 
-        mock_integration(hass, MockModule("album"))
-        mock_platform(hass, "album.media_source", Mock(async_get_media_source=get_album))
-        assert await async_setup_component(hass, "album", {})
-        await show(media={"media_content_id": "media-source://album/cat"})
-        assert shown_on(camera) == [(320, 240)]
+    async def get_album(_hass: HomeAssistant) -> MediaSource:
+        return Album("album")
+
+    mock_integration(hass, MockModule("album"))
+    mock_platform(hass, "album.media_source", Mock(async_get_media_source=get_album))
+    assert await async_setup_component(hass, "album", {})
+    await show(media={"media_content_id": "media-source://album/cat"})
+    assert shown_on(camera) == [(320, 240)]
 
 
 @pytest.mark.usefixtures("cameras")

@@ -12,7 +12,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.provisioning.pairing_codes import MAX_TRIES
-from tests.integration.boxes import Boot, wait_for_state
+from tests.integration.boxes import CONNECTED, Boot, wait_for_state
 from tests.integration.http_device import CLIENT_ID, MAC, MakeDevice, MakeEntry, paired_device
 from tests.integration.provisioning.forms import (
     ADDRESS,
@@ -230,9 +230,6 @@ async def test_without_a_running_gateway_no_device_can_be_added(
 
 
 LINK = LinkKind.MQTT
-
-
-CONNECTED = "binary_sensor.kitchen_box_connectivity"
 
 
 def link_of(entry: MockConfigEntry) -> Any:

@@ -14,14 +14,13 @@ from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from simulator import SimulatedDevice, State, converse
 from simulator.audio.espeak import synthesize
 from simulator.board.tools import Tool as SimulatedTool
-from tests.integration.boxes import Boot, Speech, introduce, wait_for_state
+from tests.integration.boxes import VOLUME, Boot, Speech, introduce, wait_for_state
 from tests.integration.provisioning.forms import change_device, submit_device
 from tests.integration.tools.own_tools import announce, register
 from tests.protocol.transport.udp.device import until
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
-VOLUME = "number.kitchen_box_volume"
 DOING = "sensor.kitchen_box_conversation_state"
 SET_VOLUME = "xiaozhi__audio_speaker_set_volume"
 SENTENCE = "turn your volume down"

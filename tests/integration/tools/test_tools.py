@@ -19,7 +19,7 @@ from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
 from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES
 from simulator import Misbehaviour, SimulatedDevice, get_profile
 from simulator.board.tools import Tool as SimulatedTool
-from tests.integration.boxes import MAC, Boot, act, state_of, wait_for_state
+from tests.integration.boxes import MAC, VOLUME, Boot, act, state_of, wait_for_state
 from tests.integration.tools.own_tools import LAMP, STRIP, announce, calls, register
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
@@ -27,7 +27,6 @@ from tests.protocol.transport.udp.device import until
 LINK = LinkKind.MQTT
 
 PAGE = ROOT / "docs/entities.md"
-VOLUME = "number.kitchen_box_volume"
 
 
 @pytest.mark.usefixtures("all_enabled")

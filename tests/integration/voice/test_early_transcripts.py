@@ -13,7 +13,7 @@ from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEven
 from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
 from homeassistant.components.assist_satellite.const import DATA_COMPONENT
 from homeassistant.components.stt.const import DATA_PROVIDERS
-from homeassistant.config_entries import ConfigSubentry, ConfigSubentryData
+from homeassistant.config_entries import ConfigSubentry
 from homeassistant.const import EVENT_STATE_CHANGED
 from homeassistant.core import HomeAssistant, State as EntityState
 from homeassistant.helpers import entity_registry as er
@@ -155,12 +155,7 @@ async def test_a_command_in_the_other_chinese_script_is_carried_out_at_once(
 
 @pytest.mark.parametrize("first", [COMMAND, None], ids=["command", "failure"])
 async def test_somebody_who_speaks_on_is_heard_to_the_end(
-    hass: HomeAssistant,
-    whisper: Whisper,
-    boot: Boot,
-    command: bytes,
-    linked_entry: MockConfigEntry,
-    first: str | None,
+    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, first: str | None
 ) -> None:
     """Whatever the engine makes of the first half."""
     whisper.hears = lambda seconds: first if seconds < 1.8 else OFF
@@ -250,29 +245,23 @@ async def test_an_answer_to_a_question_is_no_command(
     await device.wait_state(State.IDLE, 20)
 
 
-class TestTwoDevices:
-    """They share one engine, which transcribes one call after the other and stops for nobody."""
+@pytest.mark.parametrize("paired", [paired_boxes(2)], ids=["two"])
+async def test_nobody_waits_for_a_call_in_vain_of_somebody_who_speaks_at_the_same_time(
+    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
+) -> None:
+    whisper.seconds = 0.9
+    one, other = await boot(), await boot(mac=OTHER_MAC)
+    pauses = command + SILENCE * 4 + command + SILENCE * 4 + command
 
-    @pytest.fixture
-    def paired(self) -> tuple[ConfigSubentryData, ...]:
-        return paired_boxes(2)
+    async def later() -> Turn:
+        await asyncio.sleep(0.7)
+        return await say(hass, other, command, "hello other")
 
-    async def test_nobody_waits_for_a_call_in_vain_of_somebody_who_speaks_at_the_same_time(
-        self, hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
-    ) -> None:
-        whisper.seconds = 0.9
-        one, other = await boot(), await boot(mac=OTHER_MAC)
-        pauses = command + SILENCE * 4 + command + SILENCE * 4 + command
-
-        async def later() -> Turn:
-            await asyncio.sleep(0.7)
-            return await say(hass, other, command, "hello other")
-
-        turns = await asyncio.gather(say(hass, one, pauses), later())
-        assert [turn.heard for turn in turns] == [[COMMAND], [COMMAND]]
-        # The one who speaks alone is transcribed early; where both do, only what is needed is.
-        assert len(whisper.calls) <= 3
-        assert turns[1].waited < 0.8 + 0.9 + 0.4
+    turns = await asyncio.gather(say(hass, one, pauses), later())
+    assert [turn.heard for turn in turns] == [[COMMAND], [COMMAND]]
+    # The one who speaks alone is transcribed early; where both do, only what is needed is.
+    assert len(whisper.calls) <= 3
+    assert turns[1].waited < 0.8 + 0.9 + 0.4
 
 
 SELECT = "select.kitchen_box_end_of_speech"
@@ -291,7 +280,6 @@ async def test_a_choice_is_kept_and_the_default_is_the_new_one(
     hass: HomeAssistant,
     make_entry: MakeEntry,
     link_data: dict[str, Any],
-    core: None,
     stored: str,
     extra: dict[str, Any] | None,
     shown: str,

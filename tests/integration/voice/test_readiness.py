@@ -1,8 +1,6 @@
 """The device is told to speak as soon as the user has finished, and is spoken to as soon as it speaks."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import suppress
 
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import llm
@@ -128,26 +126,6 @@ VOLUME = "self.audio_speaker.set_volume"
 SLOW = 75
 ANSWER = "This is what you wanted to know."
 
-type Run = Callable[[Device, SimulatedDevice], Awaitable[None]]
-
-
-@pytest.fixture
-async def device(boot: Boot) -> SimulatedDevice:
-    """A device with camera and lights."""
-    device = await boot(get_profile("rover"))
-    # Its status is read as soon as it is connected.
-    await asyncio.sleep(1)
-    return device
-
-
-@pytest.fixture
-async def assistant(speech: Speech) -> AsyncGenerator[Speech]:
-    """A language model answers, as soon as speech recognition may go on."""
-    await speech.answer_with(ANSWER)
-    speech.recognizer.may_go_on.clear()
-    yield speech
-    speech.recognizer.may_go_on.set()
-
 
 def tools_run(device: SimulatedDevice, state: State | None = None) -> list[str]:
     """Return the tools that the device began to run, all or those in a state."""
@@ -160,89 +138,59 @@ def tools_run(device: SimulatedDevice, state: State | None = None) -> list[str]:
     return names
 
 
-async def act(known: Device, device: SimulatedDevice) -> None:
-    """Have an automation call a slow tool."""
-
-    async def run() -> None:
-        with suppress(HomeAssistantError):
-            await known.commands.call_tool(VOLUME, {"volume": 40})
-
-    device.tool_seconds[VOLUME] = SLOW
-    known.create_task(run(), "slow call")
-    await device.wait_for(lambda: VOLUME in tools_run(device), 10)
-
-
-async def use_tool(_known: Device, device: SimulatedDevice) -> None:
-    """Slow down a tool that the assistant calls in this very turn."""
-    device.tool_seconds[VOLUME] = SLOW
-
-
-async def give_up(known: Device, device: SimulatedDevice) -> None:
-    """Cancel a call, as when an automation is started again: the device runs the tool to its end."""
-    device.tool_seconds[VOLUME] = SLOW
-    running = asyncio.create_task(known.commands.call_tool(VOLUME, {"volume": 40}))
-    await device.wait_for(lambda: VOLUME in tools_run(device), 10)
-    running.cancel()
-
-
-async def ask(
-    assistant: Speech,
-    known: Device,
-    device: SimulatedDevice,
-    command: bytes,
-    run: Run,
-    *,
-    early: bool = False,
+@pytest.mark.parametrize("call", ["by an automation", "early", "by the assistant", "given up", "in vain"])
+async def test_a_spoken_answer_waits_for_what_runs(
+    speech: Speech, boot: Boot, known: Device, command: bytes, call: str
 ) -> None:
-    """Say something, and have something run on the device when it is about to answer.
+    """It begins when the device has been told to speak, or `early`: before the end of speech has been found.
 
-    It has been told to speak then, but not if it is `early`: before the end of speech has been found.
+    A tool that never answers delays an answer only until its call is given up.
     """
-    if run is use_tool:
-        assistant.agent.uses = [
-            llm.ToolInput(tool_name="xiaozhi__audio_speaker_set_volume", tool_args={"volume": 40})
-        ]
+    await speech.answer_with(ANSWER)
+    speech.recognizer.may_go_on.clear()
+    device = await boot(get_profile("rover"))
+    # Its status is read as soon as it is connected.
+    await asyncio.sleep(1)
+    device.tool_seconds[VOLUME] = SLOW
+    given_up: list[float] = []
+    calls: list[asyncio.Task[None]] = []
+
+    async def use() -> None:
+        try:
+            await known.commands.call_tool(VOLUME, {"volume": 40})
+        except HomeAssistantError:
+            given_up.append(asyncio.get_running_loop().time())
+
+    async def begin() -> None:
+        if call == "by the assistant":
+            return
+        calls.append(asyncio.create_task(use()))
+        if call != "in vain":
+            await device.wait_for(lambda: VOLUME in tools_run(device), 10)
+        if call == "given up":
+            # As when an automation is started again: the device runs the tool to its end.
+            calls[0].cancel()
+
+    if call == "in vain":
+        device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
+    if call == "by the assistant":
+        name, arguments = "xiaozhi__audio_speaker_set_volume", {"volume": 40}
+        speech.agent.uses = [llm.ToolInput(tool_name=name, tool_args=arguments)]
     await device.wake()
     device.say(command)
     await device.wait_said()
-    if early:
-        await run(known, device)
-    await assistant.recognizer.ended.get()
-    if not early:
-        await run(known, device)
-    assistant.recognizer.may_go_on.set()
-
-
-@pytest.mark.parametrize(("run", "early"), [(act, False), (use_tool, False), (give_up, False), (act, True)])
-async def test_a_spoken_answer_waits_for_what_runs(
-    assistant: Speech, device: SimulatedDevice, known: Device, command: bytes, run: Run, early: bool
-) -> None:
-    await ask(assistant, known, device, command, run, early=early)
-    await device.wait_state(State.IDLE, 20)
-    await device.wait_played()
-    assert_nothing_lost(device)
-    assert len(ANSWER) / 20 <= device.played_seconds < len(ANSWER) / 20 + 0.2
-    assert not [name for name in tools_run(device, State.LISTENING) if ".get_" in name]
-
-
-async def test_a_tool_that_never_answers_delays_an_answer_only_until_its_call_is_given_up(
-    assistant: Speech, device: SimulatedDevice, known: Device, command: bytes
-) -> None:
-    given_up = 0.0
-
-    async def call_in_vain(known: Device, device: SimulatedDevice) -> None:
-        async def run() -> None:
-            nonlocal given_up
-            with pytest.raises(HomeAssistantError):
-                await known.commands.call_tool(VOLUME, {"volume": 40})
-            given_up = asyncio.get_running_loop().time()
-
-        device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
-        known.create_task(run(), "call in vain")
-
-    await ask(assistant, known, device, command, call_in_vain, early=True)
+    if call in {"early", "in vain"}:
+        await begin()
+    await speech.recognizer.ended.get()
+    if call not in {"early", "in vain"}:
+        await begin()
+    speech.recognizer.may_go_on.set()
     await device.wait_state(State.IDLE, 20)
     await device.wait_played()
     assert_nothing_lost(device)
     assert device.played_seconds >= len(ANSWER) / 20
-    assert given_up <= device.speaker.answers[-1][0] < given_up + 6
+    if call == "in vain":
+        assert given_up[0] <= device.speaker.answers[-1][0] < given_up[0] + 6
+    else:
+        assert device.played_seconds < len(ANSWER) / 20 + 0.2
+        assert not [name for name in tools_run(device, State.LISTENING) if ".get_" in name]

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from homeassistant.components import persistent_notification
 from homeassistant.components.intent import async_device_supports_timers
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import intent
@@ -48,20 +47,16 @@ def alerts(device: SimulatedDevice) -> list[dict[str, Any]]:
     return [message for message in received if message.get("type") == "alert"]
 
 
-def notifications(hass: HomeAssistant) -> dict[str, str]:
-    shown = hass.data.get(persistent_notification.DOMAIN, {})
-    return {key: value["message"] for key, value in shown.items()}
-
-
-async def wait_notified(hass: HomeAssistant) -> str:
-    while not notifications(hass):  # noqa: ASYNC110 - time is virtual
+async def told(notes: list[str]) -> str:
+    """Wait for a notification, and return its text."""
+    while not notes:  # noqa: ASYNC110 - time is virtual
         await asyncio.sleep(1)
-    (text,) = notifications(hass).values()
+    (text,) = notes
     return text
 
 
-async def test_it_is_set_changed_paused_and_cancelled(
-    hass: HomeAssistant, boot: Boot, handle: Say, device_id: str
+async def test_it_is_set_changed_paused_and_cancelled_and_said_between_two_turns_of_a_conversation(
+    hass: HomeAssistant, boot: Boot, handle: Say, device_id: str, speech: Speech, command: bytes
 ) -> None:
     device = await boot()
     assert async_device_supports_timers(hass, device_id)
@@ -90,6 +85,12 @@ async def test_it_is_set_changed_paused_and_cancelled(
     await handle("HassCancelAllTimers")
     await hass.async_block_till_done()
     assert hass.states.is_state(NEXT_TIMER, "unknown")
+    assert not alerts(device)
+    speech.recognizer.lines = ["turn on the kitchen light"]
+    await handle("HassStartTimer", seconds=1, name="pizza")
+    talk = await converse(device, command, patience=60)
+    assert talk.answers[-1] == "Timer ended: pizza."
+    assert "Timer ended: pizza." in speech.voice.spoken
     assert not alerts(device)
 
 
@@ -144,20 +145,8 @@ async def test_new_firmware_rings_for_a_minute_or_until_it_is_woken(
     assert len(device.announcements) == 2
 
 
-async def test_in_a_conversation_it_is_said_between_two_turns(
-    speech: Speech, boot: Boot, handle: Say, command: bytes
-) -> None:
-    speech.recognizer.lines = ["turn on the kitchen light"]
-    device = await boot()
-    await handle("HassStartTimer", seconds=1, name="pizza")
-    talk = await converse(device, command, patience=60)
-    assert talk.answers[-1] == "Timer ended: pizza."
-    assert "Timer ended: pizza." in speech.voice.spoken
-    assert not alerts(device)
-
-
 async def test_a_device_that_is_away_rings_when_it_is_back_and_if_that_is_too_late_its_owner_is_told(
-    hass: HomeAssistant, boot: Boot, handle: Say
+    hass: HomeAssistant, boot: Boot, handle: Say, notes: list[str]
 ) -> None:
     device = await boot()
     # Its tools are known when it is asked for its status.
@@ -167,10 +156,10 @@ async def test_a_device_that_is_away_rings_when_it_is_back_and_if_that_is_too_la
     await wait_for_state(hass, NEXT_TIMER, "unknown", 60)
     await device.boot()
     await device.wait_for(lambda: len(alerts(device)) == 10)
-    assert not notifications(hass)
+    assert not notes
     await handle("HassStartTimer", seconds=5, name="bread")
     await device.lose_power()
-    text = await wait_notified(hass)
+    text = await told(notes)
     assert len(alerts(device)) == 10
     assert "Kitchen box was not connected" in text
     assert "bread (0:00:05)" in text
@@ -186,18 +175,18 @@ async def test_no_timer_can_be_set_on_a_device_that_is_out_of_reach_between_its_
 
 @pytest.mark.own_home
 async def test_timers_outlive_a_reload_and_the_owner_is_told_of_those_that_a_restart_has_ended(
-    hass: HomeAssistant, boot: Boot, handle: Say, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, handle: Say, notes: list[str], linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
     await handle("HassStartTimer", minutes=50, name="pizza")
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await hass.async_block_till_done()
     assert not hass.states.is_state(NEXT_TIMER, "unknown")
-    assert not notifications(hass)
+    assert not notes
     # A new Home Assistant knows no timer.
     hass.data.pop("xiaozhi_timers")
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
-    text = await wait_notified(hass)
+    text = await told(notes)
     assert "pizza (0:50:00)" in text
     assert hass.states.is_state(NEXT_TIMER, "unknown")
     assert device.mac

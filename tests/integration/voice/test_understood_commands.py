@@ -40,8 +40,6 @@ def expose(hass: HomeAssistant, entity_id: str, name: str) -> None:
 async def house(hass: HomeAssistant, home_assistant: None) -> None:
     assert await async_setup_component(hass, "intent", {})
     assert await async_setup_component(hass, "conversation", {})
-    for area in ("Kitchen", "Bedroom"):
-        ar.async_get(hass).async_create(area)
     expose(hass, "light.bedroom", "Bedroom Lamp")
     expose(hass, "lock.front", "Front Door")
     hass.states.async_set("light.secret", "off", {"friendly_name": "Secret Lamp"})
@@ -50,10 +48,10 @@ async def house(hass: HomeAssistant, home_assistant: None) -> None:
 
 @pytest.fixture
 def device_id(hass: HomeAssistant) -> str:
+    """A device in the kitchen of a house with a bedroom."""
     entry = MockConfigEntry()
     entry.add_to_hass(hass)
-    kitchen = ar.async_get(hass).async_get_area_by_name("Kitchen")
-    assert kitchen is not None
+    kitchen, _ = (ar.async_get(hass).async_create(area) for area in ("Kitchen", "Bedroom"))
     device = dr.async_get(hass).async_get_or_create(
         config_entry_id=entry.entry_id, identifiers={("test", "device")}
     )
@@ -61,78 +59,69 @@ def device_id(hass: HomeAssistant) -> str:
     return device.id
 
 
-def pipeline_of(
-    agent_id: str = HOME_ASSISTANT_AGENT, language: str = "en", *, prefer_local: bool = False
-) -> Pipeline:
-    return Pipeline(
-        conversation_engine=agent_id,
-        conversation_language=language,
-        language="en",
-        name="Pipeline",
-        stt_engine="stt.engine",
-        stt_language="en",
-        tts_engine=None,
-        tts_language=None,
-        tts_voice=None,
-        wake_word_entity=None,
-        wake_word_id=None,
-        prefer_local_intents=prefer_local,
-    )
-
-
 @pytest.fixture
 def understands(hass: HomeAssistant) -> Understands:
     commands = UnderstoodCommands(hass)
 
-    async def understands(text: str, device_id: str | None = None, **pipeline: Any) -> bool:
-        return await commands.async_is_understood(text, pipeline_of(**pipeline), device_id)
+    async def understands(
+        text: str,
+        device_id: str | None = None,
+        agent_id: str = HOME_ASSISTANT_AGENT,
+        language: str = "en",
+        *,
+        prefer_local: bool = False,
+    ) -> bool:
+        pipeline = Pipeline(
+            conversation_engine=agent_id,
+            conversation_language=language,
+            language="en",
+            name="Pipeline",
+            stt_engine="stt.engine",
+            stt_language="en",
+            tts_engine=None,
+            tts_language=None,
+            tts_voice=None,
+            wake_word_entity=None,
+            wake_word_id=None,
+            prefer_local_intents=prefer_local,
+        )
+        return await commands.async_is_understood(text, pipeline, device_id)
 
     return understands
 
 
-@pytest.mark.parametrize(
-    ("text", "is_understood"),
-    [
-        ("Never mind.", True),
-        ("Turn on the bedroom lamp!", True),
-        ("set a timer for five minutes", True),
-        ("turn on the", False),
-        ("set a timer for five", False),
-        ("turn on the secret lamp", False),
+async def test_a_command_is_understood(understands: Understands, device_id: str) -> None:
+    for text, is_understood in {
+        "Never mind.": True,
+        "Turn on the bedroom lamp!": True,
+        "set a timer for five minutes": True,
+        "turn on the": False,
+        "set a timer for five": False,
+        "turn on the secret lamp": False,
         # "is ready": a message may go on.
-        ("broadcast dinner", False),
+        "broadcast dinner": False,
         # The room of a device is needed.
-        ("turn on the lights", False),
-        ("who was the first person on the moon?", False),
-        ("...", False),
-        ("turn on the bedroom lamp " * 20, False),
-    ],
-)
-async def test_a_command_is_understood(understands: Understands, text: str, is_understood: bool) -> None:
-    assert await understands(text) is is_understood
-
-
-async def test_the_room_of_the_device_counts(understands: Understands, device_id: str) -> None:
+        "turn on the lights": False,
+        "who was the first person on the moon?": False,
+        "...": False,
+        "turn on the bedroom lamp " * 20: False,
+    }.items():
+        assert await understands(text) is is_understood, text
     assert await understands("turn on the lights", device_id)
     assert not await understands("turn on the lights", "gone")
 
 
-@pytest.mark.parametrize(
-    ("language", "thing", "text"),
-    [
-        ("zh-CN", "客厅吊灯", "把客厅吊灯关掉"),
-        # An assistant that speaks every language: that of the speech recognition counts.
-        (MATCH_ALL, "Aquarium", "switch off the aquarium"),
-    ],
-)
 @pytest.mark.own_home
-async def test_the_language_of_the_pipeline_counts(
-    hass: HomeAssistant, understands: Understands, language: str, thing: str, text: str
-) -> None:
-    assert not await understands(text, language=language)
-    expose(hass, "light.other", thing)
-    assert await understands(text, language=language)
-    assert not await understands(text, language="tlh")
+async def test_the_language_of_the_pipeline_counts(hass: HomeAssistant, understands: Understands) -> None:
+    for language, entity_id, thing, text in (
+        ("zh-CN", "light.living_room", "客厅吊灯", "把客厅吊灯关掉"),
+        # An assistant that speaks every language: that of the speech recognition counts.
+        (MATCH_ALL, "light.aquarium", "Aquarium", "switch off the aquarium"),
+    ):
+        assert not await understands(text, language=language)
+        expose(hass, entity_id, thing)
+        assert await understands(text, language=language)
+        assert not await understands(text, language="tlh")
 
 
 async def test_sentences_of_the_owner_count(
@@ -204,17 +193,12 @@ TEXTS = (
 
 
 async def answers(hass: HomeAssistant, device_id: str) -> list[str]:
+    agent = HOME_ASSISTANT_AGENT
+    box = {"device_id": device_id, "satellite_id": "assist_satellite.box"}
     spoken = []
     for text in TEXTS:
         result = await conversation.async_converse(
-            hass,
-            text,
-            None,
-            Context(),
-            language="en",
-            agent_id=HOME_ASSISTANT_AGENT,
-            device_id=device_id,
-            satellite_id="assist_satellite.box",
+            hass, text, None, Context(), language="en", agent_id=agent, **box
         )
         spoken.append(result.response.speech["plain"]["speech"])
     return spoken

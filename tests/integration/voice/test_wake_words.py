@@ -163,25 +163,21 @@ class Room:
         return "".join(mac for mac, lost in self.lost.items() if not lost.done())
 
 
-@pytest.mark.parametrize(
-    "starts",
-    [
+async def test_who_listens() -> None:
+    for starts in (
         # Device, word, seconds, what becomes of it.
         [("a", "hi", 0, NEW), ("b", "hi", 0.3, AGAIN), ("c", "hi", 0.6, ELSEWHERE)],
         [("a", "hi", 0, NEW), ("a", "hi", 2.1, AGAIN), ("a", "hi", 5.2, NEW)],
         [("a", "hi", 0, NEW), ("b", "hi", 2.1, NEW)],
         [("a", "hi", 0, NEW), ("b", "hello", 0.1, NEW), ("b", "hi", 0.2, AGAIN)],
         [("a", None, 0, NEW), ("b", None, 0.2, NEW), ("c", "hi", 0.3, NEW)],
-    ],
-)
-async def test_who_listens(starts: list[tuple[str, str | None, float, Claim]]) -> None:
-    room = Room()
-    assert [room.claim(mac, word, at) for mac, word, at, _ in starts] == [claim for *_, claim in starts]
+    ):
+        room = Room()
+        assert [room.claim(mac, word, at) for mac, word, at, _ in starts] == [claim for *_, claim in starts]
 
 
-@pytest.mark.parametrize(
-    ("starts", "nearest"),
-    [
+async def test_the_one_that_hears_it_best_is_the_nearest() -> None:
+    for starts, nearest in (
         # Device, word, seconds, dB above its noise.
         ([("a", "hi", 0, 20), ("b", "hi", 0.4, 22)], "b"),
         ([("a", "hi", 0, 20), ("b", "hi", 0.4, 20.5)], "a"),
@@ -191,17 +187,13 @@ async def test_who_listens(starts: list[tuple[str, str | None, float, Claim]]) -
         ([("a", None, 0, 20), ("b", None, 0, 30)], "b"),
         ([("a", None, 0, 20), ("b", "hi", 0.2, 30)], "ab"),
         ([("a", None, 0, 20), ("b", None, 0.6, 30)], "ab"),
-    ],
-)
-async def test_the_one_that_hears_it_best_is_the_nearest(
-    starts: list[tuple[str, str | None, float, float]], nearest: str
-) -> None:
-    room = Room()
-    for mac, word, at, level in starts:
-        room.claim(mac, word, at, level, silent=word is None)
-    room.words.compare(0.5)
-    room.words.compare(1)
-    assert room.listening == nearest
+    ):
+        room = Room()
+        for mac, word, at, level in starts:
+            room.claim(mac, word, at, level, silent=word is None)
+        room.words.compare(0.5)
+        room.words.compare(1)
+        assert room.listening == nearest, starts
 
 
 SAID = [NOISE + 20.0 * (number // 7 % 3) for number in range(175)]
@@ -209,9 +201,8 @@ SAID_BY_OTHER = [NOISE + 20.0 * (number // 5 % 2) for number in range(175)]
 NO_PAUSE = [NOISE] * 20 + [NOISE + 20 + number % 9 for number in range(155)]
 
 
-@pytest.mark.parametrize(
-    ("heard", "understood", "nearest"),
-    [
+async def test_the_same_speech_is_answered_by_one() -> None:
+    for heard, understood, nearest in (
         # What each hears, in dB; which understands it, if one does; which may answer.
         ([SAID, SAID], None, "a"),
         ([SAID, [level - 15 for level in SAID]], None, "a"),
@@ -225,39 +216,27 @@ NO_PAUSE = [NOISE] * 20 + [NOISE + 20 + number % 9 for number in range(155)]
         # Far away, there is mostly noise; with nothing else, somebody may still be going to speak.
         ([SAID, [NOISE + number % 5 + 10 * (level > 60) for number, level in enumerate(SAID)]], None, "a"),
         ([SAID, [NOISE + number % 5 for number in range(175)]], None, "ab"),
-    ],
-)
-async def test_the_same_speech_is_answered_by_one(
-    heard: list[list[float]], understood: str | None, nearest: str
-) -> None:
-    room = Room()
-    for mac, levels in zip("ab", heard, strict=True):
-        room.claim(mac, None, 0, silent=True)
-        room.loudness[mac].turn = levels
-    if understood is None:
-        room.words.compare(4)
-    else:
-        room.words.answer(understood, 4)
-    assert room.listening == nearest
+    ):
+        room = Room()
+        for mac, levels in zip("ab", heard, strict=True):
+            room.claim(mac, None, 0, silent=True)
+            room.loudness[mac].turn = levels
+        if understood is None:
+            room.words.compare(4)
+        else:
+            room.words.answer(understood, 4)
+        assert room.listening == nearest
 
 
-async def test_one_that_has_understood_is_not_let_go_any_more() -> None:
+async def test_one_that_has_understood_is_not_let_go_and_what_home_assistant_refuses_is_refused_to_all() -> (
+    None
+):
     room = Room()
     room.claim("a", "hi", 0, 10)
     room.words.answer("a", 0.4)
     room.claim("b", "hi", 0.4, 30)
     room.words.compare(0.7)
     assert room.listening == "a"
-
-
-async def test_which_devices_hear_a_wake_word_without_telling() -> None:
-    assert hears_silently("esp32c3", ())
-    assert not hears_silently("esp32c3", ("hi",)), "one that has told of a word"
-    assert not hears_silently("esp32s3", ())
-    assert not hears_silently(None, ()), "one that nothing is known of"
-
-
-async def test_what_home_assistant_refuses_is_refused_to_the_others_that_have_heard_it() -> None:
     room = Room()
     room.claim("c", "hello", 0)
     room.claim("a", "hi", 0)
@@ -265,3 +244,10 @@ async def test_what_home_assistant_refuses_is_refused_to_the_others_that_have_he
     room.words.withdraw("a")
     assert room.listening == "c"
     assert room.claim("b", "hi", 1) is NEW
+
+
+async def test_which_devices_hear_a_wake_word_without_telling() -> None:
+    assert hears_silently("esp32c3", ())
+    assert not hears_silently("esp32c3", ("hi",)), "one that has told of a word"
+    assert not hears_silently("esp32s3", ())
+    assert not hears_silently(None, ()), "one that nothing is known of"

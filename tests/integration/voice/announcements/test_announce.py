@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 from homeassistant.helpers import area_registry as ar, device_registry as dr, intent
@@ -44,6 +43,11 @@ pytestmark = pytest.mark.usefixtures("speech")
 NEW = get_profile(version="2.5.0")
 OLD = get_profile()
 OTHER_SATELLITE = "assist_satellite.bedroom_box"
+TWO_DEVICES = pytest.mark.parametrize(
+    "paired",
+    [(paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Bedroom box"))],
+    ids=["two"],
+)
 
 # Ten seconds: a device has read the last of a short announcement before it is heard.
 LONG_TEXT = "Dinner is ready. " * 12
@@ -139,38 +143,34 @@ async def test_a_device_whose_button_is_not_pressed_speaks_at_once_while_its_cha
     assert device.channel_open
 
 
-class TestSeveral:
-    """More than one device."""
+@TWO_DEVICES
+async def test_devices_begin_together(hass: HomeAssistant, boot: Boot, speech: Speech) -> None:
+    devices = [await boot(NEW), await boot(NEW, mac=OTHER_MAC)]
+    speech.voice.delay = 1
+    await announce(hass, SATELLITE, OTHER_SATELLITE, message="Dinner is ready.")
+    announcements = [await device.wait_announced() for device in devices]
+    assert {announcement.outcome for announcement in announcements} == {Outcome.PLAYED}
+    first, second = (announcement.began for announcement in announcements)
+    assert abs(first - second) <= 0.1
 
-    @pytest.fixture
-    def paired(self) -> tuple[ConfigSubentryData, ...]:
-        return (paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Bedroom box"))
 
-    async def test_devices_begin_together(self, hass: HomeAssistant, boot: Boot, speech: Speech) -> None:
-        devices = [await boot(NEW), await boot(NEW, mac=OTHER_MAC)]
-        speech.voice.delay = 1
-        await announce(hass, SATELLITE, OTHER_SATELLITE, message="Dinner is ready.")
-        announcements = [await device.wait_announced() for device in devices]
-        assert {announcement.outcome for announcement in announcements} == {Outcome.PLAYED}
-        first, second = (announcement.began for announcement in announcements)
-        assert abs(first - second) <= 0.1
-
-    async def test_a_broadcast_reaches_those_that_can_speak_and_does_not_fail_for_another(
-        self, hass: HomeAssistant, boot: Boot
-    ) -> None:
-        new, old = await boot(NEW), await boot(OLD, mac=OTHER_MAC)
-        left_out = async_capture_events(hass, EVENT_LEFT_OUT)
-        await intent.async_handle(
-            hass, "test", intent.INTENT_BROADCAST, {"message": {"value": "Dinner is ready."}}
-        )
-        assert (await new.wait_announced()).outcome is Outcome.PLAYED
-        assert not old.announcements
-        assert not old.screen.system_text
-        await act(hass, "assist_satellite", "announce", "all", message="Come to the table.")
-        assert [event.data["name"] for event in left_out] == ["Bedroom box", "Bedroom box"]
-        # What comes next for it alone fails again.
-        with pytest.raises(AnnouncementRefusedError, match="text with a sound instead"):
-            await announce(hass, OTHER_SATELLITE, message="It gets cold.")
+@TWO_DEVICES
+async def test_a_broadcast_reaches_those_that_can_speak_and_does_not_fail_for_another(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    new, old = await boot(NEW), await boot(OLD, mac=OTHER_MAC)
+    left_out = async_capture_events(hass, EVENT_LEFT_OUT)
+    await intent.async_handle(
+        hass, "test", intent.INTENT_BROADCAST, {"message": {"value": "Dinner is ready."}}
+    )
+    assert (await new.wait_announced()).outcome is Outcome.PLAYED
+    assert not old.announcements
+    assert not old.screen.system_text
+    await act(hass, "assist_satellite", "announce", "all", message="Come to the table.")
+    assert [event.data["name"] for event in left_out] == ["Bedroom box", "Bedroom box"]
+    # What comes next for it alone fails again.
+    with pytest.raises(AnnouncementRefusedError, match="text with a sound instead"):
+        await announce(hass, OTHER_SATELLITE, message="It gets cold.")
 
 
 async def test_a_device_that_cannot_speak_while_it_is_idle_says_so_unless_it_may_show_announcements(
@@ -190,91 +190,90 @@ async def test_a_device_that_cannot_speak_while_it_is_idle_says_so_unless_it_may
     await wait_for_state(hass, SATELLITE, "idle")
 
 
-class TestVolume:
-    """The volume of announcements."""
+@pytest.fixture
+async def device(hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry) -> SimulatedDevice:
+    device = await boot(NEW)
+    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    device.values["volume"] = 40
+    change_settings(hass, linked_entry, **{CONF_ANNOUNCEMENT_VOLUME: 90})
+    await hass.async_block_till_done()
+    return device
 
-    @pytest.fixture
-    async def device(self, hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry) -> SimulatedDevice:
-        device = await boot(NEW)
-        await wait_for_state(hass, "number.kitchen_box_volume", "70")
-        device.values["volume"] = 40
-        change_settings(hass, linked_entry, **{CONF_ANNOUNCEMENT_VOLUME: 90})
-        await hass.async_block_till_done()
-        return device
 
-    async def test_it_is_set_for_an_announcement_and_restored_after_it_unless_it_is_the_usual_one_or_unknown(
-        self, hass: HomeAssistant, speech: Speech, device: SimulatedDevice, linked_entry: MockConfigEntry
-    ) -> None:
-        """Also if there is no sound, or the gateway ends."""
-        for usual in (90, "loud"):
-            device.values["volume"] = usual
-            await announce(hass, message="Dinner is ready.")
-            assert device.values["volume"] == usual
-        assert not [call for call in device.events("tool") if "set_volume" in str(call)]
-        device.values["volume"] = 40
-        saying = hass.async_create_task(announce(hass, message="Come to the table."))
-        await device.wait_for(lambda: device.state is State.NOTIFYING)
-        assert device.values["volume"] == 90
+async def test_it_is_set_for_an_announcement_and_restored_after_it_unless_it_is_the_usual_one_or_unknown(
+    hass: HomeAssistant, speech: Speech, device: SimulatedDevice, linked_entry: MockConfigEntry
+) -> None:
+    """Also if there is no sound, or the gateway ends."""
+    for usual in (90, "loud"):
+        device.values["volume"] = usual
+        await announce(hass, message="Dinner is ready.")
+        assert device.values["volume"] == usual
+    assert not [call for call in device.events("tool") if "set_volume" in str(call)]
+    device.values["volume"] = 40
+    saying = hass.async_create_task(announce(hass, message="Come to the table."))
+    await device.wait_for(lambda: device.state is State.NOTIFYING)
+    assert device.values["volume"] == 90
+    await saying
+    assert device.values["volume"] == 40
+    speech.voice.fails = True
+    with pytest.raises(HomeAssistantError, match="nothing to play"):
+        await announce(hass, message="It gets cold.")
+    assert device.values["volume"] == 40
+    speech.voice.fails = False
+    saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
+    await device.wait_for(lambda: device.state is State.NOTIFYING)
+    assert device.values["volume"] == 90
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    with pytest.raises(HomeAssistantError, match="gateway was stopped"):
         await saying
-        assert device.values["volume"] == 40
-        speech.voice.fails = True
-        with pytest.raises(HomeAssistantError, match="nothing to play"):
-            await announce(hass, message="It gets cold.")
-        assert device.values["volume"] == 40
-        speech.voice.fails = False
-        saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
-        await device.wait_for(lambda: device.state is State.NOTIFYING)
-        assert device.values["volume"] == 90
-        assert await hass.config_entries.async_reload(linked_entry.entry_id)
-        with pytest.raises(HomeAssistantError, match="gateway was stopped"):
-            await saying
-        assert device.values["volume"] == 40
-        # A device that refuses it announces all the same.
-        device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
-        await device.wait_for(lambda: device.connected)
-        said = len(device.announcements)
-        await announce(hass, message="Dinner is ready.")
-        assert (await device.wait_announced(said + 1)).outcome is Outcome.PLAYED
+    assert device.values["volume"] == 40
+    # A device that refuses it announces all the same.
+    device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
+    await device.wait_for(lambda: device.connected)
+    said = len(device.announcements)
+    await announce(hass, message="Dinner is ready.")
+    assert (await device.wait_announced(said + 1)).outcome is Outcome.PLAYED
 
-    async def test_it_is_restored_when_the_call_that_should_have_has_failed(
-        self,
-        hass: HomeAssistant,
-        device: SimulatedDevice,
-        linked_entry: MockConfigEntry,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        call_tool = DeviceCommands.call_tool
-        refused = 0
 
-        async def call(commands: DeviceCommands, name: str, arguments: Any = None, **more: Any) -> Any:
-            nonlocal refused
-            if arguments == {"volume": 40} and not refused:
-                refused += 1
-                raise HomeAssistantError("The device is busy")
-            return await call_tool(commands, name, arguments, **more)
+async def test_it_is_restored_when_the_call_that_should_have_has_failed(
+    hass: HomeAssistant,
+    device: SimulatedDevice,
+    linked_entry: MockConfigEntry,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    call_tool = DeviceCommands.call_tool
+    refused = 0
 
-        monkeypatch.setattr(DeviceCommands, "call_tool", call)
-        await announce(hass, message="Dinner is ready.")
-        assert refused
-        assert device.values["volume"] == 90
-        # It is not forgotten when Home Assistant is restarted, either.
-        stored = linked_entry.runtime_data.devices[MAC].state.as_dict()
-        assert DeviceState.from_dict(stored).volume_to_restore == (40, 90)
-        await device.wait_for(lambda: device.values["volume"] == 40, 180)
-        await announce(hass, message="Dinner is ready.")
-        assert device.values["volume"] == 40
+    async def call(commands: DeviceCommands, name: str, arguments: Any = None, **more: Any) -> Any:
+        nonlocal refused
+        if arguments == {"volume": 40} and not refused:
+            refused += 1
+            raise HomeAssistantError("The device is busy")
+        return await call_tool(commands, name, arguments, **more)
 
-    @pytest.mark.parametrize("meanwhile", [90, 55])
-    async def test_a_device_that_left_in_the_middle_gets_it_back_unless_somebody_has_set_another(
-        self, hass: HomeAssistant, device: SimulatedDevice, meanwhile: int
-    ) -> None:
-        saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
-        await is_heard(device)
-        await device.power_off()
-        with pytest.raises(HomeAssistantError, match="interrupted"):
-            await saying
-        assert device.values["volume"] == 90
-        device.values["volume"] = meanwhile
-        await device.boot()
-        await asyncio.sleep(120)
-        assert device.values["volume"] == (40 if meanwhile == 90 else 55)
+    monkeypatch.setattr(DeviceCommands, "call_tool", call)
+    await announce(hass, message="Dinner is ready.")
+    assert refused
+    assert device.values["volume"] == 90
+    # It is not forgotten when Home Assistant is restarted, either.
+    stored = linked_entry.runtime_data.devices[MAC].state.as_dict()
+    assert DeviceState.from_dict(stored).volume_to_restore == (40, 90)
+    await device.wait_for(lambda: device.values["volume"] == 40, 180)
+    await announce(hass, message="Dinner is ready.")
+    assert device.values["volume"] == 40
+
+
+@pytest.mark.parametrize("meanwhile", [90, 55])
+async def test_a_device_that_left_in_the_middle_gets_it_back_unless_somebody_has_set_another(
+    hass: HomeAssistant, device: SimulatedDevice, meanwhile: int
+) -> None:
+    saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
+    await is_heard(device)
+    await device.power_off()
+    with pytest.raises(HomeAssistantError, match="interrupted"):
+        await saying
+    assert device.values["volume"] == 90
+    device.values["volume"] = meanwhile
+    await device.boot()
+    await asyncio.sleep(120)
+    assert device.values["volume"] == (40 if meanwhile == 90 else 55)

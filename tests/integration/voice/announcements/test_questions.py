@@ -30,110 +30,111 @@ async def ask(hass: HomeAssistant, **data: Any) -> ServiceResponse:
     return await hass.services.async_call(DOMAIN, "ask", asked, blocking=True, return_response=True)
 
 
-class TestIdle:
-    """The action of ours on an idle device."""
+async def test_the_next_conversation_is_the_answer(
+    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes, device_id: str
+) -> None:
+    device = await boot(NEW)
+    speech.recognizer.lines = ["yes please"]
+    asking = hass.async_create_task(ask(hass, device_id=device_id))
+    announcement = await device.wait_announced()
+    assert [text for _, text in announcement.shown] == [QUESTION, "To answer, wake me and speak."]
+    await asyncio.sleep(30)
+    answer = await converse(device, command)
+    # It is acknowledged: no assistant has an answer to it.
+    assert answer.answers == ["Thank you."]
+    assert answer.played_seconds > 0
+    assert await asking == {"id": "yes", "sentence": "yes please", "slots": {}}
+    assert device.screen.user_text == "yes please" or "yes please" in str(device.events("received"))
+    # The next command is one for the assistant again.
+    speech.recognizer.lines = [COMMAND]
+    talk = await converse(device, command, word="hello again")
+    assert talk.answers == ["Turned on the switch"]
+    assert hass.states.is_state(LIGHT, "on")
 
-    async def test_the_next_conversation_is_the_answer(
-        self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes, device_id: str
-    ) -> None:
-        device = await boot(NEW)
-        speech.recognizer.lines = ["yes please"]
-        asking = hass.async_create_task(ask(hass, device_id=device_id))
-        announcement = await device.wait_announced()
-        assert [text for _, text in announcement.shown] == [QUESTION, "To answer, wake me and speak."]
-        await asyncio.sleep(30)
-        answer = await converse(device, command)
-        # It is acknowledged: no assistant has an answer to it.
-        assert answer.answers == ["Thank you."]
-        assert answer.played_seconds > 0
-        assert await asking == {"id": "yes", "sentence": "yes please", "slots": {}}
-        assert device.screen.user_text == "yes please" or "yes please" in str(device.events("received"))
-        # The next command is one for the assistant again.
-        speech.recognizer.lines = [COMMAND]
-        talk = await converse(device, command, word="hello again")
-        assert talk.answers == ["Turned on the switch"]
-        assert hass.states.is_state(LIGHT, "on")
 
-    @pytest.mark.parametrize(
-        ("said", "which", "slots"),
-        [("in ten minutes", "later", {"minutes": "ten"}), ("what garage", None, {})],
-    )
-    async def test_what_was_said_comes_with_its_slots_or_as_it_was_understood(
-        self,
-        hass: HomeAssistant,
-        boot: Boot,
-        speech: Speech,
-        command: bytes,
-        said: str,
-        which: str | None,
-        slots: dict[str, str],
-    ) -> None:
-        device = await boot(NEW)
-        speech.recognizer.lines = [said]
-        asking = hass.async_create_task(ask(hass))
-        await device.wait_announced()
-        # If the voice is gone, the thanks are only shown.
-        await speech.use(tts_engine="tts.gone")
-        answer = await converse(device, command)
-        assert (answer.answers, answer.played_seconds) == (["Thank you."], 0)
-        assert await asking == {"id": which, "sentence": said, "slots": slots}
+@pytest.mark.parametrize(
+    ("said", "which", "slots"),
+    [("in ten minutes", "later", {"minutes": "ten"}), ("what garage", None, {})],
+)
+async def test_what_was_said_comes_with_its_slots_or_as_it_was_understood(
+    hass: HomeAssistant,
+    boot: Boot,
+    speech: Speech,
+    command: bytes,
+    said: str,
+    which: str | None,
+    slots: dict[str, str],
+) -> None:
+    device = await boot(NEW)
+    speech.recognizer.lines = [said]
+    asking = hass.async_create_task(ask(hass))
+    await device.wait_announced()
+    # If the voice is gone, the thanks are only shown.
+    await speech.use(tts_engine="tts.gone")
+    answer = await converse(device, command)
+    assert (answer.answers, answer.played_seconds) == (["Thank you."], 0)
+    assert await asking == {"id": which, "sentence": said, "slots": slots}
 
-    async def test_no_answer_is_a_result_too(self, hass: HomeAssistant, boot: Boot, speech: Speech) -> None:
-        device = await boot(NEW)
-        nothing = {"id": None, "sentence": None, "slots": {}}
-        began = hass.loop.time()
-        assert await ask(hass, timeout=20) == nothing
-        assert hass.loop.time() - began == pytest.approx(25, abs=3)
-        asking = hass.async_create_task(ask(hass))
-        await device.wait_announced(2)
-        await device.wake()
-        await device.wait_state(State.IDLE, 30)
-        assert await asking == nothing
 
-    async def test_what_was_said_before_the_question_is_no_answer(
-        self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
-    ) -> None:
-        device = await boot(NEW)
-        speech.recognizer.lines = [COMMAND, "yes"]
-        long = act(hass, "assist_satellite", "announce", SATELLITE, message="This takes some time. " * 10)
-        before = hass.async_create_task(long)
-        await is_heard(device)
-        asking = hass.async_create_task(ask(hass))
-        await asyncio.sleep(1)
-        # The user interrupts the announcement, and the question is asked in the conversation.
-        await say(device, command)
-        with pytest.raises(HomeAssistantError, match="interrupted"):
-            await before
-        assert hass.states.is_state(LIGHT, "on")
-        await asyncio.sleep(20)
-        await say(device, command, "hello again")
-        assert await asking == {"id": "yes", "sentence": "yes", "slots": {}}
+async def test_no_answer_is_a_result_too(hass: HomeAssistant, boot: Boot, speech: Speech) -> None:
+    device = await boot(NEW)
+    nothing = {"id": None, "sentence": None, "slots": {}}
+    began = hass.loop.time()
+    assert await ask(hass, timeout=20) == nothing
+    assert hass.loop.time() - began == pytest.approx(25, abs=3)
+    asking = hass.async_create_task(ask(hass))
+    await device.wait_announced(2)
+    await device.wake()
+    await device.wait_state(State.IDLE, 30)
+    assert await asking == nothing
 
-    async def test_announcements_do_not_wait_for_an_answer(
-        self, hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
-    ) -> None:
-        device = await boot(NEW)
-        speech.recognizer.lines = ["yes"]
-        asking = hass.async_create_task(ask(hass))
-        await device.wait_announced()
-        await act(hass, "assist_satellite", "announce", SATELLITE, message="The door.")
-        with pytest.raises(HomeAssistantError, match="asked something already"):
-            await ask(hass)
-        await say(device, command)
-        assert await asking == {"id": "yes", "sentence": "yes", "slots": {}}
 
-    @pytest.mark.parametrize(
-        ("action", "text"), [("start_conversation", "start_message"), ("ask_question", "question")]
-    )
-    async def test_home_assistants_own_actions_say_what_helps(
-        self, hass: HomeAssistant, boot: Boot, speech: Speech, action: str, text: str
-    ) -> None:
-        await speech.use(conversation_engine=speech.agent.entity_id)
-        device = await boot(NEW)
-        asked = {text: QUESTION}
-        with pytest.raises(HomeAssistantError, match="action Ask"):
-            await act(hass, "assist_satellite", action, SATELLITE, returns=text == "question", **asked)
-        assert not device.announcements
+async def test_what_was_said_before_the_question_is_no_answer(
+    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
+) -> None:
+    device = await boot(NEW)
+    speech.recognizer.lines = [COMMAND, "yes"]
+    long = act(hass, "assist_satellite", "announce", SATELLITE, message="This takes some time. " * 10)
+    before = hass.async_create_task(long)
+    await is_heard(device)
+    asking = hass.async_create_task(ask(hass))
+    await asyncio.sleep(1)
+    # The user interrupts the announcement, and the question is asked in the conversation.
+    await say(device, command)
+    with pytest.raises(HomeAssistantError, match="interrupted"):
+        await before
+    assert hass.states.is_state(LIGHT, "on")
+    await asyncio.sleep(20)
+    await say(device, command, "hello again")
+    assert await asking == {"id": "yes", "sentence": "yes", "slots": {}}
+
+
+async def test_announcements_do_not_wait_for_an_answer(
+    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
+) -> None:
+    device = await boot(NEW)
+    speech.recognizer.lines = ["yes"]
+    asking = hass.async_create_task(ask(hass))
+    await device.wait_announced()
+    await act(hass, "assist_satellite", "announce", SATELLITE, message="The door.")
+    with pytest.raises(HomeAssistantError, match="asked something already"):
+        await ask(hass)
+    await say(device, command)
+    assert await asking == {"id": "yes", "sentence": "yes", "slots": {}}
+
+
+@pytest.mark.parametrize(
+    ("action", "text"), [("start_conversation", "start_message"), ("ask_question", "question")]
+)
+async def test_home_assistants_own_actions_say_what_helps(
+    hass: HomeAssistant, boot: Boot, speech: Speech, action: str, text: str
+) -> None:
+    await speech.use(conversation_engine=speech.agent.entity_id)
+    device = await boot(NEW)
+    asked = {text: QUESTION}
+    with pytest.raises(HomeAssistantError, match="action Ask"):
+        await act(hass, "assist_satellite", action, SATELLITE, returns=text == "question", **asked)
+    assert not device.announcements
 
 
 @pytest.mark.parametrize("asks", ["our action", "Home Assistant's", "a conversation that it begins"])

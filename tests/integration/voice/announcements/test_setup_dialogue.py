@@ -3,7 +3,6 @@
 from typing import Any
 
 from homeassistant.components.assist_pipeline import async_create_default_pipeline, async_update_pipeline
-from homeassistant.config_entries import SOURCE_RECONFIGURE
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import FlowResultType
 from homeassistant.setup import async_setup_component
@@ -15,11 +14,12 @@ from custom_components.xiaozhi.const import CONF_WAKE_WORD_PIPELINES
 from simulator import State, converse, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.boxes import COMMAND, SATELLITE, Boot, Speech, change_settings
+from tests.integration.provisioning.forms import change_device, submit_device
 
 NEW = get_profile(version="2.5.0")
 
 
-pytestmark = pytest.mark.usefixtures("ffmpeg")
+pytestmark = pytest.mark.usefixtures("ffmpeg", "websocket_api")
 
 
 @pytest.fixture
@@ -29,13 +29,7 @@ async def websocket_api(hass: HomeAssistant, home_assistant: None) -> None:
 
 
 async def test_the_dialogue_ends_without_an_error(
-    hass: HomeAssistant,
-    ffmpeg: None,
-    websocket_api: None,
-    boot: Boot,
-    speech: Speech,
-    command: bytes,
-    hass_ws_client: WebSocketGenerator,
+    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes, hass_ws_client: WebSocketGenerator
 ) -> None:
     device = await boot(NEW)
     # Home Assistant may not be reached from within at the address that its owner has set.
@@ -78,11 +72,7 @@ async def test_the_dialogue_ends_without_an_error(
 
 
 async def test_the_dialogue_goes_on_for_a_device_that_cannot_speak_while_it_is_idle(
-    hass: HomeAssistant,
-    websocket_api: None,
-    boot: Boot,
-    linked_entry: MockConfigEntry,
-    hass_ws_client: WebSocketGenerator,
+    hass: HomeAssistant, boot: Boot, hass_ws_client: WebSocketGenerator
 ) -> None:
     device = await boot(get_profile())
     client = await hass_ws_client(hass)
@@ -125,14 +115,8 @@ def words_of(form: Any) -> list[str]:
 
 async def choose(hass: HomeAssistant, entry: MockConfigEntry, pipelines: dict[str, str]) -> Any:
     """Choose assistants in the form of the device; return the form."""
-    (subentry,) = entry.subentries.values()
-    form = await hass.config_entries.subentries.async_init(
-        (entry.entry_id, "device"),
-        context={"source": SOURCE_RECONFIGURE, "subentry_id": subentry.subentry_id},
-    )
-    result = await hass.config_entries.subentries.async_configure(
-        form["flow_id"], {CONF_WAKE_WORD_PIPELINES: pipelines}
-    )
+    form = await change_device(hass, entry)
+    result = await submit_device(hass, form, **{CONF_WAKE_WORD_PIPELINES: pipelines})
     assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "reconfigure_successful")
     await hass.async_block_till_done()
     return form
