@@ -34,10 +34,9 @@ from .errors import UserError
 from .gateway import Gateway
 from .media.stream import media_sound
 from .protocol.messages import DOWNLINK
-from .voice.announcements.announcement_speech import announcement_utterance, text_utterance
+from .voice.announcements.announcement_speech import announcement_utterance
 from .voice.announcements.automation_question import ask
 from .voice.announcements.refusals import AnnouncementInterruptedError, check_length
-from .voice.announcements.utterance import OpenSpeech
 from .voice.conversations import VoiceConversations
 from .voice.engine_locations import engine_locations
 from .voice.pipelines import chosen_pipeline
@@ -89,7 +88,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
             gateway.arbitration,
             self._announcer.in_conversation,
         )
-        self._timers = VoiceTimers(gateway.hass, device, self._announcer, self._speech_of)
+        self._timers = VoiceTimers(device, self._announcer)
 
     @property
     @override
@@ -164,10 +163,6 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         # None is named where the target is "all".
         shared = not satellites or satellites > {self.entity_id}
         self._shared_call = call.context if shared else None
-
-    @callback
-    def _speech_of(self, text: str) -> OpenSpeech:
-        return text_utterance(self.hass, text, chosen_pipeline(self.hass, self.device)).speech
 
     async def _say(self, announcement: AssistSatelliteAnnouncement, *, expects_answer: bool) -> None:
         utterance = await announcement_utterance(

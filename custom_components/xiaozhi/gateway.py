@@ -165,7 +165,7 @@ class Gateway:
             device = Device(self.hass, self.entry, subentry, self._store, self._timeouts)
             device.listen(("conversation",), self._engines_check.async_check)
             self.devices[mac] = device
-            self._announcers[mac] = Announcer(self.hass, device)
+            self._announcers[mac] = Announcer(device)
             self._register(device)
             for listener in tuple(self._device_listeners):
                 listener(device)

@@ -5,7 +5,7 @@ out of reach when a timer ends, so Home Assistant refuses to set a timer on it.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import ExitStack, aclosing, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,10 +15,11 @@ from typing import Any, Final, Self
 
 from homeassistant.components import persistent_notification
 from homeassistant.components.intent import TimerEventType, TimerInfo, async_register_timer_handler
-from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+from homeassistant.core import CALLBACK_TYPE, callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.util import dt as dt_util
 from homeassistant.util.hass_dict import HassKey
+import voluptuous as vol
 
 from ..const import DOMAIN
 from ..device.device import Device
@@ -30,17 +31,17 @@ from ..protocol.transport.link import LinkKind
 from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
 from ..tools.catalogue import STATUS_TOOL
+from .announcements.announcement_speech import text_utterance
 from .announcements.announcer import Announcer
 from .announcements.refusals import (
     AnnouncementInterruptedError,
     AnnouncementRefusedError,
     AnnouncementStoppedError,
     Delivery,
-    DeviceBusyError,
     SoundError,
 )
-from .announcements.utterance import OpenSpeech, Utterance
-from .pipelines import spoken_language
+from .announcements.utterance import Utterance
+from .pipelines import chosen_pipeline, spoken_language
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -48,6 +49,13 @@ _KNOWN: Final[HassKey[set[str]]] = HassKey(f"{DOMAIN}_timers")
 """Ids of the running timers that were set since Home Assistant started; all others are gone."""
 # These decide whether timers are taken. A ring that was refused is tried again when the status is read.
 _FOLLOWED: Final = ("linked", "link", "firmware", "conversation", "timers", STATUS_READ)
+_STORED: Final = vol.Schema(
+    {
+        vol.Required("name"): str,
+        vol.Required("seconds"): int,
+        vol.Required("ends_at"): vol.Maybe(vol.All(str, datetime.fromisoformat, dt_util.as_utc)),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,69 +72,15 @@ class SetTimer:
     @classmethod
     def from_dict(cls, data: Any) -> Self | None:
         """Read the stored form; None if it is damaged."""
-        match data:
-            case {"name": str(name), "seconds": int(seconds), "ends_at": str() | None as ends_at}:
-                ends = _moment(ends_at) if ends_at else None
-                if ends is not None or not ends_at:
-                    return cls(name=name, seconds=seconds, ends_at=ends)
-        return None
+        try:
+            return cls(**_STORED(data))
+        except vol.Invalid:
+            return None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the stored form as JSON values."""
         ends_at = self.ends_at.isoformat() if self.ends_at else None
         return {"name": self.name, "seconds": self.seconds, "ends_at": ends_at}
-
-
-def _moment(text: str) -> datetime | None:
-    """Read a stored moment; None if it is damaged, or has no time zone and so cannot be compared."""
-    try:
-        moment = dt_util.parse_datetime(text)
-    except ValueError:
-        return None
-    return moment if moment is not None and moment.tzinfo is not None else None
-
-
-class _StoredTimers:
-    """The timers of one device that have not ended, by the ids that Home Assistant gave them.
-
-    They are stored with the device's state: Home Assistant itself forgets them when it is restarted.
-    """
-
-    def __init__(self, hass: HomeAssistant, device: Device) -> None:
-        self._device = device
-        self._known = hass.data.setdefault(_KNOWN, set())
-
-    def __bool__(self) -> bool:
-        return bool(self._device.state.timers)
-
-    @callback
-    def put(self, timer_id: str, timer: SetTimer) -> None:
-        """Add a timer, or store its changed state."""
-        self._known.add(timer_id)
-        self._device.update(timers={**self._device.state.timers, timer_id: timer.as_dict()})
-
-    @callback
-    def remove(self, timer_id: str) -> None:
-        """Remove a timer that has ended or was cancelled."""
-        self._known.discard(timer_id)
-        timers = self._device.state.timers
-        self._device.update(timers={each: timer for each, timer in timers.items() if each != timer_id})
-
-    @callback
-    def take_lost(self) -> list[SetTimer]:
-        """Remove and return the timers that a restart of Home Assistant ended, or that could not ring."""
-        now = dt_util.utcnow()
-        running: dict[str, dict[str, Any]] = {}
-        lost: list[SetTimer] = []
-        for timer_id, stored in self._device.state.timers.items():
-            if (timer := SetTimer.from_dict(stored)) is None:
-                continue
-            if timer_id in self._known and (timer.ends_at is None or timer.ends_at > now):
-                running[timer_id] = stored
-            else:
-                lost.append(timer)
-        self._device.update(timers=running)
-        return lost
 
 
 @callback
@@ -137,17 +91,17 @@ def next_timer_end(device: Device) -> datetime | None:
 
 
 class VoiceTimers:
-    """Follows the timers of one device, and rings when they end."""
+    """Follows the timers of one device, and rings when they end.
 
-    def __init__(
-        self, hass: HomeAssistant, device: Device, announcer: Announcer, speak: Callable[[str], OpenSpeech]
-    ) -> None:
-        """Ring on a device; `speak` returns the speech for a text."""
-        self._hass = hass
+    Those that have not ended are stored with the device's state, by the ids that Home Assistant gave them:
+    Home Assistant itself forgets them when it is restarted.
+    """
+
+    def __init__(self, device: Device, announcer: Announcer) -> None:
+        self._hass = hass = device.hass
         self._device = device
         self._announcer = announcer
-        self._speak = speak
-        self._stored = _StoredTimers(hass, device)
+        self._known = hass.data.setdefault(_KNOWN, set())
         self._timeouts = device.timeouts.timers
         self._unregister: CALLBACK_TYPE | None = None
         self._unlisten: CALLBACK_TYPE | None = None
@@ -161,7 +115,7 @@ class VoiceTimers:
         """Take timers from now on, and notify the owner of lost ones. Returns a function that ends this."""
         self._unlisten = self._device.listen(_FOLLOWED, self._device_changed)
         self._device_changed()
-        if lost := self._stored.take_lost():
+        if lost := self._take_lost():
             self._device.create_task(self._report("timers_lost", lost), "report lost timers")
         return self._stop
 
@@ -182,7 +136,7 @@ class VoiceTimers:
         device = self._device
         self._changed.set()
         stays_connected = device.linked and device.state.link is LinkKind.MQTT
-        wanted = stays_connected or bool(self._stored) or self._is_ringing
+        wanted = stays_connected or bool(device.state.timers) or self._is_ringing
         if wanted and self._unregister is None and (device_id := device.registry_id) is not None:
             self._unregister = async_register_timer_handler(self._hass, device_id, self._happened)
         elif not wanted and self._unregister is not None:
@@ -195,15 +149,34 @@ class VoiceTimers:
 
     @callback
     def _happened(self, event: TimerEventType, timer: TimerInfo) -> None:
+        timers = dict(self._device.state.timers)
+        timers.pop(timer.id, None)
+        self._known.discard(timer.id)
         if event in (TimerEventType.STARTED, TimerEventType.UPDATED):
             ends_at = dt_util.utcnow() + timedelta(seconds=timer.seconds_left) if timer.is_active else None
-            self._stored.put(timer.id, _set_timer(timer, ends_at))
-            return
-        if event is TimerEventType.FINISHED:
+            timers[timer.id] = _set_timer(timer, ends_at).as_dict()
+            self._known.add(timer.id)
+        elif event is TimerEventType.FINISHED:
             self._ended.append(timer)
             if not self._is_ringing:
                 self._ringing = self._device.create_task(self._ring(), "ring")
-        self._stored.remove(timer.id)
+        self._device.update(timers=timers)
+
+    @callback
+    def _take_lost(self) -> list[SetTimer]:
+        """Remove and return the timers that a restart of Home Assistant ended, or that could not ring."""
+        now = dt_util.utcnow()
+        running: dict[str, dict[str, Any]] = {}
+        lost: list[SetTimer] = []
+        for timer_id, stored in self._device.state.timers.items():
+            if (timer := SetTimer.from_dict(stored)) is None:
+                continue
+            if timer_id in self._known and (timer.ends_at is None or timer.ends_at > now):
+                running[timer_id] = stored
+            else:
+                lost.append(timer)
+        self._device.update(timers=running)
+        return lost
 
     async def _ring(self) -> None:
         """Ring for the timers that have ended, until the user ends it or it has rung long enough."""
@@ -243,7 +216,7 @@ class VoiceTimers:
         if self._announcer.delivery is not Delivery.TEXT:
             try:
                 return await self._sound(text)
-            except (DeviceBusyError, AnnouncementRefusedError) as err:
+            except AnnouncementRefusedError as err:
                 _LOGGER.debug("%s does not ring: %s", self._device.name, err)
         return await self._show(text)
 
@@ -291,7 +264,8 @@ class VoiceTimers:
         strike = await self._hass.async_add_executor_job(timer_sound, sample_rate)
         yield strike
         if self._announcer.delivery is Delivery.CONVERSATION:
-            async with aclosing(self._speak(text)(sample_rate)) as speech:
+            spoken = text_utterance(self._hass, text, chosen_pipeline(self._hass, self._device))
+            async with aclosing(spoken.speech(sample_rate)) as speech:
                 async for pcm in speech:
                     yield pcm
             return

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import callback
 
 from ...const import MAX_MESSAGE
 from ...device.device import Device
@@ -18,10 +18,10 @@ from .in_conversation import ConversationAnnouncements
 from .refusals import (
     AnnouncementError,
     AnnouncementInterruptedError,
+    AnnouncementRefusedError,
     AnnouncementReplacedError,
     AnnouncementStoppedError,
     Delivery,
-    DeviceBusyError,
     delivery_to,
     refusal,
 )
@@ -36,24 +36,25 @@ class _Said:
     """What is to be said, or is being said."""
 
     utterance: Utterance
-    task: asyncio.Task[None] = field(init=False)
+    scope: asyncio.Timeout
+    over: asyncio.Event = field(default_factory=asyncio.Event)
     ended_by: AnnouncementError | None = None
-    """Why it was cancelled; None if its caller did."""
+    """Why it was ended; None if its caller did."""
 
     def end(self, error: AnnouncementError) -> None:
         """Say no more of it."""
-        self.ended_by = error
-        self.task.cancel()
+        if self.ended_by is None:
+            self.ended_by = error
+            self.scope.reschedule(loop_time())
 
 
 class Announcer:
     """Says and plays on one device what its user has not asked for. See the package for how to use it."""
 
-    def __init__(self, hass: HomeAssistant, device: Device) -> None:
+    def __init__(self, device: Device) -> None:
         self._volume = AnnouncementVolume(device)
         self.in_conversation = ConversationAnnouncements(device, self._volume)
         """What is said between two turns of a conversation."""
-        self._hass = hass
         self._device = device
         self._timeouts = device.timeouts.announcements
         self._turn = asyncio.Lock()
@@ -93,20 +94,17 @@ class Announcer:
         """
         if self._closed:
             raise self._stopped("announcement_stopped")
-        said = _Said(utterance)
-        task = said.task = self._device.create_task(self._say_in_turn(said), "announce")
-        self._all.add(said)
-        task.add_done_callback(lambda _: self._all.discard(said))
+        said = _Said(utterance, scope=asyncio.timeout(None))
         try:
-            await asyncio.wait((task,))
-        except asyncio.CancelledError:
-            task.cancel()
-            await asyncio.wait((task,))
-            _ = task.cancelled() or task.exception()
-            raise
-        if task.cancelled():
-            raise said.ended_by or self._stopped("announcement_stopped")
-        task.result()
+            async with said.scope:
+                self._all.add(said)
+                async with self._turn_for(said):
+                    await self._say(utterance)
+        except TimeoutError as err:
+            raise said.ended_by or err from None
+        finally:
+            self._all.discard(said)
+            said.over.set()
 
     async def stop(self) -> None:
         """End what is being said or played, and what waits for its turn."""
@@ -119,23 +117,14 @@ class Announcer:
         self._volume.close()
 
     async def _end_all(self, key: str) -> None:
-        ending = tuple(self._all)
-        for said in ending:
+        for said in (ending := tuple(self._all)):
             said.end(self._stopped(key))
-        if ending:
-            await asyncio.wait([said.task for said in ending])
-
-    async def _say_in_turn(self, said: _Said) -> None:
-        async with self._turn_for(said.utterance):
-            self._now = said
-            try:
-                await self._say(said.utterance)
-            finally:
-                self._now = None
+        for said in ending:
+            await said.over.wait()
 
     @asynccontextmanager
-    async def _turn_for(self, utterance: Utterance) -> AsyncGenerator[None]:
-        if utterance.gives_way:
+    async def _turn_for(self, said: _Said) -> AsyncGenerator[None]:
+        if said.utterance.gives_way:
             await self._turn.acquire()
             while self._urgent:
                 self._turn.release()
@@ -148,9 +137,11 @@ class Announcer:
                 await self._turn.acquire()
             finally:
                 self._urgent -= 1
+        self._now = said
         try:
             yield
         finally:
+            self._now = None
             self._turn.release()
 
     async def _say(self, utterance: Utterance) -> None:
@@ -173,9 +164,7 @@ class Announcer:
 
     async def _notify(self, utterance: Utterance) -> bool:
         """Have it played; False if the device has begun a conversation instead."""
-        notification = IdleAnnouncement(
-            self._hass, self._device, utterance, self._timeouts, free_at=self._free_at
-        )
+        notification = IdleAnnouncement(self._device, utterance, free_at=self._free_at)
         pause = self._timeouts.idle
         try:
             async with self._volume.changed(wanted=utterance.at_announcement_volume):
@@ -187,12 +176,9 @@ class Announcer:
             raise
         finally:
             self._free_at = loop_time() + pause
-        if self._can_notify():
-            raise DeviceBusyError("announcement_not_taken", name=self._device.name)
+        if delivery_to(self._device) is Delivery.NOTIFY:
+            raise AnnouncementRefusedError("announcement_not_taken", name=self._device.name)
         return False
-
-    def _can_notify(self) -> bool:
-        return self.delivery is Delivery.NOTIFY
 
     async def _show(self, utterance: Utterance) -> None:
         text = one_line(utterance.text, MAX_MESSAGE)

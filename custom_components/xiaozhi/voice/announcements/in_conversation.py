@@ -88,17 +88,19 @@ class ConversationAnnouncements:
         """
         expects_answer = False
         while (waiting := self._take()) is not None:
-            speaking = asyncio.create_task(self._say(conversation, waiting.utterance))
+            said = waiting.said
+            speaking = asyncio.create_task(self._say(conversation, waiting))
             try:
                 # It may not be wanted any more.
-                await asyncio.wait((speaking, waiting.said), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((speaking, said), return_when=asyncio.FIRST_COMPLETED)
             finally:
                 speaking.cancel()
                 await asyncio.wait((speaking,))
-                self._report(waiting.said, speaking)
-            expects_answer = waiting.utterance.expects_answer and _is_true(waiting.said)
-            if not speaking.cancelled() and isinstance(err := speaking.exception(), LinkClosedError):
-                raise err
+            if not speaking.cancelled():
+                speaking.result()
+            # Nobody answers a question that failed, or is not wanted any more.
+            was_said = not said.cancelled() and said.exception() is None
+            expects_answer = was_said and waiting.utterance.expects_answer
             # What music gives way to comes at once, and so does the music after that.
             with suppress(TimeoutError):
                 async with asyncio.timeout(_NEXT):
@@ -127,25 +129,25 @@ class ConversationAnnouncements:
         self._there.clear()
         return waiting
 
-    @callback
-    def _report(self, said: asyncio.Future[bool], speaking: asyncio.Task[None]) -> None:
-        error = None if speaking.cancelled() else speaking.exception()
-        if said.done():
-            return
-        if speaking.cancelled() or isinstance(error, LinkClosedError):
-            said.set_exception(
-                AnnouncementInterruptedError("announcement_interrupted", name=self._device.name)
-            )
-        elif error is not None:
-            said.set_exception(sound_error(error, self._device))
-        else:
-            said.set_result(True)
-
-    async def _say(self, conversation: Conversation, utterance: Utterance) -> None:
+    async def _say(self, conversation: Conversation, waiting: _Waiting) -> None:
+        """Say something, and report how that went. Raises `LinkClosedError`."""
+        utterance, said = waiting.utterance, waiting.said
         self.plays_music = utterance.gives_way
         try:
             async with self._volume.changed(wanted=utterance.at_announcement_volume):
                 await self._speak(conversation, utterance)
+        except asyncio.CancelledError, LinkClosedError:
+            if not said.done():
+                said.set_exception(
+                    AnnouncementInterruptedError("announcement_interrupted", name=self._device.name)
+                )
+            raise
+        except Exception as err:  # noqa: BLE001 - the source of a sound may raise anything
+            if not said.done():
+                said.set_exception(sound_error(err, self._device))
+        else:
+            if not said.done():
+                said.set_result(True)
         finally:
             self.plays_music = False
 
@@ -175,11 +177,6 @@ class ConversationAnnouncements:
         for caption in captions.rest():
             await conversation.show(messages.tts_caption(caption))
         await conversation.loudspeaker.wait_silent()
-
-
-def _is_true(said: asyncio.Future[bool]) -> bool:
-    """Whether something was said: nobody answers a question that failed, or is not wanted any more."""
-    return not said.cancelled() and said.exception() is None and said.result()
 
 
 async def _shaped(pcm: AsyncGenerator[bytes], shape: SpeechShape) -> AsyncGenerator[bytes]:

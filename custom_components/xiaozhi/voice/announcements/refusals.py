@@ -55,11 +55,7 @@ class AnnouncementError(UserError):
 
 
 class AnnouncementRefusedError(AnnouncementError):
-    """Nothing can make the device speak now."""
-
-
-class DeviceBusyError(AnnouncementError):
-    """The device has not asked for the sound."""
+    """Nothing can make the device speak now, or it has not asked for the sound."""
 
 
 class AnnouncementInterruptedError(AnnouncementError):
@@ -76,10 +72,6 @@ class AnnouncementStoppedError(AnnouncementError):
 
 class SoundError(AnnouncementError):
     """The sound could not be made."""
-
-
-class SourceError(UserError):
-    """The source of a sound failed. `sound_error` adds the name of the device to the text."""
 
 
 @callback
@@ -110,7 +102,10 @@ def check_length(device: Device, text: str | None) -> None:
 
 @callback
 def sound_error(err: BaseException, device: Device) -> AnnouncementError:
-    """Return the error for what the source of a sound raised, which may be anything."""
+    """Return the error for what the source of a sound raised, which may be anything.
+
+    To the text of a `UserError` it adds the name of the device.
+    """
     match err:
         case AnnouncementError():
             return err

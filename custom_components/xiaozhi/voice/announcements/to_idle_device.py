@@ -8,10 +8,11 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing, suppress
 
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import callback
 
 from ...device.device import Device
 from ...device_http.transfers import TRANSFERS, Stream
+from ...errors import UserError
 from ...protocol import messages
 from ...protocol.audio.ogg import OggOpusEncoder
 from ...protocol.clock import loop_time, sleep_until
@@ -22,7 +23,6 @@ from .refusals import (
     AnnouncementInterruptedError,
     AnnouncementRefusedError,
     SoundError,
-    SourceError,
     sound_error,
 )
 from .utterance import Utterance
@@ -33,20 +33,12 @@ _CONTENT_TYPE = "audio/ogg"
 class IdleAnnouncement:
     """One utterance that an idle device fetches and plays."""
 
-    def __init__(
-        self,
-        hass: HomeAssistant,
-        device: Device,
-        utterance: Utterance,
-        timeouts: AnnouncementTimeouts,
-        *,
-        free_at: float,
-    ) -> None:
+    def __init__(self, device: Device, utterance: Utterance, *, free_at: float) -> None:
         """Prepare something to say. Until `free_at`, by the event loop's clock, the device may be busy."""
-        self._transfers = hass.data[TRANSFERS]
+        self._transfers = device.hass.data[TRANSFERS]
         self._device = device
         self._utterance = utterance
-        self._timeouts = timeouts
+        self._timeouts = device.timeouts.announcements
         self._free_at = free_at
         self._encoder = OggOpusEncoder()
 
@@ -59,10 +51,9 @@ class IdleAnnouncement:
         rate = DOWNLINK.sample_rate
         async with AsyncExitStack() as stack:
             speech = await stack.enter_async_context(aclosing(self._utterance.speech(rate)))
-            pcm = _unbroken(speech, rate, self._timeouts)
-            if not self._utterance.waits_for_device:
-                # A voice that fails is known before the device makes its sound.
-                pcm = _preceded(await self._first(speech), pcm)
+            # A voice that fails is known before the device makes its sound.
+            first = b"" if self._utterance.waits_for_device else await self._first(speech)
+            pcm = _unbroken(first, speech, rate, self._timeouts)
             await stack.enter_async_context(aclosing(pcm))
             stream = Stream(self._encoder.encode_all(pcm), _CONTENT_TYPE)
             try:
@@ -146,17 +137,11 @@ class IdleAnnouncement:
         return None
 
 
-async def _preceded(first: bytes, rest: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    yield first
-    async with aclosing(rest):
-        async for piece in rest:
-            yield piece
-
-
 async def _unbroken(
-    speech: AsyncGenerator[bytes], rate: int, timeouts: AnnouncementTimeouts
+    first: bytes, speech: AsyncGenerator[bytes], rate: int, timeouts: AnnouncementTimeouts
 ) -> AsyncGenerator[bytes]:
-    """Yield PCM, and silence while there is none. Raises `SourceError` when it does not go on."""
+    """Yield PCM, and silence while there is none. Raises `UserError` when it does not go on."""
+    yield first
     silent = 0.0
     piece = asyncio.ensure_future(anext(speech, None))
     try:
@@ -168,7 +153,7 @@ async def _unbroken(
                 silent = 0.0
                 piece = asyncio.ensure_future(anext(speech, None))
             elif silent >= timeouts.silence:
-                raise SourceError("announcement_stalled")
+                raise UserError("announcement_stalled")
             else:
                 yield bytes(2 * round(rate * timeouts.pause))
                 silent += timeouts.pause

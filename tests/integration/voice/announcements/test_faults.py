@@ -17,7 +17,6 @@ from custom_components.xiaozhi.voice.announcements.refusals import (
     AnnouncementReplacedError,
     AnnouncementStoppedError,
     Delivery,
-    DeviceBusyError,
     SoundError,
 )
 from custom_components.xiaozhi.voice.announcements.utterance import Utterance
@@ -54,7 +53,7 @@ async def test_a_device_that_does_not_ask_for_the_sound_is_busy_or_too_old(
     linked_entry.runtime_data.devices[MAC].update(firmware="2.5.0")
     sound = Sound(1)
     began = hass.loop.time()
-    with pytest.raises(DeviceBusyError, match="within 5 seconds"):
+    with pytest.raises(AnnouncementRefusedError, match="within 5 seconds"):
         await announcer.say(Utterance(text="Hello.", speech=sound.open))
     assert hass.loop.time() - began == pytest.approx(5, abs=1)
     assert sound.closed
