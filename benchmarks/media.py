@@ -18,7 +18,6 @@ from custom_components.xiaozhi.media.stream import MediaStream
 from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
 from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import MediaTimeouts
 
 from .house import House
 from .report import Row
@@ -71,7 +70,7 @@ async def _files_served(folder: Path) -> AsyncIterator[str]:
 
 
 def _stream(hass: HomeAssistant, url: str) -> MediaStream:
-    return MediaStream(hass, url, sample_rate=DOWNLINK.sample_rate, timeouts=MediaTimeouts())
+    return MediaStream(hass, url, sample_rate=DOWNLINK.sample_rate)
 
 
 async def _first_sound(hass: HomeAssistant, url: str, times: int) -> float:

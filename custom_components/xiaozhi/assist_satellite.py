@@ -168,7 +168,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         utterance = await announcement_utterance(
             self.hass,
             announcement,
-            partial(media_sound, self.hass, self.device.timeouts.media),
+            partial(media_sound, self.hass),
             origin=self.device.state.origin,
             expects_answer=expects_answer,
         )

@@ -171,12 +171,12 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
 
     @callback
     def _changed(self) -> None:
-        player = self._player
+        player, stream = self._player, self._player.stream
         self._attr_state = player.state
         self._attr_media_content_id = player.media.media_id if player.media else None
-        self._attr_media_title = player.title or None
-        self._attr_media_channel = player.station or None
-        self._attr_media_duration = None if player.seconds is None else round(player.seconds)
+        self._attr_media_title = stream.title if stream else None
+        self._attr_media_channel = (stream.station or None) if stream else None
+        self._attr_media_duration = round(stream.seconds) if stream and stream.seconds else None
         self._attr_media_position = round(player.position) if player.media else None
         self._attr_media_position_updated_at = dt_util.utcnow() if player.media else None
         if self.hass is not None:

@@ -22,7 +22,6 @@ from ..voice.announcements.refusals import (
     Delivery,
 )
 from ..voice.announcements.utterance import Utterance
-from .source import media_name
 from .stream import MediaStream, media_sound
 
 _LOGGER = logging.getLogger(__name__)
@@ -55,7 +54,6 @@ class DevicePlayer:
         self._announcer = announcer
         self._on_change = on_change
         self._task: asyncio.Task[None] | None = None
-        self._stream: MediaStream | None = None
         self._shown_title = ""
         self._started_at = 0.0
         self._started_from = 0.0
@@ -64,20 +62,15 @@ class DevicePlayer:
         """*Buffering* while the media are being opened, or wait until the device can play them."""
         self.media: Media | None = None
         """What is being played, or paused."""
-        self.title = ""
-        self.station = ""
-        self.seconds: float | None = None
-        """Length, if known."""
+        self.stream: MediaStream | None = None
+        """What is known of what is being played."""
 
     @property
     def position(self) -> float:
         """Seconds that have been played."""
-        if self._stream is None or self.media is None:
+        if self.stream is None or self.media is None:
             return self._paused_at
-        heard = self._started_from
-        if self.state is MediaPlayerState.PLAYING:
-            heard += loop_time() - self._started_at
-        return self.media.start + max(min(heard, self._stream.played), 0.0)
+        return self.media.start + self._heard(self.stream)
 
     async def play(self, media: Media) -> None:
         """Play instead of what is being played; return when it begins.
@@ -88,9 +81,17 @@ class DevicePlayer:
         await self.stop()
         self._announcer.check_sound()
         self.media = media
-        self.title, self.station, self.seconds = media.title or media_name(media.media_id), "", None
+        stream = self.stream = MediaStream(
+            self._hass,
+            media.media_id,
+            sample_rate=DOWNLINK.sample_rate,
+            entity_id=media.entity_id,
+            title=media.title,
+            skip=media.start,
+            on_change=self._titled,
+        )
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._task = self._device.create_task(self._play(media, begun), "play media")
+        self._task = self._device.create_task(self._play(stream, begun), "play media")
         self._change(MediaPlayerState.BUFFERING)
         await begun
 
@@ -99,15 +100,15 @@ class DevicePlayer:
 
         Raises `HomeAssistantError` with a text for the user.
         """
-        sound = media_sound(self._hass, self._device.timeouts.media, media.media_id, media.entity_id)
+        sound = media_sound(self._hass, media.media_id, media.entity_id)
         await self._announcer.say(Utterance(text=media.text, speech=sound, at_announcement_volume=True))
 
     async def pause(self) -> None:
         """Stop, and remember where; does nothing if nothing is played."""
-        if self._stream is None or self.media is None:
+        if self.stream is None or self.media is None:
             return
         position, media = self.position, self.media
-        start = 0.0 if self._stream.is_live else position
+        start = 0.0 if self.stream.is_live else position
         await self.stop()
         self.media = replace(media, start=start)
         self._paused_at = position
@@ -134,15 +135,17 @@ class DevicePlayer:
         if self.state is not MediaPlayerState.IDLE:
             self._end()
 
-    async def _play(self, media: Media, begun: asyncio.Future[None]) -> None:
+    async def _play(self, stream: MediaStream, begun: asyncio.Future[None]) -> None:
         try:
-            await self._play_through(media, begun)
+            await self._play_through(stream, begun)
         except asyncio.CancelledError:
-            _fail(begun, UserError("media_stopped", media=self.title))
+            _fail(begun, UserError("media_stopped", media=stream.title))
             raise
         except HomeAssistantError as err:
             if not _fail(begun, err):
-                self._ended_with(err)
+                by_user = isinstance(err, AnnouncementInterruptedError | AnnouncementStoppedError)
+                level = logging.DEBUG if by_user else logging.WARNING
+                _LOGGER.log(level, "%s: media ended: %s", self._device.name, err)
         except Exception as err:
             _LOGGER.exception("Unexpected error while %s plays media", self._device.name)
             _fail(begun, err)
@@ -150,17 +153,7 @@ class DevicePlayer:
             if self._task is asyncio.current_task():
                 self._end()
 
-    async def _play_through(self, media: Media, begun: asyncio.Future[None]) -> None:
-        stream = self._stream = MediaStream(
-            self._hass,
-            media.media_id,
-            sample_rate=DOWNLINK.sample_rate,
-            timeouts=self._device.timeouts.media,
-            entity_id=media.entity_id,
-            title=media.title,
-            skip=media.start,
-            on_change=self._titled,
-        )
+    async def _play_through(self, stream: MediaStream, begun: asyncio.Future[None]) -> None:
         try:
             await stream.open()
             self._titled()
@@ -172,7 +165,7 @@ class DevicePlayer:
                     await self._announcer.say(self._utterance(stream, begun))
                 except AnnouncementReplacedError:
                     # It goes on when what was more urgent has been said.
-                    self._started_from = self.position - media.start
+                    self._started_from = self._heard(stream)
                     self._change(MediaPlayerState.BUFFERING)
                 else:
                     return
@@ -192,13 +185,10 @@ class DevicePlayer:
 
     @callback
     def _titled(self) -> None:
-        if (stream := self._stream) is None:
-            return
-        self.title, self.station = stream.title, stream.station
-        self.seconds = stream.seconds
-        if self.state is MediaPlayerState.PLAYING and self.title != self._shown_title:
-            self._shown_title = self.title
-            self._device.create_task(self._show(self.title), "show title")
+        title = self.stream.title if self.stream else ""
+        if self.state is MediaPlayerState.PLAYING and title != self._shown_title:
+            self._shown_title = title
+            self._device.create_task(self._show(title), "show title")
         self._on_change()
 
     async def _show(self, title: str) -> None:
@@ -207,17 +197,16 @@ class DevicePlayer:
         except HomeAssistantError as err:
             _LOGGER.debug("%s: title not shown: %s", self._device.name, err)
 
-    @callback
-    def _ended_with(self, err: HomeAssistantError) -> None:
-        if isinstance(err, AnnouncementInterruptedError | AnnouncementStoppedError):
-            _LOGGER.debug("%s: media ended: %s", self._device.name, err)
-        else:
-            _LOGGER.warning("%s: media ended: %s", self._device.name, err)
+    def _heard(self, stream: MediaStream) -> float:
+        """Return the seconds of a stream that have been played."""
+        heard = self._started_from
+        if self.state is MediaPlayerState.PLAYING:
+            heard += loop_time() - self._started_at
+        return max(min(heard, stream.played), 0.0)
 
     @callback
     def _end(self) -> None:
-        self._task = self._stream = self.media = None
-        self.title, self.station, self.seconds = "", "", None
+        self._task = self.stream = self.media = None
         self._started_from = self._paused_at = 0.0
         self._change(MediaPlayerState.IDLE)
 

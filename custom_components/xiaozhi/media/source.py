@@ -1,6 +1,6 @@
 """Where media come from: the media library, a speech engine, a web address."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 import logging
 from pathlib import Path
 from typing import Any, Final
@@ -57,16 +57,6 @@ def media_name(address: str) -> str:
         return one_line(file or parts.hostname or parts.scheme, _MAX_NAME)
     except ValueError:
         return "?"
-
-
-async def spoken(speech: tts.ResultStream, name: str) -> AsyncGenerator[bytes]:
-    """Yield what a speech engine gives. Raises `UserError`."""
-    try:
-        async for data in speech.async_stream_result():
-            yield data
-    except HomeAssistantError as err:
-        _LOGGER.warning("%s cannot be spoken: %s", name, one_line(str(err)))
-        raise UserError("media_speech_failed", media=name) from err
 
 
 def _speech_for(hass: HomeAssistant, identifier: str, name: str) -> tts.ResultStream:

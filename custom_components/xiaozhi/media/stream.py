@@ -9,14 +9,15 @@ from typing import Final
 from homeassistant.components import tts
 from homeassistant.components.ffmpeg import get_ffmpeg_manager
 from homeassistant.core import HomeAssistant, callback
+from homeassistant.exceptions import HomeAssistantError
 
 from ..errors import UserError
 from ..protocol.audio.speech_decoder import SpeechError, decode_speech
 from ..protocol.untrusted_text import one_line
-from ..timeouts import MediaTimeouts
+from ..timeouts import timeouts_of
 from .ffmpeg import FfmpegInput, read_sound
 from .ffmpeg_log import FfmpegLog
-from .source import find_media, media_name, spoken
+from .source import find_media, media_name
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -37,7 +38,6 @@ class MediaStream:
         media_id: str,
         *,
         sample_rate: int,
-        timeouts: MediaTimeouts,
         entity_id: str | None = None,
         title: str = "",
         skip: float = 0,
@@ -53,7 +53,7 @@ class MediaStream:
         self._entity_id = entity_id
         self._name = media_name(media_id)
         self._sample_rate = sample_rate
-        self._timeouts = timeouts
+        self._timeouts = timeouts_of(hass).media
         self._on_change = on_change
         self._given_title = title
         self._skip = skip
@@ -157,17 +157,16 @@ class MediaStream:
     async def _speech(self, stream: tts.ResultStream) -> AsyncGenerator[bytes]:
         """Yield the sound of speech."""
         skip = 2 * round(self._sample_rate * self._skip)
-        speech = decode_speech(
-            spoken(stream, self._name), sample_rate=self._sample_rate, extension=stream.extension
-        )
+        source, rate = stream.async_stream_result(), self._sample_rate
+        speech = decode_speech(source, sample_rate=rate, extension=stream.extension)
         try:
             async with aclosing(speech):
                 async for pcm in speech:
                     if heard := pcm[skip:]:
                         yield heard
                     skip = max(skip - len(pcm), 0)
-        except SpeechError as err:
-            _LOGGER.warning("%s cannot be spoken: %s", self._name, err)
+        except (SpeechError, HomeAssistantError) as err:
+            _LOGGER.warning("%s cannot be spoken: %s", self._name, one_line(str(err)))
             raise UserError("media_speech_failed", media=self._name) from err
 
     @callback
@@ -184,12 +183,12 @@ class MediaStream:
 
 
 def media_sound(
-    hass: HomeAssistant, timeouts: MediaTimeouts, media_id: str, entity_id: str | None = None
+    hass: HomeAssistant, media_id: str, entity_id: str | None = None
 ) -> Callable[[int], AsyncGenerator[bytes]]:
     """Return what opens media of the library or at a web address, at a sample rate."""
 
     async def play(rate: int) -> AsyncGenerator[bytes]:
-        stream = MediaStream(hass, media_id, sample_rate=rate, timeouts=timeouts, entity_id=entity_id)
+        stream = MediaStream(hass, media_id, sample_rate=rate, entity_id=entity_id)
         try:
             await stream.open()
             async with aclosing(stream.pcm()) as pcm:

@@ -15,7 +15,6 @@ import pytest
 from custom_components.xiaozhi.errors import UserError
 from custom_components.xiaozhi.media.stream import MediaStream, media_sound
 from custom_components.xiaozhi.protocol.clock import loop_time
-from custom_components.xiaozhi.timeouts import MediaTimeouts
 from tests.integration.boxes import Speech
 from tests.integration.media.media_server import MediaServer, children, music, with_titles
 from tests.protocol.audio.sounds import pitch_level
@@ -49,9 +48,7 @@ class Player:
     """Takes all of a stream, and remembers its titles."""
 
     def __init__(self, hass: HomeAssistant, media_id: str, **options: Any) -> None:
-        self.stream = MediaStream(
-            hass, media_id, sample_rate=RATE, timeouts=MediaTimeouts(), on_change=self.changed, **options
-        )
+        self.stream = MediaStream(hass, media_id, sample_rate=RATE, on_change=self.changed, **options)
         self.titles: list[str] = []
         self.pcm = bytearray()
 
@@ -302,7 +299,7 @@ async def test_media_that_ask_for_gigabytes_cost_a_limited_child_only(
     assert len(data) < 4700
     before = memory(resource.RUSAGE_SELF)
     assert await problem_of(hass, server.file("/greedy.mp4", data)) == "media_failed"
-    sound = media_sound(hass, MediaTimeouts(), server.url("/greedy.mp4"))
+    sound = media_sound(hass, server.url("/greedy.mp4"))
     with pytest.raises(UserError):
         await anext(sound(RATE))
     assert memory(resource.RUSAGE_SELF) - before < 50 * MIB
