@@ -163,7 +163,6 @@ class Gateway:
                 self._register(known, renamed=renamed)
                 continue
             device = Device(self.hass, self.entry, subentry, self._store, self._timeouts)
-            device.listen(("conversation",), self._engines_check.async_check)
             self.devices[mac] = device
             self._announcers[mac] = Announcer(device)
             self._register(device)

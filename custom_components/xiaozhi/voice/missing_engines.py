@@ -6,15 +6,9 @@ from typing import Final
 
 from homeassistant.components import stt, tts
 from homeassistant.components.assist_pipeline import Pipeline, async_get_pipeline
-from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
-from homeassistant.helpers.collection import CollectionChange
-from homeassistant.helpers.event import (
-    async_track_state_added_domain,
-    async_track_state_removed_domain,
-    async_track_time_interval,
-)
+from homeassistant.helpers.event import async_track_time_interval
 from homeassistant.helpers.start import async_at_started
 
 from ..const import DOMAIN
@@ -24,7 +18,6 @@ from .pipelines import chosen_pipeline
 
 _SPEECH_ISSUE: Final = "no_speech"
 _INTERVAL: Final = timedelta(seconds=10)
-_ENGINES: Final = (stt.DOMAIN, tts.DOMAIN)
 # The page of Home Assistant on which a pipeline gets its engines.
 _PAGE: Final = "/config/voice-assistants/assistants"
 _GUIDE: Final = "https://www.home-assistant.io/voice_control/voice_remote_local_assistant/"
@@ -51,40 +44,31 @@ async def async_missing_engines_hint(hass: HomeAssistant) -> str:
 class MissingEnginesCheck:
     """Raises a repair issue while a device's pipeline cannot hear or speak.
 
-    Home Assistant does not say that another pipeline is preferred, or that an engine that is not an entity
-    was added. So it is also checked in every conversation of a device, and from time to time while the issue
-    is there.
+    It looks from time to time: Home Assistant does not say that another pipeline is preferred, or that an
+    engine that is not an entity was added.
     """
 
     def __init__(self, hass: HomeAssistant, devices: Callable[[], Iterable[Device]]) -> None:
         """Check for `devices`; while there are none, for a new one."""
         self._hass = hass
         self._devices = devices
-        self._listening: list[CALLBACK_TYPE] = []
-        self._stop_waiting: CALLBACK_TYPE | None = None
+        self._stop: list[CALLBACK_TYPE] = []
 
     @callback
     def async_start(self) -> None:
-        """Check as soon as Home Assistant has started, and then whenever pipelines or engines change."""
+        """Check as soon as Home Assistant has started, and from then on."""
         hass = self._hass
-        store = hass.data[KEY_ASSIST_PIPELINE].pipeline_store
-        self._listening = [
+        self._stop = [
             async_at_started(hass, self.async_check),
-            store.async_add_change_set_listener(self._pipelines_changed),
-            async_track_state_added_domain(hass, _ENGINES, self.async_check),
-            async_track_state_removed_domain(hass, _ENGINES, self.async_check),
+            async_track_time_interval(hass, self.async_check, _INTERVAL, cancel_on_shutdown=True),
         ]
 
     @callback
     def async_stop(self) -> None:
         """Check no longer, and delete the issue."""
-        for stop in self._listening:
+        for stop in self._stop:
             stop()
-        self._listening.clear()
-        self._delete()
-
-    async def _pipelines_changed(self, _changes: Iterable[CollectionChange]) -> None:
-        self.async_check()
+        ir.async_delete_issue(self._hass, DOMAIN, _SPEECH_ISSUE)
 
     @callback
     def async_check(self, _change: object = None) -> None:
@@ -98,12 +82,8 @@ class MissingEnginesCheck:
         dumb = [pipeline for pipeline in used if not _speaks(hass, pipeline)]
         missing = _MISSING.get((not deaf, not dumb))
         if missing is None:
-            self._delete()
+            ir.async_delete_issue(hass, DOMAIN, _SPEECH_ISSUE)
             return
-        if self._stop_waiting is None:
-            self._stop_waiting = async_track_time_interval(
-                hass, self.async_check, _INTERVAL, cancel_on_shutdown=True
-            )
         names = dict.fromkeys(pipeline.name for pipeline in (*deaf, *dumb))
         ir.async_create_issue(
             hass,
@@ -116,13 +96,6 @@ class MissingEnginesCheck:
             translation_placeholders={"pipelines": ", ".join(names)},
         )
 
-    @callback
-    def _delete(self) -> None:
-        if self._stop_waiting is not None:
-            self._stop_waiting()
-            self._stop_waiting = None
-        ir.async_delete_issue(self._hass, DOMAIN, _SPEECH_ISSUE)
-
     def _used(self) -> Iterable[Pipeline]:
         devices = list(self._devices())
         if not devices:
@@ -131,20 +104,16 @@ class MissingEnginesCheck:
 
 
 def _hears(hass: HomeAssistant, pipeline: Pipeline) -> bool:
-    engine = pipeline.stt_engine
-    return engine is not None and (
-        stt.async_get_speech_to_text_engine(hass, engine) is not None or _is_registered(hass, engine)
-    )
+    return _is_there(hass, pipeline.stt_engine, stt.async_get_speech_to_text_engine)
 
 
 def _speaks(hass: HomeAssistant, pipeline: Pipeline) -> bool:
-    engine = pipeline.tts_engine
-    return engine is not None and (
-        tts.async_resolve_engine(hass, engine) is not None or _is_registered(hass, engine)
-    )
+    return _is_there(hass, pipeline.tts_engine, tts.async_resolve_engine)
 
 
-def _is_registered(hass: HomeAssistant, engine: str) -> bool:
-    """Whether an engine is only not loaded, as while its server is away."""
+def _is_there(hass: HomeAssistant, engine: str | None, find: Callable[[HomeAssistant, str], object]) -> bool:
+    """Whether an engine is loaded, or only is not while its server is away."""
+    if engine is None:
+        return False
     entity = er.async_get(hass).async_get(engine)
-    return entity is not None and not entity.disabled
+    return bool(find(hass, engine)) or (entity is not None and not entity.disabled)
