@@ -14,9 +14,8 @@ from typing import Final
 from homeassistant.core import HomeAssistant
 import imageio_ffmpeg
 
-from custom_components.xiaozhi.media.stream import MediaStream
+from custom_components.xiaozhi.media.stream import Media, MediaStream
 from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
-from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
 from .house import House
@@ -70,7 +69,7 @@ async def _files_served(folder: Path) -> AsyncIterator[str]:
 
 
 def _stream(hass: HomeAssistant, url: str) -> MediaStream:
-    return MediaStream(hass, url, sample_rate=DOWNLINK.sample_rate)
+    return MediaStream(hass, Media(media_id=url))
 
 
 async def _first_sound(hass: HomeAssistant, url: str, times: int) -> float:
@@ -81,7 +80,7 @@ async def _first_sound(hass: HomeAssistant, url: str, times: int) -> float:
         begun = perf_counter()
         await stream.open()
         found.append(1000 * (perf_counter() - begun))
-        await stream.close()
+        await stream.aclose()
     return round(median(found), 1)
 
 
@@ -101,7 +100,7 @@ async def _drain(hass: HomeAssistant, url: str) -> Row:
         cpu = process_time() - used
         end = memory_kib()
     finally:
-        await stream.close()
+        await stream.aclose()
     return {
         "seconds": round(stream.played, 1),
         "CPU ms for each second": round(1000 * cpu / stream.played, 2),

@@ -33,9 +33,7 @@ from .entity import XiaozhiEntity, existing, of_devices, platform
 from .errors import UserError
 from .gateway import Gateway
 from .media.stream import media_sound
-from .protocol.messages import DOWNLINK
 from .voice.announcements.announcement_speech import announcement_utterance
-from .voice.announcements.automation_question import ask
 from .voice.announcements.refusals import AnnouncementInterruptedError, check_length
 from .voice.conversations import VoiceConversations
 from .voice.engine_locations import engine_locations
@@ -147,7 +145,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         """Ask a question that is answered now, or in the next conversation. Raises `HomeAssistantError`."""
         check_length(self.device, question)
         pipeline = chosen_pipeline(self.hass, self.device)
-        asking = partial(ask, self.hass, self._announcer, question, pipeline)
+        asking = partial(self._announcer.ask, question, pipeline)
         return await self.async_ask(asking, answers, seconds)
 
     @callback
@@ -174,7 +172,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         )
         if utterance.waits_for_device and not self._announcer.can_announce:
             # The voice set-up wants the sound fetched. The wake word, its next step, needs no loudspeaker.
-            async with aclosing(utterance.speech(DOWNLINK.sample_rate)) as sound:
+            async with aclosing(utterance.speech()) as sound:
                 await anext(sound)
             return
         try:

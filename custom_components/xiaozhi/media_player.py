@@ -28,7 +28,8 @@ from .entity import XiaozhiEntity, existing, of_devices, platform
 from .errors import InputError
 from .gateway import Gateway
 from .media import library
-from .media.player import DevicePlayer, Media
+from .media.player import DevicePlayer
+from .media.stream import Media
 from .media.volume import SpeakerVolume
 
 # What is played may take long, and stopping it must not wait.
@@ -67,7 +68,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     def __init__(self, gateway: Gateway, device: Device, description: MediaPlayerEntityDescription) -> None:
         super().__init__(gateway, device, description)
         self._announcer = gateway.announcer(device)
-        self._player = DevicePlayer(gateway.hass, device, self._announcer, self._changed)
+        self._player = DevicePlayer(device, self._announcer, self._changed)
         self._volume = SpeakerVolume(device, self._change_volume)
 
     @override

@@ -7,7 +7,6 @@ The child has little memory, opens nothing but its input, and has none of Home A
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 import os
 from pathlib import Path
 import resource
@@ -45,27 +44,22 @@ _FILE: Final = ("-protocol_whitelist", "file", "-format_whitelist", _FORMATS)
 # What a program needs to be found and to find its libraries.
 _ENVIRONMENT: Final = ("PATH", "LD_LIBRARY_PATH")
 
-
-@dataclass(frozen=True, slots=True)
-class FfmpegInput:
-    """What ffmpeg is to open, and how."""
-
-    address: str
-    options: tuple[str, ...]
+type FfmpegInput = tuple[str, ...]
+"""Arguments that say what ffmpeg is to open, and how."""
 
 
 def web_input(address: str, *, verify: bool) -> FfmpegInput:
     """Return an http or https address as input; `verify` asks for a certificate that others vouch for."""
     if not address.startswith("https:"):
         # ffmpeg refuses options that an input does not use.
-        return FfmpegInput(address, _WEB)
+        return *_WEB, "-i", address
     tls = ("-tls_verify", "1", "-ca_file", certifi.where()) if verify else ("-tls_verify", "0")
-    return FfmpegInput(address, (*_WEB, *tls))
+    return *_WEB, *tls, "-i", address
 
 
 def file_input(path: Path) -> FfmpegInput:
     """Return a file as input."""
-    return FfmpegInput(f"file:{path}", _FILE)
+    return *_FILE, "-i", f"file:{path}"
 
 
 async def read_sound(
@@ -79,7 +73,7 @@ async def read_sound(
     position = ("-ss", f"{start:.3f}") if start else ()
     pcm = ("-f", "s16le", "-ac", "1", "-ar", str(sample_rate), "-flush_packets", "1", "pipe:1")
     child = await asyncio.create_subprocess_exec(
-        *(program, *_PROGRAM, *_INPUT, *source.options, *position, "-i", source.address, *pcm),
+        *(program, *_PROGRAM, *_INPUT, *position, *source, *pcm),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

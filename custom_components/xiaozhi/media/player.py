@@ -2,18 +2,18 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from contextlib import aclosing
+from dataclasses import replace
 import logging
 
 from homeassistant.components.media_player import MediaPlayerState
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
 from ..device.device import Device
 from ..errors import UserError
 from ..protocol import messages
 from ..protocol.clock import loop_time
-from ..protocol.messages import DOWNLINK
 from ..voice.announcements.announcer import Announcer
 from ..voice.announcements.refusals import (
     AnnouncementInterruptedError,
@@ -22,34 +22,17 @@ from ..voice.announcements.refusals import (
     Delivery,
 )
 from ..voice.announcements.utterance import Utterance
-from .stream import MediaStream, media_sound
+from .stream import Media, MediaStream, media_sound
 
 _LOGGER = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Media:
-    """What is to be played."""
-
-    media_id: str
-    entity_id: str | None = None
-    """The player, for media sources that ask which one it is."""
-    title: str = ""
-    """Title from the caller, if known."""
-    text: str = ""
-    """What is said, if it is speech."""
-    start: float = 0.0
-    """Seconds of it that are skipped."""
 
 
 class DevicePlayer:
     """Plays media on a device, as `voice.announcements` allows."""
 
-    def __init__(
-        self, hass: HomeAssistant, device: Device, announcer: Announcer, on_change: Callable[[], None]
-    ) -> None:
+    def __init__(self, device: Device, announcer: Announcer, on_change: Callable[[], None]) -> None:
         """Play nothing. `on_change` is called whenever something of it changes."""
-        self._hass = hass
+        self._hass = device.hass
         self._device = device
         self._announcer = announcer
         self._on_change = on_change
@@ -81,15 +64,7 @@ class DevicePlayer:
         await self.stop()
         self._announcer.check_sound()
         self.media = media
-        stream = self.stream = MediaStream(
-            self._hass,
-            media.media_id,
-            sample_rate=DOWNLINK.sample_rate,
-            entity_id=media.entity_id,
-            title=media.title,
-            skip=media.start,
-            on_change=self._titled,
-        )
+        stream = self.stream = MediaStream(self._hass, media, self._titled)
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = self._device.create_task(self._play(stream, begun), "play media")
         self._change(MediaPlayerState.BUFFERING)
@@ -137,7 +112,8 @@ class DevicePlayer:
 
     async def _play(self, stream: MediaStream, begun: asyncio.Future[None]) -> None:
         try:
-            await self._play_through(stream, begun)
+            async with aclosing(stream):
+                await self._play_through(stream, begun)
         except asyncio.CancelledError:
             _fail(begun, UserError("media_stopped", media=stream.title))
             raise
@@ -154,23 +130,20 @@ class DevicePlayer:
                 self._end()
 
     async def _play_through(self, stream: MediaStream, begun: asyncio.Future[None]) -> None:
-        try:
-            await stream.open()
-            self._titled()
-            if self._announcer.delivery is Delivery.CONVERSATION:
-                # The caller may be the turn after which it begins.
-                begun.set_result(None)
-            while True:
-                try:
-                    await self._announcer.say(self._utterance(stream, begun))
-                except AnnouncementReplacedError:
-                    # It goes on when what was more urgent has been said.
-                    self._started_from = self._heard(stream)
-                    self._change(MediaPlayerState.BUFFERING)
-                else:
-                    return
-        finally:
-            await stream.close()
+        await stream.open()
+        self._titled()
+        if self._announcer.delivery is Delivery.CONVERSATION:
+            # The caller may be the turn after which it begins.
+            begun.set_result(None)
+        while True:
+            try:
+                await self._announcer.say(self._utterance(stream, begun))
+            except AnnouncementReplacedError:
+                # It goes on when what was more urgent has been said.
+                self._started_from = self._heard(stream)
+                self._change(MediaPlayerState.BUFFERING)
+            else:
+                return
 
     def _utterance(self, stream: MediaStream, begun: asyncio.Future[None]) -> Utterance:
         @callback
@@ -181,7 +154,7 @@ class DevicePlayer:
                 begun.set_result(None)
 
         self._shown_title = stream.title
-        return Utterance(text=stream.title, speech=lambda _rate: stream.pcm(), gives_way=True, on_start=start)
+        return Utterance(text=stream.title, speech=stream.pcm, gives_way=True, on_start=start)
 
     @callback
     def _titled(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 import logging
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 import aiohttp
 from homeassistant.components import media_source, tts
@@ -21,11 +21,15 @@ from ..errors import UserError
 from ..protocol.untrusted_text import one_line
 from ..voice.speech_format import speech_options
 from .ffmpeg import FfmpegInput, file_input, web_input
-from .playlist_address import MAX_PLAYLIST, PLAYLISTS, first_entry
 
 _LOGGER = logging.getLogger(__name__)
 
 _MAX_NAME: Final = 100
+# Web radio is often listed as a playlist, which ffmpeg cannot read unless it is HTTP Live Streaming.
+_PLAYLISTS: Final = (".m3u", ".pls")
+_HLS: Final = "#EXT-X-"
+# In bytes.
+_MAX_PLAYLIST: Final = 64 * 1024
 _SPEECH: Final = f"{media_source.URI_SCHEME}{tts.DOMAIN}/"
 
 
@@ -84,7 +88,7 @@ async def _web_media(hass: HomeAssistant, media_id: str, name: str) -> FfmpegInp
         address = _web_address(async_process_play_media_url(hass, media_id))
     except ValueError as err:
         raise UserError("media_unsupported", media=name) from err
-    if urlsplit(address).path.lower().endswith(PLAYLISTS):
+    if urlsplit(address).path.lower().endswith(_PLAYLISTS):
         address = await _playlist_entry(hass, address, name)
     # Home Assistant's own certificate is often for another name than the one it calls itself.
     return web_input(address, verify=not is_hass_url(hass, address))
@@ -101,11 +105,30 @@ async def _playlist_entry(hass: HomeAssistant, address: str, name: str) -> str:
     session = async_get_clientsession(hass, verify_ssl=not is_hass_url(hass, address))
     try:
         async with session.get(address, raise_for_status=True) as response:
-            text = (await read_body(response, MAX_PLAYLIST)).decode(errors="replace")
+            text = (await read_body(response, _MAX_PLAYLIST)).decode(errors="replace")
         return _web_address(first_entry(text, address))
     except (aiohttp.ClientError, OSError, BodyTooLargeError, ValueError) as err:
         _LOGGER.warning("The playlist %s leads nowhere: %s", name, type(err).__name__)
         raise UserError("media_failed", media=name) from err
+
+
+def first_entry(text: str, address: str) -> str:
+    """Return the first entry of an M3U or PLS file from an address, or that address if it is for ffmpeg.
+
+    Raises `ValueError` if there is none.
+    """
+    if _HLS in text:
+        return address
+    is_pls = "[playlist]" in text[:200].lower()
+    for line in text.splitlines():
+        entry = line.strip().removeprefix("\ufeff")
+        if is_pls:
+            name, _, entry = entry.partition("=")
+            if not name.strip().lower().startswith("file"):
+                continue
+        if entry and not entry.startswith("#"):
+            return urljoin(address, entry.strip())
+    raise ValueError("a playlist without an entry")
 
 
 def _is_readable(path: Path) -> bool:

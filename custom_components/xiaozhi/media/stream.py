@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from dataclasses import dataclass
 import logging
 from typing import Final
 
@@ -10,9 +11,11 @@ from homeassistant.components import tts
 from homeassistant.components.ffmpeg import get_ffmpeg_manager
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers.debounce import Debouncer
 
 from ..errors import UserError
 from ..protocol.audio.speech_decoder import SpeechError, decode_speech
+from ..protocol.messages import DOWNLINK
 from ..protocol.untrusted_text import one_line
 from ..timeouts import timeouts_of
 from .ffmpeg import FfmpegInput, read_sound
@@ -22,8 +25,25 @@ from .source import find_media, media_name
 _LOGGER = logging.getLogger(__name__)
 
 _MAX_TITLE: Final = 200
+_RATE: Final = DOWNLINK.sample_rate
 # Seconds between two changes of what is known: a station may send titles at any rate, and each is recorded.
 _MIN_PAUSE: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Media:
+    """What is to be played."""
+
+    media_id: str
+    """Id in the media library, or a web address."""
+    entity_id: str | None = None
+    """The player, for media sources that ask which one it is."""
+    title: str = ""
+    """Title from the caller, if known: it counts more than that of the media."""
+    text: str = ""
+    """What is said, if it is speech."""
+    start: float = 0.0
+    """Seconds of it that are skipped."""
 
 
 class MediaStream:
@@ -33,36 +53,19 @@ class MediaStream:
     """
 
     def __init__(
-        self,
-        hass: HomeAssistant,
-        media_id: str,
-        *,
-        sample_rate: int,
-        entity_id: str | None = None,
-        title: str = "",
-        skip: float = 0,
-        on_change: Callable[[], None] = lambda: None,
+        self, hass: HomeAssistant, media: Media, on_change: Callable[[], None] = lambda: None
     ) -> None:
-        """Prepare to play media of the library or at a web address, from `skip` seconds on.
-
-        A given `title` counts more than that of the media. `on_change` is called when what is known changes,
-        at most once a second.
-        """
+        """Prepare to play. `on_change` is called when what is known changes, at most once a second."""
         self._hass = hass
-        self._media_id = media_id
-        self._entity_id = entity_id
-        self._name = media_name(media_id)
-        self._sample_rate = sample_rate
+        self._media = media
+        self._name = media_name(media.media_id)
         self._timeouts = timeouts_of(hass).media
         self._on_change = on_change
-        self._given_title = title
-        self._skip = skip
         self._log = FfmpegLog()
         self._decoded = self._decode()
         self._next: asyncio.Task[bytes] | None = None
         self._closed = False
-        self._changed_at = hass.loop.time() - _MIN_PAUSE
-        self._change: asyncio.TimerHandle | None = None
+        self._changes = Debouncer(hass, _LOGGER, cooldown=_MIN_PAUSE, immediate=True, function=self._changed)
         self.played = 0.0
         """Seconds that were taken."""
         self.is_live = False
@@ -72,7 +75,7 @@ class MediaStream:
     def title(self) -> str:
         """Title of what is being played, in one line."""
         log = self._log
-        return one_line(log.song or self._given_title or log.title or log.station or self._name, _MAX_TITLE)
+        return one_line(log.song or self._media.title or log.title or log.station or self._name, _MAX_TITLE)
 
     @property
     def station(self) -> str:
@@ -96,17 +99,15 @@ class MediaStream:
         """
         while piece := await self._next_piece(self._timeouts.stall):
             self._next = None
-            self.played += len(piece) / (2 * self._sample_rate)
+            self.played += len(piece) / (2 * _RATE)
             yield piece
         if piece is None:
             raise UserError("media_stalled", media=self._name)
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Close the source. For those who still read, it has ended."""
         self._closed = True
-        if self._change is not None:
-            self._change.cancel()
-        self._on_change = lambda: None
+        self._changes.async_shutdown()
         if self._next is not None:
             self._next.cancel()
             await asyncio.gather(self._next, return_exceptions=True)
@@ -124,17 +125,17 @@ class MediaStream:
         return b"" if self._closed else self._next.result()
 
     async def _decode(self) -> AsyncGenerator[bytes]:
-        source = await find_media(self._hass, self._media_id, self._entity_id)
-        sound = self._media(source) if isinstance(source, FfmpegInput) else self._speech(source)
+        source = await find_media(self._hass, self._media.media_id, self._media.entity_id)
+        sound = self._speech(source) if isinstance(source, tts.ResultStream) else self._other(source)
         async with aclosing(sound):
             async for pcm in sound:
                 yield pcm
 
-    async def _media(self, source: FfmpegInput) -> AsyncGenerator[bytes]:
+    async def _other(self, source: FfmpegInput) -> AsyncGenerator[bytes]:
         """Yield the sound of any media."""
         program = get_ffmpeg_manager(self._hass).binary
         sound = read_sound(
-            program, source, sample_rate=self._sample_rate, start=self._skip, on_line=self._take_line
+            program, source, sample_rate=_RATE, start=self._media.start, on_line=self._take_line
         )
         failed, heard = False, False
         try:
@@ -156,8 +157,8 @@ class MediaStream:
 
     async def _speech(self, stream: tts.ResultStream) -> AsyncGenerator[bytes]:
         """Yield the sound of speech."""
-        skip = 2 * round(self._sample_rate * self._skip)
-        source, rate = stream.async_stream_result(), self._sample_rate
+        skip = 2 * round(_RATE * self._media.start)
+        source, rate = stream.async_stream_result(), _RATE
         speech = decode_speech(source, sample_rate=rate, extension=stream.extension)
         try:
             async with aclosing(speech):
@@ -171,31 +172,25 @@ class MediaStream:
 
     @callback
     def _take_line(self, line: str) -> None:
-        if self._log.take(line) and self._change is None:
-            pause = self._changed_at + _MIN_PAUSE - self._hass.loop.time()
-            self._change = self._hass.loop.call_later(max(pause, 0), self._changed)
+        if self._log.take(line):
+            self._changes.async_schedule_call()
 
     @callback
     def _changed(self) -> None:
-        self._change = None
-        self._changed_at = self._hass.loop.time()
         self._on_change()
 
 
 def media_sound(
     hass: HomeAssistant, media_id: str, entity_id: str | None = None
-) -> Callable[[int], AsyncGenerator[bytes]]:
-    """Return what opens media of the library or at a web address, at a sample rate."""
+) -> Callable[[], AsyncGenerator[bytes]]:
+    """Return what opens media of the library or at a web address."""
 
-    async def play(rate: int) -> AsyncGenerator[bytes]:
-        stream = MediaStream(hass, media_id, sample_rate=rate, entity_id=entity_id)
-        try:
+    async def play() -> AsyncGenerator[bytes]:
+        async with aclosing(MediaStream(hass, Media(media_id=media_id, entity_id=entity_id))) as stream:
             await stream.open()
             async with aclosing(stream.pcm()) as pcm:
                 async for piece in pcm:
                     yield piece
-        finally:
-            await stream.close()
 
     return play
 

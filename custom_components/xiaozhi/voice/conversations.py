@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 import logging
-from typing import Final
+from typing import Any, Final
 
 from homeassistant.core import callback
 
@@ -32,7 +32,7 @@ from .repeated_prompt import repeats_prompt
 from .satellite_states import SatelliteStates
 from .speech_input import SpeechInput, SpeechInputs
 from .turn import VoiceTurn
-from .turn_outcome import ANSWERED_ELSEWHERE, NO_SPEECH, OWN_ECHO, SHOWN_OUTCOMES, TurnOutcome
+from .turn_outcome import ANSWERED_ELSEWHERE, NO_SPEECH, OWN_ECHO, TurnOutcome
 from .wake_word_arbitration import Claim, WakeWordArbitration, hears_silently
 
 _LOGGER = logging.getLogger(__name__)
@@ -66,28 +66,33 @@ class VoiceConversations:
         self.announcements = announcements
         self.run_limit = TokenBucket(rate=_RUNS_PER_SECOND, burst=_RUNS_AT_ONCE)
         self._timeouts = device.timeouts.voice
-        self._tasks: list[asyncio.Task[None]] = []
-        """Those that have not ended, the last one at the end."""
+        self._task: asyncio.Task[None] | None = None
         self._last: Conversation | None = None
+        self._unfinished = set[asyncio.Task[Any]]()
 
     @callback
     def begin(self, conversation: Conversation) -> bool:
         """Hold a conversation; one that is still going on is cancelled."""
         self.cancel()
         self._last = conversation
-        before = tuple(self._tasks)
-        task = self.device.create_task(self._hold(conversation, before), "conversation")
-        self._tasks.append(task)
-        task.add_done_callback(self._tasks.remove)
+        before = tuple(self._unfinished)
+        self._task = self.device.create_task(self._hold(conversation, before), "conversation")
+        self.is_to_end(self._task)
         return True
+
+    @callback
+    def is_to_end(self, task: asyncio.Task[Any]) -> None:
+        """Let the next conversation wait for the end of a task."""
+        self._unfinished.add(task)
+        task.add_done_callback(self._unfinished.discard)
 
     @callback
     def cancel(self) -> None:
         """End the conversation that is going on."""
-        if self._tasks:
-            self._tasks[-1].cancel()
+        if self._task is not None:
+            self._task.cancel()
 
-    async def _hold(self, conversation: Conversation, before: Collection[asyncio.Task[None]]) -> None:
+    async def _hold(self, conversation: Conversation, before: Collection[asyncio.Task[Any]]) -> None:
         try:
             if before and (await asyncio.wait(before, timeout=self._timeouts.ending))[1]:
                 # One of its engines does not let itself be cancelled.
@@ -170,31 +175,29 @@ class _HeldConversation:
         conversation = self._conversation
         lost = self._lost = asyncio.get_running_loop().create_future()
         running = asyncio.create_task(self._finish_turn(turn, followed_up=followed_up), name="turn")
-        running.add_done_callback(log_failure)
-        listening = self._listen_meanwhile(turn.start)
+        listening = asyncio.create_task(self._listen_meanwhile(turn.start), name="listening meanwhile")
+        for task in (running, listening):
+            task.add_done_callback(log_failure)
+            self._voice.is_to_end(task)
         interruption = asyncio.create_task(conversation.interruption())
         try:
             await asyncio.wait((running, interruption, lost), return_when=asyncio.FIRST_COMPLETED)
-            if running.done():
-                return running.result()
-            said = self._end_turn()
-            running.cancel()
-            await asyncio.wait((running,), timeout=self._timeouts.ending)
-            if lost.done() or interruption.result() is Interruption.CLOSED:
-                return False
-            if interruption.result() is Interruption.SPOKEN_OVER:
-                self._interrupted_answer = said
-                self._device.events.fire(ConversationEvent.INTERRUPTED)
-            if interruption.result() is not Interruption.NEXT_TURN:
-                await conversation.stop_speaking()
-            return True
         finally:
-            self._end_turn()
-            lost.cancel()
-            running.cancel()
-            listening.cancel()
-            interruption.cancel()
+            has_ended, is_lost = running.done(), lost.done()
+            said = self._end_turn()
+            for each in (lost, running, listening, interruption):
+                each.cancel()
             await asyncio.wait((running,), timeout=self._timeouts.ending)
+        if has_ended:
+            return running.result()
+        if is_lost or interruption.result() is Interruption.CLOSED:
+            return False
+        if interruption.result() is Interruption.SPOKEN_OVER:
+            self._interrupted_answer = said
+            self._device.events.fire(ConversationEvent.INTERRUPTED)
+        if interruption.result() is not Interruption.NEXT_TURN:
+            await conversation.stop_speaking()
+        return True
 
     @callback
     def _end_turn(self) -> str:
@@ -206,22 +209,15 @@ class _HeldConversation:
         self._voice.satellite.tts_response_finished()
         return voice_turn.said
 
-    def _listen_meanwhile(self, start: TurnStart) -> asyncio.Future[None]:
+    async def _listen_meanwhile(self, start: TurnStart) -> None:
         """Listen to somebody who speaks over the answer, if the owner wants that and the device can."""
-        if start.mode is not ListenMode.REALTIME or not self._device.settings.interrupt_by_speaking:
-            nothing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            return nothing
-        listening = asyncio.create_task(
-            listen_for_interruption(
+        if start.mode is ListenMode.REALTIME and self._device.settings.interrupt_by_speaking:
+            await listen_for_interruption(
                 self._conversation,
                 partial(self._voice.speech_inputs.detectors.async_load, INTERRUPTION),
                 # A singer would be taken for the user.
                 enabled=lambda: not self._announcements.plays_music,
-            ),
-            name="listening for an interruption",
-        )
-        listening.add_done_callback(log_failure)
-        return listening
+            )
 
     async def _finish_turn(self, turn: Turn, *, followed_up: bool) -> bool:
         await asyncio.sleep(self._voice.run_limit.delay(loop_time()))
@@ -239,8 +235,11 @@ class _HeldConversation:
             self._device.events.fire(ConversationEvent.FAILED, reason=voice_turn.error or "unknown")
         is_open = self._device.settings.conversation_style is ConversationStyle.OPEN
         goes_on = outcome is TurnOutcome.ASKS_BACK or (is_open and outcome is TurnOutcome.ANSWERED)
-        if outcome in SHOWN_OUTCOMES or (outcome is TurnOutcome.SILENT and not followed_up):
-            await voice_turn.show_error(spoken_language(self._device.hass, self._device))
+        # That nobody spoke is no surprise if the user has stopped the turn, or the device listened by itself.
+        no_surprise = turn.stopped or (followed_up and outcome is TurnOutcome.SILENT)
+        unheard = outcome in {TurnOutcome.SILENT, TurnOutcome.NOT_UNDERSTOOD}
+        if outcome is TurnOutcome.FAILED or (unheard and not no_surprise):
+            await voice_turn.show_error()
         if answers_question and outcome is TurnOutcome.ANSWERED:
             await self._thank()
         if await self._announcements.speak(self._conversation) or goes_on:
@@ -270,7 +269,14 @@ class _HeldConversation:
         claim = Claim.NEW
         # After an answer, the device listens by itself.
         if not by_button and (start.wake_word is not None or not followed_up):
-            claim = self._claim(turn)
+            claim = voice.arbitration.claim(
+                device.mac,
+                start.wake_word,
+                loop_time(),
+                turn.loudness,
+                self._lost,
+                silent=hears_silently(device.state.chip, device.state.wake_words),
+            )
         if claim is Claim.ELSEWHERE:
             _LOGGER.debug("%s: another device answers this wake word", device.name)
             return TurnOutcome.ELSEWHERE
@@ -315,18 +321,6 @@ class _HeldConversation:
             return NO_SPEECH
         self._voice.arbitration.answer(self._device.mac, loop_time())
         return ANSWERED_ELSEWHERE if self._lost.done() else None
-
-    @callback
-    def _claim(self, turn: Turn) -> Claim:
-        device = self._device
-        return self._voice.arbitration.claim(
-            device.mac,
-            turn.start.wake_word,
-            loop_time(),
-            turn.loudness,
-            self._lost,
-            silent=hears_silently(device.state.chip, device.state.wake_words),
-        )
 
     async def _compare(self) -> None:
         """Find out which of the devices that were there before this one, and this one, is nearest."""

@@ -35,25 +35,14 @@ _PIECE: Final = UPLINK_SAMPLE_RATE // 2
 class EngineCalls:
     """The use of one speech-to-text engine by all devices."""
 
-    def __init__(self, create_task: CreateTask) -> None:
-        """Know of no call. Tasks outlive the turns that make them, and end with the gateway."""
-        self.create_task = create_task
-        self._speaking = set[object]()
+    def __init__(self) -> None:
+        self.speaking = set[object]()
+        """Turns of people who speak, whose words the engine is to transcribe."""
         self._calls = 0
-
-    @callback
-    def speaking(self, turn: object) -> None:
-        """Note that somebody speaks, whose words the engine is to transcribe."""
-        self._speaking.add(turn)
-
-    @callback
-    def understood(self, turn: object) -> None:
-        """Note that the engine has nothing more to do for a turn."""
-        self._speaking.discard(turn)
 
     def free_for(self, turn: object) -> bool:
         """Whether a call that may be dropped would make nobody wait."""
-        return not self._calls and not self._speaking - {turn}
+        return not self._calls and not self.speaking - {turn}
 
     async def transcribe(self, engine: Engine, metadata: stt.SpeechMetadata, pcm: bytes) -> stt.SpeechResult:
         """Call an engine, which may raise anything."""
@@ -74,11 +63,12 @@ class EarlyTranscripts:
         calls: EngineCalls,
         detector: TurnDetector,
         is_understood: IsUnderstood | None,
+        create_task: CreateTask,
         timeouts: VoiceTimeouts,
     ) -> None:
         """Listen with a detector that reports pauses. Without `is_understood`, all pauses are alike.
 
-        `turn` is what the turn is called in `EngineCalls`.
+        `turn` is what the turn is called in `EngineCalls`. Tasks outlive it, and end with the gateway.
         """
         self.ending = EndOfTurn.PAUSE
         """What has decided that the turn has ended, or will decide as far as is known."""
@@ -87,6 +77,7 @@ class EarlyTranscripts:
         self._calls = calls
         self._detector = detector
         self._is_understood = is_understood
+        self._create_task = create_task
         self._timeouts = timeouts
         self._metadata: stt.SpeechMetadata | None = None
         self._ended = False
@@ -94,9 +85,8 @@ class EarlyTranscripts:
         self._pause: SpeechPaused | None = None
         self._pcm = b""
         self._text = ""
-        # The last call, the pause that it was made in, and how many more there may be.
+        # The last call, and how many more there may be.
         self._call: asyncio.Task[None] | None = None
-        self._called_in: SpeechPaused | None = None
         self._calls_left = _MOST_CALLS
 
     @callback
@@ -135,16 +125,14 @@ class EarlyTranscripts:
             self._ended
             or self._metadata is None
             or self._pause is None
-            or self._called_in == self._pause
             or (self._call is not None and not self._call.done())
             or not self._calls_left
             or not self._calls.free_for(self._turn)
         ):
             return
         self._calls_left -= 1
-        self._called_in = self._pause
         work = self._transcribe_early(self._pause, self._metadata, self._pcm)
-        self._call = self._calls.create_task(work, "early transcript")
+        self._call = self._create_task(work, "early transcript")
 
     async def _transcribe_early(self, pause: SpeechPaused, metadata: stt.SpeechMetadata, pcm: bytes) -> None:
         try:
@@ -156,8 +144,11 @@ class EarlyTranscripts:
             self._begin_call()
             return
         self._text = text
-        if text and not self._ended and self._is_understood is not None and await self._is_understood(text):
-            self._end_turn(pause)
+        if not text or self._ended or self._is_understood is None or not await self._is_understood(text):
+            return
+        if pause == self._pause and not self._ended:
+            self.ending = EndOfTurn.UNDERSTOOD
+            self._detector.end_after(pause, UNDERSTOOD_PAUSE)
 
     async def _try_call(self, metadata: stt.SpeechMetadata, pcm: bytes) -> str:
         try:
@@ -170,12 +161,6 @@ class EarlyTranscripts:
             if result.result is stt.SpeechResultState.SUCCESS:
                 return result.text or ""
         return ""
-
-    @callback
-    def _end_turn(self, pause: SpeechPaused) -> None:
-        if pause == self._pause and not self._ended:
-            self.ending = EndOfTurn.UNDERSTOOD
-            self._detector.end_after(pause, UNDERSTOOD_PAUSE)
 
     async def _early_text(self) -> str:
         """Return the early transcript of the whole turn; an empty text if there is none in time."""

@@ -1,7 +1,7 @@
-"""The engines of a device's pipeline, and whether each works locally or in a cloud."""
+"""The engines of a device's pipeline: whether they work locally or in a cloud, and which are asked early."""
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
@@ -10,7 +10,18 @@ from homeassistant.helpers.entity import entity_sources
 from homeassistant.loader import IntegrationNotLoaded, async_get_loaded_integration
 
 from ..device.device import Device
+from .engine_override import Engine
 from .pipelines import chosen_pipeline
+
+# They transcribe while they listen, and are done soon after the last word: a call of its own would have to
+# begin at the first. By integration and a part of their names; of others, their `audio_processing` says so.
+_WHILE_LISTENING: Final = (
+    ("wyoming", "vosk"),
+    ("wyoming", "speech-to-phrase"),
+    ("wyoming", "rhasspy-speech"),
+    ("cloud", ""),
+    ("google_cloud", ""),
+)
 
 
 class EngineLocation(StrEnum):
@@ -85,3 +96,20 @@ def engine_location(hass: HomeAssistant, engine: str | None) -> EngineLocation:
     if not known.iot_class:
         return EngineLocation.UNKNOWN
     return EngineLocation.CLOUD if known.iot_class.startswith("cloud") else EngineLocation.LOCAL
+
+
+@callback
+def transcribes_early(
+    hass: HomeAssistant, pipeline: Pipeline, engine: Engine, *, chosen_by_owner: bool
+) -> bool:
+    """Whether an early call of a pipeline's engine saves time.
+
+    Outside of the house each call may cost money, also one that is dropped: only if it is `chosen_by_owner`.
+    """
+    if not engine.audio_processing.requires_external_vad:
+        return False
+    integration = engine_integration(hass, pipeline.stt_engine)
+    name = str(engine.name or "").casefold().replace(" ", "-")
+    if any(platform == integration and part in name for platform, part in _WHILE_LISTENING):
+        return False
+    return chosen_by_owner or engine_location(hass, pipeline.stt_engine) is EngineLocation.LOCAL

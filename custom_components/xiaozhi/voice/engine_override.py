@@ -8,7 +8,7 @@ Assistant's, so its events, states and traces are those of any other run.
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import ClassVar, Final, override
+from typing import Any, ClassVar, Final
 
 from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import Pipeline
@@ -18,7 +18,7 @@ from homeassistant.util.ulid import ulid_now
 
 from ..const import DOMAIN
 
-type Engine = stt.SpeechToTextEntity | stt.Provider
+type Engine = stt.SpeechToTextEntity | stt.Provider | OverridingEngine
 type Transcribe = Callable[[stt.SpeechMetadata, AsyncIterable[bytes]], Awaitable[stt.SpeechResult]]
 
 # Where Home Assistant keeps engines that are no entities. It is not among what integrations are offered.
@@ -27,41 +27,21 @@ _PROVIDERS: Final = getattr(const, "DATA_PROVIDERS", "")
 _KEY: Final = f"{DOMAIN} {{}}"
 
 
-class OverridingEngine(stt.Provider):
-    """Takes audio for another engine, whose name it bears."""
+class OverridingEngine:
+    """Takes audio for another engine; all else is as with that one."""
 
-    # Without languages, no list of engines offers this one. A run asks only `check_metadata`.
+    # Without languages, no list of engines offers this one.
     supported_languages: ClassVar[list[str]] = []
-    supported_formats: ClassVar[list[stt.AudioFormats]] = []
-    supported_codecs: ClassVar[list[stt.AudioCodecs]] = []
-    supported_bit_rates: ClassVar[list[stt.AudioBitRates]] = []
-    supported_sample_rates: ClassVar[list[stt.AudioSampleRates]] = []
-    supported_channels: ClassVar[list[stt.AudioChannels]] = []
 
     def __init__(self, engine: Engine, transcribe: Transcribe) -> None:
-        """Pass audio to `transcribe`; all else is as with `engine`."""
+        """Pass audio to `transcribe`."""
         self._engine = engine
-        self._transcribe = transcribe
-        self.name = engine.name if isinstance(engine, stt.Provider) else engine.entity_id
+        self.async_process_audio_stream = transcribe
+        self.entity_id: str | None = engine.name if isinstance(engine, stt.Provider) else engine.entity_id
 
-    @property
-    @override
-    def audio_processing(self) -> stt.SpeechAudioProcessing:
-        """Return what the engine needs and prefers."""
-        return self._engine.audio_processing
-
-    @override
-    async def async_process_audio_stream(
-        self, metadata: stt.SpeechMetadata, stream: AsyncIterable[bytes]
-    ) -> stt.SpeechResult:
-        """Transcribe a stream."""
-        return await self._transcribe(metadata, stream)
-
-    @callback
-    @override
-    def check_metadata(self, metadata: stt.SpeechMetadata) -> bool:
-        """Return whether the engine takes such audio."""
-        return self._engine.check_metadata(metadata)
+    def __getattr__(self, name: str) -> Any:
+        """Return what belongs to the engine."""
+        return getattr(self._engine, name)
 
 
 @contextmanager
@@ -76,7 +56,7 @@ def engine_override(
     if engine is None:
         yield pipeline, lambda: None
         return
-    providers: dict[str, stt.Provider] = hass.data.get(_PROVIDERS, {})
+    providers: dict[str, Any] = hass.data.get(_PROVIDERS, {})
     key = _KEY.format(ulid_now())
     providers[key] = engine
 
@@ -86,7 +66,7 @@ def engine_override(
 
     try:
         # A new Home Assistant may look elsewhere.
-        works = stt.async_get_speech_to_text_engine(hass, key) is engine
-        yield replace(pipeline, stt_engine=key) if works else pipeline, remove
+        found: object = stt.async_get_speech_to_text_engine(hass, key)
+        yield replace(pipeline, stt_engine=key) if found is engine else pipeline, remove
     finally:
         remove()

@@ -65,7 +65,6 @@ class SpeechDetectors:
         self._on_unavailable = on_unavailable
         self._timeouts = timeouts or VoiceTimeouts()
         self._working = asyncio.Semaphore(_AT_ONCE)
-        self._safe = False
         self._tried = asyncio.Event()
 
     async def async_prepare(self) -> None:
@@ -75,11 +74,9 @@ class SpeechDetectors:
         """
         try:
             await self._try()
-            self._safe = True
         except ModelUnavailable as err:
             self._is_unavailable(err)
-        finally:
-            self._tried.set()
+        self._tried.set()
         await self.async_load(DetectorSettings())
 
     async def async_load(self, settings: DetectorSettings) -> TurnDetector | None:
@@ -89,12 +86,11 @@ class SpeechDetectors:
                 await self._tried.wait()
         except TimeoutError:
             return None
-        if not self._safe:
+        if not self.available:
             return None
         try:
             detector = await self._hass.async_add_executor_job(load_detector, settings)
         except ModelUnavailable as err:
-            self._safe = False
             self._is_unavailable(err)
             return None
         return TurnDetector(self._hass, detector, self._working)

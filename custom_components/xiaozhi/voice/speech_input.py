@@ -6,15 +6,12 @@ from functools import partial
 from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import (
     Pipeline,
-    PipelineEvent,
-    PipelineEventType,
     VadSensitivity,
 )
 from homeassistant.core import HomeAssistant, callback
 
 from ..device.device import Device
 from .chinese_script import engine_in_script
-from .early_engines import transcribes_early
 from .early_transcripts import CreateTask, EarlyTranscripts, EngineCalls
 from .end_of_turn import (
     ANSWER_TO_QUESTION,
@@ -24,7 +21,8 @@ from .end_of_turn import (
     UNTIL_RELEASED,
     EndOfTurn,
 )
-from .engine_override import OverridingEngine
+from .engine_locations import transcribes_early
+from .engine_override import Engine, OverridingEngine
 from .pipelines import chosen_pipeline
 from .satellite_states import SatelliteStates
 from .speech_detectors import SpeechDetectors, TurnDetector
@@ -54,7 +52,7 @@ class SpeechInput:
         """Early transcripts, if there are any."""
         self.override_engine: OverridingEngine | None = None
         """What transcribes in the place of the pipeline's engine; None if that is as good."""
-        self._calls = calls
+        self._calls = calls or EngineCalls()
 
     @property
     def ending(self) -> EndOfTurn:
@@ -64,20 +62,17 @@ class SpeechInput:
     @callback
     def began(self) -> None:
         """Somebody speaks."""
-        if self._calls is not None:
-            self._calls.speaking(self)
+        self._calls.speaking.add(self)
 
     @callback
-    def on_pipeline_event(self, event: PipelineEvent) -> None:
-        """Follow the run of the pipeline."""
-        if event.type is PipelineEventType.STT_END and self._calls is not None:
-            self._calls.understood(self)
+    def understood(self) -> None:
+        """The engine has nothing more to do for the turn."""
+        self._calls.speaking.discard(self)
 
     @callback
     def close(self) -> None:
         """End the turn."""
-        if self._calls is not None:
-            self._calls.understood(self)
+        self.understood()
         if self.early is not None:
             self.early.close()
 
@@ -114,8 +109,10 @@ class SpeechInputs:
         hass = self._hass
         pipeline = chosen_pipeline(hass, device, woken_by)
         engine_id = pipeline.stt_engine
-        engine = stt.async_get_speech_to_text_engine(hass, engine_id) if engine_id else None
-        calls = self._engines.setdefault(engine_id or "", EngineCalls(self._create_task))
+        engine: Engine | None = None
+        if engine_id is not None:
+            engine = stt.async_get_speech_to_text_engine(hass, engine_id)
+        calls = self._engines.setdefault(engine_id or "", EngineCalls())
         answers_question = asked_back or satellite.question_pending
         chosen = device.subentry_id in self.chosen_by_owner
         fixed_pause = self._fixed_pause(satellite)
@@ -147,6 +144,7 @@ class SpeechInputs:
                 calls,
                 detector,
                 None if answers_question else is_understood,
+                self._create_task,
                 device.timeouts.voice,
             )
             speech_input.override_engine = OverridingEngine(engine, speech_input.early.transcribe)

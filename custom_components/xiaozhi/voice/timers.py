@@ -27,6 +27,7 @@ from ..device.state import STATUS_READ
 from ..protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face
+from ..protocol.messages import DOWNLINK
 from ..protocol.transport.link import LinkKind
 from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
@@ -259,13 +260,13 @@ class VoiceTimers:
 
         return self._device.conversations.hold(refuse)
 
-    async def _ring_sound(self, text: str, sample_rate: int) -> AsyncGenerator[bytes]:
+    async def _ring_sound(self, text: str) -> AsyncGenerator[bytes]:
         """In a conversation, ring once and say what has ended; otherwise ring on and on."""
-        strike = await self._hass.async_add_executor_job(timer_sound, sample_rate)
+        strike = await self._hass.async_add_executor_job(timer_sound, DOWNLINK.sample_rate)
         yield strike
         if self._announcer.delivery is Delivery.CONVERSATION:
             spoken = text_utterance(self._hass, text, chosen_pipeline(self._hass, self._device))
-            async with aclosing(spoken.speech(sample_rate)) as speech:
+            async with aclosing(spoken.speech()) as speech:
                 async for pcm in speech:
                     yield pcm
             return

@@ -83,9 +83,9 @@ class VoiceTurn:
         self._conversation = conversation
         self._turn = turn
         self._events: asyncio.Queue[PipelineEvent | None] = asyncio.Queue()
-        self._answer = Answer(hass, conversation, self._sounds, self._speaks)
+        first_sound = partial(self._passed, TurnStep.FIRST_SOUND)
+        self._answer = Answer(hass, conversation, first_sound, self._speaks)
         self._token: str | None = None
-        self._language: str | None = None
         self._acknowledges = False
         self._playing: asyncio.Task[None] | None = None
         self._speech_ended = False
@@ -119,19 +119,21 @@ class VoiceTurn:
         """
         if self._ended:
             return False
-        self._speech_input.on_pipeline_event(event)
         data = event.data or {}
         match event.type:
             case PipelineEventType.STT_START | PipelineEventType.STT_VAD_START:
                 self._wait_for_transcript(data)
             case PipelineEventType.STT_VAD_END:
                 self._wait_at_most(self._timeouts.recognition)
-            case PipelineEventType.STT_END if code := self._refuse(data["stt_output"]["text"]):
-                raise PipelineError(code, "This is no command for the device")
+            case PipelineEventType.STT_END:
+                self._speech_input.understood()
+                if (code := self._refuse(data["stt_output"]["text"])) is not None:
+                    raise PipelineError(code, "This is no command for the device")
+                self._wait_at_most(self._timeouts.quiet)
             case _:
                 self._wait_at_most(self._timeouts.quiet)
         if (step := _STEPS.get(event.type)) is not None or _content(data):
-            self.times.passed(step or TurnStep.FIRST_WORD, loop_time())
+            self._passed(step or TurnStep.FIRST_WORD)
         self._events.put_nowait(event)
         return True
 
@@ -139,11 +141,18 @@ class VoiceTurn:
         """Run the turn until the answer is sent. Raises `LinkClosedError` when the device goes away."""
         try:
             if self._turn.start.question is not None:
-                self.times.passed(TurnStep.TRANSCRIPT, loop_time())
+                self._passed(TurnStep.TRANSCRIPT)
                 await self._heard(self._turn.start.question)
             self._wait_at_most(self._timeouts.quiet)
             async with asyncio.TaskGroup() as group:
-                spoken = self._spoken_audio()
+                spoken = SpokenAudio(
+                    self._turn,
+                    self._speech_input,
+                    # Somebody who holds a button may think for as long as they hold it.
+                    patience=inf if self._is_push_to_talk else self._timeouts.no_speech,
+                    silent=partial(self._give_up, NO_SPEECH),
+                    ended=self._all_heard,
+                )
                 listening = group.create_task(spoken.listen())
                 self._pipeline = group.create_task(self._run(spoken))
                 # Also of one that is cancelled before it has begun, since nothing was said.
@@ -164,17 +173,11 @@ class VoiceTurn:
                 await self._time_to_read()
         if self._error is None:
             return TurnOutcome.ASKS_BACK if self._answer.asks_back else TurnOutcome.ANSWERED
-        outcome = OUTCOME_OF_ERROR.get(self._error, TurnOutcome.FAILED)
-        if self._turn.stopped and outcome in {TurnOutcome.SILENT, TurnOutcome.NOT_UNDERSTOOD}:
-            return TurnOutcome.STOPPED
-        return outcome
+        return OUTCOME_OF_ERROR.get(self._error, TurnOutcome.FAILED)
 
-    async def show_error(self, language: str) -> None:
-        """Show on the screen what went wrong, and give time to read it.
-
-        `language` is used if the pipeline has not reported its own.
-        """
-        text = await async_error_text(self._hass, self.error, self._language or language)
+    async def show_error(self) -> None:
+        """Show on the screen what went wrong, and give time to read it."""
+        text = await async_error_text(self._hass, self.error, self._speech_input.pipeline.language)
         await self._conversation.show(messages.face(Face.CONFUSED))
         await self._conversation.show(messages.tts_caption(text))
         await self._time_to_read()
@@ -183,16 +186,6 @@ class VoiceTurn:
         # It shows nothing while it runs a tool.
         await self._conversation.main_task.wait_free()
         await asyncio.sleep(self._timeouts.reading)
-
-    def _spoken_audio(self) -> SpokenAudio:
-        return SpokenAudio(
-            self._turn,
-            self._speech_input,
-            # Somebody who holds a button may think for as long as they hold it.
-            patience=inf if self._is_push_to_talk else self._timeouts.no_speech,
-            silent=partial(self._give_up, NO_SPEECH),
-            ended=self._all_heard,
-        )
 
     async def _run(self, spoken: SpokenAudio) -> None:
         try:
@@ -213,7 +206,7 @@ class VoiceTurn:
         if silent_for is not None:
             self.times.ended_by = self._speech_input.ending.value
             self.times.passed(TurnStep.SPEECH_ENDED, loop_time() - silent_for)
-        self.times.passed(TurnStep.DETECTED, loop_time())
+        self._passed(TurnStep.DETECTED)
         self._wait_at_most(self._timeouts.recognition)
         self._events.put_nowait(PipelineEvent(PipelineEventType.STT_VAD_END))
 
@@ -240,7 +233,6 @@ class VoiceTurn:
             match event.type:
                 case PipelineEventType.RUN_START:
                     self._token = (data.get("tts_output") or {}).get("token")
-                    self._language = data.get("language")
                 # A device whose button is held would record no more, and not report its release.
                 case PipelineEventType.STT_VAD_END if self._turn.ended or not self._is_push_to_talk:
                     await self._answer.prepare()
@@ -248,7 +240,9 @@ class VoiceTurn:
                     # Whisper's text begins with a space.
                     await self._heard(data["stt_output"]["text"].strip())
                 case PipelineEventType.INTENT_PROGRESS:
-                    self._progressed(group, data)
+                    self._answer.add(_content(data))
+                    if data.get("tts_start_streaming"):
+                        self._play(group)
                 case PipelineEventType.INTENT_END:
                     self._answer.understood(data["intent_output"])
                 case PipelineEventType.TTS_START:
@@ -302,12 +296,6 @@ class VoiceTurn:
         await self._answer.begin(text)
 
     @callback
-    def _progressed(self, group: asyncio.TaskGroup, data: dict[str, Any]) -> None:
-        self._answer.add(_content(data))
-        if data.get("tts_start_streaming"):
-            self._play(group)
-
-    @callback
     def _play(self, group: asyncio.TaskGroup) -> None:
         if self._playing is None and self._token:
             self._playing = group.create_task(self._speak(self._token))
@@ -315,17 +303,17 @@ class VoiceTurn:
     async def _speak(self, token: str) -> None:
         if not await self._answer.speak(token, as_it_is=self._acknowledges):
             self._fail(SPEECH_FAILED)
-        self.times.passed(TurnStep.ALL_SENT, loop_time())
+        self._passed(TurnStep.ALL_SENT)
         self._device.notify(RESPONSE)
 
     @callback
-    def _sounds(self) -> None:
-        self.times.passed(TurnStep.FIRST_SOUND, loop_time())
+    def _passed(self, step: TurnStep) -> None:
+        self.times.passed(step, loop_time())
 
     @callback
     def _speaks(self) -> None:
         self._wait_at_most(self._timeouts.quiet)
-        self.times.passed(TurnStep.FIRST_PACKET, loop_time())
+        self._passed(TurnStep.FIRST_PACKET)
         if self._answer.complete:
             self._report_answer()
 

@@ -14,15 +14,10 @@ class TurnOutcome(StrEnum):
     ANSWERED = "answered"
     ASKS_BACK = "asks back"
     SILENT = "silent"
-    STOPPED = "stopped"
-    """The user has stopped it without having said anything."""
     NOT_UNDERSTOOD = "not understood"
     FAILED = "failed"
     ELSEWHERE = "elsewhere"
 
-
-SHOWN_OUTCOMES: Final = frozenset({TurnOutcome.FAILED, TurnOutcome.NOT_UNDERSTOOD})
-"""Those that are always explained on the screen. Silence is not if the device went on listening by itself."""
 
 NO_SPEECH: Final = "no-speech"
 SPEECH_FAILED: Final = "speech-failed"
@@ -63,6 +58,6 @@ _TEXT_OF_ERROR: Final = {
 _TEXT_OF_OTHER_ERROR: Final = "voice_failed"
 
 
-async def async_error_text(hass: HomeAssistant, code: str, language: str | None) -> str:
-    """Return the text of an error code, in Home Assistant's language if none is given."""
+async def async_error_text(hass: HomeAssistant, code: str, language: str) -> str:
+    """Return the text of an error code."""
     return await async_text(hass, _TEXT_OF_ERROR.get(code, _TEXT_OF_OTHER_ERROR), language)

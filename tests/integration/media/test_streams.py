@@ -13,7 +13,7 @@ from homeassistant.setup import async_setup_component
 import pytest
 
 from custom_components.xiaozhi.errors import UserError
-from custom_components.xiaozhi.media.stream import MediaStream, media_sound
+from custom_components.xiaozhi.media.stream import Media, MediaStream, media_sound
 from custom_components.xiaozhi.protocol.clock import loop_time
 from tests.integration.boxes import Speech
 from tests.integration.media.media_server import MediaServer, children, music, with_titles
@@ -48,7 +48,7 @@ class Player:
     """Takes all of a stream, and remembers its titles."""
 
     def __init__(self, hass: HomeAssistant, media_id: str, **options: Any) -> None:
-        self.stream = MediaStream(hass, media_id, sample_rate=RATE, on_change=self.changed, **options)
+        self.stream = MediaStream(hass, Media(media_id=media_id, **options), self.changed)
         self.titles: list[str] = []
         self.pcm = bytearray()
 
@@ -67,7 +67,7 @@ class Player:
                     break
         finally:
             await pcm.aclose()
-            await self.stream.close()
+            await self.stream.aclose()
 
     @property
     def seconds(self) -> float:
@@ -246,10 +246,10 @@ async def test_closing_before_the_end_leaves_nothing(hass: HomeAssistant, server
     player = Player(hass, address)
     await player.stream.open()
     assert len(children()) == 1
-    await player.stream.close()
+    await player.stream.aclose()
     await server.wait_unused()
     # Also if it was never opened, or is closed while it starts or waits.
-    await Player(hass, address).stream.close()
+    await Player(hass, address).stream.aclose()
     for then in ("again", "stall"):
         address = server.pieces("/waits", [] if then == "stall" else [music(1)], then=then)
         for steps in (1, 3, 30):
@@ -259,7 +259,7 @@ async def test_closing_before_the_end_leaves_nothing(hass: HomeAssistant, server
                 await asyncio.sleep(0)
             opening.cancel()
             await asyncio.gather(opening, return_exceptions=True)
-            await player.stream.close()
+            await player.stream.aclose()
             assert children() == []
     await server.wait_unused()
 
@@ -301,7 +301,7 @@ async def test_media_that_ask_for_gigabytes_cost_a_limited_child_only(
     assert await problem_of(hass, server.file("/greedy.mp4", data)) == "media_failed"
     sound = media_sound(hass, server.url("/greedy.mp4"))
     with pytest.raises(UserError):
-        await anext(sound(RATE))
+        await anext(sound())
     assert memory(resource.RUSAGE_SELF) - before < 50 * MIB
     assert memory(resource.RUSAGE_CHILDREN) < 1000 * MIB
 
@@ -320,7 +320,7 @@ async def test_speech_that_cannot_be_made_is_refused_with_the_reason(
     engine = speech.voice.entity_id
     said = await play(hass, f"media-source://tts/{engine}?message=Dinner+is+ready.&cache=false")
     assert said.seconds > 0.5
-    rest = await play(hass, f"media-source://tts/{engine}?message=Dinner+is+ready.&cache=false", skip=0.3)
+    rest = await play(hass, f"media-source://tts/{engine}?message=Dinner+is+ready.&cache=false", start=0.3)
     assert rest.seconds == pytest.approx(said.seconds - 0.3, abs=0.02)
     for media_id in (
         "media-source://tts/tts.nobody?message=Hello",

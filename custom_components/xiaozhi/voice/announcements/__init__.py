@@ -7,10 +7,10 @@ the calls:
     music = device.create_task(announcer.say(Utterance(text=title, speech=play, gives_way=True)), "music")
     music.cancel()
 
-- `speech` is a function that takes a sample rate in Hz and returns a generator of signed 16 bit little endian
-  mono PCM of that rate, in pieces of any size. It is called when the device's turn has come, and closed in
-  any case. It is not asked for more than the device takes, so it may be endless. It must not pause for more
-  than 4 s: fill pauses with silence.
+- `speech` is a function that returns a generator of signed 16 bit little endian mono PCM, of the sample rate
+  of `protocol.messages.DOWNLINK` and in pieces of any size. It is called when the device's turn has come, and
+  closed in any case. It is not asked for more than the device takes, so it may be endless. It must not pause
+  for more than 4 s: fill pauses with silence.
 - `say` returns when the device has played everything. Otherwise it raises an `AnnouncementError`, see
   `refusals`, with a translated text.
 - To stop, cancel the task that awaits `say`: the device is silent soon after.

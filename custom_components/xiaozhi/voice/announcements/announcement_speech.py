@@ -61,7 +61,7 @@ def text_utterance(
 ) -> Utterance:
     """Return what a pipeline's voice makes of a text."""
 
-    async def speak(rate: int) -> AsyncGenerator[bytes]:
+    async def speak() -> AsyncGenerator[bytes]:
         engine = tts.async_resolve_engine(hass, pipeline.tts_engine)
         if engine is None:
             raise UserError("announcement_no_voice")
@@ -70,7 +70,7 @@ def text_utterance(
             options[tts.ATTR_VOICE] = pipeline.tts_voice
         stream = tts.async_create_stream(hass, engine, language=pipeline.tts_language, options=options)
         stream.async_set_message(text)
-        async with aclosing(spoken_text(stream)(rate)) as pcm:
+        async with aclosing(spoken_text(stream)()) as pcm:
             async for piece in pcm:
                 yield piece
 
@@ -101,7 +101,8 @@ def _near(hass: HomeAssistant, address: str, origin: str | None) -> str:
 
 def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
     """Return what a speech engine makes of a text, without the silence before it."""
-    return lambda rate: decode_speech(
+    rate = DOWNLINK.sample_rate
+    return lambda: decode_speech(
         stream.async_stream_result(),
         sample_rate=rate,
         extension=stream.extension,
@@ -110,10 +111,9 @@ def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
 
 
 async def _short_sound(open_sound: OpenSpeech) -> bytes:
-    rate = DOWNLINK.sample_rate
-    limit = 2 * rate * _MAX_SOUND_SECONDS
+    limit = 2 * DOWNLINK.sample_rate * _MAX_SOUND_SECONDS
     sound = bytearray()
-    async with aclosing(open_sound(rate)) as pcm:
+    async with aclosing(open_sound()) as pcm:
         async for piece in pcm:
             sound += piece
             if len(sound) > limit:
@@ -122,9 +122,9 @@ async def _short_sound(open_sound: OpenSpeech) -> bytes:
 
 
 def _after(sound: bytes, speech: OpenSpeech) -> OpenSpeech:
-    async def play(rate: int) -> AsyncGenerator[bytes]:
+    async def play() -> AsyncGenerator[bytes]:
         yield sound
-        async with aclosing(speech(rate)) as pcm:
+        async with aclosing(speech()) as pcm:
             async for piece in pcm:
                 yield piece
 

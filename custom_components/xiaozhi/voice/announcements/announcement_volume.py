@@ -73,7 +73,7 @@ class AnnouncementVolume:
             usual = await self._read() if pending is None else pending[0]
             if usual is None or usual == wanted:
                 return
-            self._keep((usual, wanted))
+            self._device.update(volume_to_restore=(usual, wanted))
             await self._device.commands.call_tool(VOLUME_TOOL, {_ARGUMENT: wanted})
         except HomeAssistantError as err:
             _LOGGER.debug("%s: volume not changed for an announcement: %s", self._device.name, err)
@@ -95,8 +95,4 @@ class AnnouncementVolume:
         except HomeAssistantError as err:
             _LOGGER.debug("%s: volume not restored yet: %s", self._device.name, err)
             return
-        self._keep(None)
-
-    @callback
-    def _keep(self, volumes: tuple[int, int] | None) -> None:
-        self._device.update(volume_to_restore=volumes)
+        self._device.update(volume_to_restore=None)

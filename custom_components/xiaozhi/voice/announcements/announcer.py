@@ -1,11 +1,12 @@
 """Decides how something is said to a device, one thing at a time."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.core import callback
 
 from ...const import MAX_MESSAGE
@@ -13,6 +14,8 @@ from ...device.device import Device
 from ...protocol.clock import loop_time
 from ...protocol.faces import Face, face_of
 from ...protocol.untrusted_text import one_line
+from ...texts.translated import async_text
+from .announcement_speech import text_utterance
 from .announcement_volume import AnnouncementVolume
 from .in_conversation import ConversationAnnouncements
 from .refusals import (
@@ -105,6 +108,35 @@ class Announcer:
         finally:
             self._all.discard(said)
             said.over.set()
+
+    async def ask(self, question: str, pipeline: Pipeline, may_be_answered: Callable[[], None]) -> None:
+        """Ask for an automation, and return when the user may answer. Raises as `say`.
+
+        `may_be_answered` is called when what is said from then on may be the answer. In a conversation the
+        device listens after the question. Otherwise it cannot, and the question says how to answer. A user
+        who interrupts the question may be about to answer it.
+        """
+        hass = self._device.hass
+        if self.delivery is Delivery.CONVERSATION:
+            in_conversation = text_utterance(hass, question, pipeline, expects_answer=True)
+            # The conversation may be over before there is an occasion.
+            with suppress(AnnouncementRefusedError):
+                with suppress(AnnouncementInterruptedError):
+                    await self.say(in_conversation)
+                may_be_answered()
+                return
+        how = await async_text(hass, "question_how_to_answer", pipeline.tts_language or pipeline.language)
+
+        def begun() -> None:
+            # A conversation that has begun meanwhile ends after the question.
+            if self.delivery is not Delivery.CONVERSATION:
+                may_be_answered()
+
+        while_idle = text_utterance(hass, f"{question} {how}", pipeline)
+        with suppress(AnnouncementInterruptedError):
+            await self.say(replace(while_idle, on_start=begun))
+            await self.in_conversation.wait_over()
+        may_be_answered()
 
     async def stop(self) -> None:
         """End what is being said or played, and what waits for its turn."""

@@ -156,9 +156,12 @@ class ConversationAnnouncements:
             await conversation.begin_answer()
         captions = Captions()
         captions.replace(utterance.text)
-        rate = messages.DOWNLINK.sample_rate
         # Only where all that is heard is the text, its pauses show where the voice is in it.
-        shape = None if utterance.text_begins or utterance.gives_way else SpeechShape(rate)
+        shape = (
+            None
+            if utterance.text_begins or utterance.gives_way
+            else SpeechShape(messages.DOWNLINK.sample_rate)
+        )
         begun = False
 
         async def before_packet(seconds: float) -> None:
@@ -172,7 +175,7 @@ class ConversationAnnouncements:
             if seconds >= 0 and (caption := captions.due(seconds, complete=True, resumed=resumed)):
                 await conversation.show(messages.tts_caption(caption))
 
-        async with aclosing(utterance.speech(rate)) as pcm:
+        async with aclosing(utterance.speech()) as pcm:
             await conversation.play(pcm if shape is None else _shaped(pcm, shape), before_packet)
         for caption in captions.rest():
             await conversation.show(messages.tts_caption(caption))

@@ -48,12 +48,11 @@ class IdleAnnouncement:
         Raises `AnnouncementInterruptedError`, `AnnouncementRefusedError` and `SoundError`, and as
         `DeviceCommands.send`. Cancelling makes the device stop.
         """
-        rate = DOWNLINK.sample_rate
         async with AsyncExitStack() as stack:
-            speech = await stack.enter_async_context(aclosing(self._utterance.speech(rate)))
+            speech = await stack.enter_async_context(aclosing(self._utterance.speech()))
             # A voice that fails is known before the device makes its sound.
             first = b"" if self._utterance.waits_for_device else await self._first(speech)
-            pcm = _unbroken(first, speech, rate, self._timeouts)
+            pcm = _unbroken(first, speech, self._timeouts)
             await stack.enter_async_context(aclosing(pcm))
             stream = Stream(self._encoder.encode_all(pcm), _CONTENT_TYPE)
             try:
@@ -138,7 +137,7 @@ class IdleAnnouncement:
 
 
 async def _unbroken(
-    first: bytes, speech: AsyncGenerator[bytes], rate: int, timeouts: AnnouncementTimeouts
+    first: bytes, speech: AsyncGenerator[bytes], timeouts: AnnouncementTimeouts
 ) -> AsyncGenerator[bytes]:
     """Yield PCM, and silence while there is none. Raises `UserError` when it does not go on."""
     yield first
@@ -155,7 +154,7 @@ async def _unbroken(
             elif silent >= timeouts.silence:
                 raise UserError("announcement_stalled")
             else:
-                yield bytes(2 * round(rate * timeouts.pause))
+                yield bytes(2 * round(DOWNLINK.sample_rate * timeouts.pause))
                 silent += timeouts.pause
     finally:
         piece.cancel()

@@ -3,8 +3,8 @@
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
-type OpenSpeech = Callable[[int], AsyncGenerator[bytes]]
-"""Opens 16-bit mono PCM of a sample rate in Hz."""
+type OpenSpeech = Callable[[], AsyncGenerator[bytes]]
+"""Opens 16-bit mono PCM at the rate of `DOWNLINK`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from itertools import count
 
+from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from custom_components.xiaozhi.voice.announcements.utterance import OpenSpeech
 from simulator import SimulatedDevice
 from tests.protocol.audio.sounds import tone
@@ -21,10 +22,10 @@ class Sound:
         self._error = error
         self._stalls = stalls
 
-    async def open(self, rate: int) -> AsyncGenerator[bytes]:
+    async def open(self) -> AsyncGenerator[bytes]:
         """Yield PCM, a second at a time."""
         self.closed = False
-        second = tone(1, rate)
+        second = tone(1, DOWNLINK.sample_rate)
         try:
             for passed in count():
                 if self._seconds is not None and passed >= self._seconds:

@@ -181,11 +181,11 @@ async def test_a_pause_of_the_voice_is_silence(boot: Boot, announcer: Announcer)
     """The device itself gives up after five seconds without data."""
     device = await boot(NEW, pace=Pace())
 
-    async def speak(rate: int) -> AsyncGenerator[bytes]:
-        async for piece in beep(1)(rate):
+    async def speak() -> AsyncGenerator[bytes]:
+        async for piece in beep(1)():
             yield piece
         await asyncio.sleep(12)
-        async for piece in beep(2)(rate):
+        async for piece in beep(2)():
             yield piece
 
     await announcer.say(Utterance(speech=speak))
