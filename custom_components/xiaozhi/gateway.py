@@ -26,7 +26,7 @@ from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
 from .timeouts import timeouts_of
 from .voice.announcements.announcer import Announcer
-from .voice.missing_engines import MissingEnginesCheck
+from .voice.missing_engines import async_report_missing_engines
 from .voice.speech_detectors import SpeechDetectors
 from .voice.speech_input import SpeechInputs
 from .voice.wake_word_arbitration import WakeWordArbitration
@@ -86,7 +86,6 @@ class Gateway:
             hass, self.detectors, partial(entry.async_create_background_task, hass)
         )
         self.arbitration = WakeWordArbitration()
-        self._engines_check = MissingEnginesCheck(hass, self.devices.values)
         self._store = DeviceStore(hass, entry.entry_id, self._timeouts.store)
         self._announcers: dict[str, Announcer] = {}
         self._areas: dict[str, str] = {}
@@ -111,7 +110,7 @@ class Gateway:
         for registered in dr.async_entries_for_config_entry(dr.async_get(self.hass), self.entry.entry_id):
             self._take_name(registered)
         self.access_points.async_start()
-        self._engines_check.async_start()
+        self.entry.async_on_unload(async_report_missing_engines(self.hass, self.devices.values))
         # The owner is to know at once where there is none, and the first turn need not wait for the library.
         prepare = self.detectors.async_prepare()
         self.entry.async_create_background_task(self.hass, prepare, "xiaozhi prepare speech detector")
@@ -130,7 +129,6 @@ class Gateway:
         )
         await self.access_points.async_stop()
         await self.listeners.stop()
-        self._engines_check.async_stop()
         await self._store.async_save()
         # Last, when nothing of ours runs that could raise one.
         for domain, issue in tuple(ir.async_get(self.hass).issues):
@@ -171,7 +169,6 @@ class Gateway:
         self.access_points.async_entry_updated()
         self._store.async_keep(set(subentries))
         self.discovery.async_remove_paired()
-        self._engines_check.async_check()
 
     @callback
     def _close(self, device: Device) -> None:

@@ -11,7 +11,7 @@ from .const import CONF_ADDRESS, DOMAIN
 from .gateway import running_gateway
 from .provisioning.address import describe_address
 from .settings import OfferedLink
-from .voice.engine_locations import EngineLocation, engine_locations
+from .voice.pipelines import EngineLocation, engine_locations
 
 _MANAGE = f"/config/integrations/integration/{DOMAIN}"
 

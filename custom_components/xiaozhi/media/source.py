@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 import logging
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -46,8 +45,6 @@ async def find_media(
         except (Unresolvable, BrowseError) as err:
             raise UserError("media_unsupported", media=name) from err
         if found.path is not None:
-            if not await hass.async_add_executor_job(_is_readable, found.path):
-                raise UserError("media_unreadable", media=name)
             return file_input(found.path)
         media_id = found.url
     return await _web_media(hass, media_id, name)
@@ -129,11 +126,3 @@ def first_entry(text: str, address: str) -> str:
         if entry and not entry.startswith("#"):
             return urljoin(address, entry.strip())
     raise ValueError("a playlist without an entry")
-
-
-def _is_readable(path: Path) -> bool:
-    try:
-        with path.open("rb"):
-            return True
-    except OSError:
-        return False

@@ -207,7 +207,7 @@ class _HeldConversation:
             return ""
         voice_turn.end()
         self._voice.satellite.tts_response_finished()
-        return voice_turn.said
+        return voice_turn.answer.text
 
     async def _listen_meanwhile(self, start: TurnStart) -> None:
         """Listen to somebody who speaks over the answer, if the owner wants that and the device can."""

@@ -110,8 +110,12 @@ class EarlyTranscripts:
         async for piece in stream:
             whole += piece
         self._ended = True
-        if text := await self._early_text():
-            return stt.SpeechResult(text, stt.SpeechResultState.SUCCESS)
+        if (call := self._call) is not None:
+            # One call at a time, also if this one was dropped: the engine would let the next one wait.
+            await asyncio.wait((call,), timeout=self._timeouts.early)
+            call.cancel()
+        if self._text:
+            return stt.SpeechResult(self._text, stt.SpeechResultState.SUCCESS)
         return await self._calls.transcribe(self._engine, metadata, bytes(whole))
 
     @callback
@@ -161,14 +165,6 @@ class EarlyTranscripts:
             if result.result is stt.SpeechResultState.SUCCESS:
                 return result.text or ""
         return ""
-
-    async def _early_text(self) -> str:
-        """Return the early transcript of the whole turn; an empty text if there is none in time."""
-        if (call := self._call) is not None:
-            # One call at a time, also if this one was dropped: the engine would let the next one wait.
-            await asyncio.wait((call,), timeout=self._timeouts.early)
-            call.cancel()
-        return self._text
 
 
 async def _pieces(pcm: bytes) -> AsyncGenerator[bytes]:

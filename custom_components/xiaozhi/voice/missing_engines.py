@@ -41,43 +41,20 @@ async def async_missing_engines_hint(hass: HomeAssistant) -> str:
     return f"\n\n{hint}{'' if hint.endswith('。') else ' '}{guide}"
 
 
-class MissingEnginesCheck:
-    """Raises a repair issue while a device's pipeline cannot hear or speak.
+@callback
+def async_report_missing_engines(
+    hass: HomeAssistant, devices: Callable[[], Iterable[Device]]
+) -> CALLBACK_TYPE:
+    """Raise a repair issue while a device's pipeline, or that of a new device, cannot hear or speak.
 
-    It looks from time to time: Home Assistant does not say that another pipeline is preferred, or that an
-    engine that is not an entity was added.
+    It is looked from time to time: Home Assistant does not say that another pipeline is preferred, or that an
+    engine that is not an entity was added. Returns a function that ends this, and deletes the issue.
     """
 
-    def __init__(self, hass: HomeAssistant, devices: Callable[[], Iterable[Device]]) -> None:
-        """Check for `devices`; while there are none, for a new one."""
-        self._hass = hass
-        self._devices = devices
-        self._stop: list[CALLBACK_TYPE] = []
-
     @callback
-    def async_start(self) -> None:
-        """Check as soon as Home Assistant has started, and from then on."""
-        hass = self._hass
-        self._stop = [
-            async_at_started(hass, self.async_check),
-            async_track_time_interval(hass, self.async_check, _INTERVAL, cancel_on_shutdown=True),
-        ]
-
-    @callback
-    def async_stop(self) -> None:
-        """Check no longer, and delete the issue."""
-        for stop in self._stop:
-            stop()
-        ir.async_delete_issue(self._hass, DOMAIN, _SPEECH_ISSUE)
-
-    @callback
-    def async_check(self, _change: object = None) -> None:
-        """Raise the issue, or delete it."""
-        hass = self._hass
-        if not hass.is_running:
-            # The engines may still be starting.
-            return
-        used = {pipeline.id: pipeline for pipeline in self._used()}.values()
+    def check(_: object = None) -> None:
+        pipelines = [chosen_pipeline(hass, device) for device in devices()] or [async_get_pipeline(hass)]
+        used = {pipeline.id: pipeline for pipeline in pipelines}.values()
         deaf = [pipeline for pipeline in used if not _hears(hass, pipeline)]
         dumb = [pipeline for pipeline in used if not _speaks(hass, pipeline)]
         missing = _MISSING.get((not deaf, not dumb))
@@ -96,11 +73,22 @@ class MissingEnginesCheck:
             translation_placeholders={"pipelines": ", ".join(names)},
         )
 
-    def _used(self) -> Iterable[Pipeline]:
-        devices = list(self._devices())
-        if not devices:
-            return [async_get_pipeline(self._hass)]
-        return [chosen_pipeline(self._hass, device) for device in devices]
+    stops: list[CALLBACK_TYPE] = []
+
+    @callback
+    def look(_: object) -> None:
+        check()
+        stops.append(async_track_time_interval(hass, check, _INTERVAL, cancel_on_shutdown=True))
+
+    @callback
+    def end() -> None:
+        for stop in stops:
+            stop()
+        ir.async_delete_issue(hass, DOMAIN, _SPEECH_ISSUE)
+
+    # Before that, the engines may still be starting.
+    stops.append(async_at_started(hass, look))
+    return end
 
 
 def _hears(hass: HomeAssistant, pipeline: Pipeline) -> bool:

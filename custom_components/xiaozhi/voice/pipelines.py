@@ -1,4 +1,7 @@
-"""Which voice pipeline a device talks to."""
+"""Which voice pipeline a device talks to, where its engines work, and which of them are asked early."""
+
+from enum import StrEnum
+from typing import Any, Final
 
 from homeassistant.components.assist_pipeline import (
     OPTION_PREFERRED,
@@ -7,10 +10,35 @@ from homeassistant.components.assist_pipeline import (
     async_get_pipeline,
 )
 from homeassistant.components.assist_pipeline.select import get_chosen_pipeline
+from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
 from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers.entity import entity_sources
+from homeassistant.loader import IntegrationNotLoaded, async_get_loaded_integration
 
 from ..const import DOMAIN
 from ..device.device import Device
+from .engine_override import Engine
+
+# They transcribe while they listen, and are done soon after the last word: a call of its own would have to
+# begin at the first. By integration and a part of their names; of others, their `audio_processing` says so.
+_WHILE_LISTENING: Final = (
+    ("wyoming", "vosk"),
+    ("wyoming", "speech-to-phrase"),
+    ("wyoming", "rhasspy-speech"),
+    ("cloud", ""),
+    ("google_cloud", ""),
+)
+
+
+class EngineLocation(StrEnum):
+    """Where an engine works, as its integration says."""
+
+    LOCAL = "local"
+    CLOUD = "cloud"
+    UNKNOWN = "unknown"
+    """Its integration is not loaded, or does not say."""
+    MISSING = "missing"
+    """The pipeline has no such engine."""
 
 
 @callback
@@ -31,3 +59,83 @@ def spoken_language(hass: HomeAssistant, device: Device) -> str:
     """Return the language that a device speaks."""
     pipeline = chosen_pipeline(hass, device)
     return pipeline.tts_language or pipeline.language
+
+
+@callback
+def engine_locations(hass: HomeAssistant, device: Device) -> dict[str, EngineLocation]:
+    """Return where each part of a device's pipeline works."""
+    engines = _engines(chosen_pipeline(hass, device))
+    return {part: engine_location(hass, engine) for part, engine in engines.items()}
+
+
+@callback
+def describe_pipeline(hass: HomeAssistant, device: Device) -> dict[str, Any]:
+    """Return a device's pipeline for diagnostics."""
+    pipeline = chosen_pipeline(hass, device)
+    parts = {
+        part: {
+            "engine": engine,
+            "integration": engine_integration(hass, engine),
+            "works": engine_location(hass, engine),
+        }
+        for part, engine in _engines(pipeline).items()
+    }
+    return {
+        **parts,
+        "language": pipeline.language,
+        "speech_language": pipeline.tts_language,
+        "recognition_language": pipeline.stt_language,
+        "prefers_local_commands": pipeline.prefer_local_intents,
+    }
+
+
+def _engines(pipeline: Pipeline) -> dict[str, str | None]:
+    return {
+        "speech_to_text": pipeline.stt_engine,
+        "assistant": pipeline.conversation_engine,
+        "text_to_speech": pipeline.tts_engine,
+    }
+
+
+@callback
+def engine_integration(hass: HomeAssistant, engine: str | None) -> str | None:
+    """Return the integration of an engine, which is an entity or, in older ones, named after it."""
+    if engine is None:
+        return None
+    source = entity_sources(hass).get(engine)
+    return source["domain"] if source is not None else engine if "." not in engine else None
+
+
+@callback
+def engine_location(hass: HomeAssistant, engine: str | None) -> EngineLocation:
+    """Return where an engine works."""
+    if engine is None:
+        return EngineLocation.MISSING
+    integration = engine_integration(hass, engine)
+    if integration == CONVERSATION_DOMAIN:
+        # Home Assistant's own assistant.
+        return EngineLocation.LOCAL
+    try:
+        known = async_get_loaded_integration(hass, integration or "")
+    except IntegrationNotLoaded:
+        return EngineLocation.UNKNOWN
+    if not known.iot_class:
+        return EngineLocation.UNKNOWN
+    return EngineLocation.CLOUD if known.iot_class.startswith("cloud") else EngineLocation.LOCAL
+
+
+@callback
+def transcribes_early(
+    hass: HomeAssistant, pipeline: Pipeline, engine: Engine, *, chosen_by_owner: bool
+) -> bool:
+    """Whether an early call of a pipeline's engine saves time.
+
+    Outside of the house each call may cost money, also one that is dropped: only if it is `chosen_by_owner`.
+    """
+    if not engine.audio_processing.requires_external_vad:
+        return False
+    integration = engine_integration(hass, pipeline.stt_engine)
+    name = str(engine.name or "").casefold().replace(" ", "-")
+    if any(platform == integration and part in name for platform, part in _WHILE_LISTENING):
+        return False
+    return chosen_by_owner or engine_location(hass, pipeline.stt_engine) is EngineLocation.LOCAL

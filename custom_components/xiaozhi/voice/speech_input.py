@@ -21,9 +21,8 @@ from .end_of_turn import (
     UNTIL_RELEASED,
     EndOfTurn,
 )
-from .engine_locations import transcribes_early
 from .engine_override import Engine, OverridingEngine
-from .pipelines import chosen_pipeline
+from .pipelines import chosen_pipeline, transcribes_early
 from .satellite_states import SatelliteStates
 from .speech_detectors import SpeechDetectors, TurnDetector
 from .understood_commands import UnderstoodCommands

@@ -69,12 +69,10 @@ class SpokenAudio:
                 if self._detector is not None and self._is_over(await self._detector.hear(pcm)):
                     break
                 if not self._speech and self._heard_bytes >= self._patience_bytes:
-                    self._silent()
-                    return
+                    break
         if not self._speech:
             self._silent()
             return
-        self._hand_on()
         self._pieces.put_nowait(None)
         self._ended(self._silent_for)
 

@@ -122,12 +122,10 @@ class VoiceTimers:
 
     @callback
     def _stop(self) -> None:
-        if self._unlisten is not None:
-            self._unlisten()
-            self._unlisten = None
-        if self._unregister is not None:
-            self._unregister()
-            self._unregister = None
+        for end in (self._unlisten, self._unregister):
+            if end is not None:
+                end()
+        self._unlisten = self._unregister = None
         if self._ringing is not None:
             self._ringing.cancel()
 
@@ -195,11 +193,15 @@ class VoiceTimers:
         self._device_changed()
 
     async def _ring_when_reachable(self, text: str) -> bool:
+        """Ring as well as the device can; return whether the user has ended it."""
         while True:
             self._changed.clear()
-            if self._announcer.delivery is not Delivery.NONE:
+            if (delivery := self._announcer.delivery) is not Delivery.NONE:
                 try:
-                    return await self._ring_once(text)
+                    if delivery is not Delivery.TEXT:
+                        with suppress(AnnouncementRefusedError):
+                            return await self._sound(text)
+                    return await self._show(text)
                 except HomeAssistantError as err:
                     _LOGGER.debug("%s did not ring: %s", self._device.name, err)
             await self._changed.wait()
@@ -208,18 +210,6 @@ class VoiceTimers:
         names = ", ".join(one_line(timer.name) for timer in ended if timer.name)
         key = "timer_ended_named" if names else "timer_ended"
         return await async_text(self._hass, key, ended[0].language, timer=names)
-
-    async def _ring_once(self, text: str) -> bool:
-        """Ring as well as the device can; return whether the user has ended it.
-
-        Raises `HomeAssistantError` if the device does not answer.
-        """
-        if self._announcer.delivery is not Delivery.TEXT:
-            try:
-                return await self._sound(text)
-            except AnnouncementRefusedError as err:
-                _LOGGER.debug("%s does not ring: %s", self._device.name, err)
-        return await self._show(text)
 
     async def _sound(self, text: str) -> bool:
         """Ring with sound. Raises as `Announcer.say`."""

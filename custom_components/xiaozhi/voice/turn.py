@@ -84,26 +84,17 @@ class VoiceTurn:
         self._turn = turn
         self._events: asyncio.Queue[PipelineEvent | None] = asyncio.Queue()
         first_sound = partial(self._passed, TurnStep.FIRST_SOUND)
-        self._answer = Answer(hass, conversation, first_sound, self._speaks)
+        self.answer = Answer(hass, conversation, first_sound, self._speaks)
         self._token: str | None = None
         self._acknowledges = False
         self._playing: asyncio.Task[None] | None = None
         self._speech_ended = False
         self._timer: asyncio.TimerHandle | None = None
         self._pipeline: asyncio.Task[None] | None = None
-        self._error: str | None = None
+        self.error: str | None = None
+        """Code of what went wrong; None when nothing did, empty when it has no code."""
         self._reported = False
         self._ended = False
-
-    @property
-    def error(self) -> str:
-        """Code of what went wrong; empty when nothing did, or when it has no code."""
-        return self._error or ""
-
-    @property
-    def said(self) -> str:
-        """Text of the answer so far."""
-        return self._answer.text
 
     @callback
     def end(self) -> None:
@@ -165,19 +156,19 @@ class VoiceTurn:
             raise
         finally:
             self._stop_timer()
-        if self._answer.complete:
+        if self.answer.complete:
             self._report_answer()
-        if self._error is None or (self._answer.complete and self._error in _VOICE_ERRORS):
-            rest = await self._answer.show_rest(self._time_to_read)
-            if rest and (self._error or self._playing is None):
+        if self.error is None or (self.answer.complete and self.error in _VOICE_ERRORS):
+            rest = await self.answer.show_rest(self._time_to_read)
+            if rest and (self.error or self._playing is None):
                 await self._time_to_read()
-        if self._error is None:
-            return TurnOutcome.ASKS_BACK if self._answer.asks_back else TurnOutcome.ANSWERED
-        return OUTCOME_OF_ERROR.get(self._error, TurnOutcome.FAILED)
+        if self.error is None:
+            return TurnOutcome.ASKS_BACK if self.answer.asks_back else TurnOutcome.ANSWERED
+        return OUTCOME_OF_ERROR.get(self.error, TurnOutcome.FAILED)
 
     async def show_error(self) -> None:
         """Show on the screen what went wrong, and give time to read it."""
-        text = await async_error_text(self._hass, self.error, self._speech_input.pipeline.language)
+        text = await async_error_text(self._hass, self.error or "", self._speech_input.pipeline.language)
         await self._conversation.show(messages.face(Face.CONFUSED))
         await self._conversation.show(messages.tts_caption(text))
         await self._time_to_read()
@@ -201,7 +192,7 @@ class VoiceTurn:
     @callback
     def _all_heard(self, silent_for: float | None) -> None:
         self._speech_ended = True
-        if self._answer.begun:
+        if self.answer.begun:
             return
         if silent_for is not None:
             self.times.ended_by = self._speech_input.ending.value
@@ -235,16 +226,16 @@ class VoiceTurn:
                     self._token = (data.get("tts_output") or {}).get("token")
                 # A device whose button is held would record no more, and not report its release.
                 case PipelineEventType.STT_VAD_END if self._turn.ended or not self._is_push_to_talk:
-                    await self._answer.prepare()
+                    await self.answer.prepare()
                 case PipelineEventType.STT_END:
                     # Whisper's text begins with a space.
                     await self._heard(data["stt_output"]["text"].strip())
                 case PipelineEventType.INTENT_PROGRESS:
-                    self._answer.add(_content(data))
+                    self.answer.add(_content(data))
                     if data.get("tts_start_streaming"):
                         self._play(group)
                 case PipelineEventType.INTENT_END:
-                    self._answer.understood(data["intent_output"])
+                    self.answer.understood(data["intent_output"])
                 case PipelineEventType.TTS_START:
                     self._acknowledges = data.get("acknowledge_override") is True
                 case PipelineEventType.TTS_END:
@@ -272,10 +263,10 @@ class VoiceTurn:
             # The engine has delivered; the device is busy.
             self._wait_at_most(seconds)
             return
-        if not self._answer.begun:
+        if not self.answer.begun:
             code = RECOGNITION_HANGS
         else:
-            code = SPEECH_HANGS if self._answer.complete else ASSISTANT_HANGS
+            code = SPEECH_HANGS if self.answer.complete else ASSISTANT_HANGS
         _LOGGER.warning("Nothing has come from the voice pipeline for %.0f seconds: %s", seconds, code)
         self._give_up(code)
 
@@ -288,12 +279,12 @@ class VoiceTurn:
 
     @callback
     def _fail(self, code: str) -> None:
-        if self._error is None:
-            self._error = code
+        if self.error is None:
+            self.error = code
 
     async def _heard(self, text: str) -> None:
         self._device.events.fire(ConversationEvent.HEARD, text)
-        await self._answer.begin(text)
+        await self.answer.begin(text)
 
     @callback
     def _play(self, group: asyncio.TaskGroup) -> None:
@@ -301,7 +292,7 @@ class VoiceTurn:
             self._playing = group.create_task(self._speak(self._token))
 
     async def _speak(self, token: str) -> None:
-        if not await self._answer.speak(token, as_it_is=self._acknowledges):
+        if not await self.answer.speak(token, as_it_is=self._acknowledges):
             self._fail(SPEECH_FAILED)
         self._passed(TurnStep.ALL_SENT)
         self._device.notify(RESPONSE)
@@ -314,7 +305,7 @@ class VoiceTurn:
     def _speaks(self) -> None:
         self._wait_at_most(self._timeouts.quiet)
         self._passed(TurnStep.FIRST_PACKET)
-        if self._answer.complete:
+        if self.answer.complete:
             self._report_answer()
 
     @callback
@@ -322,7 +313,7 @@ class VoiceTurn:
         """Report the answer once, when the first packet of it has been sent."""
         if not self._reported:
             self._reported = True
-            self._hass.loop.call_soon(self._answered, self._answer.text)
+            self._hass.loop.call_soon(self._answered, self.answer.text)
 
     @callback
     def _answered(self, text: str) -> None:

@@ -231,7 +231,7 @@ async def test_files_of_the_media_library_are_read_from_the_disk_and_open_no_oth
     assert player.seconds == pytest.approx(2, abs=0.2)
     assert player.stream.title == "Blue in Green"
 
-    assert await problem_of(hass, "media-source://media_source/local/other.mp3") == "media_unreadable"
+    assert await problem_of(hass, "media-source://media_source/local/other.mp3") == "media_failed"
     assert await problem_of(hass, "media-source://nothing/here") == "media_unsupported"
     (tmp_path / "song.ts").write_bytes(music(2, "mpegts", "aac"))
     lines = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2.0,\nsong.ts\n#EXT-X-ENDLIST\n"

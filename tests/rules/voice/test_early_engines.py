@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from custom_components.xiaozhi.voice import engine_locations
-from custom_components.xiaozhi.voice.engine_locations import EngineLocation, transcribes_early
+from custom_components.xiaozhi.voice import pipelines
+from custom_components.xiaozhi.voice.pipelines import EngineLocation, transcribes_early
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ from custom_components.xiaozhi.voice.engine_locations import EngineLocation, tra
 def test_engines_are_known_by_their_integration_and_name(
     monkeypatch: pytest.MonkeyPatch, integration: str, name: str, location: EngineLocation, early: str
 ) -> None:
-    monkeypatch.setattr(engine_locations, "engine_integration", lambda *_: integration)
-    monkeypatch.setattr(engine_locations, "engine_location", lambda *_: location)
+    monkeypatch.setattr(pipelines, "engine_integration", lambda *_: integration)
+    monkeypatch.setattr(pipelines, "engine_location", lambda *_: location)
     processing = SimpleNamespace(requires_external_vad=name != "endless")
     hass: Any = None
     pipeline: Any = SimpleNamespace(stt_engine="stt.engine")

@@ -14,11 +14,11 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.network import is_hass_url
 from yarl import URL
 
-from ...errors import UserError
 from ...protocol.audio.speech import SpeechShape
 from ...protocol.audio.speech_decoder import decode_speech
 from ...protocol.messages import DOWNLINK
 from ..speech_format import speech_options
+from .refusals import SourceError
 from .utterance import OpenSpeech, Utterance
 
 type OpenMedia = Callable[[str], OpenSpeech]
@@ -64,7 +64,7 @@ def text_utterance(
     async def speak() -> AsyncGenerator[bytes]:
         engine = tts.async_resolve_engine(hass, pipeline.tts_engine)
         if engine is None:
-            raise UserError("announcement_no_voice")
+            raise SourceError("announcement_no_voice")
         options: dict[str, Any] = dict(speech_options(hass, engine))
         if pipeline.tts_voice is not None:
             options[tts.ATTR_VOICE] = pipeline.tts_voice

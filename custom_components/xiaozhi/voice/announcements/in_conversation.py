@@ -16,7 +16,7 @@ from ...protocol.conversation.conversation import Conversation
 from ...protocol.faces import Face, face_of
 from ...protocol.transport.link import LinkClosedError
 from .announcement_volume import AnnouncementVolume
-from .refusals import AnnouncementInterruptedError, sound_error
+from .refusals import AnnouncementError, AnnouncementInterruptedError, sound_error
 from .utterance import Utterance
 
 # Seconds after which nothing more comes of what is to be said at the same occasion.
@@ -132,24 +132,20 @@ class ConversationAnnouncements:
     async def _say(self, conversation: Conversation, waiting: _Waiting) -> None:
         """Say something, and report how that went. Raises `LinkClosedError`."""
         utterance, said = waiting.utterance, waiting.said
+        error: AnnouncementError | None = None
         self.plays_music = utterance.gives_way
         try:
             async with self._volume.changed(wanted=utterance.at_announcement_volume):
                 await self._speak(conversation, utterance)
         except asyncio.CancelledError, LinkClosedError:
-            if not said.done():
-                said.set_exception(
-                    AnnouncementInterruptedError("announcement_interrupted", name=self._device.name)
-                )
+            error = AnnouncementInterruptedError("announcement_interrupted", name=self._device.name)
             raise
         except Exception as err:  # noqa: BLE001 - the source of a sound may raise anything
-            if not said.done():
-                said.set_exception(sound_error(err, self._device))
-        else:
-            if not said.done():
-                said.set_result(True)
+            error = sound_error(err, self._device)
         finally:
             self.plays_music = False
+            if not said.done():
+                said.set_result(True) if error is None else said.set_exception(error)
 
     async def _speak(self, conversation: Conversation, utterance: Utterance) -> None:
         if not conversation.answering:

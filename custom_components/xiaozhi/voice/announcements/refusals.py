@@ -74,6 +74,10 @@ class SoundError(AnnouncementError):
     """The sound could not be made."""
 
 
+class SourceError(UserError):
+    """The source of a sound failed. `sound_error` adds the name of the device to the text."""
+
+
 @callback
 def refusal(device: Device, *, has_text: bool, expects_answer: bool = False) -> AnnouncementRefusedError:
     """Return the error that says why an announcement cannot be made now, and what would help."""
@@ -102,10 +106,7 @@ def check_length(device: Device, text: str | None) -> None:
 
 @callback
 def sound_error(err: BaseException, device: Device) -> AnnouncementError:
-    """Return the error for what the source of a sound raised, which may be anything.
-
-    To the text of a `UserError` it adds the name of the device.
-    """
+    """Return the error for what the source of a sound raised, which may be anything."""
     match err:
         case AnnouncementError():
             return err

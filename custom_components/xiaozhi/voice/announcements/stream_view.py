@@ -7,6 +7,7 @@ the sound at once. Source: `main/notify/notify_player.cc` of the firmware.
 
 import asyncio
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 import fcntl
 import logging
 import socket
@@ -78,21 +79,15 @@ class StreamView(HomeAssistantView):
         return response
 
 
+@dataclass(eq=False, slots=True)
 class _Sender:
     """Sends a stream over one connection."""
 
-    def __init__(
-        self,
-        request: web.Request,
-        response: web.StreamResponse,
-        stream: Stream,
-        timeouts: AnnouncementTimeouts,
-    ) -> None:
-        self._request = request
-        self._response = response
-        self._stream = stream
-        self._timeouts = timeouts
-        self._sent = 0
+    _request: web.Request
+    _response: web.StreamResponse
+    _stream: Stream
+    _timeouts: AnnouncementTimeouts
+    _sent: int = 0
 
     async def send(self) -> None:
         """Send everything, and wait until the device closes the connection. Never raises."""
@@ -127,10 +122,6 @@ class _Sender:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
         transport.abort()
 
-    @property
-    def _gone(self) -> bool:
-        return self._request.transport is None or self._request.transport.is_closing()
-
     async def _wait_taken(self, backlog: int, look: float) -> None:
         """Wait until at most `backlog` bytes are on their way, with a look every `look` seconds.
 
@@ -138,7 +129,7 @@ class _Sender:
         """
         patience_until = loop_time() + self._timeouts.stall
         while True:
-            if self._gone:
+            if self._request.transport is None or self._request.transport.is_closing():
                 raise ConnectionResetError("the device has closed the connection")
             waiting = self._backlog()
             if (taken := self._sent - waiting) > self._stream.taken:

@@ -12,7 +12,6 @@ from homeassistant.core import callback
 
 from ...device.device import Device
 from ...device_http.transfers import TRANSFERS, Stream
-from ...errors import UserError
 from ...protocol import messages
 from ...protocol.audio.ogg import OggOpusEncoder
 from ...protocol.clock import loop_time, sleep_until
@@ -23,6 +22,7 @@ from .refusals import (
     AnnouncementInterruptedError,
     AnnouncementRefusedError,
     SoundError,
+    SourceError,
     sound_error,
 )
 from .utterance import Utterance
@@ -139,7 +139,7 @@ class IdleAnnouncement:
 async def _unbroken(
     first: bytes, speech: AsyncGenerator[bytes], timeouts: AnnouncementTimeouts
 ) -> AsyncGenerator[bytes]:
-    """Yield PCM, and silence while there is none. Raises `UserError` when it does not go on."""
+    """Yield PCM, and silence while there is none. Raises `SourceError` when it does not go on."""
     yield first
     silent = 0.0
     piece = asyncio.ensure_future(anext(speech, None))
@@ -152,7 +152,7 @@ async def _unbroken(
                 silent = 0.0
                 piece = asyncio.ensure_future(anext(speech, None))
             elif silent >= timeouts.silence:
-                raise UserError("announcement_stalled")
+                raise SourceError("announcement_stalled")
             else:
                 yield bytes(2 * round(DOWNLINK.sample_rate * timeouts.pause))
                 silent += timeouts.pause
