@@ -115,9 +115,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     async def async_play_media(self, media_type: MediaType | str, media_id: str, **kwargs: Any) -> None:
         """Play media, or announce them."""
         title = _title(kwargs.get(ATTR_MEDIA_EXTRA))
-        media = Media(
-            media_id=media_id, entity_id=self.entity_id, title=title, text=library.spoken_text(media_id)
-        )
+        media = Media(media_id=media_id, entity_id=self.entity_id, title=title)
         if kwargs.get(ATTR_MEDIA_ANNOUNCE):
             await self._player.announce(media)
             return

@@ -22,6 +22,7 @@ from ..voice.announcements.refusals import (
     Delivery,
 )
 from ..voice.announcements.utterance import Utterance
+from .library import spoken_text
 from .stream import Media, MediaStream, media_sound
 
 _LOGGER = logging.getLogger(__name__)
@@ -76,7 +77,8 @@ class DevicePlayer:
         Raises `HomeAssistantError` with a text for the user.
         """
         sound = media_sound(self._hass, media.media_id, media.entity_id)
-        await self._announcer.say(Utterance(text=media.text, speech=sound, at_announcement_volume=True))
+        text = spoken_text(media.media_id)
+        await self._announcer.say(Utterance(text=text, speech=sound, at_announcement_volume=True))
 
     async def pause(self) -> None:
         """Stop, and remember where; does nothing if nothing is played."""

@@ -40,8 +40,6 @@ class Media:
     """The player, for media sources that ask which one it is."""
     title: str = ""
     """Title from the caller, if known: it counts more than that of the media."""
-    text: str = ""
-    """What is said, if it is speech."""
     start: float = 0.0
     """Seconds of it that are skipped."""
 

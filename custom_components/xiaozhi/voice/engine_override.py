@@ -23,8 +23,6 @@ type Transcribe = Callable[[stt.SpeechMetadata, AsyncIterable[bytes]], Awaitable
 
 # Where Home Assistant keeps engines that are no entities. It is not among what integrations are offered.
 _PROVIDERS: Final = getattr(const, "DATA_PROVIDERS", "")
-# Home Assistant names no engine like that.
-_KEY: Final = f"{DOMAIN} {{}}"
 
 
 class OverridingEngine:
@@ -57,7 +55,8 @@ def engine_override(
         yield pipeline, lambda: None
         return
     providers: dict[str, Any] = hass.data.get(_PROVIDERS, {})
-    key = _KEY.format(ulid_now())
+    # Home Assistant names no engine like that.
+    key = f"{DOMAIN} {ulid_now()}"
     providers[key] = engine
 
     @callback

@@ -54,7 +54,10 @@ class SatelliteStates(AssistSatelliteEntity):
         """Begin a run. Yields its chat history, and an extra prompt that the assistant receives with it."""
         prompt, self._extra_system_prompt = self._extra_system_prompt, None
         self._run_has_tts = False
-        with async_get_chat_session(self.hass, self._next_conversation_id(pipeline), **_NO_USER) as session:
+        # One that an automation has begun, or the pipeline's own.
+        begun, self._conversation_id = self._conversation_id, None
+        history = begun or self._conversation_ids.get(pipeline.id)
+        with async_get_chat_session(self.hass, history, **_NO_USER) as session:
             self._conversation_ids[pipeline.id] = session.conversation_id
             yield session, prompt
 
@@ -67,12 +70,6 @@ class SatelliteStates(AssistSatelliteEntity):
     @override
     def on_pipeline_event(self, event: PipelineEvent) -> None:
         """Do nothing: the turn of a run has taken the event already."""
-
-    @callback
-    def _next_conversation_id(self, pipeline: Pipeline) -> str | None:
-        """Return the chat history to go on with: one that an automation has begun, or the pipeline's own."""
-        begun, self._conversation_id = self._conversation_id, None
-        return begun or self._conversation_ids.get(pipeline.id)
 
     # The wake word that somebody waits for in Home Assistant's voice set-up.
 

@@ -1,6 +1,6 @@
 """How the turns of all devices are listened to: what ends them, and whether they are transcribed early."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from homeassistant.components import stt
@@ -28,30 +28,21 @@ from .speech_detectors import SpeechDetectors, TurnDetector
 from .understood_commands import UnderstoodCommands
 
 
+@dataclass(eq=False, slots=True)
 class SpeechInput:
     """How one turn is listened to, and the pipeline that it goes to."""
 
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        detector: TurnDetector | None = None,
-        calls: EngineCalls | None = None,
-        *,
-        pipeline_silence: float | None = None,
-    ) -> None:
-        """Find speech and its end with a detector.
-
-        Without one, the pipeline finds the end after `pipeline_silence` seconds; None if a button does, or if
-        there is nothing to hear.
-        """
-        self.pipeline = pipeline
-        self.detector = detector
-        self.pipeline_silence = pipeline_silence if detector is None else None
-        self.early: EarlyTranscripts | None = None
-        """Early transcripts, if there are any."""
-        self.override_engine: OverridingEngine | None = None
-        """What transcribes in the place of the pipeline's engine; None if that is as good."""
-        self._calls = calls or EngineCalls()
+    pipeline: Pipeline
+    detector: TurnDetector | None = None
+    """What finds speech and its end."""
+    pipeline_silence: float | None = None
+    """Seconds of silence by which the pipeline finds the end, if it has to."""
+    override_engine: OverridingEngine | None = None
+    """What transcribes in the place of the pipeline's engine; None if that is as good."""
+    early: EarlyTranscripts | None = None
+    """Early transcripts, if there are any."""
+    calls: EngineCalls = field(default_factory=EngineCalls)
+    """The use of the engine by all devices."""
 
     @property
     def ending(self) -> EndOfTurn:
@@ -61,12 +52,12 @@ class SpeechInput:
     @callback
     def began(self) -> None:
         """Somebody speaks."""
-        self._calls.speaking.add(self)
+        self.calls.speaking.add(self)
 
     @callback
     def understood(self) -> None:
         """The engine has nothing more to do for the turn."""
-        self._calls.speaking.discard(self)
+        self.calls.speaking.discard(self)
 
     @callback
     def close(self) -> None:
@@ -129,8 +120,9 @@ class SpeechInputs:
         else:
             settings = ANSWER_TO_QUESTION if answers_question else QUICK_AND_PATIENT
         detector = await self.detectors.async_load(settings)
-        silence = None if by_button else VadSensitivity.to_seconds(pause)
-        speech_input = SpeechInput(pipeline, detector, calls, pipeline_silence=silence)
+        speech_input = SpeechInput(pipeline, detector, calls=calls)
+        if detector is None and not by_button:
+            speech_input.pipeline_silence = VadSensitivity.to_seconds(pause)
         speech_input.override_engine = engine_in_script(hass, pipeline)
         if engine is not None and detector is not None:
             engine = speech_input.override_engine or engine

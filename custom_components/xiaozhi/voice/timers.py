@@ -5,8 +5,8 @@ out of reach when a timer ends, so Home Assistant refuses to set a timer on it.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import ExitStack, aclosing, suppress
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import ExitStack, aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -219,7 +219,7 @@ class VoiceTimers:
             @callback
             def started() -> None:
                 if self._announcer.delivery is Delivery.NOTIFY:
-                    refusal.callback(self._refuse_conversations(woken))
+                    refusal.enter_context(self._refusing_conversations(woken))
 
             sound = partial(self._ring_sound, text)
             try:
@@ -240,15 +240,19 @@ class VoiceTimers:
                 _LOGGER.warning("The end of a timer could not be spoken: %s", err)
         return False
 
-    @callback
-    def _refuse_conversations(self, woken: asyncio.Event) -> CALLBACK_TYPE:
-        """Notify `woken` of conversations, and hold none. Returns a function that ends this."""
+    @contextmanager
+    def _refusing_conversations(self, woken: asyncio.Event) -> Generator[None]:
+        """Notify `woken` of conversations, and hold none."""
 
         def refuse(_conversation: Conversation) -> bool:
             woken.set()
             return False
 
-        return self._device.conversations.hold(refuse)
+        stop = self._device.conversations.hold(refuse)
+        try:
+            yield
+        finally:
+            stop()
 
     async def _ring_sound(self, text: str) -> AsyncGenerator[bytes]:
         """In a conversation, ring once and say what has ended; otherwise ring on and on."""
@@ -267,8 +271,7 @@ class VoiceTimers:
         """Show it with the sound of an alert, repeatedly; return whether the user has woken the device."""
         status = await async_text(self._hass, "timer", spoken_language(self._hass, self._device))
         woken = asyncio.Event()
-        accept = self._refuse_conversations(woken)
-        try:
+        with self._refusing_conversations(woken):
             for number in range(round(self._timeouts.show / self._timeouts.between_alerts)):
                 await self._device.commands.show(status=status, message=text, emotion=Face.HAPPY)
                 if number == 0 and STATUS_TOOL in self._device.tools:
@@ -278,8 +281,6 @@ class VoiceTimers:
                     async with asyncio.timeout(self._timeouts.between_alerts):
                         await woken.wait()
                         return True
-        finally:
-            accept()
         return False
 
     async def _report(self, key: str, timers: Sequence[SetTimer]) -> None:

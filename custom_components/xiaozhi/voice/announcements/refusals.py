@@ -1,6 +1,5 @@
 """How an announcement can reach a device now, and the errors of one that is refused or fails."""
 
-from collections.abc import Mapping
 from enum import StrEnum
 import logging
 from typing import Final
@@ -19,11 +18,6 @@ _LOGGER = logging.getLogger(__name__)
 
 # Four to five minutes of speech.
 _MAX_TEXT: Final = 4000
-_KEYS: Final[Mapping[SpeechFault, str]] = {
-    SpeechFault.EMPTY: "announcement_empty",
-    SpeechFault.NO_AUDIO: "announcement_undecodable",
-    SpeechFault.UNDECODABLE: "announcement_undecodable",
-}
 
 
 class Delivery(StrEnum):
@@ -113,7 +107,9 @@ def sound_error(err: BaseException, device: Device) -> AnnouncementError:
         case UserError():
             return SoundError(err.key, **{"name": device.name, **err.placeholders})
         case SpeechError():
-            return SoundError(_KEYS[err.fault], name=device.name)
+            is_empty = err.fault is SpeechFault.EMPTY
+            key = "announcement_empty" if is_empty else "announcement_undecodable"
+            return SoundError(key, name=device.name)
         case HomeAssistantError():
             _LOGGER.warning("A sound for %s could not be made: %s", device.name, one_line(str(err)))
         case _:

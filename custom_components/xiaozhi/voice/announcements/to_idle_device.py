@@ -35,7 +35,6 @@ class IdleAnnouncement:
 
     def __init__(self, device: Device, utterance: Utterance, *, free_at: float) -> None:
         """Prepare something to say. Until `free_at`, by the event loop's clock, the device may be busy."""
-        self._transfers = device.hass.data[TRANSFERS]
         self._device = device
         self._utterance = utterance
         self._timeouts = device.timeouts.announcements
@@ -79,7 +78,7 @@ class IdleAnnouncement:
     async def _offer(self, stream: Stream) -> bool:
         if (origin := self._device.state.origin) is None:
             raise AnnouncementRefusedError("no_web_address", name=self._device.name)
-        with self._transfers.offer(stream) as path:
+        with self._device.hass.data[TRANSFERS].offer(stream) as path:
             lines = subtitles(self._utterance.text, start=self._utterance.text_begins)
             requested_at = await self._call(stream, messages.notify(origin + path, lines))
             if requested_at is None:
