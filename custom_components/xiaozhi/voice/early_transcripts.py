@@ -80,7 +80,8 @@ class EarlyTranscripts:
         self._create_task = create_task
         self._timeouts = timeouts
         self._metadata: stt.SpeechMetadata | None = None
-        self._ended = False
+        self.ended = False
+        """Whether the turn has ended. The engine may still work on what is dropped."""
         # The pause that now is, what was said up to it, and its transcript.
         self._pause: SpeechPaused | None = None
         self._pcm = b""
@@ -109,7 +110,7 @@ class EarlyTranscripts:
         whole = bytearray()
         async for piece in stream:
             whole += piece
-        self._ended = True
+        self.ended = True
         if (call := self._call) is not None:
             # One call at a time, also if this one was dropped: the engine would let the next one wait.
             await asyncio.wait((call,), timeout=self._timeouts.early)
@@ -119,14 +120,9 @@ class EarlyTranscripts:
         return await self._calls.transcribe(self._engine, metadata, bytes(whole))
 
     @callback
-    def close(self) -> None:
-        """End the turn. The engine may still work on what is dropped."""
-        self._ended = True
-
-    @callback
     def _begin_call(self) -> None:
         if (
-            self._ended
+            self.ended
             or self._metadata is None
             or self._pause is None
             or (self._call is not None and not self._call.done())
@@ -148,9 +144,9 @@ class EarlyTranscripts:
             self._begin_call()
             return
         self._text = text
-        if not text or self._ended or self._is_understood is None or not await self._is_understood(text):
+        if not text or self.ended or self._is_understood is None or not await self._is_understood(text):
             return
-        if pause == self._pause and not self._ended:
+        if pause == self._pause and not self.ended:
             self.ending = EndOfTurn.UNDERSTOOD
             self._detector.end_after(pause, UNDERSTOOD_PAUSE)
 

@@ -64,7 +64,7 @@ class SpeechInput:
         """End the turn."""
         self.understood()
         if self.early is not None:
-            self.early.close()
+            self.early.ended = True
 
 
 class SpeechInputs:
