@@ -19,8 +19,7 @@ from custom_components.xiaozhi.protocol.device_status import read_status
 from custom_components.xiaozhi.protocol.distinct_names import distinct_names
 from custom_components.xiaozhi.protocol.faces import face_of
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion, is_version
-from custom_components.xiaozhi.protocol.mcp.incoming import RequestError
-from custom_components.xiaozhi.protocol.mcp.model import McpError, Progress, ServerInfo
+from custom_components.xiaozhi.protocol.mcp.model import McpError, Progress, RequestError, ServerInfo
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.mcp.tool import Tool, ToolProperty, check_arguments
 from custom_components.xiaozhi.protocol.messages import parse_message

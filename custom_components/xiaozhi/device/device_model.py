@@ -16,7 +16,7 @@ from homeassistant.util.signal_type import SignalType
 
 from ..const import DOMAIN, MANUFACTURER
 from ..protocol.mcp.client import McpClient
-from ..protocol.mcp.incoming import RequestHandler
+from ..protocol.mcp.model import RequestHandler
 from ..protocol.messages import JsonObject
 from ..settings import DeviceSettings
 from ..timeouts import Timeouts

@@ -12,7 +12,6 @@ from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.readiness import MainTask
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.mcp.client import McpClient
-from ..protocol.mcp.incoming import IncomingRequests
 from ..protocol.mcp.model import McpError
 from ..protocol.messages import (
     Abort,
@@ -58,11 +57,11 @@ class LinkSession(LinkHandler):
         self._on_closed = on_closed
         self._timeouts = device.timeouts
         firmware = device.state.firmware_version
-        incoming = IncomingRequests(device.handlers, self.create_task, link.send_mcp)
         self.mcp = McpClient(
             link.send_mcp,
             on_notification=self._on_notification,
-            incoming=incoming,
+            handlers=device.handlers,
+            start=self.create_task,
             timeouts=self._timeouts.mcp,
         )
         """Asks the device's MCP server for anything but tools, which are called with `calls`."""

@@ -5,7 +5,7 @@ import logging
 from typing import Any, Final
 
 from ..device.device import Device
-from ..protocol.mcp.incoming import RequestError
+from ..protocol.mcp.model import RequestError
 from ..protocol.messages import JsonObject
 from ..protocol.untrusted_text import clean_text, one_line
 

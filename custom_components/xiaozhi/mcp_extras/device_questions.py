@@ -10,7 +10,7 @@ from ..const import EVENT_QUESTION
 from ..device.device import Device
 from ..device.state import SETTINGS
 from ..protocol.limits import TokenBucket
-from ..protocol.mcp.incoming import RequestError, RequestHandler
+from ..protocol.mcp.model import RequestError, RequestHandler
 from ..protocol.messages import JsonObject
 from .ai_questions import ask_ai
 from .person_questions import ask_people

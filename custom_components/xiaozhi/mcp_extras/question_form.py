@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from ..protocol.mcp.incoming import RequestError
+from ..protocol.mcp.model import RequestError
 from ..protocol.messages import JsonObject
 from ..protocol.untrusted_text import clean_text, label
 

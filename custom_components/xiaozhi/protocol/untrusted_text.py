@@ -44,15 +44,6 @@ def clean_data(value: Any) -> Any:
     return value
 
 
-def is_encodable(text: str) -> bool:
-    """Whether a text can be encoded: JSON may contain half of a surrogate pair."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _printable(text: str, kept: str = "") -> str:
     if text.isprintable():
         return text

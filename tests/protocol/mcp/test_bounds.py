@@ -1,7 +1,6 @@
 """Stock firmware gets the same bytes as ever, and requests of a device are answered in bounded numbers."""
 
 import asyncio
-from collections.abc import Coroutine
 import contextlib
 from typing import Any
 
@@ -10,8 +9,7 @@ import pytest
 
 from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.mcp.client import McpClient
-from custom_components.xiaozhi.protocol.mcp.incoming import IncomingRequests, RequestError
-from custom_components.xiaozhi.protocol.mcp.model import McpError, McpTimeoutError, Progress
+from custom_components.xiaozhi.protocol.mcp.model import McpError, McpTimeoutError, Progress, RequestError
 from custom_components.xiaozhi.protocol.messages import JsonObject
 from tests.protocol.mcp.device import JSON_VALUES, Device, advance
 
@@ -89,9 +87,7 @@ class Asked:
         self.going = asyncio.Event()
         self.gone = False
         self.failure: Exception | None = None
-        self.client = McpClient(
-            self._send, incoming=IncomingRequests({"ask": self._serve}, self._start, self._send)
-        )
+        self.client = McpClient(self._send, handlers={"ask": self._serve})
 
     async def _send(self, message: JsonObject) -> None:
         if self.gone:
@@ -103,10 +99,6 @@ class Asked:
         if self.failure is not None:
             raise self.failure
         return {"got": params}
-
-    @staticmethod
-    def _start(work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
-        return asyncio.create_task(work, name=what)
 
     def ask(self, request_id: Any = 1, **message: Any) -> JsonObject | None:
         return self.client.receive({"method": "ask", "id": request_id, **message})

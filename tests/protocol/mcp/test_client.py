@@ -48,18 +48,6 @@ async def test_a_call_sends_an_object_and_returns_the_result() -> None:
     assert second["params"]["arguments"] == {}
 
 
-async def test_ids_fit_32_bits_and_skip_pending_calls() -> None:
-    """After the largest id comes 1, unless a call still waits with it."""
-    device = Device()
-    first = await device.begin()
-    device.client._last_id = 2**31 - 2
-    others = [await device.begin(), await device.begin()]
-    assert [message["id"] for message in device.sent] == [1, 2**31 - 1, 2]
-    for request, task in zip(device.sent, [first, *others], strict=True):
-        device.answer(request["id"], {"result": {"content": [{"type": "text", "text": str(request["id"])}]}})
-        assert (await task).json() == request["id"]
-
-
 @pytest.mark.parametrize(
     ("reply", "text"),
     [

@@ -5,8 +5,9 @@ errors without code, tool lists that end with an error, tools that restart the d
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from itertools import count
 import logging
 from typing import Any, Final
 
@@ -15,8 +16,8 @@ from ..shortening import MessageTooLongError
 from ..timeouts import McpTimeouts
 from ..untrusted_json import is_bounded
 from ..untrusted_text import one_line
-from .incoming import IncomingRequests
 from .model import (
+    INVALID_PARAMS,
     LATEST_VERSION,
     STOCK_VERSION,
     McpCallError,
@@ -27,6 +28,8 @@ from .model import (
     McpProtocolError,
     McpTimeoutError,
     Progress,
+    RequestError,
+    RequestHandler,
     ServerInfo,
 )
 from .result import ToolResult
@@ -38,11 +41,17 @@ MAX_TOOLS: Final = 512
 """Limit for the tools of one device."""
 _MAX_PAGES: Final = 64
 _MAX_CURSOR: Final = 1024
-# The firmware reads ids into a 32-bit integer, and answers with the truncated id.
-_MAX_ID: Final = 2**31 - 1
 _MAX_METHOD: Final = 128
 _MAX_PARAMS: Final = 8 * 1024
 _MAX_ERROR: Final = 500
+# Requests of the device that are not answered yet.
+_MAX_PENDING: Final = 4
+
+_METHOD_NOT_FOUND: Final = -32601
+_INTERNAL_ERROR: Final = -32603
+_BUSY: Final = -32000
+
+type TaskStarter = Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,20 +84,24 @@ class McpClient:
         send: Callable[[JsonObject], Awaitable[None]],
         *,
         on_notification: Callable[[str, JsonObject], None] | None = None,
-        incoming: IncomingRequests | None = None,
+        handlers: Mapping[str, RequestHandler] | None = None,
+        start: TaskStarter = lambda work, name: asyncio.create_task(work, name=name),
         timeouts: McpTimeouts | None = None,
     ) -> None:
         """Use `send` for JSON-RPC objects; it raises `ConnectionError` when the device is gone.
 
-        `on_notification` gets the method and the params of every notification, `incoming` the requests of the
-        device.
+        `on_notification` gets the method and the params of every notification. `handlers` answer the requests
+        of the device, by method, in tasks that the owner of `start` ends.
         """
         self._send = send
         self._timeouts = timeouts or McpTimeouts()
         self._on_notification = on_notification
-        self._incoming = incoming or IncomingRequests()
+        self._handlers = handlers if handlers is not None else {}
+        self._start = start
+        self._answering: set[asyncio.Task[None]] = set()
         self._calls: dict[int, _Call] = {}
-        self._last_id = 0
+        # The firmware reads 32 bits of an id, which no link uses up.
+        self._ids = count(1)
         self._closed: str | None = None
         self.dropped = 0
         """Invalid messages from the device, including late answers."""
@@ -243,7 +256,8 @@ class McpClient:
         patience = self._timeouts.read if patience is None else patience
         if self._closed is not None:
             raise McpDisconnectedError(self._closed, sent=False)
-        loop, request_id, sent = asyncio.get_running_loop(), self._take_id(), False
+        loop, sent = asyncio.get_running_loop(), False
+        request_id = next(self._ids)
         if progress:
             # The firmware ignores unknown members of params.
             params = params | {"_meta": {"progressToken": request_id}}
@@ -271,12 +285,6 @@ class McpClient:
             raise reply
         return _result_of(reply)
 
-    def _take_id(self) -> int:
-        while True:
-            self._last_id = self._last_id % _MAX_ID + 1
-            if self._last_id not in self._calls:
-                return self._last_id
-
     def _take_reply(self, payload: JsonObject) -> None:
         reply_id = payload.get("id")
         # True and 1.0 are equal to 1, but never our ids.
@@ -290,16 +298,41 @@ class McpClient:
         if type(request_id) not in {int, str} or len(str(request_id)) > _MAX_METHOD:
             self._drop("a request whose id is neither a number nor a short text")
             return None
-        reply = self._incoming.receive(method, request_id, params, self._answered)
-        if reply is None:
-            # The device may ask a person in the middle of a call, which then takes as long.
-            for call in self._calls.values():
-                call.extend(self._timeouts.progress)
-        return reply
-
-    def _answered(self) -> None:
+        if method == "ping":
+            return _reply(request_id, result={})
+        if (handler := self._handlers.get(method)) is None:
+            return _error(request_id, _METHOD_NOT_FOUND, "Method not found")
+        params = {} if params is None else params
+        if not isinstance(params, dict):
+            return _error(request_id, INVALID_PARAMS, "The params are no object")
+        if len(self._answering) >= _MAX_PENDING:
+            return _error(request_id, _BUSY, f"{_MAX_PENDING} requests are not answered yet")
+        task = self._start(self._serve(handler, request_id, params), f"answer {method}")
+        self._answering.add(task)
+        task.add_done_callback(self._answered)
+        # The device may ask a person in the middle of a call, which then takes as long.
         for call in self._calls.values():
-            call.extend(call.patience)
+            call.extend(self._timeouts.progress)
+        return None
+
+    async def _serve(self, handler: RequestHandler, request_id: int | str, params: JsonObject) -> None:
+        try:
+            reply = _reply(request_id, result=await handler(params))
+        except RequestError as err:
+            reply = _error(request_id, err.code, str(err))
+        except Exception:
+            _LOGGER.exception("A device's request could not be answered")
+            reply = _error(request_id, _INTERNAL_ERROR, "Internal error")
+        try:
+            await self._send(reply)
+        except (ConnectionError, MessageTooLongError) as err:
+            _LOGGER.debug("An answer was not sent: %s", err)
+
+    def _answered(self, task: asyncio.Task[None]) -> None:
+        self._answering.remove(task)
+        if not self._answering:
+            for call in self._calls.values():
+                call.extend(call.patience)
 
     def _notify(self, method: str, params: Any) -> None:
         params = {} if params is None else params
@@ -331,6 +364,14 @@ class McpClient:
         self.dropped += 1
         if self.dropped == 1:
             _LOGGER.debug("Dropped %s; later ones are only counted", what)
+
+
+def _reply(request_id: int | str, **member: Any) -> JsonObject:
+    return {"jsonrpc": "2.0", "id": request_id, **member}
+
+
+def _error(request_id: int | str, code: int, message: str) -> JsonObject:
+    return _reply(request_id, error={"code": code, "message": message})
 
 
 def _refusal(reason: str) -> McpCallError:

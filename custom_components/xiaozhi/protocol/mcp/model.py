@@ -4,6 +4,7 @@ Source: the firmware's `main/mcp_server.h`. Everything is bounded and checked, a
 put into events.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -47,6 +48,21 @@ class McpNoReasonError(McpCallError):
 
 class McpProtocolError(McpError):
     """The device's answer is malformed."""
+
+
+INVALID_PARAMS: Final = -32602
+
+type RequestHandler = Callable[[JsonObject], Awaitable[JsonObject]]
+"""Answers the params of a device's request with a result. Raises `RequestError` to refuse it."""
+
+
+class RequestError(Exception):
+    """A request of a device is refused."""
+
+    def __init__(self, message: str, code: int = INVALID_PARAMS) -> None:
+        """Refuse with a text and a code of JSON-RPC or MCP."""
+        super().__init__(message)
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

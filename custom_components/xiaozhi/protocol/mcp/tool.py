@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Self
 
 from ..messages import JsonObject
 from ..untrusted_json import is_bounded, is_deep
-from ..untrusted_text import clean_text, is_encodable, label, one_line
+from ..untrusted_text import clean_text, label, one_line
 
 # The MCP standard's own limit; the longest name in stock firmware has 31 characters.
 _MAX_NAME: Final = 128
@@ -227,7 +227,8 @@ def _check(name: str, value: Any, expected: ToolProperty) -> Any:
         case "number", int() | float():
             fits = is_bounded(value, MAX_ARGUMENT_BYTES) and expected.takes(value)
         case "string", str():
-            fits = is_encodable(value) and len(value.encode()) <= MAX_ARGUMENT_BYTES
+            # In JSON, a character has six at most.
+            fits = is_bounded(value, 6 * MAX_ARGUMENT_BYTES) and len(value.encode()) <= MAX_ARGUMENT_BYTES
         case "unknown", _:
             fits = not is_deep(value, _MAX_ARGUMENT_DEPTH) and is_bounded(value, MAX_ARGUMENT_BYTES)
         case _:
