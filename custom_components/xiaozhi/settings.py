@@ -1,12 +1,13 @@
 """Settings of the gateway and of each device."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from hashlib import sha256
 import hmac
 import logging
 import secrets
+from types import MappingProxyType
 from typing import Any, Final, Self
 
 from homeassistant.config_entries import SOURCE_IGNORE, ConfigEntry, ConfigSubentry
@@ -47,6 +48,8 @@ from .protocol.transport.owner_broker.broker_settings import BrokerSettings
 
 _LOGGER = logging.getLogger(__name__)
 
+_STORED: Final = "stored"
+
 
 class OfferedLink(StrEnum):
     """The link that the gateway offers to devices."""
@@ -77,20 +80,22 @@ class ConversationStyle(StrEnum):
     """When the user says nothing more."""
 
 
-type Readers = Mapping[str, tuple[str, Any]]
-"""The key and the schema of each stored setting, by the field that holds it."""
+def stored(key: str, schema: Any, default: Any = None) -> Any:
+    """Return a field of a class of settings that is stored under a key; `schema` checks and converts it."""
+    return field(default=default, metadata={_STORED: (key, vol.Schema(schema))})
 
 
-def readable(owner: str, data: Mapping[str, Any], readers: Readers) -> dict[str, Any]:
-    """Return by field the stored settings that can be read; the others have their defaults.
+def readable(settings: type[Any], owner: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return by field the stored settings of a class that can be read; the others have their defaults.
 
     A downgrade may leave behind what cannot be read. `owner` is a name for the log.
     """
     found: dict[str, Any] = {}
-    for name, (key, schema) in readers.items():
+    for each in fields(settings):
+        key, schema = each.metadata.get(_STORED, ("", None))
         if key in data:
             try:
-                found[name] = vol.Schema(schema)(data[key])
+                found[each.name] = schema(data[key])
             except vol.Invalid:
                 # Not the value: it may be private.
                 _LOGGER.warning("The setting %s of %s cannot be read, and has its default", key, owner)
@@ -130,32 +135,6 @@ _BROKER: Final = vol.All(
     ),
     broker_settings,
 )
-_OF_GATEWAY: Final[Readers] = {
-    "websocket_port": (CONF_WEBSOCKET_PORT, _PORT),
-    "mqtt_port": (CONF_MQTT_PORT, _PORT),
-    "udp_port": (CONF_UDP_PORT, _PORT),
-    "link": (CONF_LINK, vol.Coerce(OfferedLink)),
-    "address": (CONF_ADDRESS, str),
-    "broker": (CONF_BROKER, _BROKER),
-    "firmware_releases": (CONF_FIRMWARE_RELEASES, str),
-}
-_OF_DEVICE: Final[Readers] = {
-    "client_id": (CONF_CLIENT_ID, _CREDENTIAL),
-    "token": (CONF_TOKEN, _CREDENTIAL),
-    "board": (CONF_BOARD, str),
-    "conversation_style": (CONF_CONVERSATION_STYLE, vol.Coerce(ConversationStyle)),
-    "follow_up_wait": (CONF_FOLLOW_UP_WAIT, vol.All(_whole, vol.Range(min=1, max=3600))),
-    "interrupt_by_speaking": (CONF_INTERRUPT_BY_SPEAKING, bool),
-    "link": (CONF_LINK, vol.Coerce(DeviceLink)),
-    "share_transcripts": (CONF_SHARE_TRANSCRIPTS, bool),
-    "wake_word_pipelines": (CONF_WAKE_WORD_PIPELINES, {str: str}),
-    "announcement_volume": (CONF_ANNOUNCEMENT_VOLUME, vol.All(_whole, vol.Range(min=0, max=100))),
-    "shows_announcements": (CONF_SHOW_ANNOUNCEMENTS, bool),
-    "may_ask_ai": (CONF_ASK_AI, bool),
-    "may_ask_people": (CONF_ASK_PEOPLE, bool),
-    "looks_at_photos": (CONF_LOOK_AT_PHOTOS, bool),
-    "assistant_tools": (CONF_ASSISTANT_TOOLS, TEXTS),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,23 +143,22 @@ class GatewaySettings:
 
     name: str
     """Eight hexadecimal digits that identify this gateway on a broker. They never change."""
-    link: OfferedLink
-    websocket_port: int = DEFAULT_WEBSOCKET_PORT
-    mqtt_port: int = DEFAULT_MQTT_PORT
-    udp_port: int = DEFAULT_UDP_PORT
-    address: str | None = None
+    websocket_port: int = stored(CONF_WEBSOCKET_PORT, _PORT, DEFAULT_WEBSOCKET_PORT)
+    mqtt_port: int = stored(CONF_MQTT_PORT, _PORT, DEFAULT_MQTT_PORT)
+    udp_port: int = stored(CONF_UDP_PORT, _PORT, DEFAULT_UDP_PORT)
+    link: OfferedLink = stored(CONF_LINK, vol.Coerce(OfferedLink), OfferedLink.MQTT)
+    address: str | None = stored(CONF_ADDRESS, str)
     """Host name or IPv4 address of Home Assistant for devices; None for the one that they called."""
-    broker: BrokerSettings | None = None
+    broker: BrokerSettings | None = stored(CONF_BROKER, _BROKER)
     """None unless the link is `BROKER`."""
-    firmware_releases: str | None = None
+    firmware_releases: str | None = stored(CONF_FIRMWARE_RELEASES, str)
     """Address of a list of firmware releases."""
 
     @classmethod
     def from_entry(cls, entry: ConfigEntry[Any]) -> Self:
         """Read a gateway entry; entries from before MQTT have a WebSocket port only."""
-        found = readable(entry.title, entry.data, _OF_GATEWAY)
-        found.setdefault("link", OfferedLink.MQTT if CONF_LINK in entry.data else OfferedLink.WEBSOCKET)
-        if found["link"] is not OfferedLink.BROKER:
+        found = readable(cls, entry.title, {CONF_LINK: OfferedLink.WEBSOCKET, **entry.data})
+        if found.get("link") is not OfferedLink.BROKER:
             found.pop("broker", None)
         elif "broker" not in found:
             found["link"] = OfferedLink.MQTT
@@ -193,37 +171,43 @@ class DeviceSettings:
 
     mac: str
     name: str
-    # Without its credentials, a device is let in as little as a stranger, and has to be paired again.
-    client_id: str = field(default_factory=secrets.token_urlsafe)
-    token: str = field(default_factory=secrets.token_urlsafe)
-    board: str = ""
-    conversation_style: ConversationStyle = ConversationStyle.SINGLE
-    follow_up_wait: int = 8
+    client_id: str = stored(CONF_CLIENT_ID, _CREDENTIAL)
+    token: str = stored(CONF_TOKEN, _CREDENTIAL)
+    board: str = stored(CONF_BOARD, str, "")
+    conversation_style: ConversationStyle = stored(
+        CONF_CONVERSATION_STYLE, vol.Coerce(ConversationStyle), ConversationStyle.SINGLE
+    )
+    follow_up_wait: int = stored(CONF_FOLLOW_UP_WAIT, vol.All(_whole, vol.Range(min=1, max=3600)), 8)
     """Seconds for which the device listens after an answer before the conversation ends."""
-    interrupt_by_speaking: bool = False
+    interrupt_by_speaking: bool = stored(CONF_INTERRUPT_BY_SPEAKING, bool, False)
     """Whether speech interrupts an answer, where the device listens while it speaks."""
-    link: DeviceLink = DeviceLink.AUTOMATIC
-    share_transcripts: bool = False
+    link: DeviceLink = stored(CONF_LINK, vol.Coerce(DeviceLink), DeviceLink.AUTOMATIC)
+    share_transcripts: bool = stored(CONF_SHARE_TRANSCRIPTS, bool, False)
     """Whether events hold what the user and the assistant said."""
-    wake_word_pipelines: Mapping[str, str] = field(default_factory=dict)
+    wake_word_pipelines: Mapping[str, str] = stored(
+        CONF_WAKE_WORD_PIPELINES, {str: str}, MappingProxyType({})
+    )
     """Ids of pipelines by wake word, where the device's own does not apply."""
-    announcement_volume: int = 0
+    announcement_volume: int = stored(CONF_ANNOUNCEMENT_VOLUME, vol.All(_whole, vol.Range(min=0, max=100)), 0)
     """Percentage; 0 to leave the volume alone."""
-    shows_announcements: bool = False
+    shows_announcements: bool = stored(CONF_SHOW_ANNOUNCEMENTS, bool, False)
     """Whether a text and a sound may take the place of an announcement, where the device cannot speak."""
-    may_ask_ai: bool = False
+    may_ask_ai: bool = stored(CONF_ASK_AI, bool, False)
     """Whether it may ask the owner's AI Task."""
-    may_ask_people: bool = False
+    may_ask_people: bool = stored(CONF_ASK_PEOPLE, bool, False)
     """Whether it may ask people, by a repair and a notification."""
-    looks_at_photos: bool = True
+    looks_at_photos: bool = stored(CONF_LOOK_AT_PHOTOS, bool, True)
     """Whether an AI model may look at its photos."""
-    assistant_tools: tuple[str, ...] | None = None
+    assistant_tools: tuple[str, ...] | None = stored(CONF_ASSISTANT_TOOLS, TEXTS)
     """Names of the tools that the assistant may use; None for the automatic choice."""
 
     @classmethod
     def from_subentry(cls, subentry: ConfigSubentry) -> Self:
         """Read a subentry of type `device`."""
-        found = readable(subentry.title, subentry.data, _OF_DEVICE)
+        found = readable(cls, subentry.title, subentry.data)
+        # Without its credentials, a device is let in as little as a stranger, and has to be paired again.
+        for credential in ("client_id", "token"):
+            found.setdefault(credential, secrets.token_urlsafe())
         return cls(mac=subentry.unique_id or "", name=subentry.title, **found)
 
     @property

@@ -1,7 +1,7 @@
 """Settings of an access point, from its subentry."""
 
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.const import CONF_LLM_HASS_API, CONF_URL
@@ -9,14 +9,7 @@ from homeassistant.helpers.llm import LLM_API_ASSIST
 
 from ..const import CONF_QUESTIONS_ONLY, CONF_TOOLS, SUBENTRY_ACCESS_POINT
 from ..protocol.access_point.address import AccessPointAddress
-from ..settings import TEXTS, Readers, readable
-
-_READERS: Final[Readers] = {
-    "address": (CONF_URL, str),
-    "apis": (CONF_LLM_HASS_API, TEXTS),
-    "tools": (CONF_TOOLS, TEXTS),
-    "questions_only": (CONF_QUESTIONS_ONLY, bool),
-}
+from ..settings import TEXTS, readable, stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,18 +17,18 @@ class AccessPointSettings:
     """Settings from the subentry of an access point."""
 
     name: str
-    address: AccessPointAddress
-    apis: tuple[str, ...] = (LLM_API_ASSIST,)
+    address: AccessPointAddress = stored(CONF_URL, str)
+    apis: tuple[str, ...] = stored(CONF_LLM_HASS_API, TEXTS, (LLM_API_ASSIST,))
     """Ids of the LLM APIs whose tools are offered."""
-    tools: tuple[str, ...] | None = None
+    tools: tuple[str, ...] | None = stored(CONF_TOOLS, TEXTS)
     """Names of the tools that are offered; None for the automatic choice."""
-    questions_only: bool
+    questions_only: bool = stored(CONF_QUESTIONS_ONLY, bool, False)
     """Whether only tools are offered that change nothing."""
 
     @classmethod
     def from_subentry(cls, subentry: ConfigSubentry) -> Self:
         """Read a subentry of type `access_point`. Raises `AddressError`."""
-        found = readable(subentry.title, subentry.data, _READERS)
+        found = readable(cls, subentry.title, subentry.data)
         found["address"] = AccessPointAddress.parse(found.get("address", ""))
         # When it is unknown whether the cloud may change anything, it may not.
         found.setdefault("questions_only", CONF_QUESTIONS_ONLY in subentry.data)
