@@ -110,24 +110,33 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         return await self.async_step_code()
 
     async def async_step_gateway(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
-        """Ask for the settings of the gateway, and test them."""
+        """Ask for the settings of the gateway, a new one or the known one, and test them."""
+        known = self._get_reconfigure_entry() if self.source == SOURCE_RECONFIGURE else None
         errors: Errors = {}
-        shown = {CONF_ADDRESS} if check_in_url(self.hass, None) is None else set[str]()
-        suggested: dict[str, Any] = {}
+        suggested = {} if known is None else gateway_suggestions(known.data)
         if user_input is not None:
             self._settings = cleaned_gateway(user_input)
-            errors = await gateway_errors(self.hass, self._settings)
+            errors = await gateway_errors(self.hass, self._settings, known)
             if self._passes(errors, self._settings):
                 return await self._continue()
-            shown |= errors.keys()
-            shown_again = gateway_suggestions(self._settings)
-            suggested = {**shown_again, SECTION_ADVANCED: shown_again}
+            suggested = gateway_suggestions(self._settings)
+        if known is None:
+            shown = errors.keys() | ({CONF_ADDRESS} if check_in_url(self.hass, None) is None else set())
+            schema = gateway_schema(shown)
+            suggested |= {SECTION_ADVANCED: dict(suggested)}
+            placeholders = {"problem": await async_https_hint(self.hass)}
+        else:
+            schema = RECONFIGURE_SCHEMA
+            placeholders = await address_placeholders(self.hass, known.data.get(CONF_ADDRESS))
+            placeholders |= {"releases_example": STOCK_RELEASES}
         return self.async_show_form(
-            step_id="gateway",
-            data_schema=self.add_suggested_values_to_schema(gateway_schema(shown), suggested),
+            step_id="gateway" if known is None else "reconfigure",
+            data_schema=self.add_suggested_values_to_schema(schema, suggested),
             errors=errors,
-            description_placeholders={"problem": await async_https_hint(self.hass)},
+            description_placeholders=placeholders,
         )
+
+    async_step_reconfigure = async_step_gateway
 
     async def async_step_broker(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
         """Ask for the owner's broker, and test it."""
@@ -192,27 +201,6 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
             ),
             errors=errors,
             description_placeholders={"host": known[CONF_HOST]},
-        )
-
-    async def async_step_reconfigure(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
-        """Change the settings of the gateway."""
-        entry = self._get_reconfigure_entry()
-        errors: Errors = {}
-        if user_input is not None:
-            self._settings = cleaned_gateway(user_input)
-            errors = await gateway_errors(self.hass, self._settings, entry)
-            if self._passes(errors, self._settings):
-                return await self._continue()
-        return self.async_show_form(
-            step_id="reconfigure",
-            data_schema=self.add_suggested_values_to_schema(
-                RECONFIGURE_SCHEMA, user_input or gateway_suggestions(entry.data)
-            ),
-            errors=errors,
-            description_placeholders={
-                **await address_placeholders(self.hass, entry.data.get(CONF_ADDRESS)),
-                "releases_example": STOCK_RELEASES,
-            },
         )
 
     @callback

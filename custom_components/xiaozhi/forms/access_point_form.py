@@ -4,13 +4,17 @@ from collections.abc import Collection, Mapping, Sequence
 import logging
 from typing import Any, Final
 
-from homeassistant.config_entries import ConfigSubentry, ConfigSubentryFlow, SubentryFlowResult
+from homeassistant.config_entries import (
+    SOURCE_RECONFIGURE,
+    ConfigSubentry,
+    ConfigSubentryFlow,
+    SubentryFlowResult,
+)
 from homeassistant.const import CONF_LLM_HASS_API, CONF_NAME, CONF_URL
 from homeassistant.core import callback
 from homeassistant.helpers import llm
 from homeassistant.helpers.selector import (
     BooleanSelector,
-    SelectOptionDict,
     TextSelector,
     TextSelectorConfig,
     TextSelectorType,
@@ -51,58 +55,45 @@ class AccessPointFlow(ConfigSubentryFlow):
     _known: ConfigSubentry | None = None
 
     async def async_step_user(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
-        """Ask for the address, and test it."""
-        errors: dict[str, str] = {}
-        placeholders = {"code": ""}
-        if user_input is not None:
-            errors = await self._take_address(user_input[CONF_URL], placeholders)
-            if not errors:
-                if (known := self._subentry_of(self._address)) is not None:
-                    # The cloud makes a new address whenever its page is looked at.
-                    data = {**known.data, CONF_URL: self._address.url}
-                    self.hass.config_entries.async_update_subentry(self._get_entry(), known, data=data)
-                    return self.async_abort(
-                        reason="address_updated", description_placeholders={"name": known.title}
-                    )
-                self._name = user_input[CONF_NAME].strip() or self._address.host
-                self._data = dict(_DEFAULTS)
-                return await self.async_step_offer()
-        # The address is a password: it is typed again after an error.
-        suggested = {
-            CONF_NAME: (user_input or {}).get(
-                CONF_NAME, await async_text(self.hass, "access_point_default_name")
-            )
-        }
-        return self.async_show_form(
-            step_id="user",
-            data_schema=self.add_suggested_values_to_schema(_ADD_SCHEMA, suggested),
-            errors=errors,
-            description_placeholders=placeholders,
-        )
+        """Ask for name and address, of a new access point or of a known one, and test the address.
 
-    async def async_step_reconfigure(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
-        """Change everything; without a new address the old one stays."""
-        self._known = known = self._get_reconfigure_subentry()
+        Without a new address, the old one stays.
+        """
+        if self.source == SOURCE_RECONFIGURE:
+            self._known = self._get_reconfigure_subentry()
+        known = self._known
         errors: dict[str, str] = {}
-        placeholders = {"code": "", "other": "", "name": known.title}
+        placeholders = {"code": "", "other": "", "name": known.title if known else ""}
+        # The address is a password: it is typed again after an error.
+        name = known.title if known else await async_text(self.hass, "access_point_default_name")
         if user_input is not None:
-            errors = await self._take_address(user_input.get(CONF_URL) or known.data[CONF_URL], placeholders)
-            other = None if errors else self._subentry_of(self._address)
-            if other is not None and other.subentry_id != known.subentry_id:
+            before = known.data if known else {}
+            errors = await self._take_address(user_input.get(CONF_URL) or before[CONF_URL], placeholders)
+            if not errors and (same := self._subentry_of(self._address)) is not None and same is not known:
+                if known is None:
+                    # The cloud makes a new address whenever its page is looked at.
+                    data = {**same.data, CONF_URL: self._address.url}
+                    self.hass.config_entries.async_update_subentry(self._get_entry(), same, data=data)
+                    return self.async_abort(
+                        reason="address_updated", description_placeholders={"name": same.title}
+                    )
                 errors = {CONF_URL: "agent_known"}
-                placeholders["other"] = other.title
+                placeholders["other"] = same.title
             if not errors:
-                self._name = user_input[CONF_NAME].strip() or known.title
-                self._data = {**_DEFAULTS, **known.data}
+                self._name = user_input[CONF_NAME].strip() or (known.title if known else self._address.host)
+                self._data = {**_DEFAULTS, **before}
                 return await self.async_step_offer()
+            name = user_input[CONF_NAME]
         return self.async_show_form(
-            step_id="reconfigure",
+            step_id="user" if known is None else "reconfigure",
             data_schema=self.add_suggested_values_to_schema(
-                _CHANGE_SCHEMA, {CONF_NAME: (user_input or {}).get(CONF_NAME, known.title)}
+                _ADD_SCHEMA if known is None else _CHANGE_SCHEMA, {CONF_NAME: name}
             ),
             errors=errors,
             description_placeholders=placeholders,
         )
+
+    async_step_reconfigure = async_step_user
 
     async def async_step_offer(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
         """Show what the address contains, and ask which APIs are offered."""
@@ -117,9 +108,7 @@ class AccessPointFlow(ConfigSubentryFlow):
         apis = {**{api: api for api in self._data[CONF_LLM_HASS_API]}, **apis}
         schema = vol.Schema(
             {
-                vol.Required(CONF_LLM_HASS_API): multiple_choice(
-                    SelectOptionDict(value=api, label=name) for api, name in apis.items()
-                ),
+                vol.Required(CONF_LLM_HASS_API): multiple_choice(apis),
                 vol.Required(CONF_QUESTIONS_ONLY): BooleanSelector(),
             }
         )
@@ -212,10 +201,7 @@ class AccessPointFlow(ConfigSubentryFlow):
         }
 
 
-def _sizes(tools: Sequence[HouseTool], chosen: Collection[str]) -> tuple[ToolList, list[SelectOptionDict]]:
-    """Return the list of the chosen tools, and all tools as options with their sizes."""
-    options = [
-        SelectOptionDict(value=tool.name, label=f"{tool.label} ({ToolList.of([tool]).size} B)")
-        for tool in tools
-    ]
+def _sizes(tools: Sequence[HouseTool], chosen: Collection[str]) -> tuple[ToolList, dict[str, str]]:
+    """Return the list of the chosen tools, and the labels of all tools with their sizes."""
+    options = {tool.name: f"{tool.label} ({ToolList.of([tool]).size} B)" for tool in tools}
     return ToolList.of([tool for tool in tools if tool.name in chosen]), options

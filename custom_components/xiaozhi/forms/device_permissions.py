@@ -1,11 +1,11 @@
 """The part *What it may do* of the form of a device."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import section
-from homeassistant.helpers.selector import BooleanSelector, SelectOptionDict
+from homeassistant.helpers.selector import BooleanSelector
 from homeassistant.helpers.translation import async_get_translations
 import voluptuous as vol
 
@@ -39,7 +39,13 @@ async def permissions_schema(
         chosen = settings.assistant_tools
         if chosen is None:
             chosen = tuple(automatic_tools(device.tools))
-        fields |= _choices(CONF_ASSISTANT_TOOLS, await _tool_options(hass, device.tools), chosen)
+        if labels := await _tool_labels(hass, device.tools):
+            suggested = [name for name in chosen if name in labels]
+            # No default: who takes all out chooses none.
+            marker = vol.Optional(
+                CONF_ASSISTANT_TOOLS, default=[], description={"suggested_value": suggested}
+            )
+            fields[marker] = multiple_choice(labels)
     for key, allowed in (
         (CONF_ASK_AI, settings.may_ask_ai),
         (CONF_ASK_PEOPLE, settings.may_ask_people),
@@ -65,19 +71,7 @@ def merged(data: Mapping[str, Any], user_input: Mapping[str, Any], device: Devic
     return settings
 
 
-def _choices(key: str, options: Mapping[str, str], chosen: Collection[str]) -> dict[vol.Marker, Any]:
-    """Return a field with several choices; without options, none."""
-    if not options:
-        return {}
-    listed = [SelectOptionDict(value=value, label=label) for value, label in options.items()]
-    # No default: who takes all out chooses none.
-    marker = vol.Optional(
-        key, default=[], description={"suggested_value": [each for each in chosen if each in options]}
-    )
-    return {marker: multiple_choice(listed)}
-
-
-async def _tool_options(hass: HomeAssistant, tools: Mapping[str, Tool]) -> dict[str, str]:
+async def _tool_labels(hass: HomeAssistant, tools: Mapping[str, Tool]) -> dict[str, str]:
     texts = await async_get_translations(hass, hass.config.language, "selector", [DOMAIN])
     reasons = f"component.{DOMAIN}.selector.tool_risk.options."
 

@@ -1,6 +1,6 @@
 """The field of a form in which several of many options are chosen."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Final
 
 from homeassistant.helpers.selector import (
@@ -14,8 +14,8 @@ from homeassistant.helpers.selector import (
 _LONGEST_LIST: Final = 24
 
 
-def multiple_choice(options: Iterable[SelectOptionDict]) -> SelectSelector:
+def multiple_choice(labels: Mapping[str, str]) -> SelectSelector:
     """Return a field with a list of all options, or with a search where they are many."""
-    offered = list(options)
-    mode = SelectSelectorMode.LIST if len(offered) <= _LONGEST_LIST else SelectSelectorMode.DROPDOWN
-    return SelectSelector(SelectSelectorConfig(options=offered, multiple=True, mode=mode))
+    options = [SelectOptionDict(value=value, label=label) for value, label in labels.items()]
+    mode = SelectSelectorMode.LIST if len(options) <= _LONGEST_LIST else SelectSelectorMode.DROPDOWN
+    return SelectSelector(SelectSelectorConfig(options=options, multiple=True, mode=mode))
