@@ -13,7 +13,7 @@ from .errors import UserError
 from .gateway import find_device
 from .protocol.mcp.tool import ArgumentError, Tool as McpTool, check_arguments
 from .protocol.untrusted_text import one_line
-from .texts.argument_errors import argument_fault
+from .texts.argument_errors import argument_error
 from .tools.assistant_tools import (
     annotations_of,
     argument_names,
@@ -65,7 +65,7 @@ class DeviceTool(Tool):
     async def async_call(
         self, hass: HomeAssistant, tool_input: ToolInput, llm_context: LLMContext
     ) -> ToolResult:
-        """Call the tool. Raises as `DeviceCommands.change`, and `UserError` for a wrong argument."""
+        """Call the tool. Raises as `DeviceCommands.change`, and `InputError` for a wrong argument."""
         # The tool may have changed since the request began.
         tool = self._device.tools.get(self._tool.name)
         if tool is None or tool.user_only:
@@ -82,8 +82,7 @@ class DeviceTool(Tool):
             arguments = check_arguments(tool, given)
         except ArgumentError as err:
             argument = one_line(shown.get(err.name, err.name), _MAX_NAME)
-            key, placeholders = argument_fault(err, tool=self.name, argument=argument)
-            raise UserError(key, **placeholders) from err
+            raise argument_error(err, tool=self.name, argument=argument) from err
         call = self._device.commands.call_tool if self.annotations.read_only else self._device.commands.change
         with logged_call(self._device, self._tool.name, llm_context.context, "assistant"):
             result = await call(self._tool.name, arguments)

@@ -25,7 +25,7 @@ from homeassistant.util.json import json_loads_object
 import voluptuous as vol
 
 from .actions.rights import check_call, check_device, satellite_id
-from .actions.targets import action_schema, target_device, target_devices
+from .actions.targets import target_device, target_devices
 from .actions.tool_list import described
 from .assist_satellite import XiaozhiSatellite
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
@@ -40,20 +40,10 @@ from .protocol import messages
 from .protocol.faces import Face
 from .protocol.mcp.model import Progress
 from .protocol.mcp.tool import ArgumentError, check_arguments
-from .texts.argument_errors import argument_fault
+from .texts.argument_errors import argument_error
 from .tools.catalogue import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, SNAPSHOT_TOOL
 
 EVENT_PROGRESS: Final = "xiaozhi_progress"
-
-SERVICE_ASK: Final = "ask"
-SERVICE_CALL_TOOL: Final = "call_tool"
-SERVICE_GET_TOOLS: Final = "get_tools"
-SERVICE_SET_ASSETS: Final = "set_assets"
-SERVICE_SET_FACE: Final = "set_face"
-SERVICE_SHOW_IMAGE: Final = "show_image"
-SERVICE_SHOW_TEXT: Final = "show_text"
-SERVICE_SCREENSHOT: Final = "screenshot"
-SERVICE_TAKE_PHOTO: Final = "take_photo"
 
 ATTR_ANSWERS: Final = "answers"
 ATTR_ARGUMENTS: Final = "arguments"
@@ -90,7 +80,7 @@ class _Action:
     """An action. Its target is one device or several, as its function asks for."""
 
     run: Callable[[ServiceCall], Coroutine[Any, Any, ServiceResponse | None]]
-    fields: Mapping[Any, Any] = field(default_factory=dict)
+    fields: dict[Any, Any] = field(default_factory=dict)
     checks: tuple[Any, ...] = ()
     response: SupportsResponse = SupportsResponse.NONE
     admin: bool = False
@@ -106,8 +96,8 @@ def async_setup_services(hass: HomeAssistant) -> None:
         register = (
             partial(async_register_admin_service, hass) if action.admin else hass.services.async_register
         )
-        run = partial(_run_permitted, action)
-        register(DOMAIN, name, run, _SCHEMAS[name], supports_response=action.response)
+        schema = vol.All(cv.make_entity_service_schema(action.fields), *action.checks)
+        register(DOMAIN, name, partial(_run_permitted, action), schema, supports_response=action.response)
 
 
 async def _run_permitted(action: _Action, call: ServiceCall) -> ServiceResponse | None:
@@ -245,14 +235,13 @@ def _check_arguments(device: Device, name: str, arguments: dict[str, Any]) -> di
         # Templates give dictionaries of their own kind; what is sent must be plain JSON.
         return check_arguments(tool, json_loads_object(json_bytes(arguments)))
     except ArgumentError as err:
-        key, placeholders = argument_fault(err, tool=device.commands.words_for(name), argument=err.name)
-        raise InputError(key, **placeholders) from err
+        raise argument_error(err, tool=device.commands.words_for(name), argument=err.name) from err
     except (TypeError, ValueError) as err:
         raise InputError("arguments_not_json", tool=device.commands.words_for(name)) from err
 
 
 _ACTIONS: Final[Mapping[str, _Action]] = {
-    SERVICE_ASK: _Action(
+    "ask": _Action(
         run=_ask,
         fields={
             vol.Required(ATTR_QUESTION): vol.All(cv.string, vol.Length(min=1, max=MAX_QUESTION)),
@@ -261,16 +250,16 @@ _ACTIONS: Final[Mapping[str, _Action]] = {
         },
         response=SupportsResponse.ONLY,
     ),
-    SERVICE_CALL_TOOL: _Action(
+    "call_tool": _Action(
         run=_call_tool,
         fields={vol.Required(ATTR_TOOL): cv.string, vol.Optional(ATTR_ARGUMENTS, default=dict): dict},
         response=SupportsResponse.OPTIONAL,
     ),
-    SERVICE_GET_TOOLS: _Action(run=_get_tools, response=SupportsResponse.ONLY, policy=POLICY_READ),
+    "get_tools": _Action(run=_get_tools, response=SupportsResponse.ONLY, policy=POLICY_READ),
     # Assets hold the wake words, fonts and faces.
-    SERVICE_SET_ASSETS: _Action(run=_set_assets, fields={vol.Required(CONF_URL): cv.url}, admin=True),
-    SERVICE_SET_FACE: _Action(run=_set_face, fields={vol.Required(ATTR_FACE): _FACE}),
-    SERVICE_SHOW_IMAGE: _Action(
+    "set_assets": _Action(run=_set_assets, fields={vol.Required(CONF_URL): cv.url}, admin=True),
+    "set_face": _Action(run=_set_face, fields={vol.Required(ATTR_FACE): _FACE}),
+    "show_image": _Action(
         run=_show_image,
         fields={
             vol.Optional(ATTR_IMAGE): cv.entity_domain(["camera", "image"]),
@@ -281,7 +270,7 @@ _ACTIONS: Final[Mapping[str, _Action]] = {
         },
         checks=(cv.has_at_least_one_key(*_SOURCES), cv.has_at_most_one_key(*_SOURCES)),
     ),
-    SERVICE_SHOW_TEXT: _Action(
+    "show_text": _Action(
         run=_show_text,
         fields={
             vol.Optional(ATTR_STATUS, default="Home Assistant"): vol.All(
@@ -291,12 +280,10 @@ _ACTIONS: Final[Mapping[str, _Action]] = {
             vol.Optional(ATTR_FACE, default=Face.NEUTRAL): _FACE,
         },
     ),
-    SERVICE_SCREENSHOT: _Action(run=_screenshot),
-    SERVICE_TAKE_PHOTO: _Action(
+    "screenshot": _Action(run=_screenshot),
+    "take_photo": _Action(
         run=_take_photo,
         fields={vol.Optional(ATTR_QUESTION, default=""): vol.All(cv.string, vol.Length(max=MAX_QUESTION))},
         response=SupportsResponse.OPTIONAL,
     ),
 }
-
-_SCHEMAS: Final = {name: action_schema(action.fields, *action.checks) for name, action in _ACTIONS.items()}

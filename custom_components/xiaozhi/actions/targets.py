@@ -1,27 +1,15 @@
 """The devices that an action is for: named, or by an entity of theirs, or all in an area, floor or label."""
 
-from collections.abc import Mapping
-from typing import Any, Final
-
 from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
 from homeassistant.core import HomeAssistant, ServiceCall, callback
 from homeassistant.exceptions import ServiceValidationError
-from homeassistant.helpers import config_validation as cv, entity_registry as er
+from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.target import TargetSelection, async_extract_referenced_entity_ids
-import voluptuous as vol
 
 from ..const import DOMAIN
 from ..device.device import Device
 from ..errors import InputError
 from ..gateway import find_device
-
-_TARGET_FIELDS: Final[Mapping[Any, Any]] = cv.TARGET_SERVICE_FIELDS
-
-
-def action_schema(fields: Mapping[Any, Any], *checks: Any) -> Any:
-    """Return the schema of an action with a target and these fields, on which all `checks` are made."""
-    has_target = cv.has_at_least_one_key(*map(str, _TARGET_FIELDS))
-    return vol.All(vol.Schema({**_TARGET_FIELDS, **fields}), has_target, *checks)
 
 
 @callback

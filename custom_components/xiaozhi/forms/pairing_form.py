@@ -1,7 +1,7 @@
 """The forms that add a device: wait, code, details."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from itertools import chain, count
 import secrets
 from typing import Any, Final
@@ -30,8 +30,6 @@ from ..voice.missing_engines import async_missing_engines_hint
 # For firmware that hides the field for the address.
 _HIDDEN_FIELD_PAGE: Final = "/blob/main/docs/devices.md#no-field-for-the-address"
 _NAME: Final = "XiaoZhi"
-# Waiting devices that are listed in one line.
-_IN_A_LINE: Final = 3
 # 256 bit.
 _TOKEN_BYTES: Final = 32
 
@@ -116,7 +114,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             data_schema=self._code_schema,
             errors=errors,
             description_placeholders={
-                "devices": listed([device.label for device in waiting]),
+                "devices": ", ".join(device.label for device in waiting) or "–",
                 "tries": str(tries_left),
                 "seconds": str(_rounded_up(new_code_in)),
             },
@@ -178,13 +176,6 @@ def _free_name(name: str, taken: Collection[str]) -> str:
     """Return a name that no device has yet: with a number, if need be."""
     numbered = (f"{name} {number}" for number in count(2))
     return next(free for free in chain([name], numbered) if free not in taken)
-
-
-def listed(labels: Sequence[str]) -> str:
-    """Return the waiting devices for a text in Markdown: many are easier to read one below the other."""
-    if len(labels) > _IN_A_LINE:
-        return "".join(f"\n- {label}" for label in labels)
-    return ", ".join(labels) or "–"
 
 
 def _rounded_up(seconds: float) -> int:

@@ -8,7 +8,7 @@ from homeassistant.util.hass_dict import HassKey
 import voluptuous as vol
 
 from ..actions.rights import require_admin
-from ..actions.targets import action_schema, target_device
+from ..actions.targets import target_device
 from ..const import DOMAIN
 from ..device.device import Device
 from ..errors import InputError
@@ -31,7 +31,7 @@ _MAX_ARGUMENTS: Final = 32
 _TEXTS: Final = vol.All(
     {cv.string: vol.All(cv.string, vol.Length(max=_MAX_VALUE))}, vol.Length(max=_MAX_ARGUMENTS)
 )
-_SCHEMA: Final = action_schema(
+_SCHEMA: Final = cv.make_entity_service_schema(
     {
         vol.Exclusive(ATTR_URI, "what"): vol.All(cv.string, vol.Length(min=1, max=MAX_URI)),
         vol.Exclusive(ATTR_PROMPT, "what"): vol.All(cv.string, vol.Length(min=1, max=MAX_URI)),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from ..errors import InputError
 from ..protocol.mcp.tool import MAX_ARGUMENT_BYTES, ArgumentError, PropertyKind, ToolProperty
 
 _KEYS: Final[Mapping[PropertyKind, str]] = {
@@ -20,21 +21,20 @@ _NUMBER_KEYS: Final = {
 }
 
 
-def argument_fault(err: ArgumentError, *, tool: str, argument: str) -> tuple[str, dict[str, str]]:
-    """Return translation key and placeholders for an error.
-
-    `tool` and `argument` are the names as the reader knows them.
-    """
-    placeholders = {"tool": tool, "argument": argument}
+def argument_error(err: ArgumentError, *, tool: str, argument: str) -> InputError:
+    """Return what a user reads of an error. `tool` and `argument` are the names as the reader knows them."""
     if (expected := err.expected) is None:
-        return "argument_unknown", placeholders
+        return InputError("argument_unknown", tool=tool, argument=argument)
     low, high = expected.limits if expected.kind == "integer" else (expected.minimum, expected.maximum)
-    return _key(expected), placeholders | {
-        "choices": ", ".join(map(str, expected.choices)),
-        "low": str(low),
-        "high": str(high),
-        "limit": str(MAX_ARGUMENT_BYTES),
-    }
+    return InputError(
+        _key(expected),
+        tool=tool,
+        argument=argument,
+        choices=", ".join(map(str, expected.choices)),
+        low=str(low),
+        high=str(high),
+        limit=str(MAX_ARGUMENT_BYTES),
+    )
 
 
 def _key(expected: ToolProperty) -> str:

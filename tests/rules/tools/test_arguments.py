@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.tool import ArgumentError, ArgumentFault, ToolProperty
-from custom_components.xiaozhi.texts.argument_errors import argument_fault
+from custom_components.xiaozhi.texts.argument_errors import argument_error
 from tests.paths import ROOT
 
 TEXTS = json.loads((ROOT / "custom_components/xiaozhi/translations/en.json").read_text())["exceptions"]
@@ -31,5 +31,5 @@ TEXTS = json.loads((ROOT / "custom_components/xiaozhi/translations/en.json").rea
 def test_a_wrong_argument_is_told_with_what_is_expected(schema: dict[str, Any] | None, text: str) -> None:
     expected = None if schema is None else ToolProperty.from_schema(schema)
     err = ArgumentError("速度", ArgumentFault.RANGE, expected)
-    key, placeholders = argument_fault(err, tool="Fan turn", argument="speed")
-    assert TEXTS[key]["message"].format(**placeholders) == f"“Fan turn” was not called: {text}."
+    error = argument_error(err, tool="Fan turn", argument="speed")
+    assert TEXTS[error.key]["message"].format(**error.placeholders) == f"“Fan turn” was not called: {text}."
