@@ -37,8 +37,6 @@ class XiaozhiBinarySensorDescription(BinarySensorEntityDescription):
     value: Callable[[Device], bool | None]
     follows: tuple[str, ...]
     """Keys of what it shows, as for `Device.listen`."""
-    stays: bool = False
-    """Whether the sensor is available while the device is not."""
     of_link: bool = False
     """Whether it follows the link: on WebSocket, there is one only during a conversation."""
 
@@ -50,7 +48,6 @@ BINARY_SENSORS: Final = (
         entity_category=EntityCategory.DIAGNOSTIC,
         value=lambda device: device.linked if device.state.link else None,
         follows=("linked", "link"),
-        stays=True,
         of_link=True,
     ),
     XiaozhiBinarySensorDescription(
@@ -70,7 +67,7 @@ class XiaozhiBinarySensor(XiaozhiEntity, BinarySensorEntity):
 
     def __init__(self, gateway: Gateway, device: Device, description: XiaozhiBinarySensorDescription) -> None:
         super().__init__(gateway, device, description)
-        self.follows, self.stays = description.follows, description.stays
+        self.follows = description.follows
         if description.of_link and device.state.link is LinkKind.WEBSOCKET:
             # It comes and goes with each conversation: two more lines in the logbook.
             self._attr_entity_registry_enabled_default = False

@@ -1,6 +1,6 @@
 """Diagnostics, without private data."""
 
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any, Final
 
 from homeassistant.components.diagnostics import async_redact_data
@@ -78,15 +78,9 @@ async def async_get_device_diagnostics(
     return {}
 
 
-def _versions() -> dict[str, str | None]:
+def _versions() -> dict[str, str]:
     """Return the versions of the libraries: an installation may have others than those that were tested."""
-    found: dict[str, str | None] = {}
-    for name in _LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
-    return found
+    return {name: version(name) for name in _LIBRARIES}
 
 
 def _describe(device: Device) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Base of all entities of a device, and what adds and removes them."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, override
@@ -41,10 +41,8 @@ class XiaozhiEntity(Entity):
 
     _attr_has_entity_name = True
     _attr_should_poll = False
-    follows: Iterable[str] = (AVAILABLE,)
-    """Keys of what the entity shows, as for `Device.listen`."""
-    stays = False
-    """Whether it is available while the device is not."""
+    follows: Collection[str] = (AVAILABLE,)
+    """Keys of what the entity shows, as for `Device.listen`. Without `AVAILABLE`, it is always available."""
     _caller: Context | None = None
 
     def __init__(self, gateway: Gateway, device: Device, described: EntityDescription | ToolEntity) -> None:
@@ -58,8 +56,8 @@ class XiaozhiEntity(Entity):
     @property
     @override
     def available(self) -> bool:
-        """Whether the state of the device counts as current."""
-        return self.stays or self.device.state.available
+        """Whether the state of the device counts as current, if that matters."""
+        return AVAILABLE not in self.follows or self.device.state.available
 
     @override
     @callback
@@ -84,7 +82,6 @@ class XiaozhiSettingEntity(XiaozhiEntity):
     """An entity of a setting that is ours, not the device's: there also when the device is not."""
 
     follows = (SETTINGS,)
-    stays = True
 
 
 class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
@@ -216,11 +213,11 @@ def of_tools[ToolT: ToolEntity](
     """Return the source of the entities of one kind that are made from the tools of each device."""
 
     def wanted(device: Device) -> dict[str, ToolT]:
-        admitted = _admitted(device)
+        refused = _refused(device)
         return {
             key: tool
             for key, tool in device.tools.entities.items()
-            if isinstance(tool, kind) and key in admitted
+            if isinstance(tool, kind) and key not in refused
         }
 
     return of_devices(wanted, make, keys=["tools"], settle=partial(_settle, kind))
@@ -299,21 +296,18 @@ def _registered(device: Device) -> list[er.RegistryEntry]:
     return [entry for entry in entries if entry.platform == DOMAIN and entry.unique_id.startswith(prefixes)]
 
 
-def _admitted(device: Device) -> set[str]:
-    """Return the keys of a device's entities: those known, and new ones up to the limit.
+def _refused(device: Device) -> set[str]:
+    """Return the keys of a device's new entities that are beyond the limit.
 
     A device whose list of tools keeps changing would fill the registry.
     """
     known = {(entry.domain, entry.unique_id.removeprefix(f"{device.mac}_")) for entry in _registered(device)}
-    room = MAX_ENTITIES - len(known)
-    admitted: set[str] = set()
-    for key, tool in device.tools.entities.items():
-        if (tool.platform, key) in known or not key.startswith(KEY_PREFIXES):
-            admitted.add(key)
-        elif tool.platform is not None and room > 0:
-            admitted.add(key)
-            room -= 1
-    return admitted
+    new = [
+        key
+        for key, tool in device.tools.entities.items()
+        if tool.platform is not None and key.startswith(KEY_PREFIXES) and (tool.platform, key) not in known
+    ]
+    return {*new[max(0, MAX_ENTITIES - len(known)) :]}
 
 
 def _settle(kind: type[ToolEntity], device: Device, wanted: Mapping[str, ToolEntity]) -> None:

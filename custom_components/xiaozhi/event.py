@@ -40,9 +40,8 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
     """An event entity: the last conversation event or notification of a device."""
 
     entity_description: XiaozhiEventDescription
-    follows = ()
     # A past event stays true while the device is away.
-    stays = True
+    follows = ()
 
     @override
     async def async_added_to_hass(self) -> None:

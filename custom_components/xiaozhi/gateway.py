@@ -59,7 +59,7 @@ def find_device(hass: HomeAssistant, device_id: str) -> Device | None:
     gateway = running_gateway(hass)
     if registered is None or gateway is None:
         return None
-    ours = (gateway.device(mac) for domain, mac in registered.identifiers if domain == DOMAIN)
+    ours = (gateway.devices.get(mac) for domain, mac in registered.identifiers if domain == DOMAIN)
     return next((device for device in ours if device is not None), None)
 
 
@@ -135,10 +135,6 @@ class Gateway:
             if domain == DOMAIN:
                 ir.async_delete_issue(self.hass, DOMAIN, issue)
 
-    def device(self, mac: str) -> Device | None:
-        """Return a paired device by its MAC."""
-        return self.devices.get(mac)
-
     def announcer(self, device: Device) -> Announcer:
         """Return what makes announcements, which the user of a device has not asked for."""
         return self._announcers[device.mac]
@@ -148,14 +144,10 @@ class Gateway:
         """Follow the entry: add, change and remove devices without disturbing the others."""
         subentries = device_subentries(self.entry)
         for mac in self.devices.keys() - subentries.keys():
-            self._close(self.devices.pop(mac))
+            gone, announcer = self.devices.pop(mac), self._announcers.pop(mac)
+            gone.create_task(close_all(announcer.async_close(), gone.async_close()), "close link")
         for mac, subentry in subentries.items():
-            known = self.devices.get(mac)
-            if known is not None and known.subentry_id != subentry.subentry_id:
-                # Removed and paired again between two calls: Home Assistant has a new device for it.
-                self._close(known)
-                known = None
-            if known is not None:
+            if (known := self.devices.get(mac)) is not None:
                 renamed = known.name != subentry.title
                 known.apply(subentry)
                 self._register(known, renamed=renamed)
@@ -169,11 +161,6 @@ class Gateway:
         self.access_points.async_entry_updated()
         self._store.async_keep(set(subentries))
         self.discovery.async_remove_paired()
-
-    @callback
-    def _close(self, device: Device) -> None:
-        announcer = self._announcers.pop(device.mac)
-        device.create_task(close_all(announcer.async_close(), device.async_close()), "close link")
 
     @callback
     def listen_for_devices(self, listener: DeviceListener) -> CALLBACK_TYPE:

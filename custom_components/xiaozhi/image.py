@@ -11,7 +11,7 @@ from homeassistant.util import dt as dt_util
 
 from .const import ATTR_HINT
 from .device.device import Device
-from .device.state import AVAILABLE, PICTURE_ENTITY, PictureKind
+from .device.state import AVAILABLE, PICTURE_ENTITY, Picture, PictureKind
 from .entity import XiaozhiEntity, existing, is_registered, of_devices, platform
 from .gateway import Gateway
 from .pictures.image_entities import PICTURE_TOOLS
@@ -73,35 +73,31 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity, RestoreEntity):
         self.device.notify(PICTURE_ENTITY)
 
     @property
-    def _has_picture(self) -> bool:
-        return self.entity_description.kind in self.device.state.pictures
+    def _picture(self) -> Picture | None:
+        return self.device.state.pictures.get(self.entity_description.kind)
 
     @property
     @override
     def image_last_updated(self) -> datetime | None:
         """When the picture was taken."""
-        picture = self.device.state.pictures.get(self.entity_description.kind)
-        return picture.taken if picture else self._taken_before
+        return self._picture.taken if self._picture else self._taken_before
 
     @property
     @override
     def entity_picture(self) -> str | None:
         """Return the address of the picture; None shows the icon."""
-        return super().entity_picture if self._has_picture else None
+        return super().entity_picture if self._picture else None
 
     @property
     @override
     def extra_state_attributes(self) -> dict[str, Any]:
         """Return how to get the first picture."""
-        if self._has_picture:
-            return {}
-        return {ATTR_HINT: known_text(self.hass, self.entity_description.hint)}
+        return {} if self._picture else {ATTR_HINT: known_text(self.hass, self.entity_description.hint)}
 
     @override
     async def async_image(self) -> bytes | None:
         """Return the picture."""
-        picture = self.device.state.pictures.get(self.entity_description.kind)
-        return picture.data if picture else None
+        return self._picture.data if self._picture else None
 
 
 async_setup_entry = platform(of_devices(existing(IMAGES, _exists), XiaozhiImage, keys=("tools", "pictures")))

@@ -47,11 +47,8 @@ class XiaozhiSensorDescription(SensorEntityDescription):
     value: Callable[[Device], str | float | datetime | None]
     follows: tuple[str, ...]
     """Keys of what it shows, as for `Device.listen`."""
-    always: bool = False
-    """Whether every device has the sensor; otherwise only those with a value, or by `exists`."""
-    exists: Callable[[Device], bool] = lambda _: False
-    stays: bool = False
-    """Whether the sensor is available while the device is not."""
+    exists: Callable[[Device], bool] | None = None
+    """Whether a device has the sensor; without this, those with a value have it."""
     attributes: Callable[[Device], dict[str, Any]] = lambda _: {}
     """Values of the parts that the state is made of."""
 
@@ -60,6 +57,10 @@ def _ip(device: Device) -> str | None:
     """Return the device's address; None where a tool has a sensor for it."""
     shown_by_tool = any(tool.translation_key == "ip" for tool in device.tools.entities.values())
     return device.state.address if device.tools and not shown_by_tool else None
+
+
+def _always(_device: Device) -> bool:
+    return True
 
 
 def _has_timers(device: Device) -> bool:
@@ -82,7 +83,7 @@ SENSORS: Final = (
         entity_registry_enabled_default=False,
         value=lambda device: device.conversation_state if device.state.link else None,
         follows=(AVAILABLE, "conversation", "link"),
-        always=True,
+        exists=_always,
     ),
     XiaozhiSensorDescription(
         key="last_contact",
@@ -92,8 +93,7 @@ SENSORS: Final = (
         entity_registry_enabled_default=False,
         value=lambda device: device.state.last_contact,
         follows=("last_contact",),
-        always=True,
-        stays=True,
+        exists=_always,
     ),
     XiaozhiSensorDescription(
         key="next_timer",
@@ -102,7 +102,6 @@ SENSORS: Final = (
         value=next_timer_end,
         follows=("timers",),
         exists=_has_timers,
-        stays=True,
         attributes=_timer_hint,
     ),
     XiaozhiSensorDescription(
@@ -116,8 +115,7 @@ SENSORS: Final = (
         suggested_display_precision=2,
         value=lambda device: device.conversations.last_spoken.response,
         follows=(RESPONSE,),
-        always=True,
-        stays=True,
+        exists=_always,
         attributes=lambda device: device.conversations.last_spoken.parts(),
     ),
     XiaozhiSensorDescription(
@@ -181,8 +179,8 @@ SENSORS: Final = (
 )
 
 
-def _exists(device: Device, description: XiaozhiSensorDescription) -> bool:
-    return description.always or description.exists(device) or description.value(device) is not None
+def _exists(device: Device, sensor: XiaozhiSensorDescription) -> bool:
+    return sensor.value(device) is not None if sensor.exists is None else sensor.exists(device)
 
 
 class XiaozhiSensor(XiaozhiEntity, SensorEntity):
@@ -192,16 +190,13 @@ class XiaozhiSensor(XiaozhiEntity, SensorEntity):
 
     def __init__(self, gateway: Gateway, device: Device, description: XiaozhiSensorDescription) -> None:
         super().__init__(gateway, device, description)
-        self.follows, self.stays = description.follows, description.stays
+        self.follows = description.follows
 
     @property
     @override
     def native_value(self) -> str | float | datetime | None:
-        """Return the value; None if it is not among the options."""
-        value = self.entity_description.value(self.device)
-        if self.options is not None and value not in self.options:
-            return None
-        return value
+        """Return the value."""
+        return self.entity_description.value(self.device)
 
     @property
     @override

@@ -37,9 +37,8 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
         UpdateEntityFeature.INSTALL | UpdateEntityFeature.PROGRESS | UpdateEntityFeature.SPECIFIC_VERSION
     )
     _attr_title = "xiaozhi-esp32"
-    follows = (INSTALLATION, "firmware", "board", "chip", "firmware_space")
     # A device that is switched off gets the firmware when it starts.
-    stays = True
+    follows = (INSTALLATION, "firmware", "board", "chip", "firmware_space")
 
     @override
     async def async_added_to_hass(self) -> None:

@@ -102,7 +102,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         subentry = self._get_reconfigure_subentry()
         before = DeviceSettings.from_subentry(subentry)
         gateway = gateway_of(entry)
-        device = None if gateway is None else gateway.device(before.mac)
+        device = None if gateway is None else gateway.devices.get(before.mac)
         if user_input is not None:
             data = merged(subentry.data, user_input, device)
             restart_now = data.pop(_CONF_RESTART_NOW, False)
@@ -145,7 +145,7 @@ async def _apply_link(
     gateway: Gateway | None, mac: str, link: DeviceLink, *, restart_now: bool
 ) -> str | None:
     """Restart a device for its new link if the user wants that. Returns an abort reason, or None."""
-    device = None if gateway is None else gateway.device(mac)
+    device = None if gateway is None else gateway.devices.get(mac)
     if gateway is None or device is None:
         return "device_restart_yourself"
     settings = replace(device.settings, link=link)
