@@ -109,9 +109,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
         # Before anything is awaited: a second update is refused, and removing the device ends this one.
         with device.installing(installation):
             await self.gateway.firmware_files.async_look()
-            installation.check()
-            firmware = await self._choose(version or self.latest_version)
-            image = await self._load(firmware)
+            firmware, image = await self._load(version or self.latest_version)
             installation.check()
             await installation.run(
                 firmware.version,
@@ -122,38 +120,30 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
                 restart=device.commands.restart if device.linked else None,
             )
 
-    async def _load(self, firmware: Firmware) -> FirmwareImage:
-        try:
-            image = await self.gateway.firmware_files.async_load(firmware)
-        except FirmwareError as err:
-            raise InputError(
-                "update_unusable",
-                name=self.device.name,
-                version=firmware.version,
-                reason=await async_explain(self.hass, err),
-            ) from err
-        await self._check(firmware.described_by(image))
-        return image
-
     @property
     def _found(self) -> list[Firmware]:
         return self.gateway.firmware_files.find(self.device.state.board or "")
 
-    async def _choose(self, version: str | None) -> Firmware:
-        for firmware in self._found:
-            if firmware.version == version:
-                await self._check(firmware)
-                return firmware
-        raise InputError("update_not_found", version=version or "?", board=self.device.state.board or "")
-
-    async def _check(self, firmware: Firmware) -> None:
-        if objection := _objection(self.device, firmware):
-            raise InputError(
-                "update_unsuitable",
-                name=self.device.name,
-                version=firmware.version,
-                reason=await async_explain(self.hass, objection),
-            )
+    async def _load(self, version: str | None) -> tuple[Firmware, FirmwareImage]:
+        """Return a version for the device, with its image. Raises `InputError`."""
+        device = self.device
+        firmware = next((each for each in self._found if each.version == version), None)
+        if firmware is None:
+            raise InputError("update_not_found", version=version or "?", board=device.state.board or "")
+        objection = _objection(device, firmware)
+        if objection is None:
+            try:
+                image = await self.gateway.firmware_files.async_load(firmware)
+            except FirmwareError as err:
+                objection = err
+            else:
+                objection = _objection(device, firmware.described_by(image))
+        if objection is None:
+            return firmware, image
+        reason = await async_explain(self.hass, objection)
+        raise InputError(
+            "update_unusable", name=device.name, version=firmware.version, reason=reason
+        ) from objection
 
 
 def _objection(device: Device, firmware: Firmware) -> FirmwareError | None:

@@ -24,6 +24,7 @@ from ..const import (
     CONF_SHOW_ANNOUNCEMENTS,
     CONF_WAKE_WORD_PIPELINES,
 )
+from ..device.device import Device
 from ..gateway import Gateway, gateway_of
 from ..links.link_settings import kind_of_link
 from ..provisioning.pairing_codes import PendingDevice
@@ -109,7 +110,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
             result = self.async_update_and_abort(entry, subentry, data=data)
             link = DeviceLink(user_input.get(CONF_LINK, before.link))
             if link is not before.link and (
-                reason := await _apply_link(gateway, before.mac, link, restart_now=restart_now)
+                reason := await _apply_link(gateway, device, link, restart_now=restart_now)
             ):
                 return self.async_abort(reason=reason, description_placeholders={"name": subentry.title})
             return result
@@ -142,10 +143,9 @@ def _wake_words_schema(words: Iterable[str]) -> dict[vol.Marker, Any]:
 
 
 async def _apply_link(
-    gateway: Gateway | None, mac: str, link: DeviceLink, *, restart_now: bool
+    gateway: Gateway | None, device: Device | None, link: DeviceLink, *, restart_now: bool
 ) -> str | None:
     """Restart a device for its new link if the user wants that. Returns an abort reason, or None."""
-    device = None if gateway is None else gateway.devices.get(mac)
     if gateway is None or device is None:
         return "device_restart_yourself"
     settings = replace(device.settings, link=link)
