@@ -11,32 +11,18 @@ from types import MappingProxyType
 from typing import Any, Final, Self
 
 from homeassistant.config_entries import SOURCE_IGNORE, ConfigEntry, ConfigSubentry
-from homeassistant.const import CONF_CLIENT_ID, CONF_HOST, CONF_PASSWORD, CONF_PORT, CONF_TOKEN, CONF_USERNAME
+from homeassistant.const import CONF_HOST, CONF_PASSWORD, CONF_PORT, CONF_USERNAME
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.util.ssl import get_default_context
 import voluptuous as vol
 
 from .const import (
-    CONF_ADDRESS,
-    CONF_ANNOUNCEMENT_VOLUME,
     CONF_ASK_AI,
     CONF_ASK_PEOPLE,
-    CONF_ASSISTANT_TOOLS,
-    CONF_BOARD,
-    CONF_BROKER,
-    CONF_CONVERSATION_STYLE,
-    CONF_FIRMWARE_RELEASES,
-    CONF_FOLLOW_UP_WAIT,
-    CONF_INTERRUPT_BY_SPEAKING,
     CONF_LINK,
     CONF_LOOK_AT_PHOTOS,
-    CONF_MQTT_PORT,
-    CONF_SHARE_TRANSCRIPTS,
     CONF_SHOW_ANNOUNCEMENTS,
     CONF_TLS,
-    CONF_UDP_PORT,
-    CONF_WAKE_WORD_PIPELINES,
-    CONF_WEBSOCKET_PORT,
     DEFAULT_MQTT_PORT,
     DEFAULT_UDP_PORT,
     DEFAULT_WEBSOCKET_PORT,
@@ -47,8 +33,6 @@ from .const import (
 from .protocol.transport.owner_broker.broker_settings import BrokerSettings
 
 _LOGGER = logging.getLogger(__name__)
-
-_STORED: Final = "stored"
 
 
 class OfferedLink(StrEnum):
@@ -80,9 +64,12 @@ class ConversationStyle(StrEnum):
     """When the user says nothing more."""
 
 
-def stored(key: str, schema: Any, default: Any = None) -> Any:
-    """Return a field of a class of settings that is stored under a key; `schema` checks and converts it."""
-    return field(default=default, metadata={_STORED: (key, vol.Schema(schema))})
+def stored(schema: Any, default: Any = None, *, key: str | None = None) -> Any:
+    """Return a field of a class of settings that is stored, under its name or another key.
+
+    `schema` checks what is stored, and converts it.
+    """
+    return field(default=default, metadata={"schema": vol.Schema(schema), "key": key})
 
 
 def readable(settings: type[Any], owner: str, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,10 +79,10 @@ def readable(settings: type[Any], owner: str, data: Mapping[str, Any]) -> dict[s
     """
     found: dict[str, Any] = {}
     for each in fields(settings):
-        key, schema = each.metadata.get(_STORED, ("", None))
-        if key in data:
+        key = each.metadata.get("key") or each.name
+        if each.metadata and key in data:
             try:
-                found[each.name] = schema(data[key])
+                found[each.name] = each.metadata["schema"](data[key])
             except vol.Invalid:
                 # Not the value: it may be private.
                 _LOGGER.warning("The setting %s of %s cannot be read, and has its default", key, owner)
@@ -143,15 +130,15 @@ class GatewaySettings:
 
     name: str
     """Eight hexadecimal digits that identify this gateway on a broker. They never change."""
-    websocket_port: int = stored(CONF_WEBSOCKET_PORT, _PORT, DEFAULT_WEBSOCKET_PORT)
-    mqtt_port: int = stored(CONF_MQTT_PORT, _PORT, DEFAULT_MQTT_PORT)
-    udp_port: int = stored(CONF_UDP_PORT, _PORT, DEFAULT_UDP_PORT)
-    link: OfferedLink = stored(CONF_LINK, vol.Coerce(OfferedLink), OfferedLink.MQTT)
-    address: str | None = stored(CONF_ADDRESS, str)
+    websocket_port: int = stored(_PORT, DEFAULT_WEBSOCKET_PORT)
+    mqtt_port: int = stored(_PORT, DEFAULT_MQTT_PORT)
+    udp_port: int = stored(_PORT, DEFAULT_UDP_PORT)
+    link: OfferedLink = stored(vol.Coerce(OfferedLink), OfferedLink.MQTT)
+    address: str | None = stored(str)
     """Host name or IPv4 address of Home Assistant for devices; None for the one that they called."""
-    broker: BrokerSettings | None = stored(CONF_BROKER, _BROKER)
+    broker: BrokerSettings | None = stored(_BROKER)
     """None unless the link is `BROKER`."""
-    firmware_releases: str | None = stored(CONF_FIRMWARE_RELEASES, str)
+    firmware_releases: str | None = stored(str)
     """Address of a list of firmware releases."""
 
     @classmethod
@@ -171,34 +158,30 @@ class DeviceSettings:
 
     mac: str
     name: str
-    client_id: str = stored(CONF_CLIENT_ID, _CREDENTIAL)
-    token: str = stored(CONF_TOKEN, _CREDENTIAL)
-    board: str = stored(CONF_BOARD, str, "")
-    conversation_style: ConversationStyle = stored(
-        CONF_CONVERSATION_STYLE, vol.Coerce(ConversationStyle), ConversationStyle.SINGLE
-    )
-    follow_up_wait: int = stored(CONF_FOLLOW_UP_WAIT, vol.All(_whole, vol.Range(min=1, max=3600)), 8)
+    client_id: str = stored(_CREDENTIAL)
+    token: str = stored(_CREDENTIAL)
+    board: str = stored(str, "")
+    conversation_style: ConversationStyle = stored(vol.Coerce(ConversationStyle), ConversationStyle.SINGLE)
+    follow_up_wait: int = stored(vol.All(_whole, vol.Range(min=1, max=3600)), 8)
     """Seconds for which the device listens after an answer before the conversation ends."""
-    interrupt_by_speaking: bool = stored(CONF_INTERRUPT_BY_SPEAKING, bool, False)
+    interrupt_by_speaking: bool = stored(bool, False)
     """Whether speech interrupts an answer, where the device listens while it speaks."""
-    link: DeviceLink = stored(CONF_LINK, vol.Coerce(DeviceLink), DeviceLink.AUTOMATIC)
-    share_transcripts: bool = stored(CONF_SHARE_TRANSCRIPTS, bool, False)
+    link: DeviceLink = stored(vol.Coerce(DeviceLink), DeviceLink.AUTOMATIC)
+    share_transcripts: bool = stored(bool, False)
     """Whether events hold what the user and the assistant said."""
-    wake_word_pipelines: Mapping[str, str] = stored(
-        CONF_WAKE_WORD_PIPELINES, {str: str}, MappingProxyType({})
-    )
+    wake_word_pipelines: Mapping[str, str] = stored({str: str}, MappingProxyType({}))
     """Ids of pipelines by wake word, where the device's own does not apply."""
-    announcement_volume: int = stored(CONF_ANNOUNCEMENT_VOLUME, vol.All(_whole, vol.Range(min=0, max=100)), 0)
+    announcement_volume: int = stored(vol.All(_whole, vol.Range(min=0, max=100)), 0)
     """Percentage; 0 to leave the volume alone."""
-    shows_announcements: bool = stored(CONF_SHOW_ANNOUNCEMENTS, bool, False)
+    shows_announcements: bool = stored(bool, False, key=CONF_SHOW_ANNOUNCEMENTS)
     """Whether a text and a sound may take the place of an announcement, where the device cannot speak."""
-    may_ask_ai: bool = stored(CONF_ASK_AI, bool, False)
+    may_ask_ai: bool = stored(bool, False, key=CONF_ASK_AI)
     """Whether it may ask the owner's AI Task."""
-    may_ask_people: bool = stored(CONF_ASK_PEOPLE, bool, False)
+    may_ask_people: bool = stored(bool, False, key=CONF_ASK_PEOPLE)
     """Whether it may ask people, by a repair and a notification."""
-    looks_at_photos: bool = stored(CONF_LOOK_AT_PHOTOS, bool, True)
+    looks_at_photos: bool = stored(bool, True, key=CONF_LOOK_AT_PHOTOS)
     """Whether an AI model may look at its photos."""
-    assistant_tools: tuple[str, ...] | None = stored(CONF_ASSISTANT_TOOLS, TEXTS)
+    assistant_tools: tuple[str, ...] | None = stored(TEXTS)
     """Names of the tools that the assistant may use; None for the automatic choice."""
 
     @classmethod

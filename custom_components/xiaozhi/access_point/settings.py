@@ -7,7 +7,7 @@ from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.const import CONF_LLM_HASS_API, CONF_URL
 from homeassistant.helpers.llm import LLM_API_ASSIST
 
-from ..const import CONF_QUESTIONS_ONLY, CONF_TOOLS, SUBENTRY_ACCESS_POINT
+from ..const import CONF_QUESTIONS_ONLY, SUBENTRY_ACCESS_POINT
 from ..protocol.access_point.address import AccessPointAddress
 from ..settings import TEXTS, readable, stored
 
@@ -17,12 +17,12 @@ class AccessPointSettings:
     """Settings from the subentry of an access point."""
 
     name: str
-    address: AccessPointAddress = stored(CONF_URL, str)
-    apis: tuple[str, ...] = stored(CONF_LLM_HASS_API, TEXTS, (LLM_API_ASSIST,))
+    address: AccessPointAddress = stored(str, key=CONF_URL)
+    apis: tuple[str, ...] = stored(TEXTS, (LLM_API_ASSIST,), key=CONF_LLM_HASS_API)
     """Ids of the LLM APIs whose tools are offered."""
-    tools: tuple[str, ...] | None = stored(CONF_TOOLS, TEXTS)
+    tools: tuple[str, ...] | None = stored(TEXTS)
     """Names of the tools that are offered; None for the automatic choice."""
-    questions_only: bool = stored(CONF_QUESTIONS_ONLY, bool, False)
+    questions_only: bool = stored(bool, False)
     """Whether only tools are offered that change nothing."""
 
     @classmethod
