@@ -1,6 +1,5 @@
 """Numbers of a device: volume, screen brightness and others that its tools set, and settings of ours."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, override
 
@@ -11,7 +10,6 @@ from .const import CONF_ANNOUNCEMENT_VOLUME, CONF_FOLLOW_UP_WAIT
 from .device.device import Device
 from .entity import XiaozhiSettingEntity, XiaozhiToolEntity, existing, of_devices, of_tools, platform
 from .gateway import Gateway
-from .settings import DeviceSettings
 from .tools.catalogue import VOLUME_TOOL
 from .tools.entity_descriptions import NumberTool
 
@@ -23,7 +21,6 @@ PARALLEL_UPDATES = 1
 class XiaozhiSettingDescription(NumberEntityDescription):
     """Describes a number that is a setting of the device's; its key is that of the setting."""
 
-    value: Callable[[DeviceSettings], int | None]
     needs: str | None = None
     """The tool without which the setting has no effect."""
 
@@ -38,7 +35,6 @@ SETTING_NUMBERS: Final = (
         native_min_value=3,
         native_max_value=30,
         native_step=1,
-        value=lambda settings: settings.follow_up_wait,
     ),
     # Unknown while the volume is left alone, which 0 stands for.
     XiaozhiSettingDescription(
@@ -50,7 +46,6 @@ SETTING_NUMBERS: Final = (
         native_min_value=0,
         native_max_value=100,
         native_step=1,
-        value=lambda settings: settings.announcement_volume or None,
         needs=VOLUME_TOOL,
     ),
 )
@@ -65,7 +60,7 @@ class XiaozhiSettingNumber(XiaozhiSettingEntity, NumberEntity):
     @override
     def native_value(self) -> int | None:
         """Return the setting."""
-        return self.entity_description.value(self.device.settings)
+        return getattr(self.device.settings, self.entity_description.key) or None
 
     @override
     async def async_set_native_value(self, value: float) -> None:
