@@ -19,7 +19,7 @@ from .device.call_log import logged_call
 from .device.device import Device
 from .device.state import AVAILABLE, SETTINGS, part_key
 from .gateway import Gateway, XiaozhiConfigEntry
-from .tools.answer_values import as_flag, as_number
+from .tools.answer_values import as_flag
 from .tools.catalogue import STATUS_TOOL
 from .tools.entity_descriptions import Call, Choice, Reading, Setter, ToolEntity
 from .tools.mapping import KEY_PREFIXES, MAX_ENTITIES, TOOL_PREFIX
@@ -131,9 +131,9 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         with logged_call(self.device, tool, self._caller, only_failures=not only_attribute):
             await self.device.commands.change(tool, arguments)
 
-    async def _call(self, call: Call, *, only_attribute: bool = False) -> None:
+    async def _call(self, call: Call) -> None:
         """Make a call. Raises as `_change`."""
-        await self._change(call.tool, call.arguments, only_attribute=only_attribute)
+        await self._change(call.tool, call.arguments)
 
     def _flag(self, reading: Reading) -> bool | None:
         return as_flag(self.device.tools.last_value(reading), reading.on_off)
@@ -143,22 +143,12 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         last = self.device.tools.last_call([yes.tool, no.tool])
         return True if last == yes else False if last == no else None
 
-    def _last_argument(self, tool: str, argument: str) -> Any:
-        """Return the argument of the last call of a setter, by this entity or by others."""
-        call = self.device.tools.last_call([tool])
-        return call.arguments.get(argument) if call else None
-
-    def _chosen(self, choice: Choice, reading: Reading | None) -> str | None:
-        """Return the option of a choice: as last read, or else as last set."""
+    def _value(self, reading: Reading | None, setter: Setter | Choice) -> Any:
+        """Return a value: as last read, or else as last set, by this entity or by others."""
         if reading is not None:
-            return choice.option_of(self.device.tools.last_value(reading))
-        return choice.option_of(self._last_argument(choice.tool, choice.argument))
-
-    def _set_to(self, setter: Setter, reading: Reading | None) -> int | float | None:
-        """Return the value of a setter: as last read, or else as last set."""
-        if reading is not None:
-            return as_number(self.device.tools.last_value(reading))
-        return as_number(self._last_argument(setter.tool, setter.argument))
+            return self.device.tools.last_value(reading)
+        call = self.device.tools.last_call([setter.tool])
+        return call.arguments.get(setter.argument) if call else None
 
 
 def _key(reading: Reading) -> str:

@@ -66,7 +66,7 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
         if setter is None:
             lit = self._lit
             return None if lit is None else max(lit)
-        level = self._set_to(setter, self.tool.brightness_state)
+        level = as_number(self._value(self.tool.brightness_state, setter))
         return None if level is None else max(0, min(_FULL, round(level * _FULL / setter.maximum)))
 
     @override

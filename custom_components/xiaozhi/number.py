@@ -10,6 +10,7 @@ from .const import CONF_ANNOUNCEMENT_VOLUME, CONF_FOLLOW_UP_WAIT
 from .device.device import Device
 from .entity import XiaozhiSettingEntity, XiaozhiToolEntity, existing, of_devices, of_tools, platform
 from .gateway import Gateway
+from .tools.answer_values import as_number
 from .tools.catalogue import VOLUME_TOOL
 from .tools.entity_descriptions import NumberTool
 
@@ -83,7 +84,7 @@ class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):
     @override
     def native_value(self) -> float | None:
         """Return the value: as last read, or else as last set."""
-        return self._set_to(self.tool.setter, self.tool.state)
+        return as_number(self._value(self.tool.state, self.tool.setter))
 
     @override
     async def async_set_native_value(self, value: float) -> None:

@@ -49,7 +49,8 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
     @override
     def current_option(self) -> str | None:
         """Return the option: as last read, or else as last chosen. Momentary choices have no state."""
-        return None if self.tool.momentary else self._chosen(self.tool.choice, self.tool.state)
+        choice = self.tool.choice
+        return None if self.tool.momentary else choice.option_of(self._value(self.tool.state, choice))
 
     @override
     async def async_select_option(self, option: str) -> None:
