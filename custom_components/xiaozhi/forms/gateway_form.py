@@ -54,17 +54,7 @@ _TLS_PORT: Final = 8883
 
 _ELSEWHERE: Final = "address_elsewhere"
 _DOES_NOT_PUSH: Final = "broker_does_not_push"
-_ADDRESS_ERRORS: Final = {
-    HostProblem.UNUSABLE: "invalid_address",
-    HostProblem.HERE_ONLY: "address_known_here_only",
-    HostProblem.LOCAL_NAME: "address_local_name",
-}
-WARNINGS: Final = {
-    _DOES_NOT_PUSH,
-    _ELSEWHERE,
-    _ADDRESS_ERRORS[HostProblem.HERE_ONLY],
-    _ADDRESS_ERRORS[HostProblem.LOCAL_NAME],
-}
+WARNINGS: Final = {_DOES_NOT_PUSH, _ELSEWHERE, HostProblem.HERE_ONLY.value, HostProblem.LOCAL_NAME.value}
 """Errors that are only warnings: a value that is submitted again is accepted."""
 
 _PORT: Final = vol.All(
@@ -197,7 +187,7 @@ async def gateway_errors(
     address: str | None = settings.get(CONF_ADDRESS)
     is_new = address != known.get(CONF_ADDRESS)
     if (problem := address and host_problem(address)) and (problem is HostProblem.UNUSABLE or is_new):
-        errors[CONF_ADDRESS] = _ADDRESS_ERRORS[problem]
+        errors[CONF_ADDRESS] = problem.value
     elif check_in_url(hass, address) is None:
         errors[CONF_ADDRESS] = "address_needed"
     elif address and is_new and not await async_leads_here(hass, address):
@@ -250,7 +240,7 @@ async def broker_errors(
             errors["base"] = _DOES_NOT_PUSH
         host = broker[CONF_HOST]
         if host != known.get(CONF_HOST) and host_problem(host) is HostProblem.LOCAL_NAME:
-            errors[CONF_HOST] = _ADDRESS_ERRORS[HostProblem.LOCAL_NAME]
+            errors[CONF_HOST] = HostProblem.LOCAL_NAME.value
     except BrokerError as err:
         field, error = _BROKER_ERRORS[err.problem]
         # The reason in the words of the network or the broker is for the log only.
@@ -293,7 +283,7 @@ def _unusable(broker: Mapping[str, Any], address: str | None) -> Errors:
     devices_are_here = address is not None and is_known_here_only(address)
     problem = host_problem(broker[CONF_HOST])
     if problem is HostProblem.UNUSABLE:
-        errors[CONF_HOST] = _ADDRESS_ERRORS[problem]
+        errors[CONF_HOST] = problem.value
     elif problem is HostProblem.HERE_ONLY and not devices_are_here:
         errors[CONF_HOST] = "broker_known_here_only"
     if CONF_PASSWORD in broker and CONF_USERNAME not in broker:

@@ -22,7 +22,7 @@ import voluptuous as vol
 from ..const import CONF_ADDRESS, CONF_BOARD, CONF_CONVERSATION_STYLE, CONF_LINK, DOMAIN
 from ..gateway import Gateway, running_gateway
 from ..provisioning.address import PORTAL_URL, check_in_url, is_https_only
-from ..provisioning.pairing_codes import Outcome, PendingDevice
+from ..provisioning.pairing_codes import PendingDevice
 from ..settings import ConversationStyle, DeviceLink, device_subentries
 from ..texts.translated import async_text
 from ..voice.missing_engines import async_missing_engines_hint
@@ -41,12 +41,6 @@ CODE_SELECTOR: Final = TextSelector(
     TextSelectorConfig(type=TextSelectorType.TEL, autocomplete="one-time-code")
 )
 _CODE_SCHEMA: Final = vol.Schema({vol.Required(CONF_CODE): CODE_SELECTOR})
-_ERRORS: Final = {
-    Outcome.WRONG: "wrong_code",
-    Outcome.REPLACED: "code_replaced",
-    Outcome.MALFORMED: "not_six_digits",
-    Outcome.EXPIRED: "code_expired",
-}
 
 
 class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT](
@@ -104,7 +98,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             if verdict.device is not None:
                 self._accepted = verdict.device
                 return await self.async_step_details()
-            errors[CONF_CODE] = _ERRORS[verdict.outcome]
+            errors[CONF_CODE] = verdict.outcome.value
             tries_left, new_code_in = verdict.tries_left, verdict.new_code_in
         elif not registry.devices:
             return await self.async_step_wait()

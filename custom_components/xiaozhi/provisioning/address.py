@@ -31,13 +31,13 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 class HostProblem(StrEnum):
-    """Why devices cannot use a name or address, or most of them cannot."""
+    """Why devices cannot use a name or address, or most of them cannot, by the key of the form's error."""
 
-    UNUSABLE = "unusable"
+    UNUSABLE = "invalid_address"
     """Neither a name nor an IPv4 address. The firmware has no IPv6."""
-    HERE_ONLY = "here_only"
+    HERE_ONLY = "address_known_here_only"
     """Known on this computer only, such as localhost and the names of add-ons."""
-    LOCAL_NAME = "local_name"
+    LOCAL_NAME = "address_local_name"
     """A name that ends in .local, which a device resolves only if its firmware was built for it."""
 
 

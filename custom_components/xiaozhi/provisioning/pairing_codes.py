@@ -60,15 +60,15 @@ class PendingDevice:
 
 
 class Outcome(StrEnum):
-    """Result of a typed code."""
+    """Result of a typed code; all others than the first are keys of the form's errors."""
 
     ACCEPTED = "accepted"
-    WRONG = "wrong"
-    REPLACED = "replaced"
+    WRONG = "wrong_code"
+    REPLACED = "code_replaced"
     """Too many wrong tries: the device has a new code, and shows it after its next check-in."""
-    MALFORMED = "malformed"
+    MALFORMED = "not_six_digits"
     """Not six digits. It costs no try."""
-    EXPIRED = "expired"
+    EXPIRED = "code_expired"
     """No device waits, or only devices with expired codes."""
 
 
