@@ -1,12 +1,16 @@
-"""What an owner does in Home Assistant's web page beside the first hour, with a real browser."""
+"""What an owner does in Home Assistant's web page beside the first hour, with a real browser.
 
-from collections.abc import AsyncGenerator
-import contextlib
-from pathlib import Path
+And every path of menus in the documentation and in the texts leads somewhere in the running page.
+"""
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AsyncExitStack, suppress
+import json
 import re
 from socket import SOCK_DGRAM
+from typing import NamedTuple
 
-from playwright.async_api import TimeoutError as NotThereError, expect
+from playwright.async_api import Error, TimeoutError as NotThereError, expect
 import pytest
 import pytest_asyncio
 
@@ -14,9 +18,10 @@ from demo.browser import WebPage, web_page
 from demo.client import Client
 from demo.errors import DemoError
 from demo.hass import PASSWORD, USERNAME, home_assistant
-from demo.house import set_up_gateway
+from demo.house import Room, pair, set_up_gateway
 from demo.processes import HOST, free_port
 from simulator import Outcome, SimulatedDevice, State, get_profile
+from tests.paths import ROOT
 
 pytestmark = [
     pytest.mark.weekly,
@@ -26,7 +31,6 @@ pytestmark = [
 ]
 
 _NAME = "XiaoZhi"
-_DOMAIN = "xiaozhi"
 _WAKE_WORD = "hi xiaozhi"
 # What the page of a device shows, by the heading of the card that shows it.
 _ENTITIES = {
@@ -46,94 +50,96 @@ _ENTITIES = {
 }
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def house(
-    shared_loop: None, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncGenerator[tuple[str, Client]]:
-    """A Home Assistant without the integration: its address, and a way to ask it."""
-    port = free_port()
-    async with home_assistant(tmp_path_factory.mktemp("house"), port) as (_, client):
-        yield f"http://{HOST}:{port}", client
+_MARKED = re.compile(r"\*{1,2}(Settings → [^*]+?)\.?\*{1,2}")
+_PLAIN = re.compile(r"(Settings (?:→|>) [^*.,;:\n\]]+)")
+# What is shown depends on the steps before.
+_MENU = "⋮"
+
+
+def _paths() -> Iterator[tuple[str, ...]]:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    texts = [" ".join(page.read_text().split()) for page in pages]
+    english = (ROOT / "custom_components/xiaozhi/translations/en.json").read_text()
+    found = [path for text in texts for path in _MARKED.findall(text)]
+    found += _PLAIN.findall(english.replace("**", "\n").replace("\\n", "\n").replace('"', "\n"))
+    for path in found:
+        steps = [step.strip() for step in re.split("→|>", path)]
+        yield tuple(steps[1 : steps.index(_MENU)] if _MENU in steps[:-2] else steps[1:])
+
+
+PATHS = sorted({path for path in _paths() if not path[-1].startswith(_MENU)})
+
+
+async def test_paths_are_found() -> None:
+    assert len(json.dumps(PATHS)) > 500
+    assert ("Tools", "Actions") in PATHS
+    assert ("System", "AI", "AI suggestions", "Data generation tasks") in PATHS
+
+
+class Home(NamedTuple):
+    """A browser in which the owner is logged in, in a house with a gateway."""
+
+    web: WebPage
+    client: Client
+    address: str
+    """To type into devices."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def tab(house: tuple[str, Client]) -> AsyncGenerator[WebPage]:
-    """A browser in which the owner is logged in."""
-    url, _ = house
-    async with contextlib.AsyncExitStack() as stack:
+async def home(shared_loop: None, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Home]:
+    """What all tests share; a picture of the page is kept at the end."""
+    port, folder = free_port(), tmp_path_factory.mktemp("house")
+    async with AsyncExitStack() as stack:
+        _, client = await stack.enter_async_context(home_assistant(folder, port))
+        ports = {"websocket_port": free_port(), "mqtt_port": free_port()}
+        await set_up_gateway(client, **ports, udp_port=free_port(transport=SOCK_DGRAM))
         try:
-            web = await stack.enter_async_context(web_page(url))
+            web = await stack.enter_async_context(web_page(f"http://{HOST}:{port}"))
         except DemoError as err:
             pytest.skip(str(err))
         await web.log_in(USERNAME, PASSWORD)
-        yield web
+        yield Home(web, client, f"http://{HOST}:{port}/api/xiaozhi/ota")
+        await web.picture(folder / "last.png")
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def web(tab: WebPage, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[WebPage]:
-    """The browser; a picture of it is kept when the test fails."""
-    failures = request.session.testsfailed
-    yield tab
-    if request.session.testsfailed > failures:
-        await tab.picture(tmp_path / "failure.png")
+async def _follow(web: WebPage, path: tuple[str, ...]) -> None:
+    await web.go("/config")
+    for number, step in enumerate(path):
+        if step.startswith(_MENU):
+            named = web.page.get_by_role("button", name=re.compile("^(Menu|Overflow menu|Actions)"))
+            trigger = web.page.locator("ha-icon-button[slot='trigger']")
+            await named.or_(trigger).locator("visible=true").last.click()
+            continue
+        if path[number - 1] == "Add integration" and number:
+            await web.page.get_by_placeholder("Search for a brand name").fill(step)
+        last = number == len(path) - 1
+        # Where it ends there may be an explanation beside the text.
+        place = web.page.get_by_text(step, exact=not last).locator("visible=true").first
+        await expect(place).to_be_visible(timeout=10_000)
+        if not last:
+            await place.click()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def gateway(socket_enabled: None, house: tuple[str, Client]) -> str:
-    """A gateway, however it came about; the address to type into devices."""
-    url, client = house
-    if not await client.command("config_entries/get", domain=_DOMAIN):
-        await set_up_gateway(client, **_free_ports())
-    return f"{url}/api/xiaozhi/ota"
+async def test_every_path_leads_somewhere(home: Home) -> None:
+    """The first of these tests: each later one adds menus to the page of the integration."""
+    lost: list[str] = []
+    for path in PATHS:
+        for last_try in (False, True):
+            try:
+                await _follow(home.web, path)
+                break
+            except (AssertionError, Error) as err:
+                # Home Assistant may have been slow: each is tried twice.
+                if last_try:
+                    lost.append(f"{' → '.join(path)}: {str(err).splitlines()[:3]}")
+    assert not lost, "\n".join(lost)
 
 
-def _free_ports() -> dict[str, int]:
-    return {
-        "websocket_port": free_port(),
-        "mqtt_port": free_port(),
-        "udp_port": free_port(transport=SOCK_DGRAM),
-    }
-
-
-async def _pair(client: Client, device: SimulatedDevice, name: str) -> None:
-    """Pair a device without the web page."""
-    await device.boot()
-    cards = await client.flows(_DOMAIN, "integration_discovery")
-    [card] = [card for card in cards if card["context"]["unique_id"] == device.mac]
-    form = await client.submit(await client.open_flow(card), code=device.pairing_code)
-    await client.submit(form, name=name)
-    await device.wait_paired()
-
-
-def _device(gateway: str, number: int) -> SimulatedDevice:
-    return SimulatedDevice(get_profile(), gateway, mac=f"24:6f:28:aa:c0:{number:02x}")
-
-
-async def test_a_port_that_is_in_use_is_told_beside_its_field(
-    gateway: str, house: tuple[str, Client], web: WebPage
-) -> None:
-    """When the gateway is changed; nothing is saved."""
-    _, client = house
-    [entry] = await client.command("config_entries/get", domain=_DOMAIN)
-    await web.show_integration(_NAME)
-    await web.open_menu(web.gateway_row(), "Reconfigure")
-    await web.read(gateway)
-    taken = re.search(r":(\d+)/", gateway)
-    assert taken
-    await web.field("Port for MQTT").fill(taken[1])
-    await web.press("Submit")
-    await web.read("Another program uses this port. Choose another one.")
-    await web.press("Close")
-    assert [entry] == await client.command("config_entries/get", domain=_DOMAIN)
-
-
-async def test_a_device_is_changed_and_restarts_into_its_new_link(
-    gateway: str, house: tuple[str, Client], web: WebPage
-) -> None:
+async def test_a_device_is_changed_and_restarts_into_its_new_link(home: Home) -> None:
     """The form shows what was chosen before, and says what happens now."""
-    _, client = house
-    async with _device(gateway, 3) as device:
-        await _pair(client, device, "Hall XiaoZhi")
+    web = home.web
+    async with SimulatedDevice(get_profile(), home.address, mac="24:6f:28:aa:c0:03") as device:
+        await pair(home.client, device, "Hall XiaoZhi", Room.KITCHEN)
         await web.show_integration(_NAME)
         await web.subentry_row("Hall XiaoZhi").get_by_role("button", name="Change device").click()
         await web.read("Change Hall XiaoZhi")
@@ -154,14 +160,11 @@ async def test_a_device_is_changed_and_restarts_into_its_new_link(
                 await expect(web.entities(card)).to_contain_text(name)
 
 
-async def test_the_voice_set_up_of_home_assistant_ends_without_an_error(
-    house: tuple[str, Client], web: WebPage, gateway: str
-) -> None:
+async def test_the_voice_set_up_of_home_assistant_ends_without_an_error(home: Home) -> None:
     """It plays a test sound, has the user say the wake word, and asks for the area and the assistant."""
-    _, client = house
-    profile = get_profile(version="2.5.0")
-    async with SimulatedDevice(profile, gateway, mac="24:6f:28:aa:c0:77") as device:
-        await _pair(client, device, "Attic XiaoZhi")
+    web, profile = home.web, get_profile(version="2.5.0")
+    async with SimulatedDevice(profile, home.address, mac="24:6f:28:aa:c0:77") as device:
+        await pair(home.client, device, "Attic XiaoZhi", Room.KITCHEN)
         await device.wait_state(State.IDLE)
         # The step for the wake word is left out until the device has told of one.
         await device.wake(_WAKE_WORD)
@@ -170,7 +173,7 @@ async def test_the_voice_set_up_of_home_assistant_ends_without_an_error(
         # Home Assistant's page looks only once for a voice assistant, sometimes before it knows the entities.
         set_up = web.page.get_by_text("Set up voice assistant").first
         for _ in range(5):
-            with contextlib.suppress(NotThereError):
+            with suppress(NotThereError):
                 await set_up.wait_for(timeout=5000)
                 break
             await web.page.go_back()

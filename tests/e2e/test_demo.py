@@ -41,6 +41,7 @@ def test_a_person_talks_to_the_demo_from_another_terminal(running_demo: DemoProc
     called = running_demo.run("cloud", "turn off the kitchen light")
     assert "HassTurnOff" in called
     assert "success" in called
+    assert "MQTT box has notified: The bin is full" in running_demo.run("notify", "The bin is full")
     on = running_demo.say("--link", "websocket", "turn on the kitchen light")
     assert "the light is on" in on
     off = running_demo.say("--link", "websocket", "turn off the kitchen light")
@@ -53,11 +54,6 @@ def test_what_the_demo_does_not_understand_changes_nothing(running_demo: DemoPro
     printed = running_demo.say("please tell me a story about a rabbit")
     assert "(nothing" in printed
     assert "the light is off" in printed
-
-
-def test_a_device_of_the_demo_notifies_something(running_demo: DemoProcess) -> None:
-    """As a person asks for it, at another terminal."""
-    assert "MQTT box has notified: The bin is full" in running_demo.run("notify", "The bin is full")
 
 
 def test_a_second_demo_in_the_same_folder_is_refused(running_demo: DemoProcess) -> None:

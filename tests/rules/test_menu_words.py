@@ -87,16 +87,3 @@ def test_paths_have_the_words_of_the_language(language: str) -> None:
             if mark in english and name not in translated.get(keys, name) and english != mark
         ]
     assert not wrong, "\n".join(wrong)
-
-
-def test_the_chinese_readme_has_the_words_of_the_language() -> None:
-    text = (ROOT / "README.zh-CN.md").read_text()
-    words, own = _frontend("zh-Hans"), _texts("zh-Hans")
-    assert (
-        f"*{_ARROW.join(words[step] for step in ('Settings', 'Devices & services', 'Add integration'))}*"
-        in text
-    )
-    assert f"**{words['**Discovered**']}**" in text
-    assert own["config_subentries", "access_point", "initiate_flow", "user"] in text
-    setup = own["config", "step", "wait", "description"]
-    assert all(f"**{word}**" in text and f"**{word}**" in setup for word in ("高级选项", "自定义 OTA 地址"))

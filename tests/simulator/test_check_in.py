@@ -134,7 +134,7 @@ PAIRINGS = {
         user("boot"),
         still(pairing_code="123456", system_text="Add me"),
         asks(),
-        asks(POLL, names=HEADERS, body=b"{}"),
+        asks(POLL, names=HEADERS, body={}),
         asks(POLL, after=3),
         asks(POLL, after=10),
         asks(after=0),

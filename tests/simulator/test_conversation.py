@@ -233,7 +233,7 @@ ALERTS = {
         still(status="Listening..."),
         server(ALERT),
         sees(system_text="It rang", status="Door", emotion="surprised", state="listening"),
-    ),
+    )
 }
 
 

@@ -13,7 +13,6 @@ from tests.simulator.trace import (
     Trace,
     device,
     disconnects,
-    mcp,
     replay,
     replays,
     request,
@@ -55,12 +54,6 @@ def called(events: list[Any]) -> list[Any]:
     return [*[event.data["arguments"] for event in events if event.kind == "tool"][-1].values()]
 
 
-IGNORED: dict[str, Any] = {
-    "another version": {"jsonrpc": "2.0.1", "id": 1, "method": "ping"},
-    "a text as id": {"jsonrpc": "2.0", "id": "1", "method": "ping"},
-    "no id": {"jsonrpc": "2.0", "method": "ping"},
-    "a response": {"jsonrpc": "2.0", "id": 1, "result": {}},
-}
 TOO_LARGE = "Failed to add tool  because of payload size limit"
 ERRORS: list[tuple[str, Any, str]] = [
     ("ping", {}, "Method not implemented: ping"),
@@ -91,12 +84,6 @@ REQUESTS = {
         ),
     ),
     **{
-        f"no reply to {name}": trace(
-            "F.1", *LISTENING, server(mcp(payload)), request("ping", 2), device(payload={"id": 2})
-        )
-        for name, payload in IGNORED.items()
-    },
-    **{
         f"the id {sent}": trace("F.1", *LISTENING, request("ping", sent), device(payload={"id": back}))
         for sent, back in ((2**40, 2**31 - 1), (7.9, 7))
     },
@@ -114,9 +101,6 @@ REQUESTS = {
             '{"session_id":"session-1","type":"mcp","payload":'
             '{"jsonrpc":"2.0","id":1,"error":{"message":"Unknown tool: a"b"}}}'
         ),
-    ),
-    "arguments in any case, cut to integers, and unknown ones": trace(
-        "F.4", *LISTENING, call(VOLUME, Volume=33.9, other=[]), replies("true"), still(values={"volume": 33})
     ),
     "a wrong type falls back to the default": trace(
         "F.4",

@@ -104,7 +104,7 @@ HELLOS = {
         user("click"),
         device(type="hello", version=3, transport="udp", features={"mcp": True}),
         device(type="listen", session_id="session-1"),
-    ),
+    )
 }
 
 GOODBYES = {
@@ -153,7 +153,7 @@ AUDIO = {
             ("2.3.0", 4, (0, 1, 1, 1)),
             ("2.4.0", 1, (0, 1, 1, 1)),
         )
-    },
+    }
 }
 
 

@@ -2,12 +2,11 @@
 
 import asyncio
 
-from tests.simulator.fake_server import Session, opus_packets
+from tests.simulator.fake_server import Session
 from tests.simulator.trace import (
     HELLO_AND_LISTEN,
     LISTENING,
     SPEAKING,
-    TTS_START,
     Stage,
     Step,
     Trace,
@@ -22,14 +21,12 @@ from tests.simulator.trace import (
     silent,
     speech,
     still,
-    streams,
     trace,
     user,
     waits,
 )
 
 OPEN = (user("boot"), user("click"))
-PACKET = opus_packets(1)[0]
 
 
 def upgrades(line: str, headers: dict[str, str | None]) -> Step:
@@ -69,21 +66,6 @@ def closes() -> Step:
     return row
 
 
-def frames(head: bytes) -> Step:
-    """Expect that the audio is framed so, with the size of the packet behind the head."""
-
-    async def row(on: Stage) -> None:
-        frame = (await on.link()).packets[0]
-        size = {0: 0, 2: 2, 12: 4}[len(head)]
-        packet = frame[len(head) + size :]
-        assert frame == head + (len(packet).to_bytes(size) if size else b"") + packet
-        assert packet[0] == 0x58
-
-    return row
-
-
-FRAMED = {1: PACKET, 2: b"\0\2" + bytes(10) + len(PACKET).to_bytes(4) + PACKET}
-FRAMED[3] = b"\0\0" + len(PACKET).to_bytes(2) + PACKET
 HELLO = {
     "type": "hello",
     "version": 1,
@@ -94,13 +76,13 @@ HELLO = {
 HANDSHAKE = {
     "Host": "127.0.0.1",
     "Authorization": "Bearer secret",
-    "Protocol-Version": "3",
+    "Protocol-Version": "1",
     "Device-Id": "24:6f:28:aa:bb:01",
     "Sec-WebSocket-Extensions": None,
 }
 
 HELLOS = {
-    "headers": trace("B.1", *LISTENING, upgrades("/xiaozhi/v1/", HANDSHAKE), settings={"version": 3}),
+    "headers": trace("B.1", *LISTENING, upgrades("/xiaozhi/v1/", HANDSHAKE)),
     **{
         f"{url} is an error on the screen": trace(
             "B.1", *OPEN, sees(last_error="SERVER_NOT_CONNECTED", state="idle"), settings={"url": url}
@@ -162,38 +144,17 @@ CLOSINGS = {
     ),
 }
 
-FRAMES = {
-    **{
-        f"framing {version}": trace(
-            "B.5",
-            *LISTENING,
-            streams(2),
-            frames(head),
-            server(TTS_START),
-            sees(status="Speaking..."),
-            speech([FRAMED[version]]),
-            sees(played=lambda pcm: pcm),
-            still(failed=0),
-            settings={"version": version},
-        )
-        for version, head in {1: b"", 2: b"\0\2" + bytes(10), 3: b"\0\0"}.items()
-    },
-    **{
-        f"a wrong size in framing {version}": trace(
-            "B.5", *LISTENING, server(frame), crashes("binary frame"), settings={"version": version}
-        )
-        for version, frame in {2: b"\0\2" + b"\xff" * 14, 3: b"\0\0\0\x05abcd"}.items()
-    },
+TEXTS = {
     "invalid and unknown texts": trace(
         "D.2",
         *LISTENING,
         server("{", "[]", '{"no":"type"}', '{"type":5}', '{"type":"unheard"}', '{"type":"tts"}', "NaN"),
         server('{"Type":"llm","EMOTION":"happy"}'),
         sees(emotion="happy", state="listening"),
-    ),
+    )
 }
 
 
-@replays(HELLOS | CLOSINGS | FRAMES)
+@replays(HELLOS | CLOSINGS | TEXTS)
 async def test_websocket(trace: Trace) -> None:
     await replay(trace)

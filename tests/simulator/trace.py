@@ -17,7 +17,7 @@ import pytest
 
 from simulator import DeviceCrashed, Nvs, Pace, SimulatedDevice, get_profile
 from tests.simulator.fake_mqtt import MqttServer, Session as MqttSession
-from tests.simulator.fake_server import Json, Reply, Request, Server, Session, opus_packets
+from tests.simulator.fake_server import Json, Reply, Server, Session, opus_packets
 from tests.simulator.ogg_file import FileServer, Serve, plain
 
 type Step = Callable[[Stage], Awaitable[object]]
@@ -203,15 +203,6 @@ def hangs_up() -> Step:
     return row
 
 
-def answers_from_now(hello: Callable[[Any], Any]) -> Step:
-    """Answer the next hello otherwise."""
-
-    async def row(on: Stage) -> None:
-        on.server.hello = hello(on.server.hello)
-
-    return row
-
-
 TTS_START, TTS_STOP = {"type": "tts", "state": "start"}, {"type": "tts", "state": "stop"}
 
 # Rows: what the device must do
@@ -334,21 +325,11 @@ def asks(
         assert asked.line == line
         assert names is None or [name for name, _ in asked.headers] == names
         assert fits(dict(asked.headers), headers or {}), asked.headers
-        assert body is None or fits(asked.body if isinstance(body, bytes) else body_of(asked), body), (
-            asked.body
-        )
+        assert body is None or fits(json.loads(asked.body), body), asked.body
         if after is not None:
             assert http.times[number] - http.times[number - 1] == pytest.approx(after, abs=0.3)
 
     return row
-
-
-def body_of(asked: Request) -> Any:
-    """Return the JSON of a request; None if it is none."""
-    try:
-        return json.loads(asked.body)
-    except ValueError:
-        return None
 
 
 HELLO_AND_LISTEN = (device(type="hello"), device(type="listen", state="start"))

@@ -81,8 +81,7 @@ async def test_a_message_of_a_prompt_that_is_no_text_is_handed_on() -> None:
 
 
 @pytest.mark.parametrize(
-    "message",
-    ["hello", {"role": "user"}, {"role": "system", "content": {"type": "text", "text": "hello"}}],
+    "message", ["hello", {"role": "user"}, {"role": "system", "content": {"type": "text", "text": "hello"}}]
 )
 async def test_a_malformed_message_of_a_prompt_is_an_error(message: Any) -> None:
     device = Device(prompts_get=lambda _: {"result": {"messages": [message]}})

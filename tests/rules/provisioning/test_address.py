@@ -50,10 +50,7 @@ def api(ip: str, port: int = 8123, *, ssl: bool = False) -> ApiConfig:
     ],
 )
 def test_the_address_to_type_is_one_that_devices_can_reach(
-    api_config: ApiConfig | None,
-    internal_url: str | None,
-    address: str | None,
-    expected: str | None,
+    api_config: ApiConfig | None, internal_url: str | None, address: str | None, expected: str | None
 ) -> None:
     """Short, with the real port, and an IPv4 address rather than a name that the device may not resolve."""
     hass: Any = SimpleNamespace(config=SimpleNamespace(api=api_config, internal_url=internal_url))

@@ -3,7 +3,7 @@
 from collections import Counter
 from unittest.mock import patch
 
-from hypothesis import settings, strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 import pytest
 
@@ -172,11 +172,14 @@ def test_the_seventeenth_device_pushes_out_the_one_silent_for_longest(registry: 
 
 def test_a_device_that_stops_calling_is_forgotten(registry: PairingRegistry) -> None:
     """It is off, or was pointed elsewhere. One that goes on calling stays, with a new code when due."""
+    assert PairingRegistry().next_expiry is None
     check_in(registry, 0.0)
     check_in(registry, 0.0, mac=OTHER_MAC)
     check_in(registry, 300.0, mac=OTHER_MAC)
+    assert registry.next_expiry == 600.0
     assert registry.expire(599.0) == []
     assert registry.expire(600.0) == [MAC]
+    assert registry.next_expiry == 900.0
     assert [device.mac for device in registry.devices] == [OTHER_MAC]
 
 
@@ -197,6 +200,17 @@ def test_a_board_name_is_made_harmless_and_readable(
     """It comes from anybody on the network, and is shown in forms that know Markdown."""
     device, _ = registry.check_in(MAC, CLIENT, board, MAC, 0.0)
     assert device.label == label
+
+
+@given(typed=st.text(max_size=200), mac=st.sampled_from([None, MAC, OTHER_MAC]))
+def test_whatever_is_typed_gets_an_answer(typed: str, mac: str | None) -> None:
+    """Nothing that a person can type raises, and nothing but the code is accepted."""
+    registry = PairingRegistry()
+    device = check_in(registry)
+    verdict = registry.verify(typed, 1.0, mac)
+    expected = {Outcome.EXPIRED} if mac == OTHER_MAC else {Outcome.WRONG, Outcome.MALFORMED}
+    assert verdict.outcome in expected or device.code in typed
+    assert verdict.outcome is not Outcome.MALFORMED or registry.devices == (device,)
 
 
 class Registry(RuleBasedStateMachine):

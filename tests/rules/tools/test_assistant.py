@@ -79,12 +79,7 @@ def test_the_owner_may_choose_but_never_a_tool_for_users_only(stock: dict[str, T
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "self.system.reset_state",
-        "self.ota.read_and_flash",
-        "self.get_and_clear",
-        "self.system.power_off",
-    ],
+    ["self.system.reset_state", "self.ota.read_and_flash", "self.get_and_clear", "self.system.power_off"],
 )
 def test_a_dangerous_tool_never_passes_as_reading_and_is_there_only_by_choice(name: str) -> None:
     tools = by_name(tool(name))

@@ -14,7 +14,6 @@ from custom_components.xiaozhi.tools.entity_descriptions import (
     ButtonTool,
     LightTool,
     NumberTool,
-    Reading,
     SelectTool,
     SensorTool,
     SwitchTool,
@@ -69,12 +68,6 @@ def test_other_tools_are_treated_by_rules(tools: Sequence[Tool], kind: type[Tool
     assert entity.key == (f"light_{group}" if group in {"self.desk.lamp", "self.bar"} else f"tool_{first}")
 
 
-def test_a_getter_tells_what_its_setter_sets_and_is_no_sensor_then() -> None:
-    fan = only(tool("self.fan.get_speed"), tool("self.fan.set_speed", speed=number(0, 5)))
-    assert isinstance(fan, NumberTool)
-    assert fan.state == Reading(tool="self.fan.get_speed")
-
-
 def test_two_tools_of_a_colour_are_two_things() -> None:
     channels = {"r": number(0, 255), "g": number(0, 255), "b": number(0, 255)}
     other, light = map_tools([tool("self.bar.set_first", **channels), tool("self.bar.set_all", **channels)])
@@ -83,34 +76,11 @@ def test_two_tools_of_a_colour_are_two_things() -> None:
     assert isinstance(other, ActionTool)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "self.wifi.reset",
-        "self.system.turn_off",
-        "self.door.unlock",
-        "self.OTAStart",
-    ],
-)
-def test_an_unknown_tool_with_a_risk_is_disabled(name: str) -> None:
-    entity = only(tool(name))
-    assert isinstance(entity, ButtonTool)
-    assert not entity.enabled
-    assert entity.category is EntityCategory.CONFIG
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "self.preset_next",
-        "self.lamp.power_off",
-        "self.screen.clear",
-    ],
-)
-def test_one_that_only_contains_such_a_word_is_not(name: str) -> None:
-    entity = only(tool(name))
-    assert entity.enabled
-    assert entity.category is None
+def test_an_unknown_tool_with_a_risk_is_disabled() -> None:
+    """`test_risk.py` has more of them."""
+    risky, harmless = only(tool("self.wifi.reset")), only(tool("self.preset_next"))
+    assert (risky.enabled, risky.category) == (False, EntityCategory.CONFIG)
+    assert (harmless.enabled, harmless.category) == (True, None)
 
 
 def test_words_of_different_tools_make_no_risk_together() -> None:

@@ -8,17 +8,13 @@ import pytest
 
 from custom_components.xiaozhi.tools.answer_values import as_number, members
 from custom_components.xiaozhi.tools.arguments import enumerated_texts
-from custom_components.xiaozhi.tools.entity_descriptions import (
-    NumberTool,
-    Reading,
-    ToolEntity,
-)
+from custom_components.xiaozhi.tools.entity_descriptions import NumberTool, Reading, ToolEntity
 from custom_components.xiaozhi.tools.mapping import map_tools
 from custom_components.xiaozhi.tools.tool_names import Action, parse
 from custom_components.xiaozhi.tools.tool_state import ToolList, prepare
 from custom_components.xiaozhi.tools.units import stated_unit
 from tests.rules.tools.invented import ANSWERS, DEVICES
-from tests.rules.tools.sample_tools import number, only, tool
+from tests.rules.tools.sample_tools import number, tool
 
 TEXT: Final = {"type": "string"}
 
@@ -66,12 +62,7 @@ EXPECTED: Final = {
         "binary_sensor Door open",
         "sensor Door battery %",
     ],
-    "infrared": [
-        "switch AC",
-        "number AC temperature °C",
-        "number AC fan speed",
-        "button TV power toggle",
-    ],
+    "infrared": ["switch AC", "number AC temperature °C", "number AC fan speed", "button TV power toggle"],
     "printer": [
         "button Printer feed paper",
         "number Printer density",
@@ -259,24 +250,6 @@ def test_an_enumeration_in_quotes_is_a_choice(text: str, texts: tuple[str, ...] 
 )
 def test_a_number_among_words_is_a_number(told: Any, value: float | None) -> None:
     assert as_number(told) == value
-
-
-@pytest.mark.parametrize(
-    ("names", "platform"),
-    [
-        (("pumpOn", "pumpOff"), Platform.SWITCH),
-        (("self.gate.enable", "self.gate.disable"), Platform.SWITCH),
-        (("打开收音机", "关闭收音机"), Platform.SWITCH),
-        (("self.blind.turn_on", "self.blind.turn_off"), Platform.SWITCH),
-        (("self.lamp.turnOn", "self.lamp.turnOff"), Platform.LIGHT),
-        (("开灯", "关灯"), Platform.LIGHT),
-    ],
-)
-def test_a_pair_for_on_and_off_is_a_switch_or_a_light(names: tuple[str, str], platform: Platform) -> None:
-    entity = only(*map(tool, names))
-    assert entity.platform is platform
-    assert entity.key == f"tool_{names[0]}"
-    assert entity.name
 
 
 def test_only_some_readings_are_on_at_first() -> None:

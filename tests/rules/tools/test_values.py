@@ -15,14 +15,7 @@ from custom_components.xiaozhi.tools.answer_values import (
     parse_answer,
 )
 
-OTHERS = [
-    "entity_id",
-    "entity_picture_local",
-    "group_entities",
-    "last_reset",
-    "options",
-    "state_class",
-]
+OTHERS = ["entity_id", "entity_picture_local", "group_entities", "last_reset", "options", "state_class"]
 
 
 def test_no_member_of_an_answer_is_taken_for_home_assistants_own() -> None:
