@@ -198,7 +198,7 @@ async def test_every_action_exists_and_takes_its_data(hass: HomeAssistant) -> No
             assert schema is None or schema(data | action.get("target", {})), alias
 
 
-async def test_every_entity_exists_and_can_be_what_an_example_wants(
+async def test_every_entity_exists_and_can_be_what_an_example_wants_and_none_is_without_an_example(
     hass: HomeAssistant, device: Device
 ) -> None:
     known = set(er.async_get(hass).entities)
@@ -213,10 +213,7 @@ async def test_every_entity_exists_and_can_be_what_an_example_wants(
             for state in filter(None, map(hass.states.get, ids)):
                 options = set(state.attributes.get("options", wanted))
                 assert is_template(wanted) or wanted <= options, f"{example['alias']}: {state.entity_id}"
-
-
-async def test_nothing_is_without_an_example(hass: HomeAssistant, device: Device) -> None:
-    """Not what has a name from its tool, nor a movement, which is one of many that are used alike."""
+    # Not what has a name from its tool, nor a movement, which is one of many that are used alike.
     entries = er.async_get(hass).entities.values()
     alike = {
         f"{MAC}_{key}"

@@ -24,34 +24,27 @@ from tests.integration.provisioning.forms import texts
 HOME = {"open_world": False}
 
 
-async def test_tools_that_reach_out_are_off_at_first(
+async def test_tools_that_reach_out_are_off_at_first_and_chosen_ones_offered_and_no_others(
     hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
 ) -> None:
-    """Those of remote servers whatever they say; on when the owner has chosen them."""
-    apis(
-        ScriptedApi(
-            hass,
-            ScriptedTool("at_home", **HOME),
-            ScriptedTool("undeclared"),
-            ScriptedTool("remote_claims_home", **HOME),
-        )
-    )
-    await offer(cloud.url(cloud.token(1)), llm_hass_api=["scripted"])
+    """Those of remote servers reach out whatever they say."""
+    tools = [
+        ScriptedTool("at_home", **HOME),
+        ScriptedTool("undeclared"),
+        ScriptedTool("remote_claims_home", **HOME),
+    ]
+    apis(ScriptedApi(hass, *tools))
+    entry = await offer(cloud.url(), llm_hass_api=["scripted"])
     session = await (await cloud.session()).ready()
     assert set(session.tools) == {"at_home"}
-
-
-async def test_chosen_tools_are_offered_and_no_others(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
-) -> None:
-    tools = [ScriptedTool("one", **HOME), ScriptedTool("remote_two"), ScriptedTool("three", **HOME)]
-    apis(ScriptedApi(hass, *tools))
-    await offer(cloud.url(), llm_hass_api=["scripted"], tools=["one", "remote_two", "gone"])
-    session = await (await cloud.session()).ready()
-    assert set(session.tools) == {"one", "remote_two"}
-    assert (await session.call("three", {})).failed
-    assert tools[2].contexts == []
-    assert not (await session.call("remote_two", {})).failed
+    (subentry,) = entry.subentries.values()
+    chosen = {**subentry.data, "tools": ["undeclared", "remote_claims_home", "gone"]}
+    hass.config_entries.async_update_subentry(entry, subentry, data=chosen)
+    session = await (await cloud.session(2)).ready()
+    assert set(session.tools) == {"undeclared", "remote_claims_home"}
+    assert (await session.call("at_home", {})).failed
+    assert tools[0].contexts == []
+    assert not (await session.call("remote_claims_home", {})).failed
 
 
 async def test_scripts_of_the_owner_are_offered(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:

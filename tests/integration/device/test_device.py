@@ -21,6 +21,7 @@ from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import SimulatedDevice, State, get_profile
 from tests.integration.boxes import CLIENT_ID, MAC, VOLUME, Boot, act, introduce, wait_for_state
 from tests.integration.http_device import TOKEN, paired_device
+from tests.integration.tools.own_tools import listed
 
 pytestmark = pytest.mark.usefixtures("speech")
 
@@ -37,12 +38,6 @@ async def talk(hass: HomeAssistant, device: SimulatedDevice) -> None:
     await device.wake()
     await device.wait_for(lambda: listed(device) > 1, 5)
     await hass.async_block_till_done()
-
-
-def listed(device: SimulatedDevice) -> int:
-    messages = [data["message"].get("payload") or {} for data in device.events("received")]
-    lists = [payload["params"] for payload in messages if payload.get("method") == "tools/list"]
-    return sum("cursor" not in params for params in lists)
 
 
 def called(device: SimulatedDevice, tool: str) -> int:

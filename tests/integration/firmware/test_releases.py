@@ -114,38 +114,27 @@ async def test_a_release_that_is_not_what_it_says_is_refused(
     assert fetches(box) == 0
 
 
-@pytest.mark.parametrize(
-    ("listed", "reason"),
-    [
+async def test_a_list_that_cannot_be_used_is_told(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, releases: Releases
+) -> None:
+    await boot_linked(hass, boot)
+    file = '[{"assets": [{"name": "v2.4.2_a.zip", "browser_download_url": "file:///etc/passwd"}]}]'
+    for listed, reason in (
         ("<html>", "not a list of releases"),
         ("[" * 100_000, "not a list of releases"),
         ("[]", "holds no firmware"),
         ('{"message": "API rate limit exceeded"}', "holds no firmware"),
-        (
-            '[{"assets": [{"name": "v2.4.2_a.zip", "browser_download_url": "file:///etc/passwd"}]}]',
-            "holds no firmware",
-        ),
+        (file, "holds no firmware"),
         (" " * 9 * 1024 * 1024, "sends more than 8 MiB"),
-    ],
-    ids=["page", "deep", "empty", "refusal", "file", "large"],
-)
-async def test_a_list_that_cannot_be_used_is_told(
-    hass: HomeAssistant,
-    boot: Boot,
-    linked_entry: MockConfigEntry,
-    releases: Releases,
-    listed: str,
-    reason: str,
-) -> None:
-    releases.list(listed)
-    await point_to(hass, linked_entry, releases.url)
-    await boot_linked(hass, boot)
-    await look(hass)
-    assert versions(hass) == ("unknown", "2.4.1", None)
-    issue = ir.async_get(hass).async_get_issue(DOMAIN, "firmware_releases")
-    assert issue is not None
-    assert issue.translation_placeholders is not None
-    assert reason in issue.translation_placeholders["reason"]
+    ):
+        releases.list(listed)
+        await point_to(hass, linked_entry, releases.url)
+        await look(hass)
+        assert versions(hass) == ("unknown", "2.4.1", None)
+        issue = ir.async_get(hass).async_get_issue(DOMAIN, "firmware_releases")
+        assert issue is not None
+        assert issue.translation_placeholders is not None
+        assert reason in issue.translation_placeholders["reason"]
     assert await hass.config_entries.async_unload(linked_entry.entry_id)
     assert ir.async_get(hass).async_get_issue(DOMAIN, "firmware_releases") is None
 

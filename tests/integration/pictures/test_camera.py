@@ -54,22 +54,17 @@ async def eyes(hass: HomeAssistant, linked_entry: MockConfigEntry) -> ScriptedEy
     return await open_eyes(hass)
 
 
-@pytest.fixture
-def device(known: Device) -> Device:
-    return known
-
-
-async def take_photo(device: Device, question: str = QUESTION) -> dict[str, Any]:
-    result = await device.commands.call_tool(PHOTO_TOOL, {"question": question})
+async def take_photo(known: Device, question: str = QUESTION) -> dict[str, Any]:
+    result = await known.commands.call_tool(PHOTO_TOOL, {"question": question})
     answer: dict[str, Any] = json.loads(result.text or "")
     return answer
 
 
 async def test_a_photo_is_kept_told_and_answered(
-    hass: HomeAssistant, eyes: ScriptedEyes, device: Device
+    hass: HomeAssistant, eyes: ScriptedEyes, known: Device
 ) -> None:
     events = async_capture_events(hass, EVENT_PHOTO)
-    assert await take_photo(device) == {"success": True, "result": "A cat on the sofa."}
+    assert await take_photo(known) == {"success": True, "result": "A cat on the sofa."}
     assert eyes.questions == [QUESTION]
     assert eyes.photos == [jpeg(320, 240)]
     assert eyes.tools == [None], "what is written on a photo must not be able to do anything"
@@ -102,7 +97,7 @@ async def test_the_first_photo_adds_its_entity_which_knows_after_a_restart_when_
 async def test_the_owner_decides_whether_a_model_looks_at_photos(
     hass: HomeAssistant,
     eyes: ScriptedEyes,
-    device: Device,
+    known: Device,
     linked_entry: MockConfigEntry,
 ) -> None:
     """A part of the form of a device with a camera; its photos are kept all the same."""
@@ -111,38 +106,38 @@ async def test_the_owner_decides_whether_a_model_looks_at_photos(
     assert list(map(str, part.schema.schema)) == ["assistant_tools", "look_at_photos"]
     chosen = {"look_at_photos": False}
     await submit_device(hass, form, **SETTINGS, permissions=chosen)
-    assert await take_photo(device) == {"success": False, "message": sentence("photo_not_allowed")}
+    assert await take_photo(known) == {"success": False, "message": sentence("photo_not_allowed")}
     assert eyes.questions == []
     assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
 
 
 async def test_without_a_model_the_device_says_so_and_the_owner_is_told_until_there_is_one(
-    hass: HomeAssistant, device: Device
+    hass: HomeAssistant, known: Device
 ) -> None:
-    answer = await take_photo(device)
+    answer = await take_photo(known)
     assert answer["success"] is False
     assert "no AI model" in answer["message"]
     registry = ir.async_get(hass)
     assert registry.async_get_issue(DOMAIN, NO_MODEL_ISSUE)
     await open_eyes(hass)
-    assert (await take_photo(device))["success"]
+    assert (await take_photo(known))["success"]
     assert not registry.async_get_issue(DOMAIN, NO_MODEL_ISSUE)
 
 
 # Of the vision model's time the same part as of the device's.
 @pytest.mark.parametrize("timeouts", [Timeouts(pictures=PictureTimeouts(answer=0.2))], ids=["impatient"])
-async def test_a_model_that_is_slow_is_not_waited_for(eyes: ScriptedEyes, device: Device) -> None:
+async def test_a_model_that_is_slow_is_not_waited_for(eyes: ScriptedEyes, known: Device) -> None:
     eyes.ready.clear()
-    assert await take_photo(device) == {"success": False, "message": sentence("photo_too_slow")}
+    assert await take_photo(known) == {"success": False, "message": sentence("photo_too_slow")}
 
 
 async def test_a_model_that_fails_is_told_in_plain_words_and_a_long_answer_is_cut_below_what_hangs_the_device(
-    eyes: ScriptedEyes, camera: SimulatedDevice, device: Device
+    eyes: ScriptedEyes, camera: SimulatedDevice, known: Device
 ) -> None:
     for eyes.sees in (FAILURE, KeyError("a bug")):
-        assert await take_photo(device) == {"success": False, "message": sentence("photo_failed")}
+        assert await take_photo(known) == {"success": False, "message": sentence("photo_failed")}
     eyes.sees = "很长" * 10_000
-    answer = await take_photo(device)
+    answer = await take_photo(known)
     assert answer["success"]
     assert eyes.sees.startswith(answer["result"])
     assert len(answer["result"]) > 1500
@@ -151,13 +146,13 @@ async def test_a_model_that_fails_is_told_in_plain_words_and_a_long_answer_is_cu
 
 @pytest.mark.parametrize("name", ["take_photo", "self_camera_take_photo"])
 async def test_the_camera_of_another_program_is_one(
-    hass: HomeAssistant, eyes: ScriptedEyes, camera: SimulatedDevice, device: Device, name: str
+    hass: HomeAssistant, eyes: ScriptedEyes, camera: SimulatedDevice, known: Device, name: str
 ) -> None:
     tools = register(camera)
     (at,) = [index for index, tool in enumerate(tools) if tool.name == PHOTO_TOOL]
     tools[at] = replace(tools[at], name=name)
     announce(camera)
-    await until(lambda: name in device.tools)
+    await until(lambda: name in known.tools)
     await hass.async_block_till_done()
     await act(hass, "button", "press", "button.kitchen_box_take_photo")
     assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
@@ -165,14 +160,14 @@ async def test_the_camera_of_another_program_is_one(
     assert answer == {"answer": "A cat on the sofa.", "entity_id": PHOTO}
 
 
-async def test_a_disabled_entity_is_named(hass: HomeAssistant, eyes: ScriptedEyes, device: Device) -> None:
-    await take_photo(device, "")
+async def test_a_disabled_entity_is_named(hass: HomeAssistant, eyes: ScriptedEyes, known: Device) -> None:
+    await take_photo(known, "")
     er.async_get(hass).async_update_entity(PHOTO, disabled_by=er.RegistryEntryDisabler.USER)
     await hass.async_block_till_done()
-    assert (await take_photo(device))["message"] == sentence("photo_no_entity")
+    assert (await take_photo(known))["message"] == sentence("photo_no_entity")
     # That of a program that does not list its camera as devices do was never there.
     er.async_get(hass).async_remove(PHOTO)
-    assert (await take_photo(device))["message"] == sentence("photo_no_camera")
+    assert (await take_photo(known))["message"] == sentence("photo_no_camera")
 
 
 async def test_the_address_that_the_owner_set_is_the_one_for_photos(
@@ -180,21 +175,21 @@ async def test_the_address_that_the_owner_set_is_the_one_for_photos(
     linked_entry: MockConfigEntry,
     eyes: ScriptedEyes,
     camera: SimulatedDevice,
-    device: Device,
+    known: Device,
 ) -> None:
     hass.config_entries.async_update_entry(
         linked_entry, data={**linked_entry.data, CONF_ADDRESS: "localhost"}
     )
-    before = device.state.origin
+    before = known.state.origin
     await camera.power_off()
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
-    device = linked_entry.runtime_data.devices[device.mac]
+    known = linked_entry.runtime_data.devices[known.mac]
     await camera.boot()
     assert before is not None
     assert before.startswith("http://127.0.0.1:")
-    assert device.state.origin == before.replace("127.0.0.1", "localhost")
+    assert known.state.origin == before.replace("127.0.0.1", "localhost")
     await wait_for_state(hass, CONNECTED, "on")
-    assert (await take_photo(device))["success"]
+    assert (await take_photo(known))["success"]
 
 
 def form_of(photo: bytes = jpeg(320, 240), question: str = QUESTION) -> FormData:
@@ -204,14 +199,14 @@ def form_of(photo: bytes = jpeg(320, 240), question: str = QUESTION) -> FormData
 
 
 async def test_whatever_calls_the_address_for_photos_is_answered_and_nothing_of_it_believed(
-    device: Device, hass_client_no_auth: ClientSessionGenerator
+    known: Device, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     client = await hass_client_no_auth()
-    token = device.settings.vision_token
-    known = {"Device-Id": MAC, "Client-Id": CLIENT_ID, "Authorization": f"Bearer {token}"}
+    token = known.settings.vision_token
+    headers = {"Device-Id": MAC, "Client-Id": CLIENT_ID, "Authorization": f"Bearer {token}"}
 
-    async def message(data: Any, **headers: str) -> str:
-        response = await client.post(VISION_PATH, headers=known | headers, data=data)
+    async def message(data: Any, **more: str) -> str:
+        response = await client.post(VISION_PATH, headers=headers | more, data=data)
         assert response.status == HTTPStatus.OK
         assert int(response.headers["Content-Length"]) < 8192
         answer = await response.json()
@@ -227,7 +222,7 @@ async def test_whatever_calls_the_address_for_photos_is_answered_and_nothing_of_
         {"Device-Id": "24:6f:28:aa:bb:02"},
         {"Device-Id": ""},
     ):
-        response = await client.post(VISION_PATH, headers=known | change, data=form_of())
+        response = await client.post(VISION_PATH, headers=headers | change, data=form_of())
         assert response.status == HTTPStatus.FORBIDDEN, "a stranger, who is not banned"
     for photo, said in (
         (b"GIF89a" + bytes(100), "photo_broken"),
@@ -244,12 +239,12 @@ async def test_whatever_calls_the_address_for_photos_is_answered_and_nothing_of_
 
     stalled = await message(stalling(), **{"Content-Type": "multipart/form-data; boundary=x"})
     assert stalled == sentence("photo_not_complete")
-    assert not device.state.pictures
+    assert not known.state.pictures
     # After another, it is told to wait.
     await asyncio.sleep(600)
     for _ in range(vision._PHOTOS_AT_ONCE):
-        response = await client.post(VISION_PATH, headers=known, data=form_of(question=""))
+        response = await client.post(VISION_PATH, headers=headers, data=form_of(question=""))
         assert (await response.json())["success"] is True
-    last = device.state.pictures[PictureKind.PHOTO]
+    last = known.state.pictures[PictureKind.PHOTO]
     assert await message(form_of(question="")) == sentence("photo_busy")
-    assert device.state.pictures[PictureKind.PHOTO] is last
+    assert known.state.pictures[PictureKind.PHOTO] is last

@@ -282,13 +282,8 @@ async def test_the_frontend_gets_every_form(
     assert port["description"] == {"suggested_value": gateway_entry.data["websocket_port"]}
     fields = {**gateway_entry.data, **mqtt_data, "link": "broker"}
     broker = await post(f"flow/{reconfigure['flow_id']}", fields)
-    assert [field["name"] for field in broker["data_schema"]] == [
-        "host",
-        "port",
-        "username",
-        "password",
-        "tls",
-    ]
+    names = [field["name"] for field in broker["data_schema"]]
+    assert names == ["host", "port", "username", "password", "tls"]
     assert broker["description_placeholders"]["subscribe_topic"] == "xiaozhi/${clientid}/down"
     code = await make_device(mac=OTHER_MAC).code()
     form = await post(f"subentries/flow/{wait['flow_id']}", {})

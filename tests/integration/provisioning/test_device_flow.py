@@ -1,5 +1,6 @@
 """The forms that add a device and change its link."""
 
+import asyncio
 from typing import Any
 
 from homeassistant.config_entries import SOURCE_IGNORE, SOURCE_INTEGRATION_DISCOVERY
@@ -12,7 +13,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.provisioning.pairing_codes import MAX_TRIES
-from tests.integration.boxes import CONNECTED, Boot, wait_for_state
+from tests.integration.boxes import CONNECTED, Boot, open_issues, wait_for_state
 from tests.integration.http_device import CLIENT_ID, MAC, MakeDevice, MakeEntry, paired_device
 from tests.integration.provisioning.forms import (
     ADDRESS,
@@ -43,10 +44,10 @@ def wrong(code: str) -> str:
     return f"{(int(code) + 1) % 1_000_000:06}"
 
 
-async def test_a_card_adds_its_device(
+async def test_a_card_adds_its_device_and_activation_and_check_in_agree_until_it_is_removed(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
-    """Code, name and area; then device and token are there."""
+    """A device that hears 200 checks in at once, and would start over if it still found a code there."""
     area = ar.async_get(hass).async_create("Kitchen")
     device = make_device()
     code = await device.code()
@@ -56,6 +57,8 @@ async def test_a_card_adds_its_device(
     form = await submit(hass, form, code=f" {code[:3]}-{code[3:]} ")
     assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "details")
     assert form["data_schema"]({}) == {"name": "XiaoZhi"}
+    assert await device.activate() == 202
+    assert await device.code() == code
     result = await submit(hass, form, name=" Kitchen box ", area_id=area.id)
     await hass.async_block_till_done()
     assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "device_added")
@@ -75,6 +78,16 @@ async def test_a_card_adds_its_device(
     assert entry is not None
     assert (entry.name, entry.area_id) == ("Kitchen box", area.id)
     assert hass.config_entries.flow.async_progress_by_handler(DOMAIN) == []
+    assert await device.activate() == 200
+    reply = await device.check_in()
+    assert "activation" not in reply
+    assert reply["websocket"]["token"] == token
+    # Deleting it takes its token away; if it still calls, it can be added again.
+    hass.config_entries.async_remove_subentry(gateway_entry, subentry.subentry_id)
+    assert await device.activate() == 404
+    assert await device.code()
+    assert (await card(hass))["step_id"] == "code"
+    assert open_issues(hass) == []
 
 
 async def test_wrong_codes_are_counted_down_until_the_device_shows_another(
@@ -84,6 +97,8 @@ async def test_wrong_codes_are_counted_down_until_the_device_shows_another(
     device = make_device()
     code = await device.code()
     form = await card(hass)
+    # It takes some time to type.
+    await asyncio.sleep(1)
     for left in range(MAX_TRIES - 1, 0, -1):
         form = await submit(hass, form, code=code[:5])
         assert form["errors"] == {"code": "not_six_digits"}

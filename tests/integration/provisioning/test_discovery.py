@@ -107,33 +107,6 @@ async def test_a_device_that_stops_calling_loses_its_card(
     assert cards(hass) == []
 
 
-async def test_the_right_code_makes_activation_and_check_in_agree_until_the_device_is_removed(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
-) -> None:
-    """A device that hears 200 checks in at once, and would start over if it still found a code there."""
-    device = make_device()
-    code = await device.code()
-    await hass.async_block_till_done(wait_background_tasks=True)
-    flow_id = cards(hass)[0]["flow_id"]
-    await submit(hass, flow_id, code=code)
-    assert await device.activate() == 202
-    assert await device.code() == code
-    await submit(hass, flow_id, name="Kitchen box")
-    assert await device.activate() == 200
-    reply = await device.check_in()
-    assert "activation" not in reply
-    (subentry,) = gateway_entry.subentries.values()
-    assert reply["websocket"]["token"] == subentry.data["token"]
-    assert cards(hass) == []
-    # Deleting it takes its token away; if it still calls, it can be added again.
-    hass.config_entries.async_remove_subentry(gateway_entry, subentry.subentry_id)
-    assert await device.activate() == 404
-    assert await device.code()
-    await hass.async_block_till_done(wait_background_tasks=True)
-    assert len(cards(hass)) == 1
-    assert open_issues(hass) == []
-
-
 async def test_the_code_of_the_owner_works_while_a_stranger_checks_in_with_the_same_mac(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:

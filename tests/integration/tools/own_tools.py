@@ -29,3 +29,10 @@ def colour(device: SimulatedDevice) -> tuple[int, ...]:
 
 def calls(device: SimulatedDevice) -> list[str]:
     return [data["name"] for data in device.events("tool") if data["name"] != "self.get_device_status"]
+
+
+def listed(device: SimulatedDevice) -> int:
+    """Return how often the device was asked for its tools."""
+    messages = [data["message"].get("payload") or {} for data in device.events("received")]
+    lists = [payload["params"] for payload in messages if payload.get("method") == "tools/list"]
+    return sum(not params.get("cursor") for params in lists)

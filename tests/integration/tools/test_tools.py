@@ -20,7 +20,7 @@ from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES
 from simulator import Misbehaviour, SimulatedDevice, get_profile
 from simulator.board.tools import Tool as SimulatedTool
 from tests.integration.boxes import MAC, VOLUME, Boot, act, state_of, wait_for_state
-from tests.integration.tools.own_tools import LAMP, STRIP, announce, calls, register
+from tests.integration.tools.own_tools import LAMP, STRIP, announce, calls, listed, register
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
 
@@ -201,26 +201,19 @@ async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_we
     await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
     gateway: Gateway = linked_entry.runtime_data
 
-    def listings() -> int:
-        requests = [data["message"].get("payload") or {} for data in device.events("received")]
-        return sum(
-            request.get("method") == "tools/list" and not request["params"].get("cursor")
-            for request in requests
-        )
-
     while gateway.devices[MAC].events.admit_notification():
         pass
     register(device, SimulatedTool(name="self.fan.stop", description=""))
     await wait_for_state(hass, "button.kitchen_box_fan_stop", "unknown")
 
-    before = listings()
+    before = listed(device)
     for _ in range(15):
         announce(device)
     # The device does one thing after the other: now all of these have arrived.
     await gateway.devices[MAC].commands.call_tool("self.get_device_status")
     register(device, SimulatedTool(name="self.pump.stop", description=""))
     await wait_for_state(hass, "button.kitchen_box_pump_stop", "unknown")
-    assert 1 <= listings() - before <= 2
+    assert 1 <= listed(device) - before <= 2
 
 
 async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says_so(

@@ -89,22 +89,19 @@ async def test_names_that_speech_recognition_makes_of_a_noise_are_no_command(
     assert (await converse(device, command, command, word="hello")).heard == [COMMAND, names]
 
 
-@pytest.mark.parametrize(
-    ("transcript", "repeats"),
-    [
-        ("Kitchen light, kitchen light.", True),
-        ("Wohnzimmer、kitchen light", True),
-        ("Wohnzimmer,", True),
-        ("Wohnzimmer.", False),
-        ("Wohnzimmer, thank you.", False),
-        (",", False),
-    ],
-)
 async def test_only_names_of_the_home_repeat_a_prompt(
-    hass: HomeAssistant, speech: Speech, area_registry: ar.AreaRegistry, transcript: str, repeats: bool
+    hass: HomeAssistant, speech: Speech, area_registry: ar.AreaRegistry
 ) -> None:
     area_registry.async_create("Living Room", aliases={"Wohnzimmer"})
-    assert repeats_prompt(hass, transcript) is repeats
+    for transcript, repeats in {
+        "Kitchen light, kitchen light.": True,
+        "Wohnzimmer、kitchen light": True,
+        "Wohnzimmer,": True,
+        "Wohnzimmer.": False,
+        "Wohnzimmer, thank you.": False,
+        ",": False,
+    }.items():
+        assert repeats_prompt(hass, transcript) is repeats, transcript
 
 
 async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
@@ -124,35 +121,26 @@ async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
 @pytest.mark.parametrize(
     "timeouts", [Timeouts(voice=VoiceTimeouts(recognition=0.7, quiet=0.7))], ids=["impatient"]
 )
-@pytest.mark.parametrize(
-    ("engine", "reason", "text"),
-    [
+async def test_an_engine_that_hangs_is_given_up(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, moments: list[dict[str, Any]]
+) -> None:
+    device = await boot()
+    for engine, reason, text in (
         ("recognizer", "stt-timeout", "Speech recognition is not ready."),
         ("agent", "intent-timeout", "The conversation agent is not ready."),
         ("voice", "tts-timeout", "The voice is not ready."),
-    ],
-)
-async def test_an_engine_that_hangs_is_given_up(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    moments: list[dict[str, Any]],
-    engine: str,
-    reason: str,
-    text: str,
-) -> None:
-    await speech.answer_with("Good.")
-    may_go_on: asyncio.Event = getattr(speech, engine).may_go_on
-    may_go_on.clear()
-    device = await boot()
-    await say(device, command)
-    may_go_on.set()
-    assert [moment["reason"] for moment in moments if moment["event_type"] == "failed"] == [reason]
-    assert device.screen.captions[-1].startswith(text)
-    assert not device.channel_open
-    assert hass.states.is_state(SATELLITE, "idle")
-    assert hass.states.is_state(CONVERSATION_STATE, "idle")
+    ):
+        await speech.answer_with("Good.")
+        may_go_on: asyncio.Event = getattr(speech, engine).may_go_on
+        may_go_on.clear()
+        await say(device, command, f"hello {engine}")
+        may_go_on.set()
+        assert [moment["reason"] for moment in moments if moment["event_type"] == "failed"] == [reason]
+        assert device.screen.captions[-1].startswith(text)
+        assert not device.channel_open
+        assert hass.states.is_state(SATELLITE, "idle")
+        assert hass.states.is_state(CONVERSATION_STATE, "idle")
+        moments.clear()
 
 
 @pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(quiet=0.8))], ids=["impatient"])

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from wyoming.asr import Transcript
 from wyoming.audio import AudioChunk, AudioStop
@@ -73,20 +74,6 @@ class Whisper:
         return self.hears(heard)
 
     def _info(self) -> Info:
-        model = AsrModel(
-            name="tiny",
-            description=None,
-            attribution=_ATTRIBUTION,
-            installed=True,
-            version=None,
-            languages=["en", "zh"],
-        )
-        program = AsrProgram(
-            name=self.name,
-            description=None,
-            attribution=_ATTRIBUTION,
-            installed=True,
-            version=None,
-            models=[model],
-        )
-        return Info(asr=[program])
+        about: Any = {"description": None, "attribution": _ATTRIBUTION, "installed": True, "version": None}
+        model = AsrModel(name="tiny", languages=["en", "zh"], **about)
+        return Info(asr=[AsrProgram(name=self.name, models=[model], **about)])

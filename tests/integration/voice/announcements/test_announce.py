@@ -108,17 +108,18 @@ async def test_media_are_announced_after_a_sound_of_the_owner_which_is_cut_if_it
     assert seconds == pytest.approx(30.6, abs=0.3)
 
 
-@pytest.mark.parametrize(
-    ("action", "text"),
-    [("announce", "message"), ("ask_question", "question"), ("start_conversation", "start_message")],
-)
 async def test_a_text_without_end_is_refused_before_any_work_on_it(
-    hass: HomeAssistant, boot: Boot, speech: Speech, action: str, text: str
+    hass: HomeAssistant, boot: Boot, speech: Speech
 ) -> None:
     device = await boot(NEW)
-    long = {text: "." * 4001}
-    with pytest.raises(ServiceValidationError, match="4001 characters"):
-        await act(hass, "assist_satellite", action, SATELLITE, returns=text == "question", **long)
+    for action, text in (
+        ("announce", "message"),
+        ("ask_question", "question"),
+        ("start_conversation", "start_message"),
+    ):
+        long = {text: "." * 4001}
+        with pytest.raises(ServiceValidationError, match="4001 characters"):
+            await act(hass, "assist_satellite", action, SATELLITE, returns=text == "question", **long)
     assert not speech.voice.spoken
     assert not device.announcements
 

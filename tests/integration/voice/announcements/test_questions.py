@@ -52,28 +52,22 @@ async def test_the_next_conversation_is_the_answer(
     assert hass.states.is_state(LIGHT, "on")
 
 
-@pytest.mark.parametrize(
-    ("said", "which", "slots"),
-    [("in ten minutes", "later", {"minutes": "ten"}), ("what garage", None, {})],
-)
 async def test_what_was_said_comes_with_its_slots_or_as_it_was_understood(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    command: bytes,
-    said: str,
-    which: str | None,
-    slots: dict[str, str],
+    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
 ) -> None:
     device = await boot(NEW)
-    speech.recognizer.lines = [said]
-    asking = hass.async_create_task(ask(hass))
-    await device.wait_announced()
-    # If the voice is gone, the thanks are only shown.
-    await speech.use(tts_engine="tts.gone")
-    answer = await converse(device, command)
-    assert (answer.answers, answer.played_seconds) == (["Thank you."], 0)
-    assert await asking == {"id": which, "sentence": said, "slots": slots}
+    for number, (said, which, slots) in enumerate(
+        (("in ten minutes", "later", {"minutes": "ten"}), ("what garage", None, {})), 1
+    ):
+        await speech.use(tts_engine=speech.voice.entity_id)
+        speech.recognizer.lines = [said]
+        asking = hass.async_create_task(ask(hass))
+        await device.wait_announced(number)
+        # If the voice is gone, the thanks are only shown.
+        await speech.use(tts_engine="tts.gone")
+        answer = await converse(device, command, word=f"hello {number}")
+        assert (answer.answers, answer.played_seconds) == (["Thank you."], 0)
+        assert await asking == {"id": which, "sentence": said, "slots": slots}
 
 
 async def test_no_answer_is_a_result_too(hass: HomeAssistant, boot: Boot, speech: Speech) -> None:
@@ -123,17 +117,15 @@ async def test_announcements_do_not_wait_for_an_answer(
     assert await asking == {"id": "yes", "sentence": "yes", "slots": {}}
 
 
-@pytest.mark.parametrize(
-    ("action", "text"), [("start_conversation", "start_message"), ("ask_question", "question")]
-)
 async def test_home_assistants_own_actions_say_what_helps(
-    hass: HomeAssistant, boot: Boot, speech: Speech, action: str, text: str
+    hass: HomeAssistant, boot: Boot, speech: Speech
 ) -> None:
     await speech.use(conversation_engine=speech.agent.entity_id)
     device = await boot(NEW)
-    asked = {text: QUESTION}
-    with pytest.raises(HomeAssistantError, match="action Ask"):
-        await act(hass, "assist_satellite", action, SATELLITE, returns=text == "question", **asked)
+    for action, text in (("start_conversation", "start_message"), ("ask_question", "question")):
+        asked = {text: QUESTION}
+        with pytest.raises(HomeAssistantError, match="action Ask"):
+            await act(hass, "assist_satellite", action, SATELLITE, returns=text == "question", **asked)
     assert not device.announcements
 
 
