@@ -103,7 +103,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         mac: str = discovery_info[CONF_MAC]
         await self.async_set_unique_id(mac)
         self._abort_if_unique_id_configured()
-        self._card = self._gateway().discovery.get(mac)
+        self._card = self._gateway().discovery.registry.get(mac)
         if self._card is None:
             return self.async_abort(reason="not_waiting")
         self.context["title_placeholders"] = {"name": self._card.label}

@@ -59,7 +59,7 @@ async def async_get_config_entry_diagnostics(
         "speech_detector": gateway.detectors.available,
         "preferred_pipeline_is_whole": not await async_missing_engines_hint(hass),
         "listeners": gateway.listeners.counters(),
-        "waiting_devices": len(gateway.discovery.devices),
+        "waiting_devices": len(gateway.discovery.registry.devices),
         "devices": [_describe(device) for device in gateway.devices.values()],
         "access_points": [point.describe() for point in gateway.access_points.all],
     }

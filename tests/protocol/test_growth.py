@@ -25,7 +25,7 @@ from custom_components.xiaozhi.protocol.mcp.tool import Tool, ToolProperty, chec
 from custom_components.xiaozhi.protocol.messages import parse_message
 from custom_components.xiaozhi.protocol.multipart import parse_form
 from custom_components.xiaozhi.protocol.shortening import MessageTooLongError, encode_within
-from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import MqttProtocolError, PacketReader
+from custom_components.xiaozhi.protocol.transport.mqtt import mqtt_packets as mqtt
 from custom_components.xiaozhi.protocol.untrusted_text import clean_data, clean_text, one_line
 from tests.protocol.growth import assert_linear
 from tests.protocol.test_checkin import CLIENT_ID, HEADERS, MAC
@@ -65,29 +65,13 @@ def shapes(text: str) -> Iterator[Any]:
 
 
 def packets(text: str) -> None:
-    """Feed packets of MQTT, and then the same text in small pieces."""
+    """Parse packets of MQTT."""
     data = text.encode(errors="replace")
-    for size in (len(data), 7):
-        reader = PacketReader(100_000)
-        with suppress(MqttProtocolError):
-            for start in range(0, len(data), size):
-                reader.feed(b"\x30\x05\x00\x01a" + b"{}" if size > 7 else data[start : start + size])
-                while reader.next_packet() is not None:
-                    pass
-
-
-def large_packet(text: str) -> None:
-    """Feed one packet of MQTT in small pieces."""
-    data = text.encode(errors="replace")
-    length, size = bytearray(), len(data) + 3
-    while size:
-        size, digit = size >> 7, size & 127
-        length.append(digit | (128 if size else 0))
-    reader = PacketReader(10**7)
-    packet = b"\x30" + bytes(length) + b"\x00\x01a" + data
-    for start in range(0, len(packet), 50):
-        reader.feed(packet[start : start + 50])
-        reader.next_packet()
+    for first, body in ((0x30, b"\x00\x01a" + data), (0x82, b"\x00\x01" + b"\x00\x01a\x00" * len(data))):
+        mqtt.parse(first, body)
+    for first in (0x10, 0x82):
+        with suppress(mqtt.MqttProtocolError):
+            mqtt.parse(first, data)
 
 
 def results(text: str) -> None:
@@ -214,7 +198,7 @@ def statuses(text: str) -> None:
 
 
 READERS: Final[tuple[Reader, ...]] = (
-    addresses, arguments, check_ins, forms, large_packet, messages, names, packets, questions,
+    addresses, arguments, check_ins, forms, messages, names, packets, questions,
     requests, results, statuses, texts, tools,
 )  # fmt: skip
 

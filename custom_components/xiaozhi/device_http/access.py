@@ -9,12 +9,10 @@ import logging
 from typing import Any, Concatenate
 
 from aiohttp import web
-from aiohttp.hdrs import ACCEPT, METH_GET
 from homeassistant.helpers.http import KEY_HASS
 from homeassistant.helpers.network import is_cloud_connection
 from homeassistant.util.network import is_local
 
-from ..texts.translated import async_text
 from ..timeouts import timeouts_of
 
 _LOGGER = logging.getLogger(__name__)
@@ -29,17 +27,12 @@ def for_devices[ViewT, **P, ResponseT: web.StreamResponse](
         view: ViewT, request: web.Request, /, *args: P.args, **path: P.kwargs
     ) -> web.StreamResponse:
         # Outside of the `try` below: who is refused here is not a device, and need not hang up first.
-        try:
-            check_remote(request)
-        except web.HTTPForbidden as err:
-            if not _is_of_person(request):
-                raise
-            return await _refusal(request, err)
+        check_remote(request)
         response: web.StreamResponse
         try:
             response = await method(view, request, *args, **path)
         except web.HTTPException as err:
-            response = await _refusal(request, err)
+            response = web.Response(text=err.text, status=err.status)
         await _wait_for_hang_up(request, response)
         return response
 
@@ -59,19 +52,6 @@ async def _wait_for_hang_up(request: web.Request, response: web.StreamResponse) 
         await response.write_eof()
         if request.transport is not None and not request.transport.is_closing():
             await asyncio.sleep(timeouts_of(request.app[KEY_HASS]).calls.hang_up)
-
-
-async def _refusal(request: web.Request, err: web.HTTPException) -> web.Response:
-    """Return the answer to a caller that is refused. Only a person with a browser reads it as a sentence."""
-    text = err.text
-    if _is_of_person(request):
-        text = await async_text(request.app[KEY_HASS], "page_for_devices")
-    return web.Response(text=text, status=err.status)
-
-
-def _is_of_person(request: web.Request) -> bool:
-    """Whether a person with a browser has typed or followed the address. Devices do not ask for pages."""
-    return request.method == METH_GET and "text/html" in request.headers.get(ACCEPT, "")
 
 
 def check_remote(request: web.Request) -> None:

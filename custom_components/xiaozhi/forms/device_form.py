@@ -81,7 +81,10 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         Some programs know only WebSocket: they can do nothing with a code, and stop when the reply to their
         check-in has no address of a WebSocket.
         """
-        waiting = {f"{device.mac} {device.client_id}": device for device in self._gateway().discovery.devices}
+        waiting = {
+            f"{device.mac} {device.client_id}": device
+            for device in self._gateway().discovery.registry.devices
+        }
         if user_input is not None and (device := waiting.get(user_input[_CONF_PROGRAM])) is not None:
             self._accepted = device
             self._link = DeviceLink.WEBSOCKET

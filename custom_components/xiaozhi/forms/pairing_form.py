@@ -65,7 +65,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
 
     async def async_step_wait(self, user_input: dict[str, Any] | None = None) -> ResultT:
         """Go on when a device has checked in, or show the address again."""
-        if self._gateway().discovery.devices:
+        if self._gateway().discovery.registry.devices:
             return await self.async_step_code()
         # An error would stand below the steps, where nobody looks for it.
         not_yet = "" if user_input is None else await async_text(self.hass, "no_device_yet")
@@ -89,19 +89,20 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
 
     async def async_step_code(self, user_input: dict[str, Any] | None = None) -> ResultT:
         """Ask for the six digits."""
-        discovery = self._gateway().discovery
+        registry = self._gateway().discovery.registry
         errors: dict[str, str] = {}
         tries_left, new_code_in = 0, 0.0
         if user_input is not None:
-            verdict = discovery.verify(user_input.get(CONF_CODE, ""), self._card.mac if self._card else None)
+            mac = self._card.mac if self._card else None
+            verdict = registry.verify(user_input.get(CONF_CODE, ""), self.hass.loop.time(), mac)
             if verdict.device is not None:
                 self._accepted = verdict.device
                 return await self.async_step_details()
             errors[CONF_CODE] = verdict.outcome.value
             tries_left, new_code_in = verdict.tries_left, verdict.new_code_in
-        elif not discovery.devices:
+        elif not registry.devices:
             return await self.async_step_wait()
-        waiting = (self._card,) if self._card else discovery.devices
+        waiting = (self._card,) if self._card else registry.devices
         return self.async_show_form(
             step_id="code",
             data_schema=self._code_schema,

@@ -50,7 +50,7 @@ def link_reply(gateway: GatewaySettings, device: DeviceSettings, kind: LinkKind,
     if (broker := gateway.broker) is None:
         endpoint, username, password = f"{address}:{gateway.mqtt_port}", device.mac, device.token
     else:
-        endpoint = f"{_for_devices(broker.host, address)}:{broker.port}"
+        endpoint = f"{broker.host}:{broker.port}"
         username, password = broker.username or _ANY_USER, broker.password or _ANY_USER
     client_id = client_id_of(gateway, device.mac)
     mqtt = mqtt_section(
@@ -83,8 +83,3 @@ def web_origin(gateway: GatewaySettings, origin: str) -> str | None:
 def is_known_here_only(host: str) -> bool:
     """Whether a name or address means something on this computer only, and nothing to a device."""
     return bool(_ON_THIS_COMPUTER.fullmatch(host))
-
-
-def _for_devices(broker: str, address: str) -> str:
-    """Return a broker's host for devices: `address` if it is this computer, as forms once allowed."""
-    return address if is_known_here_only(broker) else broker

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from html import escape
 from http import HTTPStatus
-from ipaddress import ip_address
 from typing import Final
 
 from aiohttp import web
@@ -76,7 +75,7 @@ async def async_address_page(request: web.Request) -> web.Response:
     finding = _find(hass, request)
     paragraphs = []
     if finding.problem is not None:
-        remote = _readable(request.remote)
+        remote = request.remote or "–"
         text = await async_text(hass, finding.problem, reason=finding.reason, remote=remote)
         paragraphs.append(f"<p>{escape(text)}</p>")
     if finding.url is not None:
@@ -131,10 +130,3 @@ def _find(hass: HomeAssistant, request: web.Request) -> _Finding:
 
 def _failure(problem: str, status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE, reason: str = "") -> _Finding:
     return _Finding(status=status, title="page_fails", mark="✗", problem=problem, reason=reason)
-
-
-def _readable(remote: str | None) -> str:
-    try:
-        return str(ip_address(remote or ""))
-    except ValueError:
-        return "–"

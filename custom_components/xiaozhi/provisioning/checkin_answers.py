@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum, auto
+from http import HTTPStatus
 from typing import Any
 
 from homeassistant.config_entries import ConfigEntry
@@ -18,14 +18,6 @@ from ..protocol.transport.link import LinkKind
 from ..settings import GatewaySettings
 from .discovery import DeviceDiscovery
 from .saved_pairings import SavedPairings
-
-
-class Activation(Enum):
-    """Pairing progress of a device that shows a code."""
-
-    ACCEPTED = auto()
-    WAITING = auto()
-    UNKNOWN = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,16 +69,16 @@ class CheckIns:
             message=f"Home Assistant\n{pending.code}",
         )
 
-    async def activation(self, checkin: CheckIn) -> Activation:
-        """Return whether a device that shows a code is paired by now.
+    async def activation(self, checkin: CheckIn) -> HTTPStatus:
+        """Answer a device that asks whether its code was typed: yes, not yet, or it must check in first.
 
         If it were accepted before its pairing is on the disk and a crash undid the pairing, it would show no
         code any more.
         """
         if (device := self._paired.find(checkin.mac, checkin.client_id)) is not None:
-            return Activation.ACCEPTED if await self._saved.has(device) else Activation.WAITING
-        waiting = self._discovery.get(checkin.mac, checkin.client_id)
-        return Activation.WAITING if waiting is not None else Activation.UNKNOWN
+            return HTTPStatus.OK if await self._saved.has(device) else HTTPStatus.ACCEPTED
+        waiting = self._discovery.registry.get(checkin.mac, checkin.client_id)
+        return HTTPStatus.NOT_FOUND if waiting is None else HTTPStatus.ACCEPTED
 
     def _link_settings(self, device: Device, caller: Caller) -> JsonObject:
         settings = self._settings

@@ -1,9 +1,7 @@
 """Views of check-in and activation on Home Assistant's web server."""
 
 from collections.abc import Callable
-from http import HTTPStatus
 import logging
-from typing import Final
 
 from aiohttp import web
 from homeassistant.const import CONTENT_TYPE_JSON
@@ -19,17 +17,9 @@ from ..protocol.checkin_reply import encode_reply
 from ..timeouts import timeouts_of
 from .address import is_usable_host
 from .address_page import async_address_page
-from .checkin_answers import Activation, Caller, CheckIns
+from .checkin_answers import Caller, CheckIns
 
 _LOGGER = logging.getLogger(__name__)
-
-# The device takes any status 200 for success, whatever the body says. Never 401: Home Assistant would ban the
-# IP address. Never an empty body: the device would wait 30 s for it.
-_ACTIVATION: Final = {
-    Activation.ACCEPTED: (HTTPStatus.OK, "accepted"),
-    Activation.WAITING: (HTTPStatus.ACCEPTED, "waiting for the code"),
-    Activation.UNKNOWN: (HTTPStatus.NOT_FOUND, "check in first"),
-}
 
 
 @callback
@@ -88,9 +78,9 @@ class ActivationView(HomeAssistantView):
     async def post(self, request: web.Request) -> web.Response:
         """Answer 200 once the device is paired, 202 until then."""
         check_ins = required(self._check_ins())
-        activation = await check_ins.activation(await _accept(request))
-        status, text = _ACTIVATION[activation]
-        return self.json({"message": text}, status)
+        status = await check_ins.activation(await _accept(request))
+        # The device looks at the status only, but would wait 30 s for an empty body.
+        return self.json({"message": status.phrase}, status)
 
 
 async def _accept(request: web.Request) -> CheckIn:

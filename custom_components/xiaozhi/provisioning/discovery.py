@@ -1,21 +1,25 @@
 """Devices waiting to be paired, each with a code and a discovery card."""
 
+from datetime import datetime, timedelta
 import logging
-from typing import Any
+from typing import Any, Final
 
 from homeassistant.config_entries import SOURCE_INTEGRATION_DISCOVERY, ConfigEntry, ConfigSubentry
 from homeassistant.const import CONF_CLIENT_ID, CONF_MAC
-from homeassistant.core import CALLBACK_TYPE, HassJob, HomeAssistant, callback
+from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import discovery_flow, issue_registry as ir
-from homeassistant.helpers.event import async_call_later
+from homeassistant.helpers.event import async_track_time_interval
 
 from ..const import DOMAIN
 from ..links.credentials import same
 from ..protocol.checkin import CheckIn
 from ..settings import device_subentries
-from .pairing_codes import PairingRegistry, PendingDevice, Verdict
+from .pairing_codes import PairingRegistry, PendingDevice
 
 _LOGGER = logging.getLogger(__name__)
+
+# Between two looks for devices that have gone.
+_EXPIRY_INTERVAL: Final = timedelta(minutes=1)
 
 
 class DeviceDiscovery:
@@ -25,33 +29,22 @@ class DeviceDiscovery:
         """Start without devices for the gateway of `entry`."""
         self._hass = hass
         self._entry = entry
-        self._registry = PairingRegistry()
+        self.registry = PairingRegistry()
+        """The waiting devices, and their codes."""
         self._issues: dict[str, Any] = {}
         """Subentries with a repair issue, and the Client-Id that each had then."""
-        self._cancel_expiry: CALLBACK_TYPE | None = None
-
-    @property
-    def devices(self) -> tuple[PendingDevice, ...]:
-        """The waiting devices."""
-        return self._registry.devices
-
-    def get(self, mac: str, client_id: str | None = None) -> PendingDevice | None:
-        """Return the waiting device with this MAC and Client-Id; without one, the first with the MAC."""
-        return self._registry.get(mac, client_id)
-
-    def verify(self, typed: str, mac: str | None = None) -> Verdict:
-        """Check a typed code against the waiting devices with this MAC, or against all."""
-        return self._registry.verify(typed, self._hass.loop.time(), mac)
+        entry.async_on_unload(
+            async_track_time_interval(hass, self._expire, _EXPIRY_INTERVAL, cancel_on_shutdown=True)
+        )
 
     @callback
     def add(self, checkin: CheckIn, remote: str) -> PendingDevice:
         """Add a device that is not paired, and show its card. `remote` is its IP address."""
-        device, dropped = self._registry.check_in(
+        device, dropped = self.registry.check_in(
             checkin.mac, checkin.client_id, checkin.board or "", remote, self._hass.loop.time()
         )
         for mac in dropped:
             self._abort_cards(mac)
-        self._await_expiry()
         self._announce(device)
         return device
 
@@ -59,10 +52,10 @@ class DeviceDiscovery:
     def async_remove_paired(self) -> None:
         """Remove the devices that are paired by now, and the issues that are solved."""
         subentries = device_subentries(self._entry)
-        for device in self._registry.devices:
+        for device in self.registry.devices:
             paired = subentries.get(device.mac)
             if paired is not None and same(str(paired.data.get(CONF_CLIENT_ID)), device.client_id):
-                self._registry.remove(device.mac, device.client_id)
+                self.registry.remove(device.mac, device.client_id)
                 self._abort_cards(device.mac)
         for subentry_id, client_id in tuple(self._issues.items()):
             subentry = self._entry.subentries.get(subentry_id)
@@ -71,11 +64,8 @@ class DeviceDiscovery:
 
     async def async_stop(self) -> None:
         """Remove all waiting devices, cards and issues."""
-        if self._cancel_expiry is not None:
-            self._cancel_expiry()
-            self._cancel_expiry = None
-        for device in self._registry.devices:
-            self._registry.remove(device.mac, device.client_id)
+        for device in self.registry.devices:
+            self.registry.remove(device.mac, device.client_id)
             self._abort_cards(device.mac)
         for subentry_id in tuple(self._issues):
             self._clear_issue(subentry_id)
@@ -124,20 +114,9 @@ class DeviceDiscovery:
             flows.async_abort(flow["flow_id"])
 
     @callback
-    def _await_expiry(self) -> None:
-        if self._cancel_expiry is None and (expiry := self._registry.next_expiry) is not None:
-            self._cancel_expiry = async_call_later(
-                self._hass,
-                max(0.0, expiry - self._hass.loop.time()),
-                HassJob(self._expire, "xiaozhi pairing expiry", cancel_on_shutdown=True),
-            )
-
-    @callback
-    def _expire(self, _now: object) -> None:
-        self._cancel_expiry = None
-        for mac in self._registry.expire(self._hass.loop.time()):
+    def _expire(self, _now: datetime) -> None:
+        for mac in self.registry.expire(self._hass.loop.time()):
             self._abort_cards(mac)
-        self._await_expiry()
 
 
 def _issue_id(subentry_id: str) -> str:

@@ -99,11 +99,6 @@ class PairingRegistry:
         """The waiting devices."""
         return tuple(self._pending.values())
 
-    @property
-    def next_expiry(self) -> float | None:
-        """Return when the next device expires unless it checks in again; None when no device waits."""
-        return min((device.seen + _SILENCE_SECONDS for device in self._pending.values()), default=None)
-
     def get(self, mac: str, client_id: str | None = None) -> PendingDevice | None:
         """Return the waiting device with this MAC and Client-Id; without one, the first with the MAC."""
         if client_id is not None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 import logging
 from typing import Any, Final
@@ -44,31 +44,25 @@ _RUNS_PER_SECOND: Final = 1.0
 _RUNS_AT_ONCE: Final = 6
 
 
+@dataclass(eq=False, slots=True)
 class VoiceConversations:
     """Holds the conversations of one device; a new one takes the place of one that is still going on."""
 
-    def __init__(
-        self,
-        device: Device,
-        satellite: SatelliteStates,
-        speech_inputs: SpeechInputs,
-        arbitration: WakeWordArbitration,
-        announcements: ConversationAnnouncements,
-    ) -> None:
-        """Hold them with the pipelines of the owner's choice, and show them in the satellite's states.
-
-        `speech_inputs` and `arbitration` are for all devices. The announcements are made between two turns.
-        """
-        self.device = device
-        self.satellite = satellite
-        self.speech_inputs = speech_inputs
-        self.arbitration = arbitration
-        self.announcements = announcements
-        self.run_limit = TokenBucket(rate=_RUNS_PER_SECOND, burst=_RUNS_AT_ONCE)
-        self._timeouts = device.timeouts.voice
-        self._task: asyncio.Task[None] | None = None
-        self._last: Conversation | None = None
-        self._unfinished = set[asyncio.Task[Any]]()
+    device: Device
+    satellite: SatelliteStates
+    """Shows the conversations in its states."""
+    speech_inputs: SpeechInputs
+    """For all devices."""
+    arbitration: WakeWordArbitration
+    """For all devices."""
+    announcements: ConversationAnnouncements
+    """What is said between two turns."""
+    run_limit: TokenBucket = field(
+        default_factory=partial(TokenBucket, rate=_RUNS_PER_SECOND, burst=_RUNS_AT_ONCE)
+    )
+    _task: asyncio.Task[None] | None = None
+    _last: Conversation | None = None
+    _unfinished: set[asyncio.Task[Any]] = field(default_factory=set)
 
     @callback
     def begin(self, conversation: Conversation) -> bool:
@@ -94,7 +88,7 @@ class VoiceConversations:
 
     async def _hold(self, conversation: Conversation, before: Collection[asyncio.Task[Any]]) -> None:
         try:
-            if before and (await asyncio.wait(before, timeout=self._timeouts.ending))[1]:
+            if before and (await asyncio.wait(before, timeout=self.device.timeouts.voice.ending))[1]:
                 # One of its engines does not let itself be cancelled.
                 _LOGGER.warning("A voice pipeline of %s does not end", self.device.name)
             await _HeldConversation(self, conversation).take_turns()

@@ -7,7 +7,7 @@ end, and while one runs, or somebody else speaks whose own call would have to wa
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine
-from dataclasses import replace
+from dataclasses import dataclass, replace
 import logging
 from typing import Any, Final
 
@@ -53,42 +53,33 @@ class EngineCalls:
             self._calls -= 1
 
 
+@dataclass(eq=False, slots=True)
 class EarlyTranscripts:
     """The early transcripts of one turn, and what follows from them."""
 
-    def __init__(
-        self,
-        turn: object,
-        engine: Engine,
-        calls: EngineCalls,
-        detector: TurnDetector,
-        is_understood: IsUnderstood | None,
-        create_task: CreateTask,
-        timeouts: VoiceTimeouts,
-    ) -> None:
-        """Listen with a detector that reports pauses. Without `is_understood`, all pauses are alike.
-
-        `turn` is what the turn is called in `EngineCalls`. Tasks outlive it, and end with the gateway.
-        """
-        self.ending = EndOfTurn.PAUSE
-        """What has decided that the turn has ended, or will decide as far as is known."""
-        self._turn = turn
-        self._engine = engine
-        self._calls = calls
-        self._detector = detector
-        self._is_understood = is_understood
-        self._create_task = create_task
-        self._timeouts = timeouts
-        self._metadata: stt.SpeechMetadata | None = None
-        self.ended = False
-        """Whether the turn has ended. The engine may still work on what is dropped."""
-        # The pause that now is, what was said up to it, and its transcript.
-        self._pause: SpeechPaused | None = None
-        self._pcm = b""
-        self._text = ""
-        # The last call, and how many more there may be.
-        self._call: asyncio.Task[None] | None = None
-        self._calls_left = _MOST_CALLS
+    _turn: object
+    """What the turn is called in `EngineCalls`."""
+    _engine: Engine
+    _calls: EngineCalls
+    _detector: TurnDetector
+    """Reports pauses."""
+    _is_understood: IsUnderstood | None
+    """Without it, all pauses are alike."""
+    _create_task: CreateTask
+    """Tasks outlive the turn, and end with the gateway."""
+    _timeouts: VoiceTimeouts
+    ending: EndOfTurn = EndOfTurn.PAUSE
+    """What has decided that the turn has ended, or will decide as far as is known."""
+    ended: bool = False
+    """Whether the turn has ended. The engine may still work on what is dropped."""
+    _metadata: stt.SpeechMetadata | None = None
+    # The pause that now is, what was said up to it, and its transcript.
+    _pause: SpeechPaused | None = None
+    _pcm: bytes = b""
+    _text: str = ""
+    # The last call, and how many more there may be.
+    _call: asyncio.Task[None] | None = None
+    _calls_left: int = _MOST_CALLS
 
     @callback
     def paused(self, pause: SpeechPaused, pcm: bytes) -> None:

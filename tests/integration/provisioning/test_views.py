@@ -21,7 +21,6 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 from custom_components.xiaozhi.const import (
     FILE_PATH,
     OTA_PATH,
-    STREAM_PATH,
     UPLOAD_PATH,
     VISION_PATH,
     WEBSOCKET_PATH,
@@ -29,7 +28,6 @@ from custom_components.xiaozhi.const import (
 from custom_components.xiaozhi.device_http import access
 from custom_components.xiaozhi.protocol.checkin import MAX_BODY_BYTES
 from custom_components.xiaozhi.provisioning import checkin_views
-from custom_components.xiaozhi.texts.translated import async_text
 from tests.integration.http_device import TOKEN, HttpDevice, MakeDevice, MakeEntry, paired_device
 
 with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
@@ -228,17 +226,6 @@ async def test_every_view_refuses_the_outside_in_the_same_words_and_logs_nothing
     logged = [record.getMessage() for record in caplog.records if record.name.startswith("custom_components")]
     assert f"Call of {FILE_PATH}/{{token}} from 8.8.8.8 refused: not in the local network" in logged
     assert not [text for text in logged if "secret" in text or not text.isprintable()]
-    # At the addresses for devices, only a person with a browser reads a sentence.
-    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-    sentence = await async_text(hass, "page_for_devices")
-    for path in (f"{FILE_PATH}/unknown", f"{STREAM_PATH}/unknown"):
-        for home, status in (("192.168.1.20", HTTPStatus.NOT_FOUND), ("8.8.8.8", HTTPStatus.FORBIDDEN)):
-            caller = {"X-Forwarded-For": home}
-            seen = await client.get(path, headers=browser | caller)
-            assert (seen.status, await seen.text()) == (status, sentence)
-            plain = await client.get(path, headers=caller)
-            assert plain.status == status
-            assert await plain.text() not in {"", sentence}
 
 
 async def test_a_request_of_a_web_page_is_refused(

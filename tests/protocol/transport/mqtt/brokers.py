@@ -12,7 +12,10 @@ from typing import Self, override
 
 import pytest
 
+from custom_components.xiaozhi.protocol.timeouts import MqttTimeouts
+from custom_components.xiaozhi.protocol.transport.link import LinkClosedError
 from custom_components.xiaozhi.protocol.transport.mqtt import mqtt_packets as mqtt
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_connection import MqttConnection
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import downlink_topic
 from demo.processes import free_port
 
@@ -132,13 +135,11 @@ class PushingBroker:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
-        member, packets = _Member(writer), mqtt.PacketReader()
+        member, connection = _Member(writer), MqttConnection(reader, writer, MqttTimeouts())
         self._members.add(member)
-        with suppress(ConnectionError):
-            while data := await reader.read(4096):
-                packets.feed(data)
-                while (packet := packets.next_packet()) is not None:
-                    self._handle(member, packet)
+        with suppress(LinkClosedError):
+            while True:
+                self._handle(member, await connection.read(60))
         self._members.discard(member)
         self._tasks.discard(task)
         writer.close()

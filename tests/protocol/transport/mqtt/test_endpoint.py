@@ -92,12 +92,13 @@ async def test_every_session_is_clean(site: Site) -> None:
     "first",
     [
         wire.publish(uplink_topic(MAC), b"{}"),
-        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"G",
         b"\x10\xff\xff\xff\x7f",
+        b"\x10\x80\x80\x80\x80",
         b"\x10" + (5000).to_bytes(2, "little") + bytes(5000),
         wire.connect("id", MAC, TOKEN, level=5),
     ],
-    ids=["publish", "http", "giant", "large connect", "MQTT 5"],
+    ids=["publish", "http", "giant", "endless length", "large connect", "MQTT 5"],
 )
 async def test_anything_but_a_connect_at_first_ends_the_connection(site: Site, first: bytes) -> None:
     """Without a word, as the standard wants it."""

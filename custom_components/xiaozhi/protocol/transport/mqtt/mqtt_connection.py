@@ -7,7 +7,7 @@ from typing import Final
 from ...timeouts import MqttTimeouts
 from ..link import LinkClosedError
 from . import mqtt_packets as mqtt
-from .mqtt_packets import Packet, PacketReader
+from .mqtt_packets import MqttProtocolError, Packet
 
 READ_BYTES: Final = 4096
 # Room for a CONNECT with long names, and for the last will of a client that is not a device.
@@ -26,7 +26,7 @@ class MqttConnection:
         self._reader = reader
         self._writer = writer
         self._timeouts = timeouts
-        self._packets = PacketReader(_MAX_CONNECT_BYTES)
+        self._limit = _MAX_CONNECT_BYTES
         self._topic = ""
         writer.transport.set_write_buffer_limits(_SEND_BUFFER)
         endpoint: socket.socket = writer.get_extra_info("socket")
@@ -45,14 +45,14 @@ class MqttConnection:
     def settle(self, topic: str) -> None:
         """Accept the client; messages to it are published to `topic`."""
         self._topic = topic
-        self._packets.limit = mqtt.MAX_PACKET_BYTES
+        self._limit = mqtt.MAX_PACKET_BYTES
         self.write(mqtt.ACCEPTED)
 
     async def read_connect(self) -> mqtt.Connect:
         """Return the first packet. Raises as `read` does."""
         packet = await self.read(self._timeouts.connect)
         if not isinstance(packet, mqtt.Connect):
-            raise mqtt.MqttProtocolError("the first packet is not a CONNECT")
+            raise MqttProtocolError("the first packet is not a CONNECT")
         return packet
 
     async def read(self, seconds: float) -> Packet:
@@ -61,23 +61,37 @@ class MqttConnection:
         Raises `MqttProtocolError`, and `LinkClosedError` when the connection is lost or no complete packet
         comes for `seconds`.
         """
-        deadline = asyncio.get_running_loop().time() + seconds
-        while (packet := self._packets.next_packet()) is None:
-            self._packets.feed(await self._read(deadline))
-        return packet
-
-    async def _read(self, deadline: float) -> bytes:
         try:
-            async with asyncio.timeout_at(deadline) as patience:
-                data = await self._reader.read(READ_BYTES)
+            async with asyncio.timeout(seconds) as patience:
+                return await self._read_packet()
+        except asyncio.IncompleteReadError as err:
+            raise LinkClosedError("the device closed the connection") from err
         except OSError as err:
             silent = patience.expired()
             raise LinkClosedError(
                 "nothing heard from the device in time" if silent else "the connection was lost"
             ) from err
-        if not data:
-            raise LinkClosedError("the device closed the connection")
-        return data
+
+    async def _read_packet(self) -> Packet:
+        # Neither after a wrong first byte nor after too large a length is the rest waited for.
+        first = await self._read_byte()
+        if first not in mqtt.PARSERS:
+            raise MqttProtocolError(f"no packet of a device begins with {first:#04x}")
+        remaining = 0
+        # The length has at most four bytes (2.2.3).
+        for shift in (0, 7, 14, 21):
+            byte = await self._read_byte()
+            remaining |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+        else:
+            raise MqttProtocolError("remaining length has more than four bytes")
+        if remaining > self._limit:
+            raise MqttProtocolError(f"packet of {remaining} bytes is over the limit of {self._limit}")
+        return mqtt.parse(first, await self._reader.readexactly(remaining))
+
+    async def _read_byte(self) -> int:
+        return (await self._reader.readexactly(1))[0]
 
     def write(self, data: bytes) -> None:
         """Queue bytes for sending; `drain` waits until there is room again."""

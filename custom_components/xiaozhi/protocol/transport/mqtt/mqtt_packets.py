@@ -21,8 +21,6 @@ NOT_AUTHORIZED: Final = b"\x20\x02\x00\x05"
 PINGRESP: Final = b"\xd0\x00"
 
 _PROTOCOL: Final = ("MQTT", 4)
-# A remaining length has at most four bytes (2.2.3).
-_MAX_HEADER_BYTES: Final = 5
 
 
 class MqttProtocolError(ValueError):
@@ -66,65 +64,6 @@ class Signal(Enum):
 
 
 type Packet = Connect | Publish | Subscribe | Signal
-
-
-class PacketReader:
-    """Splits a byte stream into packets.
-
-    Buffers at most one unfinished packet of `limit` bytes, besides the last bytes fed.
-    """
-
-    def __init__(self, limit: int = MAX_PACKET_BYTES) -> None:
-        """Refuse packets whose remaining length is over `limit` bytes as soon as their length is known."""
-        self.limit = limit
-        self._buffer = bytearray()
-
-    @property
-    def buffered(self) -> int:
-        """Number of bytes not yet returned in packets."""
-        return len(self._buffer)
-
-    def feed(self, data: bytes) -> None:
-        """Add bytes from the connection."""
-        self._buffer += data
-
-    def next_packet(self) -> Packet | None:
-        """Return the next packet; None if it is not complete yet.
-
-        Raises `MqttProtocolError`; the reader must not be used after that.
-        """
-        if not self._buffer:
-            return None
-        first = self._buffer[0]
-        # An invalid first byte is found without waiting for the rest.
-        if (parse := _PARSERS.get(first)) is None:
-            raise MqttProtocolError(f"no packet of a device begins with {first:#04x}")
-        if (size := self._packet_size()) is None:
-            return None
-        header_bytes, remaining = size
-        end = header_bytes + remaining
-        if len(self._buffer) < end:
-            return None
-        body = _Body(bytes(self._buffer[header_bytes:end]))
-        del self._buffer[:end]
-        packet = parse(body)
-        if not body.exhausted:
-            raise MqttProtocolError(f"packet {first:#04x} is longer than its fields")
-        return packet
-
-    def _packet_size(self) -> tuple[int, int] | None:
-        """Sizes of fixed header and rest in bytes; None if not known yet."""
-        remaining = 0
-        for index in range(1, min(len(self._buffer), _MAX_HEADER_BYTES)):
-            byte = self._buffer[index]
-            remaining |= (byte & 0x7F) << 7 * (index - 1)
-            if byte < 0x80:
-                if remaining > self.limit:
-                    raise MqttProtocolError(f"packet of {remaining} bytes is over the limit of {self.limit}")
-                return index + 1, remaining
-        if len(self._buffer) >= _MAX_HEADER_BYTES:
-            raise MqttProtocolError("remaining length has more than four bytes")
-        return None
 
 
 class _Body:
@@ -198,7 +137,7 @@ def _parse_subscribe(body: _Body) -> Subscribe:
 
 
 # By the first byte: packet type and flags.
-_PARSERS: Final[dict[int, Callable[[_Body], Packet]]] = {
+PARSERS: Final[dict[int, Callable[[_Body], Packet]]] = {
     0x10: _parse_connect,
     0x30: _parse_publish,
     # To be retained.
@@ -207,6 +146,18 @@ _PARSERS: Final[dict[int, Callable[[_Body], Packet]]] = {
     0xC0: lambda _: Signal.PING,
     0xE0: lambda _: Signal.DISCONNECT,
 }
+
+
+def parse(first: int, data: bytes) -> Packet:
+    """Parse what follows the fixed header of a packet. Raises `MqttProtocolError`.
+
+    `first`, its first byte, is one of `PARSERS`.
+    """
+    body = _Body(data)
+    packet = PARSERS[first](body)
+    if not body.exhausted:
+        raise MqttProtocolError(f"packet {first:#04x} is longer than its fields")
+    return packet
 
 
 def publish(topic: str, payload: bytes) -> bytes:

@@ -5,10 +5,11 @@ Source: the firmware's `main/protocols/websocket_protocol.cc`, and `web_socket.c
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 import logging
 import socket
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.frames import CloseCode
@@ -80,15 +81,10 @@ class WebSocketServer:
             write_limit=_WRITE_LIMIT,
             logger=QuietLogger(_LOGGER),
             # Any factory will do.
-            create_connection=cast("type[ServerConnection]", self._make_connection),
-        )
-
-    def _make_connection(self, *args: Any, **options: Any) -> WebSocketConnection:
-        return WebSocketConnection(
-            *args,
-            **options,
-            pending=self._pending,
-            admits=self._admits,
+            create_connection=cast(
+                "type[ServerConnection]",
+                partial(WebSocketConnection, pending=self._pending, admits=self._admits),
+            ),
         )
 
     async def stop(self) -> None:
