@@ -87,6 +87,7 @@ GARBAGE: Final[dict[str, Garbage]] = {
     "binary": _garbage(_PING.encode(), "result", "nothing", _PARSE),
     "binary noise": _garbage(bytes(range(256)), "nothing", _PARSE),
     "not UTF-8": _garbage(RawText(b"\xff\xfe{}"), "closed", _PARSE),
+    "200 kB": _garbage("x" * 200_000, _INVALID, _PARSE),
     "2 MiB": _garbage(_request(params={"x": "x" * 2**21}), "closed"),
     "result never asked for": _garbage({"jsonrpc": "2.0", "id": 99, "result": {}}, "nothing"),
     "error never asked for": _garbage(

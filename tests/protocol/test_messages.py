@@ -219,29 +219,24 @@ def test_messages_are_encoded_without_waste() -> None:
 @pytest.mark.parametrize(
     ("text", "version"),
     [
-        ("2.4.2", (2, 4, 2)),
-        ("2.4", (2, 4, 0)),
-        ("2.0.3-beta", (2, 0, 3)),
-        ("1.9.4.7", (1, 9, 4)),
+        ("2.4.2", FirmwareVersion(2, 4, 2)),
+        ("2.4", FirmwareVersion(2, 4, 0)),
+        ("2.0.3-beta", FirmwareVersion(2, 0, 3)),
+        ("1.9.4.7", FirmwareVersion(1, 9, 4)),
+        *((text, None) for text in (None, "", "2", "v2.0.0", "latest", ".1.2", "9999999.1", "1..2")),
     ],
 )
 def test_a_firmware_version_is_read_from_the_start_of_a_text(
-    text: str, version: tuple[int, int, int]
+    text: str | None, version: FirmwareVersion | None
 ) -> None:
-    firmware = FirmwareVersion.parse(text)
-    assert firmware == FirmwareVersion(*version)
-    assert str(firmware) == "{}.{}.{}".format(*version)
-
-
-@pytest.mark.parametrize("text", [None, "", "2", "v2.0.0", "latest", ".1.2", "9999999.1", "1..2"])
-def test_what_is_no_version_is_none(text: str | None) -> None:
-    assert FirmwareVersion.parse(text) is None
+    assert FirmwareVersion.parse(text) == version
 
 
 @given(text=st.text(max_size=30))
 def test_any_text_is_a_version_or_none(text: str) -> None:
     version = FirmwareVersion.parse(text)
     assert version is None or FirmwareVersion.parse(str(version)) == version
+    assert str(FirmwareVersion(2, 4, 0)) == "2.4.0"
 
 
 @pytest.mark.parametrize(

@@ -20,35 +20,6 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def test_messages_in_pieces_and_as_bytes_are_read() -> None:
-    """And are answered by texts: one binary message makes a self-hosted server deaf."""
-    ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
-    async with serving() as server, running(server):
-        await until(lambda: bool(server.connections))
-        (cloud,) = server.connections
-        await cloud.send([ping[:5], ping[5:9], ping[9:]])
-        assert (await reply(cloud))["result"] == {}
-        await cloud.send(ping.encode())
-        assert (await reply(cloud))["result"] == {}
-        await cloud.send(b"\xff\xfe")
-        assert (await reply(cloud))["error"]["code"] == -32700
-        await cloud.send("hello")
-        assert (await reply(cloud))["error"]["code"] == -32700
-        await cloud.send("x" * 200_000)
-        assert (await reply(cloud))["error"]["code"] == -32600
-        assert (await ask(cloud, "ping"))["result"] == {}
-
-
-async def test_a_message_that_is_too_large_ends_the_connection_only() -> None:
-    async with serving() as server, running(server) as site:
-        await until(lambda: bool(server.connections))
-        await server.connections[0].send("x" * (2 * 1024 * 1024))
-        await until(lambda: len(server.connections) == 2)
-        assert (await ask(server.connections[1], "ping"))["result"] == {}
-        assert site.client.last_ending is not None
-        assert site.client.last_ending.kind is EndingKind.LOST
-
-
 async def test_a_flood_ends_the_connection() -> None:
     async def flood(connection: ServerConnection) -> None:
         while True:

@@ -162,38 +162,6 @@ async def test_an_answer_starts_speaking_is_paced_and_decodes() -> None:
     ]
 
 
-@pytest.mark.parametrize(("firmware", "waits"), [(NEW, False), (OLD, True), (None, True)])
-async def test_old_firmware_is_stopped_only_when_all_was_played(
-    firmware: FirmwareVersion | None, waits: bool
-) -> None:
-    link, conversation, _, _ = await in_turn(firmware)
-    await conversation.begin_answer()
-    await conversation.play(tone(0.36), nothing)
-    await conversation.end_answer()
-    stopped, last_packet = link.messages[-1][0], link.packets[-1][0]
-    assert link.messages[-1][1]["state"] == "stop"
-    assert (stopped - last_packet > 0.4) is waits
-    assert loop_time() - last_packet > 0.4
-
-
-async def test_abort_interrupts_and_the_next_listen_start_is_a_new_turn() -> None:
-    link, conversation, _, _ = await in_turn()
-    await conversation.begin_answer()
-    await conversation.play(tone(0.06), nothing)
-    assert conversation.state is ConversationState.SPEAKING
-    conversation.message_received(Abort(None))
-    assert await conversation.interruption() is Interruption.ABORTED
-    await conversation.stop_speaking()
-    conversation.message_received(ListenStart(ListenMode.AUTO))
-    turn = await conversation.next_turn()
-    assert turn is not None
-    waiting = asyncio.ensure_future(conversation.interruption())
-    await asyncio.sleep(0)
-    assert not waiting.done()
-    waiting.cancel()
-    assert [message["state"] for message in link.shown("tts")] == ["start", "stop"]
-
-
 async def answer_in_realtime() -> tuple[LoggingLink, Conversation, OpusEncoder]:
     """Return a conversation in which the device speaks, and listens meanwhile."""
     link, conversation, _, _ = await in_turn(mode=ListenMode.REALTIME)

@@ -54,19 +54,12 @@ class FullServer:
             AIR: '{"co2": 600, "humidity": 40.5}',
             SECRET: "root:x:0:0",
         }
-        self.calls: list[str] = []
-        """The tools that were called, in order."""
-        self.reads: list[str] = []
         self.subscribed: list[str] = []
         self.unsubscribed: list[str] = []
         self.refused: set[str] = set()
         """Resources that cannot be subscribed to."""
         self.offer: types.InitializeRequestParams | None = None
         """What the client has announced."""
-        self.versions: list[str] = []
-        """The versions that were agreed on, in order."""
-        self.session: Any = None
-        """Connection to the client, for notifications, from the last request on."""
         self.server: Server[Any] = self._make()
 
     @property
@@ -91,20 +84,17 @@ class FullServer:
         return server
 
     async def _watch(self, ctx: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
-        self.session = ctx.session
         result = await call_next(ctx)
         if ctx.method == "initialize":
             self.offer = types.InitializeRequestParams.model_validate(ctx.params)
-            self.versions.append(self.offer.protocol_version)
         return result
 
     @staticmethod
     async def _list_tools(ctx: Context, params: Any) -> types.ListToolsResult:
-        names = ("count", "ask_ai", "ask_person", "show_page", "list_roots", "warm_up")
+        names = ("count", "ask_ai", "ask_person", "warm_up")
         return types.ListToolsResult(tools=[types.Tool(name=name, input_schema=_SCHEMA) for name in names])
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        self.calls.append(params.name)
         act = getattr(self, f"_{params.name}", None)
         if act is None:
             raise MCPError(code=types.INVALID_PARAMS, message=f"no tool {params.name}")
@@ -129,27 +119,12 @@ class FullServer:
         params = types.ElicitRequestFormParams(message="Who are you?", requested_schema=FORM)
         return await _answer(ctx, types.ElicitRequest(params=params), types.ElicitResult)
 
-    @staticmethod
-    async def _show_page(ctx: Context) -> Any:
-        params = types.ElicitRequestURLParams(
-            message="Sign in", url="https://example.com/sign-in", elicitation_id="e1"
-        )
-        return await _answer(ctx, types.ElicitRequest(params=params), types.ElicitResult)
-
-    @staticmethod
-    async def _list_roots(ctx: Context) -> Any:
-        return await _answer(ctx, types.ListRootsRequest(), types.ListRootsResult)
-
     async def _warm_up(self, ctx: Context) -> Any:
         self.texts[TEMPERATURE] = "24.0"
         await ctx.session.send_notification(
             types.ResourceUpdatedNotification(params=types.ResourceUpdatedNotificationParams(uri=TEMPERATURE))
         )
         return True
-
-    async def log(self, level: types.LoggingLevel, data: Any, logger: str | None = None) -> None:
-        params = types.LoggingMessageNotificationParams(level=level, data=data, logger=logger)
-        await self.session.send_notification(types.LoggingMessageNotification(params=params))
 
     async def _list_resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
         """Give two resources a page."""
@@ -172,7 +147,6 @@ class FullServer:
 
     async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
-        self.reads.append(uri)
         content: types.TextResourceContents | types.BlobResourceContents
         if uri == DOOR:
             blob = base64.b64encode(PIXEL).decode()
