@@ -1,5 +1,8 @@
 """Opus, decoded and encoded for real."""
 
+from collections.abc import Callable
+from functools import partial
+
 import av
 from hypothesis import given, settings, strategies as st
 import pytest
@@ -42,11 +45,12 @@ def test_time_never_shifts_by_a_sample(duration: int) -> None:
     assert {len(decoder.decode(packet)) for packet in packets} == {2 * 16 * duration}
 
 
-def test_a_tone_comes_out_as_it_went_in() -> None:
+@pytest.mark.parametrize(
+    "encode", [partial(opus_packets, dtx=False), OpusEncoder(AudioFormat(16000, 60)).encode]
+)
+def test_a_tone_comes_out_as_it_went_in(encode: Callable[[bytes], list[bytes]]) -> None:
     decoder = OpusDecoder(60)
-    pcm = b"".join(
-        decoder.decode(packet) for packet in opus_packets(silence(600) + tone(1.2, 16000), dtx=False)
-    )
+    pcm = b"".join(decoder.decode(packet) for packet in encode(silence(600) + tone(1.2, 16000)))
     assert len(pcm) == 2 * 16 * 1800
     assert pitch_level(pcm[2 * 16 * 700 :], 16000, 440) == pytest.approx(8000, rel=0.25)
     onset = next(i for i, value in enumerate(samples(pcm)) if abs(value) > 1500)
@@ -114,13 +118,8 @@ def test_the_very_end_of_a_sound_is_not_lost() -> None:
     assert level(pcm[2 * 16 * 115 : 2 * 16 * 130]) > 300
 
 
-def test_sound_takes_the_bit_rate_of_a_voice_and_stays_the_same() -> None:
+def test_sound_takes_the_bit_rate_of_a_voice() -> None:
     encoder = OpusEncoder(AudioFormat(24000, 60))
     packets = encoder.encode(hiss(3, 24000)) + encoder.flush()
     assert 32000 < 8 * sum(map(len, packets)) / 3 < 56000
     assert max(map(len, packets)) < 700
-    decoder = OpusDecoder(60)
-    pcm = b"".join(
-        decoder.decode(packet) for packet in OpusEncoder(AudioFormat(24000, 60)).encode(tone(1.2, 24000))
-    )
-    assert pitch_level(pcm[3200:], 16000, 440) == pytest.approx(8000, rel=0.1)

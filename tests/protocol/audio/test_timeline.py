@@ -95,13 +95,6 @@ def test_a_device_that_sends_nothing_any_more_is_noticed_however_late_we_are(
     assert 30 - 5 <= stream.silent <= 30 * (FRAME + 0.02) / FRAME
 
 
-def test_packets_known_to_be_lost_are_silence_at_once(stream: Stream) -> None:
-    stream.talk(1.2)
-    stream.now += 3 * FRAME
-    assert stream.packet(missing=2) == 2
-    assert stream.talk(1.2) == 0
-
-
 def test_packets_known_to_be_lost_are_not_filled_in_twice(stream: Stream) -> None:
     stream.talk(1.2)
     assert stream.stall(0.96) == 11
