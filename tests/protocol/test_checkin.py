@@ -13,6 +13,7 @@ from custom_components.xiaozhi.protocol.checkin import (
     parse_checkin,
     parse_mac,
 )
+from tests.protocol.any_json import any_json
 
 MAC = "94:a9:90:28:a4:5f"
 CLIENT_ID = "8a7c3a1e-6f0b-4f0e-9a55-0a9b6f6a2d11"
@@ -173,16 +174,7 @@ def test_any_request_is_a_check_in_or_a_check_in_error(headers: dict[str, str], 
     assert parse_mac(headers["Device-Id"])
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda children: (
-        st.lists(children, max_size=3) | st.dictionaries(st.sampled_from([*BODY["board"]]), children)
-    ),
-    max_leaves=8,
-)
-
-
-@given(body=st.dictionaries(st.sampled_from([*BODY]), JSON))
+@given(body=st.dictionaries(st.sampled_from([*BODY]), any_json(*BODY["board"])))
 def test_any_body_gives_facts_of_the_right_type_and_size(body: dict[str, Any]) -> None:
     checkin = parse_checkin(HEADERS, json.dumps(body).encode())
     for text in (checkin.board, checkin.firmware_version, checkin.chip_model, checkin.ip):

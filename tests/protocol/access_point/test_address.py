@@ -14,6 +14,7 @@ from custom_components.xiaozhi.protocol.access_point.address import (
     AddressError,
     AddressProblem,
 )
+from tests.protocol.any_json import any_json
 
 CLOUD = "wss://api.xiaozhi.me/mcp/?token="
 
@@ -44,16 +45,7 @@ def test_an_address_of_the_cloud_tells_agent_and_expiry() -> None:
     assert address.identity == "api.xiaozhi.me/agent_4711"
     assert not address.self_hosted
     assert str(address) == "api.xiaozhi.me, agent 4711"
-
-
-def test_a_newer_token_of_an_agent_is_the_same_access_point() -> None:
-    """The cloud makes a new one whenever the page is looked at; another agent is another access point."""
-    first, second = (
-        AccessPointAddress.parse(CLOUD + jwt({**CLAIMS, "iat": iat}, signature))
-        for iat, signature in ((1760000000, "b25l"), (1760000720, "dHdv"))
-    )
-    other = AccessPointAddress.parse(CLOUD + jwt({**CLAIMS, "agentId": 5, "endpointId": "agent_5"}))
-    assert first.identity == second.identity != other.identity
+    assert jwt(CLAIMS).split(".")[1] not in repr(address)
 
 
 def test_an_address_of_a_self_hosted_server() -> None:
@@ -67,6 +59,7 @@ def test_an_address_of_a_self_hosted_server() -> None:
     assert address.self_hosted
     assert address.agent_side_url == f"ws://192.168.1.5:8004/mcp_endpoint/call/?token={token}"
     assert str(address) == "192.168.1.5:8004"
+    assert "Xk9" not in repr(address) + address.identity
     assert address.identity == AccessPointAddress.parse(url).identity
     assert address.identity != AccessPointAddress.parse(url.replace("Xk9", "Xk8")).identity
 
@@ -139,17 +132,6 @@ def test_a_token_that_is_not_what_it_seems(token: str) -> None:
     assert AccessPointAddress.parse(CLOUD + token).agent is None
 
 
-def test_the_token_is_in_no_text() -> None:
-    token = jwt(CLAIMS)
-    for address in (
-        AccessPointAddress.parse(CLOUD + token),
-        AccessPointAddress.parse(f"ws://host:8004/mcp_endpoint/mcp/?token={token}"),
-    ):
-        for text in (repr(address), str(address), address.identity, address.host):
-            assert token not in text
-            assert token.split(".")[1] not in text
-
-
 def test_a_token_that_a_server_repeats_is_taken_out() -> None:
     address = AccessPointAddress.parse("ws://host/mcp/?a=token=&token=ab%2Bcd&token=&token=ef")
     assert address.without_token("ab+cd or ab%2Bcd or ef") == "… or … or …"
@@ -165,14 +147,7 @@ def test_any_text_is_an_address_or_an_error(text: str, start: str) -> None:
     assert address.host.isprintable()
 
 
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-        max_leaves=8,
-    ),
-    st.sampled_from(["agentId", "endpointId", "exp"]),
-)
+@given(any_json(), st.sampled_from(["agentId", "endpointId", "exp"]))
 def test_any_claim_is_read_or_left_out(value: Any, name: str) -> None:
     address = AccessPointAddress.parse(CLOUD + quote(jwt({**CLAIMS, name: value})))
     assert address.agent is None or address.agent.isprintable()

@@ -8,7 +8,6 @@ from websockets.exceptions import ConnectionClosed
 
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
 from custom_components.xiaozhi.protocol.access_point.dialling import DialError, DialProblem, check_address
-from custom_components.xiaozhi.protocol.access_point.reconnecting import EndingKind
 from custom_components.xiaozhi.protocol.timeouts import AccessPointTimeouts
 from tests.protocol.access_point.site import TLS, serving
 
@@ -91,11 +90,3 @@ async def test_a_server_that_never_answers() -> None:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(DialError, match="no answer in time"):
             await check(f"ws://127.0.0.1:{port}/mcp/?token=secret")
-
-
-async def test_nobody_listens() -> None:
-    async with serving() as server:
-        url = server.url
-    with pytest.raises(DialError) as caught:
-        await check(url)
-    assert caught.value.kind is EndingKind.UNREACHABLE

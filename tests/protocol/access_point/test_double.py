@@ -21,7 +21,6 @@ from simulator.access_point import (
     SelfHostedAgent,
     odd_calls,
     provoke,
-    refresh,
 )
 from tests.protocol.access_point.site import TLS, House, until
 
@@ -125,20 +124,3 @@ async def test_a_self_hosted_server_after_a_lost_network(when: str) -> None:
             await agent.ready()
             assert not (await agent.call(LAMP, {})).failed
         assert when == "opening" or client.failures == 1
-
-
-async def test_two_agents_share_the_connection() -> None:
-    """Each begins with its own initialize, and their calls cross."""
-    house = House()
-    async with EndpointServer() as server, client_of(server.url(), house):
-        await server.wait_registered()
-        async with (
-            SelfHostedAgent.connected(server.url()) as one,
-            SelfHostedAgent.connected(server.url()) as other,
-        ):
-            await asyncio.gather(one.ready(), other.ready())
-            slow = asyncio.create_task(one.call("slow", {}))
-            assert not (await other.call(LAMP, {})).failed
-            house.release.set()
-            assert not (await slow).failed
-        await refresh(server.url())

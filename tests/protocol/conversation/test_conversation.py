@@ -10,7 +10,6 @@ import pytest
 
 from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder, OpusEncoder
 from custom_components.xiaozhi.protocol.clock import loop_time
-from custom_components.xiaozhi.protocol.conversation.barge_in import BargeInFrame
 from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
 from custom_components.xiaozhi.protocol.conversation.readiness import MainTask
 from custom_components.xiaozhi.protocol.conversation.state_table import (
@@ -194,31 +193,6 @@ async def test_in_realtime_the_next_turn_has_what_was_said_after_the_answer_and_
     await ending
     audio = await begin_of_next_turn(conversation)
     assert len(audio) in {1920 * frames for frames in (2, 3)}
-
-
-async def test_somebody_who_speaks_over_the_answer_interrupts_it_and_begins_the_next_turn() -> None:
-    _, conversation, encoder = await answer_in_realtime()
-    frames: list[BargeInFrame] = []
-
-    async def listen() -> None:
-        async for spoken, frame in conversation.barge_in_audio():
-            if spoken < 0.5:
-                continue
-            frames.append(frame)
-            if len(frames) == 10:
-                conversation.spoken_over(frames[5].at)
-
-    listening = asyncio.create_task(listen())
-    await hear(conversation, encoder, 100, 20)
-    assert await conversation.interruption() is Interruption.SPOKEN_OVER
-    assert 0.48 <= frames[0].at <= 0.6
-    await conversation.stop_speaking()
-    await hear(conversation, encoder, 100, 2)
-    audio = await begin_of_next_turn(conversation)
-    # From 0.2 s before that frame, among 22 frames.
-    first = round(frames[5].at / 0.06) - 4
-    assert len(audio) in {1920 * (22 - first + more) for more in (0, 1)}
-    listening.cancel()
 
 
 async def test_what_is_heard_between_turns_is_bounded_and_gone_with_the_next_answer() -> None:

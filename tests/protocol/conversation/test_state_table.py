@@ -139,9 +139,9 @@ def test_in_any_order_of_events_a_wait_for_the_next_turn_ends(
     assert walk.table.turn_waits or not walk.table.awaiting
 
 
-@given(WALKS)
+@given(WALKS, MESSAGES)
 def test_from_any_state_a_device_that_listens_again_is_heard_and_the_end_of_the_channel_ends_all(
-    steps: list[Callable[[Walk], object]],
+    steps: list[Callable[[Walk], object]], message: DeviceMessage
 ) -> None:
     walk = Walk()
     for step in steps:
@@ -151,15 +151,6 @@ def test_from_any_state_a_device_that_listens_again_is_heard_and_the_end_of_the_
     assert walk.table.turn_waits is not closed
     assert not answering or Interruption.NEXT_TURN in actions
     assert (Interruption.CLOSED in walk.happened(Event.CHANNEL_CLOSED)) is not closed
-    walk.expect(State.CLOSED)
-
-
-@given(WALKS, MESSAGES)
-def test_nothing_that_comes_after_the_end_of_the_channel_does_anything(
-    steps: list[Callable[[Walk], object]], message: DeviceMessage
-) -> None:
-    walk = Walk()
-    walk.happened(Event.CHANNEL_CLOSED)
     for step in steps:
         step(walk)
     assert walk.receive(message) == ()

@@ -5,23 +5,16 @@ from collections.abc import Callable
 import json
 from typing import Any
 
-from hypothesis import strategies as st
-
 from custom_components.xiaozhi.protocol.mcp.client import McpClient
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.messages import JsonObject
+from tests.protocol.any_json import any_json
 
 type Script = Callable[[JsonObject], JsonObject | None]
 
 DONE: JsonObject = {"result": {"content": [{"type": "text", "text": "true"}], "isError": False}}
 
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=20),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(), max_size=8), inner, max_size=3)
-    ),
-    max_leaves=12,
-)
+JSON_VALUES = any_json()
 
 
 class Device:

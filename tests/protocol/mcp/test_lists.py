@@ -1,11 +1,13 @@
 """Tool lists: pages, bounds, and devices that list without end."""
 
+from collections.abc import Callable
 import logging
 
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.client import MAX_TOOLS
 from custom_components.xiaozhi.protocol.mcp.model import McpCallError, McpProtocolError
+from custom_components.xiaozhi.protocol.messages import JsonObject
 from tests.protocol.mcp.device import Device, a_tool, firmware_pages
 
 
@@ -43,22 +45,22 @@ async def test_an_error_on_the_first_page_is_raised() -> None:
         await device.client.list_tools(with_user_tools=True)
 
 
-@pytest.mark.parametrize(("cursor", "pages"), [("same", 64), ("x" * 2000, 1)])
-async def test_a_list_in_circles_ends(cursor: str, pages: int) -> None:
-    """A cursor too long to be sent back is not followed; what came is kept."""
-    device = Device(tools_list=lambda _: {"result": {"tools": [a_tool("self.a")], "nextCursor": cursor}})
+@pytest.mark.parametrize(
+    ("next_cursor", "pages"),
+    [(lambda _: "same", 64), (lambda cursor: f"{cursor}x", 64), (lambda _: "x" * 2000, 1)],
+    ids=["circle", "endless", "too long to be sent back"],
+)
+async def test_a_list_without_end_ends_and_what_came_is_kept(
+    next_cursor: Callable[[str], str], pages: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    def page(params: JsonObject) -> JsonObject:
+        return {"result": {"tools": [a_tool("self.a")], "nextCursor": next_cursor(params.get("cursor", ""))}}
+
+    device = Device(tools_list=page)
     tools = await device.client.list_tools(with_user_tools=False)
     assert [tool.name for tool in tools] == ["self.a"]
     assert len(device.sent) == pages
-
-
-async def test_an_endless_list_ends_after_64_pages(caplog: pytest.LogCaptureFixture) -> None:
-    device = Device(
-        tools_list=lambda params: {"result": {"tools": [], "nextCursor": f"{params.get('cursor', '')}x"}}
-    )
-    assert await device.client.list_tools(with_user_tools=False) == ()
-    assert len(device.sent) == 64
-    assert "too long" in caplog.text
+    assert ("too long" in caplog.text) is (pages == 64)
 
 
 @pytest.mark.parametrize("paged", [True, False])

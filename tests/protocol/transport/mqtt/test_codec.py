@@ -79,14 +79,6 @@ def test_garbage_raises_one_kind_of_error(first: int, body: bytes) -> None:
         mqtt.parse(first, body)
 
 
-def test_the_example_of_the_standard_is_understood() -> None:
-    """The CONNECT of section 3.1 with its flags and keep-alive, will included."""
-    body = bytes.fromhex("00044d515454 04 ce 000a") + b"\x00\x02id\x00\x01w\x00\x01m\x00\x01u\x00\x01p"
-    assert _read(wire.packet(0x10, body)) == mqtt.Connect(
-        client_id="id", username="u", password=b"p", keep_alive=10
-    )
-
-
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [

@@ -267,17 +267,6 @@ async def test_stopping_ends_every_link_with_a_goodbye(site: Site) -> None:
         await WireClient.open(port)
 
 
-async def test_closing_a_link_hangs_up(site: Site) -> None:
-    """After what was sent before has arrived."""
-    device = await site.device()
-    await site.links[0].send(tts_start())
-    await site.links[0].close("removed")
-    assert json.loads((await device.receive_message())[1]) == {"type": "tts", "state": "start"}
-    assert await device.closed()
-    assert site.recorders[0].events == [("link_closed", "removed")]
-    await device.close()
-
-
 @pytest.mark.usefixtures("bystander")
 async def test_a_handler_that_fails_ends_its_own_link_only(
     site: Site, caplog: pytest.LogCaptureFixture
