@@ -7,7 +7,6 @@ A device finds out that a file is bad only after the whole download, so the same
 from dataclasses import dataclass, field
 import hashlib
 import io
-import re
 import struct
 from typing import Final
 import zipfile
@@ -55,7 +54,6 @@ _ZIP_START: Final = b"PK\x03\x04"
 _ZIP_ENTRY: Final = b"PK\x01\x02"
 # A release has a handful. Python makes an object for each: a million take seconds and 400 MiB.
 _MAX_ARCHIVED_FILES: Final = 1000
-_PRINTABLE: Final = re.compile(r"[ -~]*")
 
 
 class FirmwareError(UserError):
@@ -159,4 +157,4 @@ def _end_of_segments(data: bytes, number: int) -> int:
 
 def _text(value: bytes) -> str:
     text = value.split(b"\0", 1)[0].decode("latin-1")
-    return text if _PRINTABLE.fullmatch(text) else ""
+    return text if text.isascii() and text.isprintable() else ""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from homeassistant.core import HomeAssistant
@@ -43,16 +43,14 @@ class PictureSlots:
         """
         async with self._decoding:
             job = hass.async_add_executor_job(work)
-            cancelled: asyncio.CancelledError | None = None
-            while not job.done():
-                try:
-                    await asyncio.wait([job])
-                except asyncio.CancelledError as err:
-                    cancelled = err
-            if cancelled is not None:
+            try:
+                await asyncio.wait([job])
+            finally:
+                while not job.done():
+                    with suppress(asyncio.CancelledError):
+                        await asyncio.wait([job])
                 # Otherwise the event loop logs an exception that was never retrieved.
                 job.exception()
-                raise cancelled
             return job.result()
 
 

@@ -4,7 +4,7 @@ The catalogue has the risks of stock tools. Other names are judged by their word
 actions they mention. A tool that only reads has no risk.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise, takewhile
 import re
@@ -20,7 +20,6 @@ from .tool_names import word_set, words
 # In the last part of a name: the tool only reads.
 _READS: Final = word_set("check get has is list measure ping query read scan")
 _STATES: Final = word_set("address info ip level rssi ssid state status temperature version")
-_ANSWERS: Final = re.compile(r"^(?:get|is|read|query|has)(?=_|[A-Z]|$)_?|_get$")
 _JOINS: Final = word_set("and or then")
 
 _ACTS: Final = frozenset().union(*(row.acts | row.bare for row in RISK_ROWS)) | word_set("save start stop")
@@ -115,7 +114,7 @@ def is_reading(name: str) -> bool:
     if not found:
         return False
     names_a_state = found[-1] in _STATES and all(word in _THINGS for word in found[:-1])
-    return names_a_state or found[0] in _READS or _ANSWERS.search(last) is not None
+    return names_a_state or found[0] in _READS or found[-1] == "get"
 
 
 def _words(text: str) -> list[str]:
@@ -156,7 +155,8 @@ def _does(row: RiskRow, found: list[str], at: int) -> bool:
     word, before, after = found[at], found[max(0, at - 3) : at], found[at + 1 : at + 1 + _NEAR]
     if not _NEGATIONS.isdisjoint(before) or (before and before[-1] in _NOUN_AFTER):
         return False
-    if word in row.bare and (not (rest := _undetermined(after)) or rest[0] in ITSELF | _JOINS):
+    rest = after[1:] if after and after[0] in {"it", "the", "this", "your"} else after
+    if word in row.bare and (not rest or rest[0] in ITSELF | _JOINS):
         return not row.itself or not before or before[-1] in GENERIC | _JOINS
     return word in row.acts and _is_done_to(row, after)
 
@@ -167,23 +167,13 @@ def _is_done_to(row: RiskRow, after: list[str]) -> bool:
     for index, each in enumerate(objects):
         following = after[index + 1 : index + 2]
         if each in row.things and not (following and following[0] in _COMPOUNDS):
-            if each in ITSELF and following and following[0] in objects:
-                continue
-            return not row.itself or _is_itself([*objects[:index], *_owner(after[index + 1 :])])
+            return not row.itself or GENERIC.issuperset((*objects[:index], *_owner(after[index + 1 :])))
     return False
-
-
-def _undetermined(after: list[str]) -> list[str]:
-    return after[1:] if after and after[0] in {"it", "the", "this", "your"} else after
 
 
 def _owner(after: list[str]) -> list[str]:
     """Return the owner after a noun: `the LED` in `power of the LED`."""
     return after[1:4] if after and after[0] in {"for", "from", "of", "to"} else []
-
-
-def _is_itself(around: Iterable[str]) -> bool:
-    return GENERIC.issuperset(around)
 
 
 def _stem(word: str) -> str:
