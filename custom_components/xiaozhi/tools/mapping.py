@@ -91,15 +91,7 @@ def map_tools(tools: Iterable[Tool], shapes: Shapes | None = None) -> tuple[Tool
 
     A tool whose answer is an object, by `shapes`, may be part of several: each member is a state of its own.
     """
-    count = 0
-    result: list[ToolEntity] = []
-    for entity in _Mapper(tools, shapes or {}).entities():
-        count += entity.platform is not None
-        if count <= MAX_ENTITIES:
-            result.append(entity)
-        else:
-            result += (_action(name, user_only=entity.user_only) for name in entity.tools)
-    return tuple(result)
+    return tuple(_Mapper(tools, shapes or {}).entities())
 
 
 class _Mapper:

@@ -19,7 +19,7 @@ from custom_components.xiaozhi.tools.entity_descriptions import (
     SwitchTool,
     ToolEntity,
 )
-from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES, map_tools
+from custom_components.xiaozhi.tools.mapping import map_tools
 from custom_components.xiaozhi.tools.tool_names import readable
 from tests.rules.tools.sample_tools import number, only, tool
 
@@ -87,12 +87,6 @@ def test_words_of_different_tools_make_no_risk_together() -> None:
     names = ("self.kettle.turn_on", "self.kettle.turn_off", "self.kettle.get_power")
     assert only(*map(tool, names)).enabled
     assert not only(tool("self.system.power_on"), tool("self.system.power_off")).enabled
-
-
-def test_a_device_with_a_thousand_tools_does_not_flood_home_assistant() -> None:
-    entities = map_tools([tool(f"self.many.tool_{index}") for index in range(1000)])
-    assert len(entities) == 1000
-    assert sum(entity.platform is not None for entity in entities) == MAX_ENTITIES
 
 
 def test_names_are_made_readable() -> None:
