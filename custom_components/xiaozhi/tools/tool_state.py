@@ -75,10 +75,7 @@ def prepare(
         if name in names and (shape := shape_of(answer, found.get(name, ()))):
             found[name] = shape
     key = (tools, tuple(sorted(found.items())))
-    known = _LISTS.get(key)
-    if known is None:
-        known = _LISTS[key] = ToolList(*key)
-    return known
+    return _LISTS.get(key) or _LISTS.setdefault(key, ToolList(*key))
 
 
 def shape_of(answer: Any, known: tuple[Member, ...]) -> tuple[Member, ...]:
