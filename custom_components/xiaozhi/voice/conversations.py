@@ -179,6 +179,7 @@ class _HeldConversation:
         finally:
             has_ended, is_lost = running.done(), lost.done()
             said = self._end_turn()
+            self._interrupted_answer = ""
             for each in (lost, running, listening, interruption):
                 each.cancel()
             await asyncio.wait((running,), timeout=self._timeouts.ending)
@@ -293,22 +294,21 @@ class _HeldConversation:
     def _begin_turn(
         self, turn: Turn, timeouts: VoiceTimeouts, speech_input: SpeechInput, *, is_repeated: bool = False
     ) -> VoiceTurn:
-        interrupted_answer, self._interrupted_answer = self._interrupted_answer, ""
         self._voice_turn = VoiceTurn(
             self._device,
             self._conversation,
             turn,
             speech_input,
             partial(run_pipeline, self._voice.satellite, turn.start, speech_input, is_repeated=is_repeated),
-            partial(self._refuse, interrupted_answer),
-            timeouts=timeouts,
+            self._refuse,
+            timeouts,
         )
         return self._voice_turn
 
     @callback
-    def _refuse(self, interrupted_answer: str, transcript: str) -> str | None:
+    def _refuse(self, transcript: str) -> str | None:
         """Return the code of the error if a transcript is not to be acted on."""
-        if is_echo(transcript, interrupted_answer):
+        if is_echo(transcript, self._interrupted_answer):
             return OWN_ECHO
         answers_question = self._asked_back or self._voice.satellite.question_pending
         if not answers_question and repeats_prompt(self._device.hass, transcript):

@@ -38,14 +38,9 @@ class SatelliteStates(AssistSatelliteEntity):
     device: Device
     _asking = False
 
-    @cached_property
-    def _announcing(self) -> asyncio.Lock:
-        return asyncio.Lock()
-
-    @cached_property
-    def _conversation_ids(self) -> dict[str, str]:
-        """Ids of the chat histories, by pipeline: assistants do not share them."""
-        return {}
+    _announcing = cached_property(lambda _: asyncio.Lock())
+    _conversation_ids = cached_property[dict[str, str]](lambda _: {})
+    """Ids of the chat histories, by pipeline: assistants do not share them."""
 
     # States.
 

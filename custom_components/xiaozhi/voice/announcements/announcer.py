@@ -52,7 +52,10 @@ class _Said:
 
 
 class Announcer:
-    """Says and plays on one device what its user has not asked for. See the package for how to use it."""
+    """Says and plays on one device what its user has not asked for, in the order of the calls.
+
+    Music, which gives way to anything else, may be begun again after that.
+    """
 
     def __init__(self, device: Device) -> None:
         self._volume = AnnouncementVolume(device)

@@ -4,7 +4,11 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
 type OpenSpeech = Callable[[], AsyncGenerator[bytes]]
-"""Opens 16-bit mono PCM at the rate of `DOWNLINK`."""
+"""Opens signed 16 bit little endian mono PCM at the rate of `DOWNLINK`, in pieces of any size.
+
+It is called when the device's turn has come, and closed in any case. It is not asked for more than the device
+takes, so it may be endless. While it pauses, an idle device is sent silence, for half a minute at most.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
