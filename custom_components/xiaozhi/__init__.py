@@ -8,7 +8,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers import config_validation as cv, issue_registry as ir
 from homeassistant.helpers.typing import ConfigType
 
-from .const import DOMAIN, ENTRY_MINOR_VERSION, ENTRY_VERSION
+from .const import DOMAIN, ENTRY_VERSION
 from .device.device import Device
 from .device.store import DeviceStore
 from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
@@ -90,7 +90,7 @@ async def async_migrate_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) ->
     """Bring an entry of an older version up to date. Home Assistant itself refuses one of a newer version."""
     if entry.version < ENTRY_VERSION:
         async_migrate_entities(hass, entry)
-    hass.config_entries.async_update_entry(entry, version=ENTRY_VERSION, minor_version=ENTRY_MINOR_VERSION)
+    hass.config_entries.async_update_entry(entry, version=ENTRY_VERSION)
     return True
 
 

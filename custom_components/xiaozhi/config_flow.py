@@ -28,7 +28,6 @@ from .const import (
     CONF_BROKER,
     CONF_LINK,
     DOMAIN,
-    ENTRY_MINOR_VERSION,
     ENTRY_VERSION,
     GATEWAY_UNIQUE_ID,
     SUBENTRY_ACCESS_POINT,
@@ -63,7 +62,6 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
     """Sets up the one gateway; with a gateway, adds devices to it."""
 
     VERSION = ENTRY_VERSION
-    MINOR_VERSION = ENTRY_MINOR_VERSION
 
     _settings: dict[str, Any]
     _shown: AbstractSet[tuple[str, str]] = frozenset()

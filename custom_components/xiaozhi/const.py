@@ -7,7 +7,6 @@ DOMAIN: Final = "xiaozhi"
 # The gateway: the one config entry.
 GATEWAY_UNIQUE_ID: Final = "gateway"
 ENTRY_VERSION: Final = 2
-ENTRY_MINOR_VERSION: Final = 1
 CONF_WEBSOCKET_PORT: Final = "websocket_port"
 CONF_ADDRESS: Final = "address"
 CONF_LINK: Final = "link"

@@ -21,6 +21,7 @@ from homeassistant.helpers.typing import ConfigType
 import voluptuous as vol
 
 from .actions.targets import devices_in, own_satellites
+from .const import DOMAIN
 from .device.device_model import EVENT_SIGNAL, DeviceModel
 from .device.events import ConversationEvent, DeviceEvent
 
@@ -29,10 +30,17 @@ _SCHEMA: Final = vol.Schema(
 )
 
 
+_EVENTS: Final[Mapping[str, ConversationEvent]] = {
+    "woken": ConversationEvent.WAKE_WORD,
+    "conversation_started": ConversationEvent.STARTED,
+    "answered": ConversationEvent.ANSWERED,
+    "conversation_failed": ConversationEvent.FAILED,
+    "conversation_ended": ConversationEvent.ENDED,
+}
+
+
 class _ConversationTrigger(Trigger):
     """An event of a conversation. It needs no entity: the event entity is disabled at first."""
-
-    _event: ClassVar[ConversationEvent]
 
     @override
     @classmethod
@@ -44,6 +52,7 @@ class _ConversationTrigger(Trigger):
     def __init__(self, hass: HomeAssistant, config: TriggerConfig) -> None:
         super().__init__(hass, config)
         self._target = TargetSelection(config.target or {})
+        self._event = _EVENTS[config.key.removeprefix(f"{DOMAIN}.")]
 
     @override
     async def async_attach_runner(
@@ -58,15 +67,6 @@ class _ConversationTrigger(Trigger):
                 run_action(variables, f"{event.type} of {device.name}")
 
         return async_dispatcher_connect(self._hass, EVENT_SIGNAL, happened)
-
-
-def _on(event: ConversationEvent) -> type[Trigger]:
-    class OnEvent(_ConversationTrigger):
-        """One of the events."""
-
-        _event = event
-
-    return OnEvent
 
 
 class _ReachableTrigger(EntityTargetStateTriggerBase):
@@ -85,11 +85,7 @@ class _ReachableTrigger(EntityTargetStateTriggerBase):
 
 
 _TRIGGERS: Final[Mapping[str, type[Trigger]]] = {
-    "woken": _on(ConversationEvent.WAKE_WORD),
-    "conversation_started": _on(ConversationEvent.STARTED),
-    "answered": _on(ConversationEvent.ANSWERED),
-    "conversation_failed": _on(ConversationEvent.FAILED),
-    "conversation_ended": _on(ConversationEvent.ENDED),
+    **dict.fromkeys(_EVENTS, _ConversationTrigger),
     "reachable": _ReachableTrigger,
 }
 

@@ -34,7 +34,6 @@ from custom_components.xiaozhi.const import (
     CONF_UDP_PORT,
     CONF_WEBSOCKET_PORT,
     DOMAIN,
-    ENTRY_MINOR_VERSION,
     ENTRY_VERSION,
     GATEWAY_UNIQUE_ID,
     OTA_PATH,
@@ -224,7 +223,6 @@ def make_entry(hass: HomeAssistant, free_port: int, unload_gateway: None) -> Mak
             title="XiaoZhi",
             unique_id=GATEWAY_UNIQUE_ID,
             version=ENTRY_VERSION,
-            minor_version=ENTRY_MINOR_VERSION,
             data={CONF_WEBSOCKET_PORT: free_port, **data},
             subentries_data=devices,
         )

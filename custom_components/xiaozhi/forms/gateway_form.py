@@ -161,19 +161,16 @@ def cleaned_gateway(user_input: Mapping[str, Any]) -> dict[str, Any]:
 
 def cleaned_broker(user_input: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
     """Return a broker as it is stored; without a new password, with the one of the `known` broker."""
+    username = user_input.get(CONF_USERNAME, "").strip()
+    kept = known.get(CONF_PASSWORD, "") if username else ""
     broker = {
         CONF_HOST: user_input[CONF_HOST].strip().lower(),
         CONF_PORT: user_input[CONF_PORT],
         CONF_TLS: user_input[CONF_TLS],
+        CONF_USERNAME: username,
+        CONF_PASSWORD: user_input.get(CONF_PASSWORD, "") or kept,
     }
-    username = user_input.get(CONF_USERNAME, "").strip()
-    kept = known.get(CONF_PASSWORD, "") if username else ""
-    password = user_input.get(CONF_PASSWORD, "") or kept
-    return (
-        broker
-        | ({CONF_USERNAME: username} if username else {})
-        | ({CONF_PASSWORD: password} if password else {})
-    )
+    return {key: value for key, value in broker.items() if value != ""}
 
 
 async def gateway_errors(
@@ -203,7 +200,8 @@ async def gateway_errors(
             else:
                 errors[CONF_FIRMWARE_RELEASES] = "no_releases"
     ports = _ports(settings)
-    held = _held(running)
+    is_open = running is not None and running.state is ConfigEntryState.LOADED
+    held = _ports(gateway_suggestions(known)).values() if is_open else ()
     for field, (transport, port) in ports.items():
         if (transport, port) not in held and (error := _try_port(transport, port)):
             errors[field] = error
@@ -255,12 +253,6 @@ def _ports(settings: Mapping[str, Any]) -> _Ports:
     return {
         field: (transport, settings[field]) for field, (transport, links) in _OPENED.items() if link in links
     }
-
-
-def _held(entry: ConfigEntry | None) -> set[tuple[SocketKind, int]]:
-    if entry is None or entry.state is not ConfigEntryState.LOADED:
-        return set()
-    return set(_ports(gateway_suggestions(entry.data)).values())
 
 
 def _try_port(transport: SocketKind, port: int) -> str | None:

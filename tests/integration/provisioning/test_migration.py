@@ -12,7 +12,7 @@ from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.const import CONF_LINK, DOMAIN, ENTRY_MINOR_VERSION, ENTRY_VERSION
+from custom_components.xiaozhi.const import CONF_LINK, DOMAIN, ENTRY_VERSION
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import get_profile
 from tests.integration.boxes import CLIENT_ID, Boot, Speech, introduce, mac_of, open_issues, state_of
@@ -95,7 +95,7 @@ async def test_the_entities_of_0_2_0_come_through_with_their_ids_and_names(
     await asyncio.sleep(5)
     await hass.async_block_till_done()
 
-    assert (linked_entry.version, linked_entry.minor_version) == (ENTRY_VERSION, ENTRY_MINOR_VERSION)
+    assert linked_entry.version == ENTRY_VERSION
     now = er.async_entries_for_config_entry(registry, linked_entry.entry_id)
     assert {entity.entity_id for entity in now} == {entity.entity_id for entity in known}
     names = {entity.entity_id: entity.name for entity in now}
