@@ -1,7 +1,5 @@
 """Event entities of a device."""
 
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, override
 
 from homeassistant.components.event import EventEntity, EventEntityDescription
@@ -16,18 +14,10 @@ from .entity import XiaozhiEntity, existing, of_access_points, of_devices, platf
 PARALLEL_UPDATES = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class XiaozhiEventDescription(EventEntityDescription):
-    """Describes an event entity, with the types of its events."""
-
-    types: type[StrEnum]
-
-
 EVENTS: Final = tuple(
-    XiaozhiEventDescription(
+    EventEntityDescription(
         key=key,
         translation_key=key,
-        types=types,
         event_types=[event_type.value for event_type in types],
         # Stock firmware sends no notification, and a conversation would be five more lines in the logbook.
         entity_registry_enabled_default=False,
@@ -39,7 +29,6 @@ EVENTS: Final = tuple(
 class XiaozhiEvent(XiaozhiEntity, EventEntity):
     """An event entity: the last conversation event or notification of a device."""
 
-    entity_description: XiaozhiEventDescription
     # A past event stays true while the device is away.
     follows = ()
 
@@ -51,7 +40,7 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
 
     @callback
     def _on_event(self, device: DeviceModel, event: DeviceEvent) -> None:
-        if device is self.device and isinstance(event.type, self.entity_description.types):
+        if device is self.device and event.type in self.event_types:
             self._trigger_event(event.type, dict(event.attributes))
             self.async_write_ha_state()
 

@@ -1,6 +1,5 @@
 """Numbers of a device: volume, screen brightness and others that its tools set, and settings of ours."""
 
-from dataclasses import dataclass
 from typing import Final, override
 
 from homeassistant.components.number import NumberDeviceClass, NumberEntity, NumberEntityDescription
@@ -18,16 +17,8 @@ from .tools.entity_descriptions import NumberTool
 PARALLEL_UPDATES = 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class XiaozhiSettingDescription(NumberEntityDescription):
-    """Describes a number that is a setting of the device's; its key is that of the setting."""
-
-    needs: str | None = None
-    """The tool without which the setting has no effect."""
-
-
 SETTING_NUMBERS: Final = (
-    XiaozhiSettingDescription(
+    NumberEntityDescription(
         key=CONF_FOLLOW_UP_WAIT,
         translation_key=CONF_FOLLOW_UP_WAIT,
         device_class=NumberDeviceClass.DURATION,
@@ -38,7 +29,7 @@ SETTING_NUMBERS: Final = (
         native_step=1,
     ),
     # Unknown while the volume is left alone, which 0 stands for.
-    XiaozhiSettingDescription(
+    NumberEntityDescription(
         key=CONF_ANNOUNCEMENT_VOLUME,
         translation_key=CONF_ANNOUNCEMENT_VOLUME,
         entity_category=EntityCategory.CONFIG,
@@ -47,15 +38,12 @@ SETTING_NUMBERS: Final = (
         native_min_value=0,
         native_max_value=100,
         native_step=1,
-        needs=VOLUME_TOOL,
     ),
 )
 
 
 class XiaozhiSettingNumber(XiaozhiSettingEntity, NumberEntity):
-    """A setting of a device."""
-
-    entity_description: XiaozhiSettingDescription
+    """A setting of a device, by its key."""
 
     @property
     @override
@@ -94,7 +82,10 @@ class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):
 
 async_setup_entry = platform(
     of_devices(
-        existing(SETTING_NUMBERS, lambda device, each: each.needs is None or each.needs in device.tools),
+        existing(
+            SETTING_NUMBERS,
+            lambda device, each: each.key != CONF_ANNOUNCEMENT_VOLUME or VOLUME_TOOL in device.tools,
+        ),
         XiaozhiSettingNumber,
     ),
     of_tools(NumberTool, XiaozhiNumber),

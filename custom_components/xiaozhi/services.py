@@ -20,11 +20,10 @@ from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, Supp
 from homeassistant.exceptions import Unauthorized
 from homeassistant.helpers import config_validation as cv
 from homeassistant.helpers.json import json_bytes
-from homeassistant.helpers.service import async_register_admin_service
 from homeassistant.util.json import json_loads_object
 import voluptuous as vol
 
-from .actions.rights import check_call, check_device, satellite_id
+from .actions.rights import check_call, check_device, require_admin, satellite_id
 from .actions.targets import target_device, target_devices
 from .actions.tool_list import described
 from .assist_satellite import XiaozhiSatellite
@@ -93,14 +92,14 @@ class _Action:
 def async_setup_services(hass: HomeAssistant) -> None:
     """Register the actions."""
     for name, action in _ACTIONS.items():
-        register = (
-            partial(async_register_admin_service, hass) if action.admin else hass.services.async_register
-        )
         schema = vol.All(cv.make_entity_service_schema(action.fields), *action.checks)
-        register(DOMAIN, name, partial(_run_permitted, action), schema, supports_response=action.response)
+        run = partial(_run_permitted, action)
+        hass.services.async_register(DOMAIN, name, run, schema, supports_response=action.response)
 
 
 async def _run_permitted(action: _Action, call: ServiceCall) -> ServiceResponse | None:
+    if action.admin:
+        await require_admin(call.hass, call.context)
     for device in target_devices(call)[0]:
         await check_device(call.hass, call.context, device, action.policy)
     return await action.run(call)
