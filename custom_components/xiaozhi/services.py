@@ -23,7 +23,7 @@ from homeassistant.helpers.json import json_bytes
 from homeassistant.util.json import json_loads_object
 import voluptuous as vol
 
-from .actions.rights import check_call, check_device, require_admin, satellite_id
+from .actions.rights import check_call, check_device, require_admin, restricted_user, satellite_id
 from .actions.targets import target_device, target_devices
 from .actions.tool_list import described
 from .assist_satellite import XiaozhiSatellite
@@ -192,18 +192,16 @@ async def _show_image(call: ServiceCall) -> None:
 async def _fetch_picture(call: ServiceCall) -> bytes:
     """Return the picture that a call names, if its user may see it. Raises `HomeAssistantError`."""
     hass, data = call.hass, call.data
-    user_id = call.context.user_id
-    user = await hass.auth.async_get_user(user_id) if user_id is not None else None
+    user = await restricted_user(hass, call.context)
     media_id: str = data.get(ATTR_MEDIA, {}).get("media_content_id", "")
     entity_id: str | None = data.get(ATTR_IMAGE) or entity_of(media_id)
     if entity_id is not None:
-        if user and not user.permissions.check_entity(entity_id, POLICY_READ):
+        if user is not None and not user.permissions.check_entity(entity_id, POLICY_READ):
             raise Unauthorized(context=call.context, entity_id=entity_id, permission=POLICY_READ)
         return await async_fetch_entity(hass, entity_id)
     if is_media_source_id(media_id):
         return await async_fetch_media(hass, media_id)
-    # An automation has no user.
-    if user_id is not None and (user is None or not user.is_admin):
+    if user is not None:
         raise InputError("address_not_allowed")
     return await async_fetch_url(hass, media_id or data[CONF_URL])
 

@@ -24,7 +24,7 @@ async def check_device(hass: HomeAssistant, context: Context, device: Device, po
 
     `policy` is `POLICY_READ` or `POLICY_CONTROL`. Raises `Unauthorized`.
     """
-    user = await _restricted_user(hass, context)
+    user = await restricted_user(hass, context)
     if user is None:
         return
     entity_id = satellite_id(hass, device)
@@ -52,11 +52,11 @@ async def check_entity(hass: HomeAssistant, context: Context | None, device: Dev
 
 async def require_admin(hass: HomeAssistant, context: Context) -> None:
     """Check that no ordinary user has caused something. Raises `Unauthorized`."""
-    if await _restricted_user(hass, context) is not None:
+    if await restricted_user(hass, context) is not None:
         raise Unauthorized(context=context)
 
 
-async def _restricted_user(hass: HomeAssistant, context: Context) -> User | None:
+async def restricted_user(hass: HomeAssistant, context: Context) -> User | None:
     """Return the user who has caused something; None for administrators. Raises `UnknownUser`."""
     # Automations and scripts that no user has started.
     if context.user_id is None:

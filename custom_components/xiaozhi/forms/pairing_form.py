@@ -19,11 +19,11 @@ from homeassistant.helpers.selector import (
 from homeassistant.loader import async_get_integration
 import voluptuous as vol
 
-from ..const import CONF_ADDRESS, CONF_BOARD, CONF_CONVERSATION_STYLE, CONF_LINK, DOMAIN
+from ..const import CONF_ADDRESS, CONF_BOARD, CONF_LINK, DOMAIN
 from ..gateway import Gateway, running_gateway
 from ..provisioning.address import PORTAL_URL, check_in_url, is_https_only
 from ..provisioning.pairing_codes import PendingDevice
-from ..settings import ConversationStyle, DeviceLink, device_subentries
+from ..settings import DeviceLink, device_subentries
 from ..texts.translated import async_text
 from ..voice.missing_engines import async_missing_engines_hint
 
@@ -136,16 +136,8 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             area_id = user_input.get(ATTR_AREA_ID)
             gateway.remember_area(device.mac, area_id)
             name = user_input.get(CONF_NAME, "").strip() or suggested
-            return self._add_device(
-                device.mac,
-                name,
-                {
-                    **identity,
-                    CONF_CONVERSATION_STYLE: ConversationStyle.SINGLE.value,
-                    CONF_LINK: self._link.value,
-                },
-                await async_missing_engines_hint(self.hass),
-            )
+            data = {**identity, CONF_LINK: self._link.value}
+            return self._add_device(device.mac, name, data, await async_missing_engines_hint(self.hass))
         return self.async_show_form(
             step_id="details",
             data_schema=vol.Schema(

@@ -71,7 +71,6 @@ async def test_a_card_adds_its_device_and_activation_and_check_in_agree_until_it
         "client_id": CLIENT_ID,
         "token": token,
         "board": "bread-compact-wifi",
-        "conversation_style": "single",
         "link": "automatic",
     }
     entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), gateway_entry.entry_id)
