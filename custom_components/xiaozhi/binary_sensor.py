@@ -75,7 +75,6 @@ class XiaozhiBinarySensor(XiaozhiEntity, BinarySensorEntity):
     @property
     @override
     def is_on(self) -> bool | None:
-        """Return the value."""
         return self.entity_description.value(self.device)
 
 
@@ -85,7 +84,6 @@ class XiaozhiToolBinarySensor(XiaozhiToolEntity[BinarySensorTool], BinarySensorE
     @property
     @override
     def is_on(self) -> bool | None:
-        """Return the answer."""
         return self._flag(self.tool.state)
 
 

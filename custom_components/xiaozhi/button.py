@@ -57,7 +57,6 @@ class XiaozhiButton(XiaozhiToolEntity[ButtonTool], ButtonEntity):
 
     @override
     async def async_press(self) -> None:
-        """Call the tool."""
         await self._call(self.tool.call)
 
 
@@ -68,7 +67,6 @@ class XiaozhiPictureButton(XiaozhiEntity, ButtonEntity):
 
     @override
     async def async_press(self) -> None:
-        """Take the picture."""
         description = self.entity_description
         with logged_call(self.device, description.tool, self._caller, only_failures=True):
             await description.take(self.hass, self.device)

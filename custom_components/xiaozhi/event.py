@@ -34,7 +34,6 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
 
     @override
     async def async_added_to_hass(self) -> None:
-        """Follow the device's events."""
         await super().async_added_to_hass()
         self.async_on_remove(async_dispatcher_connect(self.hass, EVENT_SIGNAL, self._on_event))
 

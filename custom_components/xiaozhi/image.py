@@ -79,7 +79,6 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity, RestoreEntity):
     @property
     @override
     def image_last_updated(self) -> datetime | None:
-        """When the picture was taken."""
         return self._picture.taken if self._picture else self._taken_before
 
     @property
@@ -96,7 +95,6 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity, RestoreEntity):
 
     @override
     async def async_image(self) -> bytes | None:
-        """Return the picture."""
         return self._picture.data if self._picture else None
 
 

@@ -90,7 +90,6 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
-        """Switch the light off."""
         self._last_shown = self._lit
         if self.tool.off is not None:
             await self._call(self.tool.off)

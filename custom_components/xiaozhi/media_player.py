@@ -80,7 +80,6 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
 
     @override
     async def async_will_remove_from_hass(self) -> None:
-        """Stop what is being played."""
         await super().async_will_remove_from_hass()
         await self._player.stop()
 
@@ -102,7 +101,6 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     @property
     @override
     def volume_level(self) -> float | None:
-        """Return the volume of the device."""
         return self._volume.level
 
     @property
@@ -147,7 +145,6 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
 
     @override
     async def async_set_volume_level(self, volume: float) -> None:
-        """Set the volume of the device."""
         await self._volume.set(volume)
 
     @override
@@ -160,12 +157,10 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     async def async_browse_media(
         self, media_content_type: MediaType | str | None = None, media_content_id: str | None = None
     ) -> BrowseMedia:
-        """Return a folder of the media library."""
         return await library.browse(self.hass, media_content_id)
 
     @override
     async def async_search_media(self, query: SearchMediaQuery) -> SearchMedia:
-        """Search the media library."""
         return await library.search(self.hass, query)
 
     @callback

@@ -48,12 +48,10 @@ class XiaozhiSettingNumber(XiaozhiSettingEntity, NumberEntity):
     @property
     @override
     def native_value(self) -> int | None:
-        """Return the setting."""
         return getattr(self.device.settings, self.entity_description.key) or None
 
     @override
     async def async_set_native_value(self, value: float) -> None:
-        """Store the setting."""
         self.device.set_option(self.entity_description.key, int(value))
 
 
@@ -76,7 +74,6 @@ class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):
 
     @override
     async def async_set_native_value(self, value: float) -> None:
-        """Set the value on the device."""
         await self._change(self.tool.setter.tool, {self.tool.setter.argument: int(value)})
 
 

@@ -54,7 +54,6 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
 
     @override
     async def async_select_option(self, option: str) -> None:
-        """Call the tool with the option."""
         await self._call(self.tool.choice.call(option))
 
 
@@ -64,12 +63,10 @@ class XiaozhiConversationsSelect(XiaozhiSettingEntity, SelectEntity):
     @property
     @override
     def current_option(self) -> str:
-        """Return the setting."""
         return self.device.settings.conversation_style
 
     @override
     async def async_select_option(self, option: str) -> None:
-        """Store the setting."""
         self.device.set_option(CONF_CONVERSATION_STYLE, option)
 
 
@@ -116,7 +113,6 @@ class XiaozhiEndOfSpeechSelect(VadSensitivitySelect):
 
     @override
     async def async_select_option(self, option: str) -> None:
-        """Take the owner's choice."""
         self._chosen_by_owner.add(self._subentry_id)
         await super().async_select_option(option)
 

@@ -195,13 +195,11 @@ class XiaozhiSensor(XiaozhiEntity, SensorEntity):
     @property
     @override
     def native_value(self) -> str | float | datetime | None:
-        """Return the value."""
         return self.entity_description.value(self.device)
 
     @property
     @override
     def extra_state_attributes(self) -> dict[str, Any]:
-        """Return the parts that the value is made of."""
         return self.entity_description.attributes(self.device)
 
 
@@ -217,7 +215,6 @@ class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
     @property
     @override
     def native_value(self) -> str | int | float | None:
-        """Return the main part of the answer."""
         answer = self.device.tools.last_value(self.tool.state)
         if self.tool.unit is not None or self.tool.measured:
             return as_number(answer)

@@ -48,17 +48,14 @@ class XiaozhiInterruptSwitch(XiaozhiEntity, SwitchEntity):
     @property
     @override
     def is_on(self) -> bool:
-        """Return the setting."""
         return self.device.settings.interrupt_by_speaking
 
     @override
     async def async_turn_on(self, **kwargs: Any) -> None:
-        """Switch on."""
         self.device.set_option(CONF_INTERRUPT_BY_SPEAKING, True)
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
-        """Switch off."""
         self.device.set_option(CONF_INTERRUPT_BY_SPEAKING, False)
 
 
@@ -75,12 +72,10 @@ class XiaozhiSwitch(XiaozhiToolEntity[SwitchTool], SwitchEntity):
 
     @override
     async def async_turn_on(self, **kwargs: Any) -> None:
-        """Switch on."""
         await self._call(self.tool.on)
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
-        """Switch off."""
         await self._call(self.tool.off)
 
 

@@ -53,7 +53,6 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     @property
     @override
     def installed_version(self) -> str | None:
-        """Version that the device reported."""
         return self.device.state.firmware
 
     @property
@@ -90,7 +89,6 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     @property
     @override
     def in_progress(self) -> bool:
-        """Whether a firmware is being installed."""
         return self.device.installation is not None
 
     @property
