@@ -138,11 +138,6 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
     def _flag(self, reading: Reading) -> bool | None:
         return as_flag(self.device.tools.last_value(reading), reading.on_off)
 
-    def _last_of(self, yes: Call, no: Call) -> bool | None:
-        """Return whether `yes` was the last call of the two, by this entity or by others."""
-        last = self.device.tools.last_call([yes.tool, no.tool])
-        return True if last == yes else False if last == no else None
-
     def _value(self, reading: Reading | None, setter: Setter | Choice) -> Any:
         """Return a value: as last read, or else as last set, by this entity or by others."""
         if reading is not None:

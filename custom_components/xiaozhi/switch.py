@@ -68,7 +68,8 @@ class XiaozhiSwitch(XiaozhiToolEntity[SwitchTool], SwitchEntity):
         """Return whether the switch is on: as last read, or else as last switched."""
         if self.tool.state is not None:
             return self._flag(self.tool.state)
-        return self._last_of(self.tool.on, self.tool.off)
+        last = self.device.tools.last_call([self.tool.on.tool, self.tool.off.tool])
+        return last == self.tool.on if last in (self.tool.on, self.tool.off) else None
 
     @override
     async def async_turn_on(self, **kwargs: Any) -> None:

@@ -1,7 +1,7 @@
 """The forms that add a device: wait, code, details."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from itertools import chain, count
 import secrets
 from typing import Any, Final
@@ -131,7 +131,8 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
                 reason="device_paired_again", description_placeholders={"name": known.title}
             )
         taken = {subentry.title for subentry in device_subentries(gateway.entry).values()}
-        suggested = _free_name(_NAME, taken)
+        names = chain([_NAME], (f"{_NAME} {number}" for number in count(2)))
+        suggested = next(name for name in names if name not in taken)
         if user_input is not None:
             area_id = user_input.get(ATTR_AREA_ID)
             gateway.remember_area(device.mac, area_id)
@@ -156,12 +157,6 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         if (gateway := running_gateway(self.hass)) is None:
             raise AbortFlow("gateway_not_running")
         return gateway
-
-
-def _free_name(name: str, taken: Collection[str]) -> str:
-    """Return a name that no device has yet: with a number, if need be."""
-    numbered = (f"{name} {number}" for number in count(2))
-    return next(free for free in chain([name], numbered) if free not in taken)
 
 
 def _rounded_up(seconds: float) -> int:
