@@ -4,12 +4,13 @@ FFmpeg's own `opus` decoder takes half the time, but it has no comfort noise and
 not keep the length of every packet.
 """
 
+from collections.abc import AsyncGenerator, AsyncIterable
 from typing import Final
 
 import av
 from av.audio.codeccontext import AudioCodecContext
 
-from ..messages import AudioFormat
+from ..messages import DOWNLINK, AudioFormat
 from .timeline import UPLINK_SAMPLE_RATE, silence
 
 # FFmpeg's wrapper always decodes to this rate.
@@ -21,6 +22,8 @@ _RESAMPLER_LAG: Final = 16
 # house.
 _COMPLEXITY: Final = 5
 _BIT_RATE: Final = 48000
+# Larger pieces would keep the event loop busy for more than a millisecond.
+_FRAMES_PER_PIECE: Final = 4
 
 
 class OpusDecoder:
@@ -71,10 +74,16 @@ class OpusDecoder:
 class OpusEncoder:
     """Encodes PCM to the packets of one downlink, all of the same length."""
 
-    def __init__(self, audio: AudioFormat) -> None:
-        """Encode to this format."""
-        context = av.CodecContext.create("libopus", "w")
-        set_up_encoder(context, audio)
+    def __init__(self, audio: AudioFormat = DOWNLINK, context: AudioCodecContext | None = None) -> None:
+        """Encode to this format, with this context of `libopus` or one of its own."""
+        context = context or av.CodecContext.create("libopus", "w")
+        context.sample_rate = audio.sample_rate
+        context.layout = "mono"
+        context.format = "s16"
+        context.bit_rate = _BIT_RATE
+        context.compression_level = _COMPLEXITY
+        # "voip" would model speech at any complexity.
+        context.options = {"application": "audio", "frame_duration": str(audio.frame_duration)}
         context.open()
         self._context = context
         self._sample_rate = audio.sample_rate
@@ -109,16 +118,13 @@ class OpusEncoder:
         self._unflushed = False
         return packets
 
-
-def set_up_encoder(context: AudioCodecContext, audio: AudioFormat) -> None:
-    """Set the format of FFmpeg's `libopus` encoder, and how it encodes."""
-    context.sample_rate = audio.sample_rate
-    context.layout = "mono"
-    context.format = "s16"
-    context.bit_rate = _BIT_RATE
-    context.compression_level = _COMPLEXITY
-    # "voip" would model speech at any complexity.
-    context.options = {"application": "audio", "frame_duration": str(audio.frame_duration)}
+    async def encode_all(self, speech: AsyncIterable[bytes]) -> AsyncGenerator[list[bytes]]:
+        """Encode PCM while it arrives, and flush; no faster than the result is asked for."""
+        piece = _FRAMES_PER_PIECE * self._frame_bytes
+        async for pcm in speech:
+            for start in range(0, len(pcm), piece):
+                yield self.encode(pcm[start : start + piece])
+        yield self.flush()
 
 
 def audio_frame(pcm: bytes | bytearray, sample_rate: int, channels: int = 1) -> av.AudioFrame:

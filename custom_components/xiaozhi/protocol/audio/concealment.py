@@ -8,28 +8,20 @@ in the gap, it missed none. libopus has a better concealment, but PyAV gives no 
 from array import array
 from typing import Final
 
-from .timeline import UPLINK_SAMPLE_RATE
+from .timeline import silence
 
 # Each at half the level of the one before. More of them would sound like an echo, and the end of speech
 # could not be detected.
 _FADING_FRAMES: Final = 3
 
 
-class Concealment:
-    """Makes frames that stand in for lost ones from the last that was heard."""
+def concealment(last: bytes, frames: int, frame_duration: int) -> bytes:
+    """Return PCM for so many lost frames of `frame_duration` ms: what was heard last fades, then silence.
 
-    def __init__(self, frame_duration_ms: int) -> None:
-        """Begin with silence; frames last `frame_duration_ms`."""
-        self._frame_bytes = 2 * UPLINK_SAMPLE_RATE * frame_duration_ms // 1000
-        self._last = b""
-
-    def heard(self, pcm: bytes) -> None:
-        """Take what has arrived: 16 bit mono PCM of `UPLINK_SAMPLE_RATE`."""
-        self._last = pcm
-
-    def frames(self, count: int) -> bytes:
-        """Return PCM for so many lost frames: what was heard last fades away, then there is silence."""
-        last = array("h", self._last[-self._frame_bytes :].rjust(self._frame_bytes, b"\0"))
-        steps = range(1, min(count, _FADING_FRAMES) + 1)
-        fading = (array("h", [sample >> step for sample in last]).tobytes() for step in steps)
-        return b"".join(fading).ljust(count * self._frame_bytes, b"\0")
+    PCM is 16 bit mono of `UPLINK_SAMPLE_RATE`.
+    """
+    size = len(silence(frame_duration))
+    samples = array("h", last[-size:].rjust(size, b"\0"))
+    steps = range(1, min(frames, _FADING_FRAMES) + 1)
+    fading = (array("h", [sample >> step for sample in samples]).tobytes() for step in steps)
+    return b"".join(fading).ljust(frames * size, b"\0")

@@ -7,8 +7,10 @@ lead is sent at once, enough for the jitter of Wi-Fi, and everything after it in
 
 from typing import Final
 
-# Half of the device's queue, which its own sounds share.
-_MAX_LEAD_PACKETS: Final = 20
+from ..messages import DOWNLINK
+
+_FRAME: Final = DOWNLINK.frame_duration / 1000
+_LEAD: Final = 0.36
 
 
 class DownlinkPacer:
@@ -20,13 +22,10 @@ class DownlinkPacer:
     All times are seconds of one monotonic clock.
     """
 
-    def __init__(self, frame_duration_ms: int, lead_ms: int = 360) -> None:
-        """Pace packets of `frame_duration_ms`; the lead is cut to what the device's queue can take."""
-        self._frame = frame_duration_ms / 1000
-        packets = min(max(lead_ms // frame_duration_ms, 1), _MAX_LEAD_PACKETS)
-        self._lead = packets * self._frame
+    def __init__(self) -> None:
         self._not_before = 0.0
-        self._playback_end = 0.0
+        self.playback_end = 0.0
+        """When the device has played all that was sent, if packets reach it without delay."""
 
     def start(self, at: float) -> None:
         """Begin an answer whose first packet may be sent at `at`; what still plays is played before it."""
@@ -35,20 +34,16 @@ class DownlinkPacer:
     def reset(self) -> None:
         """Forget what was sent: the device has thrown away its queue."""
         self.start(0.0)
-        self._playback_end = 0.0
+        self.playback_end = 0.0
 
     def next_send_time(self) -> float:
         """Return when the next packet may be sent; a time that has passed means at once."""
-        return max(self._not_before, self._playback_end + self._frame - self._lead)
+        return max(self._not_before, self.playback_end + _FRAME - _LEAD)
 
     def sent(self, now: float) -> None:
         """Note that a packet was sent."""
-        self.add_sound(now, self._frame)
+        self.add_sound(now, _FRAME)
 
     def add_sound(self, now: float, seconds: float) -> None:
         """Note that the device has queued a sound of its own at `now`; what follows is played after it."""
-        self._playback_end = max(self._playback_end, now) + seconds
-
-    def playback_end(self) -> float:
-        """Return when the device has played all that was sent, if packets reach it without delay."""
-        return self._playback_end
+        self.playback_end = max(self.playback_end, now) + seconds

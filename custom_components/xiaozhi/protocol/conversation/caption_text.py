@@ -111,20 +111,11 @@ def clauses(sentence: str) -> list[Clause]:
 def captions(text: str) -> list[str]:
     """Return a plain text as captions, as few as possible; each ends with a word if that is possible."""
     parts: list[str] = []
-    begin = 0
-    while begin < len(text):
-        end = _caption_end(text, begin)
-        parts.append(text[begin:end])
-        begin = end + 1 if text[end : end + 1] == " " else end
-    return parts
-
-
-def _caption_end(text: str, begin: int) -> int:
-    longest = begin + MAX_CAPTION
-    if len(text) <= longest:
-        return len(text)
-    end = text.rfind(" ", begin, longest + 1)
-    return end if end > begin else longest
+    while len(text) > MAX_CAPTION:
+        end = max(text.rfind(" ", 0, MAX_CAPTION + 1), 0) or MAX_CAPTION
+        parts.append(text[:end])
+        text = text[end:].removeprefix(" ")
+    return [*parts, text] if text else parts
 
 
 def _speaking_time(text: str) -> float:

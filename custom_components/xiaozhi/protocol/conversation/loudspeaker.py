@@ -5,7 +5,7 @@ Source: `main/application.cc` and `main/audio/audio_service.cc` of the firmware.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncIterable, Awaitable, Callable
 from typing import Final
 
 from ..audio.codec import OpusEncoder
@@ -21,8 +21,6 @@ from .readiness import MainTask, SpeechStart
 _UNORDERED_MARGIN: Final = 0.25
 # Jitter and the loudspeaker's buffers delay the computed end of playback.
 _PLAYBACK_MARGIN: Final = 0.25
-# Larger pieces would keep the event loop busy for more than a millisecond.
-_FRAMES_PER_ENCODE: Final = 4
 # For which `tts stop` waits for the device to act on `tts start`.
 _SETTLED: Final = 0.3
 # An alert plays 14 packets of 60 ms through the queue that speech goes through.
@@ -47,24 +45,20 @@ class Loudspeaker:
         self._main_task = main_task
         self._cuts_speech_at_stop = cuts_speech_at_stop
         self._timeouts = timeouts
-        self._pacer = DownlinkPacer(DOWNLINK.frame_duration)
+        self._pacer = DownlinkPacer()
         self._starting: asyncio.Task[float] | None = None
         """Waits until the device plays; the result is the time since when."""
         self._start_sent = True
         """Whether `tts start` is sent, so that `tts stop` has a meaning."""
         self._speaking = False
-        self._held_up = False
-        self._alerts: deque[JsonObject] = deque(maxlen=_MAX_ALERTS)
-
-    @property
-    def held_up(self) -> bool:
+        self.held_up = False
         """Whether speech is there that the device does not take yet."""
-        return self._held_up
+        self._alerts: deque[JsonObject] = deque(maxlen=_MAX_ALERTS)
 
     @property
     def silent_since(self) -> float | None:
         """When the device has played the answer, by the clock; None if nothing was sent."""
-        return self._pacer.playback_end() or None
+        return self._pacer.playback_end or None
 
     async def start(self) -> None:
         """Make the device ready to speak; `play` waits until it is.
@@ -101,9 +95,8 @@ class Loudspeaker:
         `before_packet` is awaited before each packet with the seconds of speech sent so far, `on_packet` is
         called when the packet is about to be sent.
         """
-        encoder = OpusEncoder(DOWNLINK)
         seconds = 0.0
-        async for packets in _encode(encoder, speech):
+        async for packets in OpusEncoder().encode_all(speech):
             for packet in packets:
                 await self._wait_ready()
                 await sleep_until(self._pacer.next_send_time())
@@ -128,11 +121,11 @@ class Loudspeaker:
     async def _wait_ready(self) -> None:
         if (starting := self._starting) is None:
             return
-        self._held_up = True
+        self.held_up = True
         try:
             await asyncio.wait((starting,))
         finally:
-            self._held_up = False
+            self.held_up = False
         if starting is self._starting:
             self._starting = None
             self._pacer.start(starting.result())
@@ -199,12 +192,4 @@ class Loudspeaker:
 
     async def wait_silent(self) -> None:
         """Wait until the device has played what was sent, by the clock."""
-        await sleep_until(self._pacer.playback_end() + _PLAYBACK_MARGIN)
-
-
-async def _encode(encoder: OpusEncoder, speech: AsyncIterable[bytes]) -> AsyncGenerator[list[bytes]]:
-    piece = _FRAMES_PER_ENCODE * DOWNLINK.frame_samples * 2
-    async for pcm in speech:
-        for start in range(0, len(pcm), piece):
-            yield encoder.encode(pcm[start : start + piece])
-    yield encoder.flush()
+        await sleep_until(self._pacer.playback_end + _PLAYBACK_MARGIN)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
-from ..audio.concealment import Concealment
+from ..audio.concealment import concealment
 from ..audio.loudness import Loudness, wake_word_levels
 from ..audio.timeline import UPLINK_SAMPLE_RATE, UplinkTimeline, silence
 from ..clock import loop_time
@@ -26,7 +26,7 @@ class Turn:
         self._frame_duration = frame_duration
         self._timeline = UplinkTimeline(frame_duration)
         self._timeline.start(loop_time())
-        self._concealment = Concealment(frame_duration)
+        self._last = b""
         self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._room = round(2 * UPLINK_SAMPLE_RATE * longest)
         self.ended = False
@@ -44,8 +44,8 @@ class Turn:
         if self.ended or not self._room:
             return
         if gap := self._timeline.frames_before(loop_time(), missing):
-            self._add(self._concealment.frames(gap), heard=False)
-        self._concealment.heard(pcm)
+            self._add(concealment(self._last, gap, self._frame_duration), heard=False)
+        self._last = pcm
         self._add(pcm)
 
     def end_speech(self) -> None:
