@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import secrets
 from typing import ClassVar, Final
 
-from homeassistant.core import callback
 from homeassistant.util.hass_dict import HassKey
 
 from ..const import DOMAIN, FILE_PATH, STREAM_PATH, UPLOAD_PATH
-from ..protocol.clock import loop_time
 
 # The token is the only credential of these requests.
 _TOKEN_BYTES: Final = 24
@@ -66,37 +64,12 @@ class Stream:
         self.error: Exception | None = None
         """What `content` raised."""
         self.stopped = asyncio.Event()
-        self._requested: asyncio.Future[float] = asyncio.get_running_loop().create_future()
-        self._ended: asyncio.Future[float] = asyncio.get_running_loop().create_future()
-
-    @property
-    def requested(self) -> bool:
-        """Whether the device has asked for it."""
-        return self._requested.done()
-
-    async def wait_requested(self) -> float:
-        """Wait until the device asks for it; return when, by the clock of the event loop."""
-        return await asyncio.shield(self._requested)
-
-    async def wait_ended(self) -> float:
-        """Wait until the connection is closed, or broken off; return when."""
-        return await asyncio.shield(self._ended)
-
-    @callback
-    def begin(self, *, direct: bool) -> None:
-        """Note that the device has asked for it."""
-        self.direct = direct
-        self._requested.set_result(loop_time())
-
-    @callback
-    def end(self) -> None:
-        """Note that the download is over."""
-        self._ended.set_result(loop_time())
-
-    @callback
-    def stop(self) -> None:
-        """Break the download off; the device then drops what it has not played."""
-        self.stopped.set()
+        """Set to break the download off; the device then drops what it has not played."""
+        loop = asyncio.get_running_loop()
+        self.requested: asyncio.Future[float] = loop.create_future()
+        """When the device asks for it, by the clock of the event loop. Wait by a shield, as for `ended`."""
+        self.ended: asyncio.Future[float] = loop.create_future()
+        """When the connection is closed, or broken off."""
 
 
 type Transfer = Upload | Download | Stream

@@ -141,7 +141,9 @@ class PairingRegistry:
         code = _normalised(typed)
         if not _SIX_DIGITS.fullmatch(code):
             return Verdict(outcome=Outcome.MALFORMED)
-        if device := _device_with(code, candidates):
+        # Secrets are compared in constant time.
+        matching = (device for device in candidates if compare_digest(device.code.encode(), code))
+        if (device := next(matching, None)) is not None:
             return Verdict(outcome=Outcome.ACCEPTED, device=device)
         for device in candidates:
             if device.tries_left > 1:
@@ -204,9 +206,3 @@ def _normalised(typed: str) -> bytes:
     """Remove spaces and hyphens between digits, and make full-width digits plain."""
     plain = unicodedata.normalize("NFKC", typed[:_MAX_TYPED])
     return "".join(character for character in plain if character.isalnum()).encode()
-
-
-def _device_with(code: bytes, candidates: Iterable[PendingDevice]) -> PendingDevice | None:
-    """Return the device with this code. Compares in constant time."""
-    matching = [device for device in candidates if compare_digest(device.code.encode(), code)]
-    return matching[0] if matching else None

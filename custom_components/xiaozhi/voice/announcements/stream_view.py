@@ -61,7 +61,8 @@ class StreamView(HomeAssistantView):
         response = web.StreamResponse(headers={**_HEADERS, "Content-Type": stream.content_type})
         response.enable_chunked_encoding()
         sender = _Sender(request, response, stream, timeouts_of(hass).announcements)
-        stream.begin(direct=_is_direct(request))
+        stream.direct = _is_direct(request)
+        stream.requested.set_result(loop_time())
         sending = asyncio.create_task(sender.send())
         stopped = asyncio.create_task(stream.stopped.wait())
         try:
@@ -73,7 +74,7 @@ class StreamView(HomeAssistantView):
                 await asyncio.wait((sending,))
             finally:
                 # A device that closes the connection meanwhile cancels this, too.
-                stream.end()
+                stream.ended.set_result(loop_time())
                 if not stream.delivered:
                     sender.break_off()
         return response

@@ -57,11 +57,11 @@ class IdleAnnouncement:
             try:
                 return await self._offer(stream)
             finally:
-                stream.stop()
-                if not stream.requested:
+                stream.stopped.set()
+                if not stream.requested.done():
                     await stream.content.aclose()
                 else:
-                    await stream.wait_ended()
+                    await asyncio.shield(stream.ended)
 
     async def _first(self, speech: AsyncGenerator[bytes]) -> bytes:
         try:
@@ -84,7 +84,7 @@ class IdleAnnouncement:
             if requested_at is None:
                 return False
         self._utterance.on_start()
-        closed_at = await stream.wait_ended()
+        closed_at = await asyncio.shield(stream.ended)
         if stream.error is not None:
             raise sound_error(stream.error, self._device) from stream.error
         ends_at = requested_at + self._encoder.seconds
@@ -131,7 +131,7 @@ class IdleAnnouncement:
             await self._device.commands.send(message)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._timeouts.repeat):
-                    return await stream.wait_requested()
+                    return await asyncio.shield(stream.requested)
         return None
 
 

@@ -68,7 +68,7 @@ async def test_a_stream_is_sent_to_its_end_once(
     source = Source(10)
     with offered(hass, source) as (stream, path):
         async with ClientSession() as session:
-            assert not stream.requested
+            assert not stream.requested.done()
             async with session.get(server.make_url(path), headers={"Connection": "close"}) as answer:
                 assert answer.status == HTTPStatus.OK
                 assert answer.headers["Transfer-Encoding"] == "chunked"
@@ -76,7 +76,7 @@ async def test_a_stream_is_sent_to_its_end_once(
                 assert len(await answer.read()) == 10 * len(PIECE)
             async with session.get(server.make_url(path)) as again:
                 assert again.status == HTTPStatus.NOT_FOUND
-    await stream.wait_ended()
+    await stream.ended
     assert stream.delivered
     assert stream.direct
     assert stream.taken == 10 * len(PIECE)
@@ -101,7 +101,7 @@ async def test_nothing_is_made_before_it_is_taken_and_a_device_that_takes_nothin
 ) -> None:
     source = Source()
     with offered(hass, source) as (stream, path), closing(slow_reader(server, path)) as connection:
-        began = await stream.wait_requested()
+        began = await stream.requested
         await asyncio.sleep(1)
         made, taken = source.made, stream.taken
         assert made * len(PIECE) < 40_000
@@ -113,7 +113,7 @@ async def test_nothing_is_made_before_it_is_taken_and_a_device_that_takes_nothin
         assert stream.taken > taken + 40_000
         assert stream.taken <= source.made * len(PIECE)
         assert source.made * len(PIECE) < received + 40_000
-        ended = await stream.wait_ended()
+        ended = await stream.ended
         assert ended - began > 4
         assert not stream.delivered
         assert stream.error is None
@@ -130,10 +130,10 @@ async def test_a_stream_that_is_stopped_or_fails_does_not_seem_to_end_properly(
         async with ClientSession() as session, session.get(server.make_url(path)) as answer:
             if stopped:
                 await answer.content.readexactly(20_000)
-                stream.stop()
+                stream.stopped.set()
             with pytest.raises((aiohttp.ClientPayloadError, ConnectionResetError)):
                 await answer.read()
-        await stream.wait_ended()
+        await stream.ended
         assert not stream.delivered
         assert stream.error is error
         assert source.closed
