@@ -20,6 +20,7 @@ from .provisioning.checkin_answers import CheckIns
 from .provisioning.checkin_views import async_register_checkin_views
 from .services import async_setup_services
 from .settings import GatewaySettings
+from .texts.issues import async_raise_issue
 from .tools.migration import async_migrate_entities
 from .voice.announcements.stream_view import async_register_stream_view
 from .voice.speech_detectors import async_forget_probe
@@ -56,14 +57,7 @@ async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:
 
     if any(entry.version > ENTRY_VERSION for entry in hass.config_entries.async_entries(DOMAIN)):
         # Home Assistant refuses to start it, and says no more than that a migration has failed.
-        ir.async_create_issue(
-            hass,
-            DOMAIN,
-            "newer_version",
-            is_fixable=False,
-            severity=ir.IssueSeverity.ERROR,
-            translation_key="newer_version",
-        )
+        async_raise_issue(hass, "newer_version", severity=ir.IssueSeverity.ERROR)
     async_register_checkin_views(hass, check_ins)
     async_register_picture_views(hass, devices)
     async_register_stream_view(hass)

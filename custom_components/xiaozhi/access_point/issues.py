@@ -9,6 +9,7 @@ from homeassistant.util import dt as dt_util
 
 from ..const import DOMAIN
 from ..protocol.access_point.reconnecting import Problem
+from ..texts.issues import async_raise_issue
 from .settings import AccessPointSettings
 
 _NOTICE: Final = timedelta(days=30)
@@ -53,15 +54,8 @@ def async_update_issues(
         wanted[_OF_PROBLEM[Problem.REFUSED]] = False
     for key in _ALL:
         if wanted[key]:
-            ir.async_create_issue(
-                hass,
-                DOMAIN,
-                f"{key}_{subentry_id}",
-                is_fixable=False,
-                severity=ir.IssueSeverity.WARNING if key == _EXPIRING else ir.IssueSeverity.ERROR,
-                translation_key=key,
-                translation_placeholders=about,
-            )
+            severity = ir.IssueSeverity.WARNING if key == _EXPIRING else ir.IssueSeverity.ERROR
+            async_raise_issue(hass, f"{key}_{subentry_id}", key, severity=severity, **about)
         else:
             ir.async_delete_issue(hass, DOMAIN, f"{key}_{subentry_id}")
 

@@ -21,6 +21,7 @@ from ..device_http.bodies import BodyTooLargeError, read_body
 from ..protocol.firmware_version import FirmwareVersion, is_version
 from ..protocol.untrusted_json import parse_json
 from ..protocol.untrusted_text import one_line
+from ..texts.issues import async_raise_issue
 from ..texts.translated import async_explain
 from ..timeouts import FirmwareTimeouts
 from .image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware
@@ -153,15 +154,9 @@ class FirmwareFiles:
             ir.async_delete_issue(self._hass, DOMAIN, issue)
         self._issues = set(problems)
         for issue, (name, err) in problems.items():
-            ir.async_create_issue(
-                self._hass,
-                DOMAIN,
-                issue,
-                is_fixable=False,
-                severity=ir.IssueSeverity.WARNING,
-                translation_key="firmware_file" if name else "firmware_releases",
-                translation_placeholders={"file": name, "reason": await async_explain(self._hass, err)},
-            )
+            key = "firmware_file" if name else "firmware_releases"
+            reason = await async_explain(self._hass, err)
+            async_raise_issue(self._hass, issue, key, file=name, reason=reason)
 
     async def _refresh(self, address: str) -> None:
         try:

@@ -9,6 +9,7 @@ from homeassistant.helpers import issue_registry as ir
 
 from ..const import DOMAIN
 from ..protocol.transport.owner_broker.broker_settings import BrokerError, BrokerProblem
+from ..texts.issues import async_raise_issue
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -29,11 +30,4 @@ def async_broker_changed(hass: HomeAssistant, entry: ConfigEntry[Any], problem: 
         ir.async_delete_issue(hass, DOMAIN, _ISSUE)
         entry.async_start_reauth(hass)
         return
-    ir.async_create_issue(
-        hass,
-        DOMAIN,
-        _ISSUE,
-        is_fixable=False,
-        severity=ir.IssueSeverity.ERROR,
-        translation_key=f"broker_{problem.problem}",
-    )
+    async_raise_issue(hass, _ISSUE, f"broker_{problem.problem}", severity=ir.IssueSeverity.ERROR)

@@ -19,6 +19,7 @@ from ..errors import UserError
 from ..protocol.limits import TokenBucket
 from ..protocol.multipart import FormError, parse_form
 from ..protocol.untrusted_text import clean_text, one_line
+from ..texts.issues import async_raise_issue
 from ..texts.translated import async_text
 from ..tools.catalogue import PHOTO_TOOL, own_name
 from ..voice.pipelines import spoken_language
@@ -151,14 +152,7 @@ async def _ask(hass: HomeAssistant, device: Device, entry: er.RegistryEntry | No
     if not device.settings.looks_at_photos:
         raise UserError("photo_not_allowed")
     if not _has_model(hass):
-        ir.async_create_issue(
-            hass,
-            DOMAIN,
-            NO_MODEL_ISSUE,
-            is_fixable=False,
-            severity=ir.IssueSeverity.WARNING,
-            translation_key=NO_MODEL_ISSUE,
-        )
+        async_raise_issue(hass, NO_MODEL_ISSUE)
         raise UserError("photo_no_model")
     if entry is None:
         raise UserError("photo_no_camera")

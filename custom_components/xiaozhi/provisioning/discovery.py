@@ -14,6 +14,7 @@ from ..const import DOMAIN
 from ..links.credentials import same
 from ..protocol.checkin import CheckIn
 from ..settings import device_subentries
+from ..texts.issues import async_raise_issue
 from .pairing_codes import PairingRegistry, PendingDevice
 
 _LOGGER = logging.getLogger(__name__)
@@ -88,15 +89,8 @@ class DeviceDiscovery:
     def _raise_issue(self, device: PendingDevice, subentry: ConfigSubentry) -> None:
         """Raise a repair issue: the device was reset, or another one uses its MAC."""
         self._issues[subentry.subentry_id] = subentry.data.get(CONF_CLIENT_ID)
-        ir.async_create_issue(
-            self._hass,
-            DOMAIN,
-            _issue_id(subentry.subentry_id),
-            is_fixable=False,
-            severity=ir.IssueSeverity.WARNING,
-            translation_key="identity_changed",
-            translation_placeholders={"name": subentry.title, "device": device.label},
-        )
+        issue = _issue_id(subentry.subentry_id)
+        async_raise_issue(self._hass, issue, "identity_changed", name=subentry.title, device=device.label)
 
     @callback
     def _clear_issue(self, subentry_id: str) -> None:

@@ -13,6 +13,7 @@ from homeassistant.helpers.start import async_at_started
 
 from ..const import DOMAIN
 from ..device.device import Device
+from ..texts.issues import async_raise_issue
 from ..texts.translated import async_text
 from .pipelines import chosen_pipeline
 
@@ -62,16 +63,8 @@ def async_report_missing_engines(
             ir.async_delete_issue(hass, DOMAIN, _SPEECH_ISSUE)
             return
         names = dict.fromkeys(pipeline.name for pipeline in (*deaf, *dumb))
-        ir.async_create_issue(
-            hass,
-            DOMAIN,
-            _SPEECH_ISSUE,
-            is_fixable=False,
-            severity=ir.IssueSeverity.WARNING,
-            learn_more_url=f"homeassistant:/{_PAGE}",
-            translation_key=missing,
-            translation_placeholders={"pipelines": ", ".join(names)},
-        )
+        page = f"homeassistant:/{_PAGE}"
+        async_raise_issue(hass, _SPEECH_ISSUE, missing, learn_more_url=page, pipelines=", ".join(names))
 
     stops: list[CALLBACK_TYPE] = []
 

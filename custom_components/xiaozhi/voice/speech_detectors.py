@@ -10,7 +10,6 @@ import logging
 from typing import Final
 
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.storage import Store
 
 from ..const import DOMAIN
@@ -25,6 +24,7 @@ from ..protocol.audio.detector import (
 from ..protocol.audio.silero import ModelUnavailable
 from ..protocol.audio.silero_probe import find_model, probe, probe_key
 from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE
+from ..texts.issues import async_raise_issue
 from ..timeouts import VoiceTimeouts
 
 _LOGGER = logging.getLogger(__name__)
@@ -120,14 +120,7 @@ class SpeechDetectors:
         self.available = False
         self._on_unavailable()
         _LOGGER.warning("The end of speech is found by Home Assistant, which takes longer: %s", err)
-        ir.async_create_issue(
-            self._hass,
-            DOMAIN,
-            _ISSUE,
-            is_fixable=False,
-            severity=ir.IssueSeverity.WARNING,
-            translation_key=_ISSUE,
-        )
+        async_raise_issue(self._hass, _ISSUE)
 
 
 class TurnDetector:

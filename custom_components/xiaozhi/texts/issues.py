@@ -1,0 +1,29 @@
+"""What the owner is to mend, as repair issues."""
+
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers import issue_registry as ir
+
+from ..const import DOMAIN
+
+
+@callback
+def async_raise_issue(
+    hass: HomeAssistant,
+    issue_id: str,
+    key: str | None = None,
+    *,
+    severity: ir.IssueSeverity = ir.IssueSeverity.WARNING,
+    learn_more_url: str | None = None,
+    **placeholders: str,
+) -> None:
+    """Raise an issue with the text `key`, by default that of its id."""
+    ir.async_create_issue(
+        hass,
+        DOMAIN,
+        issue_id,
+        is_fixable=False,
+        severity=severity,
+        learn_more_url=learn_more_url,
+        translation_key=key or issue_id,
+        translation_placeholders=placeholders or None,
+    )
