@@ -7,9 +7,9 @@ until its power is cut, while one whose download fails at its check-in goes on w
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from homeassistant.core import callback
-from homeassistant.exceptions import HomeAssistantError
 
 from ..device_http.transfers import Download, Transfers
 from ..errors import UserError
@@ -25,7 +25,8 @@ class Installation:
         """Install on the device `name`. `progressed` is called at every progress of the download."""
         self.stopped = False
         """Whether the device was removed, or the gateway stopped."""
-        self._name = name
+        self._texts = {"name": name}
+        """What the texts of errors say of it."""
         self._progressed = progressed
         self._timeouts = timeouts
         self._download: Download | None = None
@@ -90,6 +91,7 @@ class Installation:
         `restart` restarts the device, or is None if its owner has to do that. Raises `HomeAssistantError`
         that says where it has failed.
         """
+        self._texts["version"] = version
         download = self._download = Download(content, "application/octet-stream", self._moved_on)
         with transfers.offer(download) as path:
             self._offer = (version, path, force)
@@ -98,44 +100,39 @@ class Installation:
     async def _follow(
         self, version: str, download: Download, restart: Callable[[], Awaitable[None]] | None
     ) -> None:
-        names = {"version": version}
         if restart is None:
-            failure = self._failure("update_not_started", **names)
-            await self._within(self._timeouts.by_hand, lambda: self._offered, failure)
+            await self._within(self._timeouts.by_hand, lambda: self._offered, "update_not_started")
         else:
             await restart()
-            failure = self._failure("update_not_restarted", **names)
-            await self._within(self._timeouts.restart, lambda: self._offered, failure)
-        failure = self._failure("update_not_fetched", **names)
-        await self._within(self._timeouts.begin, lambda: download.started, failure)
+            await self._within(self._timeouts.restart, lambda: self._offered, "update_not_restarted")
+        await self._within(self._timeouts.begin, lambda: download.started, "update_not_fetched")
         # The download also ends when the device has fetched nothing for a minute.
-        await self._reach(lambda: download.ended or self._given_up)
+        await self._reach(lambda: download.ended)
         if not download.complete:
-            raise self._failure("update_broke_off", percentage=str(self.percentage), **names)
-        failure = self._failure("update_did_not_return", **names)
-        await self._within(self._timeouts.come_back, lambda: self._returned or self._given_up, failure)
+            raise self._failure("update_broke_off", percentage=str(self.percentage))
+        await self._within(
+            self._timeouts.come_back, lambda: self._returned or self._given_up, "update_did_not_return"
+        )
         if self._came_back_with != version:
-            raise self._failure("update_rejected", **names)
+            raise self._failure("update_rejected")
 
     @callback
     def _moved_on(self) -> None:
         self._news.set()
         self._progressed()
 
-    async def _within(self, seconds: float, reached: Callable[[], bool], failure: HomeAssistantError) -> None:
-        try:
+    async def _within(self, seconds: float, reached: Callable[[], bool], failure: str) -> None:
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._reach(lambda: reached() or self._given_up)
-        except TimeoutError as err:
-            raise failure from err
+                await self._reach(reached)
         if not reached():
-            raise failure
+            raise self._failure(failure)
 
     async def _reach(self, reached: Callable[[], bool]) -> None:
-        while not (reached() or self.stopped):
+        while not (reached() or self._given_up or self.stopped):
             self._news.clear()
             await self._news.wait()
         self.check()
 
     def _failure(self, key: str, **placeholders: str) -> UserError:
-        return UserError(key, name=self._name, **placeholders)
+        return UserError(key, **self._texts, **placeholders)
