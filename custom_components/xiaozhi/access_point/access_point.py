@@ -141,7 +141,7 @@ class AccessPoint:
             "tools_chosen": None if self.settings.tools is None else list(self.settings.tools),
             "tools_offered": None if offered is None else [tool["name"] for tool in offered.tools],
             "tools_bytes": None if offered is None else offered.size,
-            "connected_at": client.connected_at,
+            "connected": client.connected,
             "problem": client.reconnecting.problem,
             "attempts": client.reconnecting.attempts,
             "last_ending": None if ending is None else asdict(ending),

@@ -16,7 +16,7 @@ from ..device.device import Device
 from ..protocol.messages import JsonObject
 from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
-from .question_form import QuestionForm, parse_question_form
+from .question_form import FormField, parse_question_form
 
 _MAX_NAME: Final = 64
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+.!|<>~&$:-])")
@@ -26,7 +26,7 @@ _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+.!|<>~&$:-])")
 class OpenQuestion:
     """A question that a person can answer now."""
 
-    form: QuestionForm
+    fields: tuple[FormField, ...]
     placeholders: dict[str, str]
     """For the texts of its form; without Markdown."""
     answer: asyncio.Future[JsonObject]
@@ -46,14 +46,14 @@ OPEN_QUESTIONS: Final[HassKey[dict[str, OpenQuestion]]] = HassKey(f"{DOMAIN}_ope
 
 async def ask_people(device: Device, params: JsonObject) -> JsonObject:
     """Return the result of `elicitation/create`. Raises `RequestError`."""
-    form = parse_question_form(params)
+    message, fields = parse_question_form(params)
     hass, issue_id = device.hass, f"device_question_{uuid4().hex}"
-    described = (f"{field.title}: {field.description}" for field in form.fields if field.description)
+    described = (f"{field.title}: {field.description}" for field in fields if field.description)
     question = OpenQuestion(
-        form=form,
+        fields=fields,
         placeholders={
             "name": plain_markdown(one_line(device.name, _MAX_NAME)),
-            "message": plain_markdown(form.message),
+            "message": plain_markdown(message),
             "fields": "\n\n".join(map(plain_markdown, described)),
         },
         answer=hass.loop.create_future(),

@@ -1,6 +1,6 @@
 """The form of a repair in which a person answers a device."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from homeassistant.components.repairs import RepairsFlow, RepairsFlowResult
@@ -18,7 +18,7 @@ from homeassistant.helpers.selector import (
 import voluptuous as vol
 
 from .person_questions import OPEN_QUESTIONS, OpenQuestion
-from .question_form import FormField, QuestionForm
+from .question_form import FormField
 
 _NUMBERS: Final = frozenset({"integer", "number"})
 
@@ -40,7 +40,7 @@ class QuestionFlow(RepairsFlow):
         """Show the form, and check what was filled in."""
         if (question := self._question) is None:
             return self.async_abort(reason="gone")
-        keys = _keys(question.form)
+        keys = _keys(question.fields)
         errors: dict[str, str] = {}
         if user_input is not None:
             content = {}
@@ -82,13 +82,13 @@ class QuestionFlow(RepairsFlow):
         return self.async_create_entry(data={})
 
 
-def _keys(form: QuestionForm) -> dict[str, FormField]:
+def _keys(fields: Iterable[FormField]) -> dict[str, FormField]:
     """Return the fields by their keys in the form.
 
     The web page shows a field of a repair only with a label from the translations: there is one for each of
     these keys, which is a placeholder.
     """
-    return {f"field_{number}": field for number, field in enumerate(form.fields, 1)}
+    return {f"field_{number}": field for number, field in enumerate(fields, 1)}
 
 
 def _labels(keys: Mapping[str, FormField]) -> dict[str, str]:

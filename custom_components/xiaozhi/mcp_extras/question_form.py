@@ -37,16 +37,8 @@ class FormField:
     """Values with what they are called."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionForm:
-    """A flat form."""
-
-    message: str
-    fields: tuple[FormField, ...]
-
-
-def parse_question_form(params: JsonObject) -> QuestionForm:
-    """Read the params. Raises `RequestError` for a schema that is not flat."""
+def parse_question_form(params: JsonObject) -> tuple[str, tuple[FormField, ...]]:
+    """Return the message and the fields. Raises `RequestError` for a schema that is not flat."""
     message, schema = params.get("message"), params.get("requestedSchema")
     if not isinstance(message, str) or not message.strip():
         raise RequestError("The message is empty")
@@ -60,7 +52,7 @@ def parse_question_form(params: JsonObject) -> QuestionForm:
     listed = schema.get("required")
     required = {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else set()
     fields = tuple(_field(name, rule, required=name in required) for name, rule in properties.items())
-    return QuestionForm(message=clean_text(message, _MAX_MESSAGE), fields=fields)
+    return clean_text(message, _MAX_MESSAGE), fields
 
 
 def _field(name: str, rule: Any, *, required: bool) -> FormField:

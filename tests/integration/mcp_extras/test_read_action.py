@@ -143,7 +143,7 @@ async def flow(hass: HomeAssistant) -> QuestionFlow:
     }
     params = {"message": "Well?", "requestedSchema": {"type": "object", "properties": properties}}
     question = OpenQuestion(
-        form=parse_question_form(params), placeholders={}, answer=hass.loop.create_future()
+        fields=parse_question_form(params)[1], placeholders={}, answer=hass.loop.create_future()
     )
     hass.data[OPEN_QUESTIONS] = {"issue": question}
     flow = QuestionFlow()

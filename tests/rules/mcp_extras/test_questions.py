@@ -72,8 +72,8 @@ def test_a_flat_form_is_read() -> None:
         size={"type": "string", "oneOf": [{"const": "s", "title": "Small"}], "default": "x"},
     )
     params["requestedSchema"]["required"] = ["name", 7]
-    request = parse_question_form(params)
-    fields = {field.name: field for field in request.fields}
+    _, listed = parse_question_form(params)
+    fields = {field.name: field for field in listed}
     assert {name: field.kind for name, field in fields.items()} == {
         "name": "string",
         "mail": "string",

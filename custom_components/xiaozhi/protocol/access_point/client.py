@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import chain, repeat
 import logging
 import random
@@ -63,8 +62,6 @@ class AccessPointClient:
         self.dispatcher = Dispatcher(provider, version=version, timeouts=timeouts, called=called)
         self.last_ending: Ending | None = None
         """Why there was no connection, the last time."""
-        self.connected_at: datetime | None = None
-        """When the connection was opened; None while there is none."""
         self._tls = tls
         self._timeouts = timeouts
         self._changed = changed
@@ -177,7 +174,7 @@ class AccessPointClient:
         self._connection, self._closing = connection, None
         # What was asked for at once is there: the next pause is not cut short by it.
         self._again.clear()
-        self._connected_since, self.connected_at = loop_time(), datetime.now(UTC)
+        self._connected_since = loop_time()
         self.dispatcher.listed_at = None
         if self.reconnecting.attempts:
             _LOGGER.info("%s: connected again", self.address)
@@ -188,7 +185,7 @@ class AccessPointClient:
             self._changed()
             return await self._serve(connection)
         finally:
-            self._connection = self.connected_at = None
+            self._connection = None
             health.cancel()
             tests.cancel()
             await asyncio.gather(tests, return_exceptions=True)
