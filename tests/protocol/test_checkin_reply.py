@@ -78,8 +78,7 @@ def test_a_firmware_is_offered_by_version_and_address(force: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "version",
-    ["v2.0", "1..2", "latest", "2", "2.4.", "2.4.x", "2.4.9999999999", "2.4.2-rc.one", ""],
+    "version", ["v2.0", "1..2", "latest", "2", "2.4.", "2.4.x", "2.4.9999999999", "2.4.2-rc.one", ""]
 )
 def test_a_version_that_the_device_cannot_parse_is_refused(version: str) -> None:
     """It would restart at every boot."""

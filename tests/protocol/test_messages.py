@@ -39,37 +39,16 @@ HELLO = (
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            HELLO,
-            DeviceHello(
-                transport="websocket",
-                audio=AudioFormat(16000, 60),
-                supports_mcp=True,
-            ),
-        ),
+        (HELLO, DeviceHello(transport="websocket", audio=AudioFormat(16000, 60), supports_mcp=True)),
         (
             (
                 '{"type":"hello","transport":"udp","features":{"aec":true,"glyph_push":true,"mcp":1},'
                 '"audio_params":{"sample_rate":16000.0,"frame_duration":20}}'
             ),
-            DeviceHello(
-                transport="udp",
-                audio=AudioFormat(16000, 20),
-                supports_mcp=False,
-            ),
+            DeviceHello(transport="udp", audio=AudioFormat(16000, 20), supports_mcp=False),
         ),
-        (
-            '{"type":"hello"}',
-            DeviceHello(
-                transport="",
-                audio=AudioFormat(16000, 60),
-                supports_mcp=False,
-            ),
-        ),
-        (
-            '{"session_id":"x","type":"listen","state":"detect","text":"你好小智"}',
-            ListenDetect("你好小智"),
-        ),
+        ('{"type":"hello"}', DeviceHello(transport="", audio=AudioFormat(16000, 60), supports_mcp=False)),
+        ('{"session_id":"x","type":"listen","state":"detect","text":"你好小智"}', ListenDetect("你好小智")),
         ('{"type":"listen","state":"detect"}', ListenDetect("")),
         ('{"type":"listen","state":"start","mode":"auto"}', ListenStart(ListenMode.AUTO)),
         ('{"type":"listen","state":"start","mode":"manual"}', ListenStart(ListenMode.MANUAL)),

@@ -20,10 +20,7 @@ class Desk:
         self.house = House()
         self.records: list[CallRecord] = []
         self.dispatcher = Dispatcher(
-            self._tools,
-            version="1.2.3",
-            timeouts=AccessPointTimeouts(),
-            called=self.records.append,
+            self._tools, version="1.2.3", timeouts=AccessPointTimeouts(), called=self.records.append
         )
 
     async def _tools(self) -> Sequence[OfferedTool]:
@@ -217,8 +214,7 @@ async def test_what_was_made_before_a_change_is_not_kept(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [{"message": "." * 30_000}, {"a": [{"b": "x" * 2001}]}, {"x" * 2001: 1}],
+    "arguments", [{"message": "." * 30_000}, {"a": [{"b": "x" * 2001}]}, {"x" * 2001: 1}]
 )
 async def test_long_texts_reach_no_tool(desk: Desk, arguments: dict[str, Any]) -> None:
     """A broadcast would be spoken for an hour."""

@@ -167,8 +167,7 @@ def test_one_bang_does_not_make_the_voice_after_it_too_quiet() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "voice"),
-    [("yes", "en-us"), ("no", "en-us+f2"), ("stop", "en-gb-scotland"), ("on", "en-us+m7")],
+    ("word", "voice"), [("yes", "en-us"), ("no", "en-us+f2"), ("stop", "en-gb-scotland"), ("on", "en-us+m7")]
 )
 def test_a_short_word_is_heard_and_ends(word: str, voice: str) -> None:
     pcm = through_opus(silence(400) + spoken(word, voice) + silence(1500))

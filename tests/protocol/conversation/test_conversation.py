@@ -12,10 +12,7 @@ from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder, OpusEnco
 from custom_components.xiaozhi.protocol.clock import loop_time
 from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
 from custom_components.xiaozhi.protocol.conversation.readiness import MainTask
-from custom_components.xiaozhi.protocol.conversation.state_table import (
-    ConversationState,
-    Interruption,
-)
+from custom_components.xiaozhi.protocol.conversation.state_table import ConversationState, Interruption
 from custom_components.xiaozhi.protocol.conversation.turn_audio import Turn
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
 from custom_components.xiaozhi.protocol.messages import (
@@ -49,11 +46,7 @@ class LoggingLink(Link):
         self.conversation: Conversation | None = None
         self.open_channel: Channel | None = Channel(
             session_id="s",
-            hello=DeviceHello(
-                transport="websocket",
-                audio=UPLINK,
-                supports_mcp=True,
-            ),
+            hello=DeviceHello(transport="websocket", audio=UPLINK, supports_mcp=True),
             uplink=UPLINK,
         )
 

@@ -205,16 +205,12 @@ def test_requests_of_the_device_are_answered() -> None:
     """A ping gets an empty result, everything else the standard's error."""
     client = Device().client
     assert client.receive({"method": "ping", "id": 5}) == {"jsonrpc": "2.0", "id": 5, "result": {}}
-    assert client.receive({"method": "roots/list", "id": "a", "params": {}}) == {
-        "jsonrpc": "2.0",
-        "id": "a",
-        "error": {"code": -32601, "message": "Method not found"},
-    }
-    assert client.receive({"method": "house/open", "id": 6}) == {
-        "jsonrpc": "2.0",
-        "id": 6,
-        "error": {"code": -32601, "message": "Method not found"},
-    }
+    for request_id, method in (("a", "roots/list"), (6, "house/open")):
+        assert client.receive({"method": method, "id": request_id, "params": {}}) == {
+            "jsonrpc": "2.0",
+            "id": request_id,
+            "error": {"code": -32601, "message": "Method not found"},
+        }
     for bad_id in (None, True, 1.5, [1], "x" * 1000):
         assert client.receive({"method": "ping", "id": bad_id}) is None
     assert client.dropped == 5
@@ -224,10 +220,7 @@ def test_notifications_are_handed_on_within_bounds(caplog: pytest.LogCaptureFixt
     """What is too large or of the wrong type is dropped, and logged once."""
     caplog.set_level(logging.DEBUG)
     device = Device()
-    good = [
-        ("notifications/tools/list_changed", {}),
-        ("notifications/state_changed", {"newState": "idle"}),
-    ]
+    good = [("notifications/tools/list_changed", {}), ("notifications/state_changed", {"newState": "idle"})]
     for method, params in good:
         assert device.client.receive({"method": method, "params": params}) is None
     device.client.receive({"method": "notifications/message", "params": None})

@@ -176,6 +176,8 @@ def test_a_title_and_hints_are_read_and_stored() -> None:
     assert tool({"name": "x", "annotations": {"title": "Brew"}}).title == "Brew"
 
 
+PIXEL = base64.b64encode(b"\xff\xd8pixel").decode()
+IMAGE = {"type": "image", "mimeType": "image/jpeg", "data": PIXEL}
 LINK = {"type": "resource_link", "uri": "file:///log.txt", "name": "log"}
 
 
@@ -185,6 +187,9 @@ LINK = {"type": "resource_link", "uri": "file:///log.txt", "name": "log"}
         ({"content": [], "structuredContent": {"level": 3}}, {"level": 3}),
         ({"structuredContent": {"level": 3}}, {"level": 3}),
         ({"content": [LINK]}, LINK),
+        ({"content": [IMAGE]}, IMAGE),
+        # The firmware wraps the standard item, as JSON text, into another one.
+        ({"content": [{"type": "image", "image": json.dumps(IMAGE)}]}, IMAGE),
         (
             {"content": [LINK, {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}, {"type": "new"}]},
             [LINK, {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}],
@@ -240,22 +245,6 @@ def test_a_bad_argument_is_named_with_what_is_expected(
         check_arguments(tool(LED), arguments)
     assert (raised.value.name, raised.value.reason) == (name, reason)
     assert raised.value.expected == tool(LED).properties.get(name)
-
-
-PIXEL = base64.b64encode(b"\xff\xd8pixel").decode()
-IMAGE = {"type": "image", "mimeType": "image/jpeg", "data": PIXEL}
-
-
-@pytest.mark.parametrize(
-    "item",
-    [IMAGE, {"type": "image", "image": json.dumps(IMAGE)}],
-)
-def test_an_image_is_found_in_the_standards_form_and_in_the_firmwares(item: JsonObject) -> None:
-    """The firmware wraps the standard item, as JSON text, into another one."""
-    result = ToolResult.from_dict({"content": [item]})
-    assert result.items == (IMAGE,)
-    assert result.text is None
-    assert result.json() is None
 
 
 def test_several_items_are_gathered() -> None:

@@ -6,11 +6,7 @@ import json
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.messages import (
-    McpMessage,
-    MessageError,
-    parse_message,
-)
+from custom_components.xiaozhi.protocol.messages import McpMessage, MessageError, parse_message
 
 
 def frame_of(message: str, request_id: int = 7, code: str = "") -> str:
@@ -20,8 +16,7 @@ def frame_of(message: str, request_id: int = 7, code: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    "message",
-    ['Unknown tool: say "hi"', "C:\\temp\\x", "first\nsecond", '"', '"}}}', "\t", "ü \\ 设备"],
+    "message", ['Unknown tool: say "hi"', "C:\\temp\\x", "first\nsecond", '"', '"}}}', "\t", "ü \\ 设备"]
 )
 @pytest.mark.parametrize("code", ["", '"code":-32603,'])
 def test_an_error_text_that_breaks_the_frame_is_recovered(message: str, code: str) -> None:

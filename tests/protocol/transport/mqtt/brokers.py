@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 import getpass
 import os
 from pathlib import Path
 import shutil
-from typing import Self, override
+from typing import Self
 
 import pytest
 
@@ -77,41 +77,30 @@ async def mosquitto(folder: Path, *lines: str) -> AsyncGenerator[Mosquitto]:
 @asynccontextmanager
 async def answering(answer: bytes | None) -> AsyncGenerator[int]:
     """Listen as something that is no broker: it answers once, or closes at once."""
-    tasks, writers = set(), set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        tasks.add(asyncio.current_task())
-        writers.add(writer)
         if answer is not None:
             writer.write(answer)
             with suppress(ConnectionError):
-                while await reader.read(4096):
-                    pass
+                await reader.read()
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    yield server.sockets[0].getsockname()[1]
-    server.close()
-    for writer in writers:
-        writer.transport.abort()
-    await asyncio.gather(*filter(None, tasks))
-
-
-@dataclass(eq=False)
-class _Member:
-    writer: asyncio.StreamWriter
-    filters: set[str] = field(default_factory=set)
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1]
+        server.abort_clients()
 
 
 class PushingBroker:
     """Subscribes each client to the topic of its client id when it connects, as EMQX can be configured to.
 
-    No more of a broker than the tests need: QoS 0, filters with `+` only.
+    No more of a broker than the tests need: QoS 0, filters with `+` only. One that is `kicking` disconnects
+    those that subscribe.
     """
 
-    def __init__(self) -> None:
-        self._members: set[_Member] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+    def __init__(self, *, kicking: bool = False) -> None:
+        self.kicks = 0
+        self._kicking = kicking
+        self._filters: dict[asyncio.StreamWriter, set[str]] = {}
         self._server: asyncio.Server | None = None
 
     @property
@@ -127,56 +116,32 @@ class PushingBroker:
     async def stop(self) -> None:
         assert self._server is not None
         self._server.close()
-        for member in self._members:
-            member.writer.transport.abort()
-        await asyncio.gather(*self._tasks)
+        self._server.abort_clients()
+        await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        member, connection = _Member(writer), MqttConnection(reader, writer, MqttTimeouts())
-        self._members.add(member)
+        self._filters[writer] = set()
+        connection = MqttConnection(reader, writer, MqttTimeouts())
         with suppress(LinkClosedError):
             while True:
-                self._handle(member, await connection.read(60))
-        self._members.discard(member)
-        self._tasks.discard(task)
+                self._handle(writer, await connection.read(60))
+        del self._filters[writer]
         writer.close()
 
-    def _handle(self, member: _Member, packet: mqtt.Packet) -> None:
+    def _handle(self, writer: asyncio.StreamWriter, packet: mqtt.Packet) -> None:
         match packet:
             case mqtt.Connect(client_id=client_id):
-                member.writer.write(mqtt.ACCEPTED)
-                member.filters.add(downlink_topic(client_id))
+                writer.write(mqtt.ACCEPTED)
+                self._filters[writer].add(downlink_topic(client_id))
             case mqtt.Subscribe(packet_id=packet_id, filters=filters):
-                member.filters.update(filters)
-                member.writer.write(mqtt.suback(packet_id, bytes(len(filters))))
+                self._filters[writer].update(filters)
+                writer.write(mqtt.suback(packet_id, bytes(len(filters))))
+                if self._kicking:
+                    self.kicks += 1
+                    writer.close()
             case mqtt.Signal.PING:
-                member.writer.write(mqtt.PINGRESP)
+                writer.write(mqtt.PINGRESP)
             case mqtt.Publish(topic=topic, payload=payload):
-                for other in self._members:
-                    if any(_matches(topic, name) for name in other.filters):
-                        other.writer.write(mqtt.publish(topic, payload))
-
-
-class KickingBroker(PushingBroker):
-    """Accepts every client, and disconnects those that subscribe."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kicks = 0
-
-    @override
-    def _handle(self, member: _Member, packet: mqtt.Packet) -> None:
-        super()._handle(member, packet)
-        if isinstance(packet, mqtt.Subscribe):
-            self.kicks += 1
-            member.writer.close()
-
-
-def _matches(topic: str, name: str) -> bool:
-    levels, pattern = topic.split("/"), name.split("/")
-    return len(levels) == len(pattern) and all(
-        wanted in {"+", level} for level, wanted in zip(levels, pattern, strict=True)
-    )
+                for other, filters in self._filters.items():
+                    if any(fnmatchcase(topic, name.replace("+", "*")) for name in filters):
+                        other.write(mqtt.publish(topic, payload))

@@ -6,12 +6,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from custom_components.xiaozhi.protocol.timeouts import MqttTimeouts
-from custom_components.xiaozhi.protocol.transport.link import (
-    Admission,
-    Credentials,
-    Link,
-    LinkHandler,
-)
+from custom_components.xiaozhi.protocol.transport.link import Admission, Credentials, Link, LinkHandler
 from custom_components.xiaozhi.protocol.transport.local_network import is_local
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import MqttLink
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer

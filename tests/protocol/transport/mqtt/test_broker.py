@@ -18,14 +18,7 @@ from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings i
 )
 from tests.paths import ROOT
 from tests.protocol.transport.mqtt.broker_site import ANONYMOUS, Device, Site, device_at, running
-from tests.protocol.transport.mqtt.brokers import (
-    KickingBroker,
-    Mosquitto,
-    PushingBroker,
-    answering,
-    command,
-    mosquitto,
-)
+from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, answering, command, mosquitto
 from tests.protocol.transport.mqtt.device import HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.transport.udp.device import until
 from tests.protocol.transport.websocket.peer import Recorder, failing_in
@@ -54,7 +47,7 @@ async def test_a_broker_that_throws_us_out_is_asked_less_and_less_unless_we_were
     steady: float, kicks: int, seconds: float, socket_enabled: None
 ) -> None:
     """After pauses of 10, 20, 40 ms ..., or of 10 ms each: growing ones would take minutes for 15."""
-    broker = await KickingBroker().start()
+    broker = await PushingBroker(kicking=True).start()
     now = asyncio.get_running_loop().time
     site = Site(broker.port, timeouts=BrokerTimeouts(first_retry=0.01, steady=steady))
     start = now()

@@ -20,10 +20,7 @@ from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings i
 from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
 from simulator.access_point.certificates import Certificates
 from tests.protocol.transport.mqtt.broker_site import ANONYMOUS
-from tests.protocol.transport.mqtt.brokers import (
-    answering,
-    mosquitto,
-)
+from tests.protocol.transport.mqtt.brokers import answering, mosquitto
 from tests.protocol.transport.mqtt.device import MAC
 from tests.protocol.transport.udp.device import until
 from tests.protocol.transport.websocket.peer import Recorder
@@ -62,8 +59,7 @@ async def test_who_may_not_subscribe_is_told() -> None:
     """Our own endpoint lets the client in but grants it no topic of others."""
     audio = UdpServer()
     endpoint = MqttServer(
-        lambda _credentials: Admission(attach=lambda _link: Recorder(), pings_safe=True),
-        audio=audio,
+        lambda _credentials: Admission(attach=lambda _link: Recorder(), pings_safe=True), audio=audio
     )
     await endpoint.start("127.0.0.1", 0)
     problem, text = await problem_of(port=endpoint.port, username=MAC, password="x")

@@ -6,10 +6,7 @@ from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.transport.mqtt import mqtt_packets as mqtt
-from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import (
-    MqttProtocolError,
-    Packet,
-)
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import MqttProtocolError, Packet
 from tests.protocol.transport.mqtt import wire
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -25,10 +22,7 @@ def _connects(draw: st.DrawFn) -> tuple[bytes, Packet]:
         client_id, username, password, keep_alive=keep_alive, clean_session=clean, will=will
     )
     return encoded, mqtt.Connect(
-        client_id=client_id,
-        username=username or "",
-        password=password or b"",
-        keep_alive=keep_alive,
+        client_id=client_id, username=username or "", password=password or b"", keep_alive=keep_alive
     )
 
 

@@ -18,12 +18,7 @@ from custom_components.xiaozhi.protocol.messages import (
     McpMessage,
 )
 from custom_components.xiaozhi.protocol.timeouts import WebSocketTimeouts
-from custom_components.xiaozhi.protocol.transport.link import (
-    Channel,
-    Credentials,
-    LinkClosedError,
-    LinkKind,
-)
+from custom_components.xiaozhi.protocol.transport.link import Channel, Credentials, LinkClosedError, LinkKind
 from custom_components.xiaozhi.protocol.transport.websocket.websocket_server import WebSocketServer
 from tests.protocol.transport.udp.device import opus_packet
 from tests.protocol.transport.websocket.peer import HELLO, TOKEN, RawDevice, Recorder, Site, running

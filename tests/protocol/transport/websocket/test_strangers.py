@@ -8,14 +8,7 @@ from typing import override
 import pytest
 
 from custom_components.xiaozhi.protocol.transport.link import Admission, Credentials
-from tests.protocol.transport.websocket.peer import (
-    PATIENCE,
-    TOKEN,
-    RawDevice,
-    Site,
-    bystander,
-    running,
-)
+from tests.protocol.transport.websocket.peer import PATIENCE, TOKEN, RawDevice, Site, bystander, running
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
 
