@@ -32,7 +32,7 @@ from .repeated_prompt import repeats_prompt
 from .satellite_states import SatelliteStates
 from .speech_input import SpeechInput, SpeechInputs
 from .turn import VoiceTurn
-from .turn_outcome import ANSWERED_ELSEWHERE, NO_SPEECH, OWN_ECHO, TurnOutcome
+from .turn_errors import ANSWERED_ELSEWHERE, NO_SPEECH, OWN_ECHO, SILENT, UNHEARD
 from .wake_word_arbitration import Claim, WakeWordArbitration, hears_silently
 
 _LOGGER = logging.getLogger(__name__)
@@ -222,20 +222,21 @@ class _HeldConversation:
             timeouts = replace(timeouts, no_speech=self._device.settings.follow_up_wait)
             turn.extend(timeouts.no_speech)
         answers_question = turn.start.question is None and self._voice.satellite.question_pending
-        outcome = await self._run(turn, timeouts, followed_up=followed_up)
-        self._asked_back = outcome is TurnOutcome.ASKS_BACK
-        if outcome is TurnOutcome.ELSEWHERE or (voice_turn := self._voice_turn) is None:
+        await self._run(turn, timeouts, followed_up=followed_up)
+        if (voice_turn := self._voice_turn) is None or voice_turn.error == ANSWERED_ELSEWHERE:
             return False
-        if outcome is TurnOutcome.FAILED:
-            self._device.events.fire(ConversationEvent.FAILED, reason=voice_turn.error or "unknown")
+        error, is_answered = voice_turn.error, voice_turn.error is None
+        has_failed = not is_answered and error not in UNHEARD
+        if has_failed:
+            self._device.events.fire(ConversationEvent.FAILED, reason=error or "unknown")
+        self._asked_back = is_answered and voice_turn.answer.asks_back
         is_open = self._device.settings.conversation_style is ConversationStyle.OPEN
-        goes_on = outcome is TurnOutcome.ASKS_BACK or (is_open and outcome is TurnOutcome.ANSWERED)
+        goes_on = self._asked_back or (is_open and is_answered)
         # That nobody spoke is no surprise if the user has stopped the turn, or the device listened by itself.
-        no_surprise = turn.stopped or (followed_up and outcome is TurnOutcome.SILENT)
-        unheard = outcome in {TurnOutcome.SILENT, TurnOutcome.NOT_UNDERSTOOD}
-        if outcome is TurnOutcome.FAILED or (unheard and not no_surprise):
+        no_surprise = turn.stopped or (followed_up and error in SILENT)
+        if has_failed or not (is_answered or no_surprise):
             await voice_turn.show_error()
-        if answers_question and outcome is TurnOutcome.ANSWERED:
+        if answers_question and is_answered:
             await self._thank()
         if await self._announcements.speak(self._conversation) or goes_on:
             await self._conversation.end_answer()
@@ -252,11 +253,12 @@ class _HeldConversation:
         pipeline = chosen_pipeline(hass, self._device, self._woken_by)
         await self._announcements.acknowledge(self._conversation, text_utterance(hass, text, pipeline))
 
-    async def _run(self, turn: Turn, timeouts: VoiceTimeouts, *, followed_up: bool) -> TurnOutcome:
+    async def _run(self, turn: Turn, timeouts: VoiceTimeouts, *, followed_up: bool) -> None:
         voice, device, start = self._voice, self._device, turn.start
         if start.question is not None:
             speech_input = SpeechInput(chosen_pipeline(device.hass, device))
-            return await self._begin_turn(turn, timeouts, speech_input).run()
+            await self._begin_turn(turn, timeouts, speech_input).run()
+            return
         if start.wake_word is not None:
             self._woken_by = start.wake_word
             device.set_state(device.state.after_wake_word(start.wake_word))
@@ -274,21 +276,20 @@ class _HeldConversation:
             )
         if claim is Claim.ELSEWHERE:
             _LOGGER.debug("%s: another device answers this wake word", device.name)
-            return TurnOutcome.ELSEWHERE
+            return
         speech_input = await voice.speech_inputs.speech_input(
             device, voice.satellite, self._woken_by, by_button=by_button, asked_back=self._asked_back
         )
         comparing = asyncio.create_task(self._compare(), name="comparing")
         comparing.add_done_callback(log_failure)
+        voice_turn = self._begin_turn(turn, timeouts, speech_input, is_repeated=claim is Claim.AGAIN)
         try:
-            is_repeated = claim is Claim.AGAIN
-            outcome = await self._begin_turn(turn, timeouts, speech_input, is_repeated=is_repeated).run()
+            await voice_turn.run()
         finally:
             comparing.cancel()
             speech_input.close()
-        if outcome is TurnOutcome.ELSEWHERE:
+        if voice_turn.error == ANSWERED_ELSEWHERE:
             voice.arbitration.withdraw(device.mac)
-        return outcome
 
     @callback
     def _begin_turn(

@@ -56,6 +56,7 @@ async def run_pipeline(
 
         end = PipelineStage.INTENT if pipeline.tts_engine is None else PipelineStage.TTS
         if satellite.question_pending and not is_typed:
+            # The transcript goes to an automation, and not to the assistant.
             end = PipelineStage.STT
         silence = speech_input.pipeline_silence
         await PipelineInput(

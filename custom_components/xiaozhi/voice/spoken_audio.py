@@ -45,7 +45,7 @@ class SpokenAudio:
 
         `silent` is called if nobody has spoken. The audio then does not end: of a noise, speech recognition
         would make words. `ended` is called when all of the audio is there. Speech ended so many seconds
-        before; None if no detector has found that.
+        before; None if no detector has found that. Neither may raise.
         """
         self._turn = turn
         self._input = speech_input

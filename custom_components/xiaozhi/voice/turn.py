@@ -29,14 +29,12 @@ from ..timeouts import VoiceTimeouts
 from .answer import Answer
 from .speech_input import SpeechInput
 from .spoken_audio import SpokenAudio
-from .turn_outcome import (
+from .turn_errors import (
     ASSISTANT_HANGS,
     NO_SPEECH,
-    OUTCOME_OF_ERROR,
     RECOGNITION_HANGS,
     SPEECH_FAILED,
     SPEECH_HANGS,
-    TurnOutcome,
     async_error_text,
 )
 
@@ -122,7 +120,7 @@ class VoiceTurn:
         self._events.put_nowait(event)
         return True
 
-    async def run(self) -> TurnOutcome:
+    async def run(self) -> None:
         """Run the turn until the answer is sent. Raises `LinkClosedError` when the device goes away."""
         try:
             if self._turn.start.question is not None:
@@ -156,9 +154,6 @@ class VoiceTurn:
             rest = await self.answer.show_rest(self._time_to_read)
             if rest and (self.error or self._playing is None):
                 await self._time_to_read()
-        if self.error is None:
-            return TurnOutcome.ASKS_BACK if self.answer.asks_back else TurnOutcome.ANSWERED
-        return OUTCOME_OF_ERROR.get(self.error, TurnOutcome.FAILED)
 
     async def show_error(self) -> None:
         """Show on the screen what went wrong, and give time to read it."""

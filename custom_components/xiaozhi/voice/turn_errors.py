@@ -1,23 +1,10 @@
-"""How a turn ends, by the error of the pipeline or our own, and what the screen then says."""
+"""Errors with which turns end, of the pipeline or our own, and what the screen then says."""
 
-from enum import StrEnum
 from typing import Final
 
 from homeassistant.core import HomeAssistant
 
 from ..texts.translated import async_text
-
-
-class TurnOutcome(StrEnum):
-    """How a turn ended."""
-
-    ANSWERED = "answered"
-    ASKS_BACK = "asks back"
-    SILENT = "silent"
-    NOT_UNDERSTOOD = "not understood"
-    FAILED = "failed"
-    ELSEWHERE = "elsewhere"
-
 
 NO_SPEECH: Final = "no-speech"
 SPEECH_FAILED: Final = "speech-failed"
@@ -31,13 +18,10 @@ OWN_ECHO: Final = "own-echo"
 ANSWERED_ELSEWHERE: Final = "duplicate_wake_up_detected"
 """Code of a turn that a nearer satellite answers."""
 
-OUTCOME_OF_ERROR: Final = {
-    NO_SPEECH: TurnOutcome.SILENT,
-    OWN_ECHO: TurnOutcome.SILENT,
-    NOT_UNDERSTOOD: TurnOutcome.NOT_UNDERSTOOD,
-    ANSWERED_ELSEWHERE: TurnOutcome.ELSEWHERE,
-}
-"""All others have failed."""
+SILENT: Final = frozenset({NO_SPEECH, OWN_ECHO})
+"""Nobody has spoken."""
+UNHEARD: Final = SILENT | {NOT_UNDERSTOOD}
+"""Nothing was understood. A turn with any other error, but for one that is answered elsewhere, has failed."""
 
 _TEXT_OF_ERROR: Final = {
     NO_SPEECH: "voice_nothing_heard",
