@@ -19,17 +19,6 @@ _SETTLING: Final = 0.2
 _MAX_UNPROVEN: Final = 3
 
 
-class ToolCall:
-    """A tool call that the device has been sent."""
-
-    def __init__(self) -> None:
-        """Begin when it is sent."""
-        self.sent = loop_time()
-        """Seconds of `loop_time`."""
-        self.over = asyncio.Event()
-        """Set when it was answered or given up."""
-
-
 class MainTask:
     """The main task of one device, as far as the calls of one link keep it busy."""
 
@@ -42,33 +31,28 @@ class MainTask:
         """
         self._probe = probe
         self._blocked_by_tools = blocked_by_tools
-        self._running: list[ToolCall] = []
+        self.running: dict[asyncio.Event, float] = {}
+        """Calls that keep the main task busy now: what is set when one is over, and when it was sent."""
         self._probing: set[asyncio.Task[bool]] = set()
         self._unproven = 0
         self._no_probe_until = float("-inf")
 
-    @property
-    def running(self) -> tuple[ToolCall, ...]:
-        """Calls that keep the main task busy now."""
-        return tuple(self._running)
-
     @contextmanager
     def call(self) -> Generator[None]:
         """Count a call as running, until it is answered or given up."""
-        call = ToolCall()
+        over = asyncio.Event()
         if self._blocked_by_tools:
-            self._running.append(call)
+            self.running[over] = loop_time()
         try:
             yield
         finally:
-            if self._blocked_by_tools:
-                self._running.remove(call)
-            call.over.set()
+            self.running.pop(over, None)
+            over.set()
 
     async def wait_free(self) -> None:
         """Wait for the calls that run now, not for later ones."""
-        for call in self.running:
-            await call.over.wait()
+        for over in tuple(self.running):
+            await over.wait()
 
     def start_probe(self) -> asyncio.Task[bool] | None:
         """Have the device run a tool that takes no time; the result is whether it did.
@@ -110,20 +94,20 @@ class SpeechStart:
         self._main_task = main_task
         self._timeouts = timeouts
         self._sent = loop_time()
-        self._before = main_task.running
+        self._before = tuple(main_task.running)
 
     async def wait_taken(self) -> float:
         """Wait until the device plays what it is sent; return since when, in seconds of `loop_time`."""
         if await self._proven():
             return loop_time()
         free = self._sent
-        for call in self._before:
-            await call.over.wait()
+        for over in self._before:
+            await over.wait()
             free = loop_time()
         await sleep_until(free + _SETTLING)
-        for call in self._main_task.running:
-            if call.sent < self._sent + _SETTLING:
-                await call.over.wait()
+        for over, sent in tuple(self._main_task.running.items()):
+            if sent < self._sent + _SETTLING:
+                await over.wait()
         return loop_time()
 
     async def _proven(self) -> bool:
@@ -132,7 +116,7 @@ class SpeechStart:
         asked = loop_time()
         blocked = True
         while blocked:
-            blocked = any(call.sent <= asked for call in self._main_task.running)
+            blocked = any(sent <= asked for sent in self._main_task.running.values())
             if (await asyncio.wait((probing,), timeout=self._timeouts.ready))[0]:
                 return probing.result()
         self._main_task.probe_unanswered(self._timeouts.no_probe)

@@ -147,16 +147,18 @@ class Tool:
         properties, required = schema.get("properties", {}), schema.get("required", [])
         if not isinstance(properties, dict) or not isinstance(required, list):
             return None
-        description = data.get("description")
+        description, annotations = data.get("description"), data.get("annotations")
+        annotations = annotations if isinstance(annotations, dict) else {}
         required_names = {key for key in required if isinstance(key, str)}
         return cls(
             name=name,
             description=clean_text(description, _MAX_DESCRIPTION) if isinstance(description, str) else "",
             properties={key: ToolProperty.from_schema(value) for key, value in properties.items()},
             required=tuple(key for key in properties if key in required_names),
-            user_only=_is_for_user_only(data.get("annotations")),
-            title=_title(data),
-            hints=_hints(data.get("annotations")),
+            user_only=_is_for_user_only(annotations.get("audience")),
+            # In the standard of 2025-03-26 it is among the annotations.
+            title=label(data.get("title")) or label(annotations.get("title")),
+            hints={name: hint for name in _HINTS if isinstance(hint := annotations.get(name), bool)},
             schema=schema,
         )
 
@@ -171,23 +173,8 @@ class Tool:
         return data | ({"annotations": annotations} if annotations else {})
 
 
-def _title(data: JsonObject) -> str | None:
-    """Return the name for people, which is among the annotations in the standard of 2025-03-26."""
-    annotations = data.get("annotations")
-    titles = [data.get("title"), annotations.get("title") if isinstance(annotations, dict) else None]
-    return next((shown for title in titles if (shown := label(title))), None)
-
-
-def _hints(annotations: Any) -> dict[str, bool]:
-    known = annotations if isinstance(annotations, dict) else {}
-    return {name: hint for name in _HINTS if isinstance(hint := known.get(name), bool)}
-
-
-def _is_for_user_only(annotations: Any) -> bool:
-    match annotations:
-        case {"audience": [*audience]}:
-            return "user" in audience and "assistant" not in audience
-    return False
+def _is_for_user_only(audience: Any) -> bool:
+    return isinstance(audience, list) and "user" in audience and "assistant" not in audience
 
 
 class ArgumentError(ValueError):
