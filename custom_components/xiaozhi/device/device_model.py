@@ -59,7 +59,7 @@ class DeviceModel:
         self._entry = entry
         self._store = store
         self._state = store.state(self.mac)
-        self._listeners: dict[object, tuple[frozenset[str], Listener]] = {}
+        self._listeners: list[tuple[frozenset[str], Listener]] = []
         self.tools = DeviceTools(hass, lambda: self._state, self.update)
         self.events = DeviceEvents(
             partial(async_dispatcher_send, hass, EVENT_SIGNAL, self),
@@ -134,19 +134,14 @@ class DeviceModel:
 
         Returns a function that ends this.
         """
-        registration = object()
-        self._listeners[registration] = frozenset(keys), listener
-
-        @callback
-        def remove() -> None:
-            self._listeners.pop(registration, None)
-
-        return remove
+        registration = frozenset(keys), listener
+        self._listeners.append(registration)
+        return lambda: self._listeners.remove(registration)
 
     @callback
     def notify(self, *keys: str) -> None:
         """Call once each listener that follows one of these keys."""
-        for followed, listener in tuple(self._listeners.values()):
+        for followed, listener in tuple(self._listeners):
             if followed.isdisjoint(keys):
                 continue
             # A failure must affect neither the other listeners nor the source of the change.

@@ -56,12 +56,7 @@ class DeviceTools(Mapping[str, Tool]):
     def read_regularly(self, name: str) -> CALLBACK_TYPE:
         """Have a tool read regularly. Returns a function that ends this."""
         self._read[name] += 1
-
-        @callback
-        def end() -> None:
-            self._read[name] -= 1
-
-        return end
+        return lambda: self._read.subtract((name,))
 
     async def set_list(self, tools: tuple[Tool, ...]) -> None:
         """Take a new list, and forget answers and calls of tools that are gone."""
