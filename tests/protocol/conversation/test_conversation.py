@@ -47,7 +47,6 @@ class LoggingLink(Link):
         self.open_channel: Channel | None = Channel(
             session_id="s",
             hello=DeviceHello(transport="websocket", audio=UPLINK, supports_mcp=True),
-            uplink=UPLINK,
         )
 
     @property

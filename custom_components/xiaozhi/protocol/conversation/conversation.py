@@ -69,7 +69,7 @@ class Conversation:
         """Where alerts and the end of what is played are waited for."""
         self._on_state_changed = on_state_changed
         self._table = ConversationTable(self._timeouts, audio_may_be_late=link.kind is LinkKind.MQTT)
-        self._decoder = OpusDecoder(channel.uplink.frame_duration)
+        self._decoder = OpusDecoder(channel.hello.audio.frame_duration)
         self._shown = self.state
         self._turn: Turn | None = None
         self._wake_word = wake_word_levels()
@@ -244,7 +244,7 @@ class Conversation:
     def _make_turn(self, start: TurnStart) -> Turn:
         longest = self._timeouts.held if start.mode is ListenMode.MANUAL else self._timeouts.turn
         loudness = Loudness(self._wake_word)
-        return Turn(start, self._channel.uplink.frame_duration, loudness, longest=longest)
+        return Turn(start, self._channel.hello.audio.frame_duration, loudness, longest=longest)
 
     def _set_deadline(self) -> None:
         deadline = self._table.deadline

@@ -13,7 +13,7 @@ import secrets
 from typing import Any, ClassVar, Protocol
 
 from ..limits import FloodGuard, LinkCounters
-from ..messages import AudioFormat, DeviceHello, DeviceMessage, JsonObject, MessageError, mcp, parse_message
+from ..messages import DeviceHello, DeviceMessage, JsonObject, MessageError, mcp, parse_message
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -43,11 +43,10 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channel:
-    """An open audio channel, with the settings from both hellos."""
+    """An open audio channel."""
 
     session_id: str
     hello: DeviceHello
-    uplink: AudioFormat
 
 
 class LinkHandler(Protocol):
@@ -146,7 +145,7 @@ class Link(ABC):
 
     def _new_channel(self, hello: DeviceHello) -> Channel:
         """Return the channel that a hello opens, with a session of its own."""
-        return Channel(session_id=secrets.token_hex(16), hello=hello, uplink=hello.audio)
+        return Channel(session_id=secrets.token_hex(16), hello=hello)
 
     def _parse(self, data: bytes, now: float) -> DeviceMessage | None:
         """Count and parse a message; a malformed one is dropped. Raises `FloodError`."""

@@ -9,7 +9,7 @@ from typing import Any
 from aiomqtt import Client
 
 from custom_components.xiaozhi.protocol.transport.link import Admission, Link, LinkHandler
-from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import MqttLink
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import MqttLink, uplink_topic
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_connection import BrokerConnection
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
     BrokerError,
@@ -82,7 +82,7 @@ async def device_at(broker: Mosquitto, mac: str = MAC, gateway: str = GATEWAY) -
     address = Address(mac, gateway)
     async with Client("127.0.0.1", broker.port) as client:
         await client.subscribe(address.downlink)
-        yield Device(client, address.uplink)
+        yield Device(client, uplink_topic(address.client_id))
 
 
 class Device:

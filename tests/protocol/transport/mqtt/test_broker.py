@@ -11,13 +11,15 @@ import pytest
 
 from custom_components.xiaozhi.protocol.messages import tts_start
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_topic
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_login import check_broker, pushes
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
     BrokerError,
     BrokerSettings,
 )
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_topics import Address
 from tests.paths import ROOT
-from tests.protocol.transport.mqtt.broker_site import ANONYMOUS, Device, Site, device_at, running
+from tests.protocol.transport.mqtt.broker_site import ANONYMOUS, GATEWAY, Device, Site, device_at, running
 from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, answering, command, mosquitto
 from tests.protocol.transport.mqtt.device import HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.transport.udp.device import until
@@ -155,8 +157,8 @@ async def test_the_access_rules_of_the_documentation_hold(tmp_path: Path, socket
             Client("127.0.0.1", broker.port, **ours) as client,
             Client("127.0.0.1", broker.port, username="other", password="secret") as other,
         ):
-            address = site.broker.address(MAC)
-            device = Device(client, address.uplink)
+            address = Address(MAC, GATEWAY)
+            device = Device(client, uplink_topic(address.client_id))
             await client.subscribe(address.downlink)
             await device.say(HELLO)
             assert (await device.hear())["type"] == "hello"
@@ -164,7 +166,7 @@ async def test_the_access_rules_of_the_documentation_hold(tmp_path: Path, socket
             with suppress(MqttError):
                 await other.subscribe("xiaozhi/#")
             await other.subscribe("other/#")
-            await other.publish(address.uplink, encoded({"type": "goodbye"}))
+            await other.publish(uplink_topic(address.client_id), encoded({"type": "goodbye"}))
             await client.publish("other/lamp", b"not allowed")
             await link.send(tts_start())
             assert (await device.hear())["type"] == "tts"

@@ -89,7 +89,7 @@ async def test_a_hello_is_answered_with_all_that_the_firmware_needs(
     assert site.link.channel == channel
     assert channel.session_id == answer["session_id"]
     assert channel.hello.supports_mcp
-    assert (channel.uplink.sample_rate, channel.uplink.frame_duration) == (16000, 60)
+    assert (channel.hello.audio.sample_rate, channel.hello.audio.frame_duration) == (16000, 60)
 
 
 async def test_a_conversation_from_hello_to_goodbye(site: _Site) -> None:

@@ -64,7 +64,7 @@ async def test_a_hello_is_answered_at_once_and_opens_the_channel(hello: dict[str
         assert isinstance(channel, Channel)
         assert channel is link.channel
         assert channel.session_id == session_id
-        assert channel.uplink == AudioFormat(16000, 60)
+        assert channel.hello.audio == AudioFormat(16000, 60)
         assert channel.hello.supports_mcp
 
 

@@ -105,10 +105,6 @@ class BrokerConnection:
         with suppress(asyncio.CancelledError):
             await task
 
-    def address(self, mac: str) -> Address:
-        """Return the topics that a device is given when it checks in."""
-        return Address(mac, self._gateway)
-
     def expect(self, mac: str) -> None:
         """Note that a device has been given its topics, and will connect soon."""
         if self._client is not None:
@@ -124,7 +120,7 @@ class BrokerConnection:
         if self._client is None:
             raise LinkClosedError("the broker is not connected")
         try:
-            await self._client.publish(self.address(mac).downlink, payload)
+            await self._client.publish(Address(mac, self._gateway).downlink, payload)
         except MqttError as err:
             raise LinkClosedError(f"the broker refuses the message: {err}") from err
 

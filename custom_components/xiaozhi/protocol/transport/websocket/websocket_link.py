@@ -165,7 +165,7 @@ class WebSocketLink(Link):
         if len(packet) > _MAX_PACKET_BYTES:
             self._drop(f"packet of {len(packet)} bytes", now)
             return
-        if self._channel is not None and not is_announced(packet, self._channel.uplink):
+        if self._channel is not None and not is_announced(packet, self._channel.hello.audio):
             # Not counted as a flood: a client may announce a wrong duration.
             if not self.counters.malformed:
                 _LOGGER.debug("The device at %s sends packets of another duration than it said", self._remote)
