@@ -80,12 +80,19 @@ async def test_a_new_device_is_paired_with_its_code_and_answers(
     assert (await converse(device, command)).answers == ["Turned on the switch"]
 
 
-async def test_tools_become_entities_that_set_and_show_values(hass: HomeAssistant, connect: Connect) -> None:
+async def test_tools_become_entities_and_a_device_that_checks_in_again_takes_over_from_itself(
+    hass: HomeAssistant, connect: Connect, boot: Boot
+) -> None:
     device = await connect()
     await act(hass, "number", "set_value", VOLUME, value=35)
     assert device.values["volume"] == 35
     await wait_for_state(hass, VOLUME, "35")
     assert hass.states.is_state("sensor.kitchen_box_battery", "82")
+    second = await boot()
+    await second.wake("hello again")
+    await second.wait_state(State.LISTENING, 5)
+    await device.wait_state(State.IDLE, 5)
+    assert hass.states.is_state(CONNECTED, "on")
 
 
 async def test_a_spoken_command_and_a_question_back_are_answered(
@@ -173,14 +180,3 @@ async def test_a_reload_ends_the_conversation_and_a_removed_device_is_cut_off_an
     assert device.last_error
     with pytest.raises(HomeAssistantError):
         await known.commands.call_tool("self.get_device_status")
-
-
-async def test_a_device_that_checks_in_again_takes_over_from_itself(
-    hass: HomeAssistant, connect: Connect, boot: Boot
-) -> None:
-    first = await connect()
-    second = await boot()
-    await second.wake("hello again")
-    await second.wait_state(State.LISTENING, 5)
-    await first.wait_state(State.IDLE, 5)
-    assert hass.states.is_state(CONNECTED, "on")

@@ -110,8 +110,13 @@ async def test_a_device_that_only_is_there_is_not_saved_again_and_again(
     assert stored()["status"]["volume"] == 35
 
 
-async def test_a_device_that_goes_is_unavailable_and_a_command_says_so(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, caplog: pytest.LogCaptureFixture
+async def test_a_device_that_goes_is_unavailable_and_one_left_listening_by_a_lost_connection_made_idle(
+    hass: HomeAssistant,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    caplog: pytest.LogCaptureFixture,
+    speech: Speech,
+    command: bytes,
 ) -> None:
     caplog.set_level(logging.INFO, "custom_components.xiaozhi")
     device = await boot()
@@ -129,13 +134,6 @@ async def test_a_device_that_goes_is_unavailable_and_a_command_says_so(
     said = [record.getMessage() for record in caplog.records if "Kitchen box" in record.getMessage()]
     assert len([text for text in said if "is not connected any more" in text]) == 1
     assert len([text for text in said if "is connected over mqtt" in text]) == 2
-
-
-async def test_a_device_left_listening_by_a_lost_connection_is_made_idle(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot()
-    await wait_for_state(hass, VOLUME, "70")
     await device.wake()
     await device.wait_state(State.LISTENING, 3)
     gateway = linked_entry.runtime_data

@@ -130,29 +130,24 @@ async def test_a_picture_of_another_integration_is_shown(
     assert len(shown_on(camera)) == 2
 
 
-async def test_a_camera_of_a_house_without_cameras_is_named(
-    hass: HomeAssistant, camera: SimulatedDevice, show: Show
-) -> None:
-    assert "camera" not in hass.config.components
-    with pytest.raises(HomeAssistantError, match=r"Home Assistant has no camera camera\.door"):
-        await show(image="camera.door")
-    assert not shown_on(camera)
-
-
 @pytest.fixture
 def folder(hass: HomeAssistant, tmp_path: Path) -> Path:
     hass.config.media_dirs["local"] = str(tmp_path)
     return tmp_path
 
 
-async def test_a_file_that_is_missing_or_too_large_is_named(
-    camera: SimulatedDevice, show: Show, folder: Path
+async def test_a_file_that_is_missing_or_too_large_and_a_camera_of_a_house_without_cameras_are_named(
+    camera: SimulatedDevice, show: Show, folder: Path, hass: HomeAssistant
 ) -> None:
     for reason in ("could not be read from the media folder", "is larger than 16 MB"):
         with pytest.raises(HomeAssistantError, match=rf"The picture cat\.png {reason}") as problem:
             await show(media={"media_content_id": "media-source://media_source/local/cat.png"})
         assert str(folder) not in str(problem.value), "the folders of the computer are nobody's business"
         await asyncio.to_thread((folder / "cat.png").write_bytes, TOO_LARGE)
+    assert not shown_on(camera)
+    assert "camera" not in hass.config.components
+    with pytest.raises(HomeAssistantError, match=r"Home Assistant has no camera camera\.door"):
+        await show(image="camera.door")
     assert not shown_on(camera)
 
 

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import closing
 from http import HTTPStatus
 import logging
 from typing import Any
 from unittest.mock import patch
 
 from aiohttp import web
-from aiohttp.test_utils import make_mocked_request
+from aiohttp.test_utils import TestServer, make_mocked_request
 from homeassistant.config_entries import SAVE_DELAY
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.storage import Store
@@ -26,16 +27,28 @@ from custom_components.xiaozhi.const import (
     WEBSOCKET_PATH,
 )
 from custom_components.xiaozhi.device_http import access
+from custom_components.xiaozhi.device_http.transfers import TRANSFERS, Download, Upload
 from custom_components.xiaozhi.protocol.checkin import MAX_BODY_BYTES
 from custom_components.xiaozhi.provisioning import checkin_views
-from tests.integration.http_device import TOKEN, HttpDevice, MakeDevice, MakeEntry, paired_device
+from custom_components.xiaozhi.timeouts import CallTimeouts, Timeouts
+from tests.integration.http_device import (
+    CLIENT_ID,
+    MAC,
+    TOKEN,
+    HttpDevice,
+    MakeDevice,
+    MakeEntry,
+    paired_device,
+)
 
 with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
 CHECK_IN_PATHS = [OTA_PATH, f"{OTA_PATH}/"]
 ACTIVATION_PATHS = [f"{OTA_PATH}/activate", f"{OTA_PATH}/activate/"]
 
 
-async def test_an_unknown_device_gets_a_code_and_no_link(make_device: MakeDevice) -> None:
+async def test_an_unknown_device_gets_a_code_and_no_link_and_tries_again_later_without_a_gateway(
+    make_device: MakeDevice, hass: HomeAssistant, gateway_entry: MockConfigEntry
+) -> None:
     """It shows and speaks the code, and polls until it is typed."""
     for path in CHECK_IN_PATHS:
         response = await make_device().post(path)
@@ -48,6 +61,13 @@ async def test_an_unknown_device_gets_a_code_and_no_link(make_device: MakeDevice
         assert reply.keys() == {"activation", "server_time"}
         assert reply["activation"]["code"] in reply["activation"]["message"]
         assert reply["activation"]["challenge"]
+    # Answered as out of service while Home Assistant reloads or when the gateway was removed.
+    device = make_device()
+    await hass.config_entries.async_unload(gateway_entry.entry_id)
+    for path in CHECK_IN_PATHS + ACTIVATION_PATHS:
+        assert (await device.post(path)).status == HTTPStatus.SERVICE_UNAVAILABLE
+    await hass.config_entries.async_setup(gateway_entry.entry_id)
+    assert (await device.post()).status == HTTPStatus.OK
 
 
 @with_paired_device
@@ -151,18 +171,6 @@ async def test_a_body_over_the_limit_is_refused_and_one_that_does_not_come_given
     response.close()
 
 
-async def test_without_a_gateway_the_device_tries_again_later(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
-) -> None:
-    """Answered as out of service while Home Assistant reloads or when the gateway was removed."""
-    device = make_device()
-    await hass.config_entries.async_unload(gateway_entry.entry_id)
-    for path in CHECK_IN_PATHS + ACTIVATION_PATHS:
-        assert (await device.post(path)).status == HTTPStatus.SERVICE_UNAVAILABLE
-    await hass.config_entries.async_setup(gateway_entry.entry_id)
-    assert (await device.post()).status == HTTPStatus.OK
-
-
 @pytest.fixture
 async def proxied(hass: HomeAssistant, make_entry: MakeEntry) -> None:
     """A gateway behind a proxy; the web server keeps that, so its Home Assistant is its own."""
@@ -261,3 +269,68 @@ async def test_nobody_is_let_in_through_the_cloud_or_without_an_address(
         await view.post(make_mocked_request("POST", OTA_PATH, app=hass.http.app))
     request = make_mocked_request("GET", OTA_PATH, app=hass.http.app)
     assert (await view.get(request)).status == HTTPStatus.FORBIDDEN
+
+
+# Devices close their connections first: some firmware crashes when the server does.
+
+
+# The server must have answered everything before this is over.
+PATIENCE = 20
+
+# What a device may be answered: method, path, its own headers, status.
+CALLS = {
+    "check-in": ("POST", OTA_PATH, f"Device-Id: {MAC}\r\nClient-Id: {CLIENT_ID}\r\n", 200),
+    "no device": ("POST", OTA_PATH, "", 400),
+    "activation": ("POST", f"{OTA_PATH}/activate", f"Device-Id: {MAC}\r\nClient-Id: {CLIENT_ID}\r\n", 200),
+    "photo refused": ("POST", VISION_PATH, "", 403),
+    "photo": ("POST", VISION_PATH, f"Device-Id: {MAC}\r\nAuthorization: Bearer {{token}}\r\n", 200),
+    "picture not expected": ("POST", f"{UPLOAD_PATH}/x", "", 404),
+    "picture": ("POST", "expected", "", 200),
+    "file not offered": ("GET", f"{FILE_PATH}/x", "", 404),
+    "file": ("GET", "offered", "", 200),
+}
+
+
+@pytest.fixture
+async def server(
+    hass: HomeAssistant, home_assistant: None, make_entry: MakeEntry
+) -> AsyncGenerator[TestServer]:
+    """The web server, which ends what is done for callers that are gone, as Home Assistant's does."""
+    entry = make_entry(paired_device())
+    assert await hass.config_entries.async_setup(entry.entry_id)
+    server = TestServer(hass.http.app)
+    await server.start_server(shutdown_timeout=PATIENCE)
+    yield server
+    await server.close()
+
+
+@pytest.mark.own_home
+@pytest.mark.parametrize(
+    ("timeouts", "closes"),
+    [(Timeouts(calls=CallTimeouts(hang_up=600)), False), (Timeouts(calls=CallTimeouts(hang_up=0.05)), True)],
+    ids=["patient", "impatient"],
+)
+async def test_the_server_closes_only_when_the_device_does_not(
+    hass: HomeAssistant, server: TestServer, closes: bool
+) -> None:
+    """It waits for a device to hang up, here for longer than any test. The device is a bare socket."""
+    (entry,) = hass.config_entries.async_entries("xiaozhi")
+    token = entry.runtime_data.devices[MAC].settings.vision_token
+    transfers, download = hass.data[TRANSFERS], Download(b"x" * 100_000, "image/png")
+    for name, (method, path, headers, status) in CALLS.items():
+        reader, writer = await asyncio.open_connection(server.host, server.port)
+        with transfers.offer(Upload()) as expected, transfers.offer(download) as offered, closing(writer):
+            of_transfers = {"expected": expected, "offered": offered}
+            writer.write(
+                f"{method} {of_transfers.get(path, path)} HTTP/1.1\r\nHost: box.local:8123\r\n"
+                f"Connection: close\r\nContent-Length: 0\r\n{headers.format(token=token)}\r\n".encode()
+            )
+            async with asyncio.timeout(PATIENCE):
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+                assert int(head.split()[1]) == status, name
+                length = next(line for line in head.split("\r\n") if line.startswith("content-length:"))
+                await reader.readexactly(int(length.partition(":")[2]))
+            closed = asyncio.create_task(reader.read())
+            done, _ = await asyncio.wait((closed,), timeout=PATIENCE if closes else 0.2)
+            assert bool(done) is closes, name
+            closed.cancel()

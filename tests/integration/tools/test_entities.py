@@ -152,8 +152,8 @@ def tool(name: str, description: str = "", **fields: Any) -> SimulatedTool:
     return SimulatedTool(name=name, description=description, **fields)
 
 
-async def test_own_tools_are_buttons_of_which_an_owner_makes_a_cover_and_sensors(
-    hass: HomeAssistant, boot: Boot
+async def test_own_tools_are_sensors_and_buttons_of_which_an_owner_makes_a_cover_until_they_make_other_things(
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
 ) -> None:
     """The cover by the example of the documentation."""
     device = await boot(get_profile("led-strip"))
@@ -188,13 +188,6 @@ async def test_own_tools_are_buttons_of_which_an_owner_makes_a_cover_and_sensors
     assert "unit_of_measurement" not in state_of(hass, "sensor.kitchen_box_air_pm2_5").attributes
     # The object as a text is gone.
     assert er.async_get(hass).async_get_entity_id("sensor", DOMAIN, f"{MAC}_tool_self.air.get_status") is None
-
-
-async def test_an_entity_that_its_tools_no_longer_make_is_gone(
-    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
-) -> None:
-    device = await boot(get_profile("led-strip"))
-    await wait_for_state(hass, "number.kitchen_box_volume", "70")
     register(device, tool("self.pump.turn_on"))
     button = "button.kitchen_box_pump_turn_on"
     await wait_for_state(hass, button, "unknown")
@@ -248,8 +241,8 @@ GIVEN: dict[str, tuple[dict[str, Any], Any]] = {
 }
 
 
-async def test_what_is_no_text_is_handed_on_as_data(
-    hass: HomeAssistant, boot: Boot, known: Device, device_id: str
+async def test_what_is_no_text_is_handed_on_as_data_and_texts_of_tools_are_not_judged_by_the_event_loop(
+    hass: HomeAssistant, boot: Boot, known: Device, device_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = await boot()
     await wait_for_state(hass, "number.kitchen_box_volume", "70")
@@ -259,11 +252,6 @@ async def test_what_is_no_text_is_handed_on_as_data(
     await add(device, known, *tools)
     for name, (_, answer) in GIVEN.items():
         assert await call_action(hass, "call_tool", device_id, tool=f"self.find.{name}") == answer, name
-
-
-async def test_texts_of_tools_are_not_judged_by_the_event_loop(
-    hass: HomeAssistant, boot: Boot, known: Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
     judged: dict[str, int] = {}
     find = tool_risks.risks_in_name
 
@@ -272,7 +260,5 @@ async def test_texts_of_tools_are_not_judged_by_the_event_loop(
         return find(name)
 
     monkeypatch.setattr(tool_risks, "risks_in_name", find_and_note)
-    device = await boot()
-    await wait_for_state(hass, "number.kitchen_box_volume", "70")
     await add(device, known, Tool(name="self.hostile.text", description="open a b c d e f " * 60))
     assert judged["self.hostile.text"] != threading.get_ident()
