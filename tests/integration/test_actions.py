@@ -70,6 +70,9 @@ async def test_a_tool_is_called_its_answer_parsed_and_what_is_wrong_in_a_call_na
         with pytest.raises(ServiceValidationError, match=reason):
             await call_action(hass, "call_tool", device_id, tool=tool, arguments=arguments)
     assert camera.values["volume"] == 35
+    for service, data in NONSENSE:
+        with pytest.raises(vol.Invalid):
+            await call_action(hass, service, device_id, **data)
 
 
 WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
@@ -107,12 +110,6 @@ NONSENSE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("show_image", {"image": "light.kitchen"}),
     ("set_assets", {"url": "no address"}),
 )
-
-
-async def test_what_makes_no_sense_is_not_taken(hass: HomeAssistant, device_id: str) -> None:
-    for service, data in NONSENSE:
-        with pytest.raises(vol.Invalid):
-            await call_action(hass, service, device_id, **data)
 
 
 async def test_a_photo_is_taken_with_an_answer_and_without(

@@ -16,7 +16,7 @@ import yaml
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from simulator import SimulatedDevice, converse, get_profile
+from simulator import converse, get_profile
 from tests.integration.boxes import COMMAND, Boot, Speech, mac_of, paired_boxes, wait_for_state
 from tests.paths import ROOT
 
@@ -32,24 +32,18 @@ def paired() -> tuple[ConfigSubentryData, ...]:
     return paired_boxes(2)
 
 
-@pytest.fixture
-async def boxes(hass: HomeAssistant, boot: Boot) -> tuple[SimulatedDevice, SimulatedDevice]:
-    first, second = await boot(get_profile("camera")), await boot(mac=mac_of(2))
-    await wait_for_state(hass, FIRST, "70")
-    await wait_for_state(hass, SECOND, "70")
-    return first, second
-
-
 async def call(hass: HomeAssistant, action: str, target: dict[str, Any], **data: Any) -> Any:
     return await hass.services.async_call(
         DOMAIN, action, data, target=target, blocking=True, return_response=action.startswith("get_")
     )
 
 
-async def test_a_device_an_entity_an_area_and_a_label_are_targets(
-    hass: HomeAssistant, boxes: tuple[SimulatedDevice, SimulatedDevice], device_ids: list[str]
+async def test_a_device_an_entity_an_area_and_a_label_are_targets_and_one_that_is_not_ours_is_named(
+    hass: HomeAssistant, boot: Boot, device_ids: list[str]
 ) -> None:
-    first, second = boxes
+    first, second = await boot(get_profile("camera")), await boot(mac=mac_of(2))
+    await wait_for_state(hass, FIRST, "70")
+    await wait_for_state(hass, SECOND, "70")
     area = ar.async_get(hass).async_create("Kitchen")
     dr.async_get(hass).async_update_device(device_ids[0], area_id=area.id, labels={"voice"})
     for face, target in (
@@ -72,11 +66,6 @@ async def test_a_device_an_entity_an_area_and_a_label_are_targets(
     await call(hass, "set_face", {"area_id": hall.id}, face="winking")
     await second.wait_for(lambda: second.screen.emotion == "winking", 3)
     assert first.screen.emotion == "cool"
-
-
-async def test_a_target_that_is_not_ours_is_named_and_tools_of_ours_are_listed_with_what_they_take(
-    hass: HomeAssistant, boxes: tuple[SimulatedDevice, SimulatedDevice], device_ids: list[str]
-) -> None:
     empty = ar.async_get(hass).async_create("Cellar")
     for target, error, said in (
         ({"area_id": empty.id}, "no_device_in_target", "Choose a device"),
