@@ -1,5 +1,6 @@
 """Settings that cannot be read, such as a downgrade leaves behind, stop nothing."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -18,54 +19,80 @@ from custom_components.xiaozhi.settings import (
 )
 
 _NONSENSE: Final[list[Any]] = ["nonsense", "", -1, 10**30, 1.5, None, True, [], [1], {"a": 1}, {"a": {}}]
-# What each setting is when it cannot be read, and what may be stored for it.
-_DEVICE: Final[dict[str, tuple[str, Any, tuple[Any, ...]]]] = {
-    "board": ("board", "", ("", "nonsense")),
-    "conversation_style": ("conversation_style", ConversationStyle.SINGLE, ()),
-    "follow_up_wait": ("follow_up_wait", 8, ()),
-    "interrupt_by_speaking": ("interrupt_by_speaking", False, (True,)),
-    "link": ("link", DeviceLink.AUTOMATIC, ()),
-    "share_transcripts": ("share_transcripts", False, (True,)),
-    "wake_word_pipelines": ("wake_word_pipelines", {}, ()),
-    "announcement_volume": ("announcement_volume", 0, ()),
-    "show_announcements": ("shows_announcements", False, (True,)),
-    "ask_ai": ("may_ask_ai", False, (True,)),
-    "ask_people": ("may_ask_people", False, (True,)),
-    "look_at_photos": ("looks_at_photos", True, (True,)),
-    "assistant_tools": ("assistant_tools", None, ([],)),
-}
 _IDENTITY: Final = {"client_id": "the-client-id", "token": "the-token"}
 
 
-def device(**data: Any) -> ConfigSubentry:
-    """Return the subentry of a device with these stored settings."""
+def _subentry(**data: Any) -> ConfigSubentry:
     return ConfigSubentry(
-        subentry_type="device",
-        unique_id="94:a9:90:28:a4:5f",
-        title="Kitchen box",
-        data=MappingProxyType({**_IDENTITY, **data}),
+        subentry_type="any", unique_id="94:a9:90:28:a4:5f", title="Kitchen box", data=MappingProxyType(data)
     )
+
+
+def device(**data: Any) -> DeviceSettings:
+    """Return the settings of a device with these stored ones."""
+    return DeviceSettings.from_subentry(_subentry(**_IDENTITY | data))
+
+
+def gateway(**data: Any) -> GatewaySettings:
+    data = {"websocket_port": 8765, "link": "mqtt", **data}
+    return GatewaySettings.from_entry(MockConfigEntry(entry_id="0", title="Kitchen box", data=data))
+
+
+def access_point(**data: Any) -> AccessPointSettings:
+    return AccessPointSettings.from_subentry(_subentry(url="wss://cloud.example/mcp/?token=x", **data))
+
+
+_TEXTS: Final = ("", "nonsense")
+# Where a setting is, its key, its name, what it is when it cannot be read, and what may be stored for it.
+_SETTINGS: Final[list[tuple[Callable[..., Any], str, str, Any, tuple[Any, ...]]]] = [
+    (device, "board", "board", "", _TEXTS),
+    (device, "conversation_style", "conversation_style", ConversationStyle.SINGLE, ()),
+    (device, "follow_up_wait", "follow_up_wait", 8, ()),
+    (device, "interrupt_by_speaking", "interrupt_by_speaking", False, (True,)),
+    (device, "link", "link", DeviceLink.AUTOMATIC, ()),
+    (device, "share_transcripts", "share_transcripts", False, (True,)),
+    (device, "wake_word_pipelines", "wake_word_pipelines", {}, ()),
+    (device, "announcement_volume", "announcement_volume", 0, ()),
+    (device, "show_announcements", "shows_announcements", False, (True,)),
+    (device, "ask_ai", "may_ask_ai", False, (True,)),
+    (device, "ask_people", "may_ask_people", False, (True,)),
+    (device, "look_at_photos", "looks_at_photos", True, (True,)),
+    (device, "assistant_tools", "assistant_tools", None, ([],)),
+    (gateway, "websocket_port", "websocket_port", 8765, ()),
+    (gateway, "mqtt_port", "mqtt_port", 1884, ()),
+    (gateway, "udp_port", "udp_port", 8765, ()),
+    (gateway, "link", "link", OfferedLink.MQTT, ()),
+    (gateway, "address", "address", None, _TEXTS),
+    (gateway, "firmware_releases", "firmware_releases", None, _TEXTS),
+    # When it is unknown whether the cloud may change anything, it may not.
+    (access_point, "llm_hass_api", "apis", ("assist",), ([],)),
+    (access_point, "tools", "tools", None, ([],)),
+    (access_point, "questions_only", "questions_only", True, (True,)),
+]
 
 
 def test_every_setting_of_a_device_is_tried() -> None:
     always = {"mac", "name", "client_id", "token"}
-    assert {field for field, _, _ in _DEVICE.values()} == DeviceSettings.__dataclass_fields__.keys() - always
+    tried = {field for read, _, field, _, _ in _SETTINGS if read is device}
+    assert tried == DeviceSettings.__dataclass_fields__.keys() - always
 
 
-@pytest.mark.parametrize("key", _DEVICE)
-def test_a_setting_of_a_device_that_cannot_be_read_is_its_default(
-    key: str, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("read", "key", "field", "default", "readable"), _SETTINGS)
+def test_a_setting_that_cannot_be_read_is_its_default(
+    read: Callable[..., Any],
+    key: str,
+    field: str,
+    default: Any,
+    readable: tuple[Any, ...],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The others stay what they are, and the log says which one it was."""
-    field, default, readable = _DEVICE[key]
-    usual = DeviceSettings.from_subentry(device())
+    usual = read()
     for value in _NONSENSE:
-        caplog.clear()
-        settings = DeviceSettings.from_subentry(device(**{key: value}))
         if any(value is known or value == known for known in readable):
             continue
-        assert getattr(settings, field) == default, value
-        assert settings == replace(usual, **{field: default})
+        caplog.clear()
+        assert read(**{key: value}) == replace(usual, **{field: default}), value
         (line,) = caplog.messages
         assert "Kitchen box" in line
         assert key in line
@@ -78,35 +105,9 @@ def test_credentials_that_cannot_be_read_let_nobody_in(key: str, value: Any) -> 
     data = {**_IDENTITY, key: value}
     if value == "absent":
         del data[key]
-    subentry = ConfigSubentry(subentry_type="device", unique_id="m", title="Box", data=MappingProxyType(data))
-    found = {getattr(DeviceSettings.from_subentry(subentry), key) for _ in range(2)}
+    found = {getattr(DeviceSettings.from_subentry(_subentry(**data)), key) for _ in range(2)}
     assert len(found) == 2
     assert all(len(one) > 30 for one in found)
-
-
-_GATEWAY: Final = {
-    "websocket_port": ("websocket_port", 8765),
-    "mqtt_port": ("mqtt_port", 1884),
-    "udp_port": ("udp_port", 8765),
-    "link": ("link", OfferedLink.MQTT),
-    "address": ("address", None),
-    "firmware_releases": ("firmware_releases", None),
-}
-
-
-@pytest.mark.parametrize("key", _GATEWAY)
-def test_a_setting_of_the_gateway_that_cannot_be_read_is_its_default(
-    key: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    field, default = _GATEWAY[key]
-    for value in _NONSENSE:
-        if key in {"address", "firmware_releases"} and isinstance(value, str):
-            continue
-        caplog.clear()
-        data = {"websocket_port": 8765, "link": "mqtt", key: value}
-        settings = GatewaySettings.from_entry(MockConfigEntry(title="XiaoZhi", data=data))
-        assert getattr(settings, field) == default, value
-        assert [key in line for line in caplog.messages] == [True]
 
 
 @pytest.mark.parametrize(
@@ -120,37 +121,10 @@ def test_a_setting_of_the_gateway_that_cannot_be_read_is_its_default(
     ],
 )
 def test_a_broker_that_cannot_be_read_leaves_the_gateways_own_endpoint(broker: Any) -> None:
-    data = {"websocket_port": 8765, "link": "broker", "broker": broker}
-    settings = GatewaySettings.from_entry(MockConfigEntry(data=data))
+    settings = gateway(link="broker", broker=broker)
     assert (settings.link, settings.broker) == (OfferedLink.MQTT, None)
 
 
 def test_an_empty_entry_is_a_gateway() -> None:
     settings = GatewaySettings.from_entry(MockConfigEntry(data={}))
     assert (settings.websocket_port, settings.link) == (8765, OfferedLink.WEBSOCKET)
-
-
-@pytest.mark.parametrize(
-    ("key", "field", "default"),
-    [
-        ("llm_hass_api", "apis", ("assist",)),
-        ("tools", "tools", None),
-        ("questions_only", "questions_only", True),
-    ],
-)
-def test_a_setting_of_an_access_point_that_cannot_be_read_is_its_default(
-    key: str, field: str, default: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    """When it is unknown whether the cloud may change anything, it may not."""
-    for value in ("nonsense", -1, 1.5, None, [1], {"a": 1}):
-        caplog.clear()
-        subentry = ConfigSubentry(
-            subentry_type="access_point",
-            unique_id="u",
-            title="The cloud",
-            data=MappingProxyType({"url": "wss://cloud.example/mcp/?token=x", key: value}),
-        )
-        assert getattr(AccessPointSettings.from_subentry(subentry), field) == default
-        (line,) = caplog.messages
-        assert "The cloud" in line
-        assert key in line

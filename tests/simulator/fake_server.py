@@ -91,13 +91,7 @@ async def _read_request(reader: asyncio.StreamReader) -> Request:
     line, *rest = head.split("\r\n")
     headers = [(name, value.strip()) for name, _, value in (entry.partition(":") for entry in rest)]
     found = {name.lower(): value for name, value in headers}
-    body = b""
-    if found.get("transfer-encoding") == "chunked":
-        while size := int(await reader.readline(), 16):
-            body += await reader.readexactly(size)
-            await reader.readline()
-    else:
-        body = await reader.readexactly(int(found.get("content-length", 0)))
+    body = await reader.readexactly(int(found.get("content-length", 0)))
     return Request(line, headers, body)
 
 
@@ -184,20 +178,17 @@ class Server(Watched):
         return self.sessions[number - 1]
 
 
-def opus_packets(
-    count: int, *, rate: int = 24000, duration: int = 60, loud: bool = True, steady: bool = False
-) -> list[bytes]:
-    """Return Opus packets of a rough tone; `steady` ones are of equal length."""
+def opus_packets(count: int, *, rate: int = 24000, duration: int = 60) -> list[bytes]:
+    """Return Opus packets of a rough tone."""
     encoder = av.CodecContext.create("libopus", "w")
     encoder.sample_rate, encoder.layout, encoder.format, encoder.bit_rate = rate, "mono", "s16", 24000
-    encoder.options = {"frame_duration": str(duration), "vbr": "off" if steady else "on"}
+    encoder.options = {"frame_duration": str(duration)}
     encoder.open()
     samples = rate * duration // 1000
     packets: list[bytes] = []
     for number in range(count):
         frame = av.AudioFrame(format="s16", layout="mono", samples=samples)
         frame.sample_rate, frame.pts = rate, number * samples
-        half = b"\x00\x20" * 40 + b"\x00\xe0" * 40 if loud else bytes(160)
-        frame.planes[0].update((half * (samples // 80 + 1))[: samples * 2])
+        frame.planes[0].update(((b"\x00\x20" * 40 + b"\x00\xe0" * 40) * (samples // 80 + 1))[: samples * 2])
         packets += [bytes(packet) for packet in encoder.encode(frame)]
     return packets

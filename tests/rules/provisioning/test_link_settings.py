@@ -1,6 +1,7 @@
 """What a device is told about its link."""
 
 import re
+from typing import Any
 
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -11,7 +12,6 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import downlink_topic
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import BrokerSettings
 from custom_components.xiaozhi.settings import (
-    ConversationStyle,
     DeviceLink,
     DeviceSettings,
     GatewaySettings,
@@ -19,33 +19,12 @@ from custom_components.xiaozhi.settings import (
 )
 
 
-def gateway(
-    link: OfferedLink, address: str | None = None, broker: BrokerSettings | None = None
-) -> GatewaySettings:
-    return GatewaySettings(
-        name="00c0ffee",
-        websocket_port=8765,
-        mqtt_port=1884,
-        udp_port=8765,
-        link=link,
-        address=address,
-        firmware_releases=None,
-        broker=broker,
-    )
+def gateway(link: OfferedLink, **settings: Any) -> GatewaySettings:
+    return GatewaySettings(name="00c0ffee", link=link, **settings)
 
 
 def device(link: DeviceLink = DeviceLink.AUTOMATIC) -> DeviceSettings:
-    return DeviceSettings(
-        mac="24:6f:28:aa:bb:01",
-        name="Box",
-        client_id="c",
-        token="secret",
-        board="b",
-        conversation_style=ConversationStyle.SINGLE,
-        link=link,
-        share_transcripts=False,
-        assistant_tools=None,
-    )
+    return DeviceSettings(mac="24:6f:28:aa:bb:01", name="Box", client_id="c", token="secret", link=link)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +63,7 @@ def test_each_reply_names_the_links_under_the_address_that_the_device_used() -> 
             "subscribe_topic": downlink_topic("246f28aabb01"),
         }
     }
-    moved = link_reply(gateway(OfferedLink.MQTT, "ha.lan"), device(), LinkKind.MQTT, "192.168.1.10")
+    moved = link_reply(gateway(OfferedLink.MQTT, address="ha.lan"), device(), LinkKind.MQTT, "192.168.1.10")
     assert moved["mqtt"]["endpoint"] == "ha.lan:1884"
 
 

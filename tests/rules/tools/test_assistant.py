@@ -21,21 +21,9 @@ from custom_components.xiaozhi.tools.assistant_tools import (
     parameters_of,
     result_data,
 )
+from custom_components.xiaozhi.tools.tool_risks import risks_of
 from scripts.tool_table import stock_tools
 from tests.rules.tools.sample_tools import listed, tool
-
-RISKY = {
-    "self.AEC.set_mode",
-    "self.disp.network",
-    "self.dog.set_trim",
-    "self.edarobot.set_trim",
-    "self.electron.set_trim",
-    "self.otto.set_trim",
-    "self.res.esp_restart",
-    "self.system.reconfigure_wifi",
-    "self.system.set_aec",
-    "self.system.switch_TFT",
-}
 
 
 def by_name(*tools: Tool) -> dict[str, Tool]:
@@ -57,7 +45,8 @@ def stock() -> dict[str, Tool]:
 def test_all_of_stock_firmware_but_the_risky_is_for_the_assistant(stock: dict[str, Tool]) -> None:
     user_only = {name for name, found in stock.items() if found.user_only}
     assert "self.reboot" in user_only
-    assert set(automatic_tools(stock)) == set(stock) - user_only - RISKY
+    risky = {name for name, found in stock.items() if risks_of(found)}
+    assert set(automatic_tools(stock)) == set(stock) - user_only - risky
     assert set(choosable_tools(stock)) == set(stock) - user_only
 
 
