@@ -85,12 +85,6 @@ class LoggingLink(Link):
         return [message for _, message in self.messages if message["type"] == kind]
 
 
-class MqttLoggingLink(LoggingLink):
-    """The same with audio on UDP."""
-
-    kind = LinkKind.MQTT
-
-
 def make(
     firmware: FirmwareVersion | None = NEW,
     *,
@@ -232,7 +226,9 @@ async def test_half_a_sentence_does_not_end_when_the_connection_breaks() -> None
 
 
 async def test_the_sound_of_the_wake_word_that_comes_late_on_udp_is_not_part_of_the_command() -> None:
-    _, conversation, _ = make(link=MqttLoggingLink())
+    link = LoggingLink()
+    link.kind = LinkKind.MQTT
+    _, conversation, _ = make(link=link)
     packet = OpusEncoder(UPLINK).encode(bytes(1920))[0]
     conversation.message_received(ListenDetect("hi xiaozhi"))
     conversation.message_received(ListenStart(ListenMode.AUTO))

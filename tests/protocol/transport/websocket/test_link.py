@@ -68,7 +68,7 @@ async def test_a_hello_is_answered_at_once_and_opens_the_channel(hello: dict[str
         assert channel.hello.supports_mcp
 
 
-async def test_messages_and_audio_arrive_in_their_order() -> None:
+async def test_messages_and_audio_arrive_in_their_order_and_are_counted() -> None:
     """Wake word audio may come before `listen`, and an empty packet is silence."""
     async with running() as site:
         device = await RawDevice.talking(site)
@@ -77,7 +77,7 @@ async def test_messages_and_audio_arrive_in_their_order() -> None:
         device.send_frame(Opcode.BINARY, b"")
         device.send_json({"type": "mcp", "payload": {"id": 1}})
         device.send_json({"type": "abort"})
-        recorder = site.recorders[0]
+        link, recorder = site.links[0], site.recorders[0]
         await recorder.wait_for("message", 3)
         assert recorder.events[1:] == [
             ("audio", (opus_packet(b"wake"), 0)),
@@ -86,6 +86,15 @@ async def test_messages_and_audio_arrive_in_their_order() -> None:
             ("message", McpMessage({"id": 1})),
             ("message", Abort(None)),
         ]
+        assert (link.kind, link.stays_connected, link.remote) == (LinkKind.WEBSOCKET, False, "127.0.0.1")
+        sent = link.counters.bytes_out
+        await link.send({"type": "alert", "text": "ü"})
+        await link.send_audio(b"1234")
+        counters = link.counters
+        assert (counters.messages_in, counters.packets_in, counters.bytes_in) == (3, 2, 5 + 52 + 37 + 17)
+        assert (counters.messages_out, counters.packets_out) == (1, 1)
+        assert counters.bytes_out - sent == len('{"type":"alert","text":"ü"}'.encode()) + 4
+        assert (counters.malformed, counters.unknown) == (0, 0)
         await device.hang_up()
 
 
@@ -146,63 +155,27 @@ async def test_a_closed_link_says_why_nothing_can_be_sent() -> None:
         assert recorder.values("link_closed") == ["the device was removed"]
 
 
-async def test_a_link_knows_who_is_behind_it_and_counts_what_it_carries() -> None:
-    """For the state of the device and its diagnostics."""
-    async with running() as site:
-        device = await RawDevice.talking(site)
-        link, recorder = site.links[0], site.recorders[0]
-        assert (link.kind, link.stays_connected, link.remote) == (LinkKind.WEBSOCKET, False, "127.0.0.1")
-        sent = link.counters.bytes_out
-        await link.send({"type": "alert", "text": "ü"})
-        await link.send_audio(b"1234")
-        device.send_frame(Opcode.BINARY, opus_packet(b"12"))
-        device.send_json({"type": "abort"})
-        await recorder.wait_for("message")
-        counters = link.counters
-        assert (counters.messages_in, counters.packets_in, counters.bytes_in) == (1, 1, 3 + 17)
-        assert (counters.messages_out, counters.packets_out) == (1, 1)
-        assert counters.bytes_out - sent == len('{"type":"alert","text":"ü"}'.encode()) + 4
-        assert (counters.malformed, counters.unknown) == (0, 0)
-        await device.hang_up()
-
-
 @pytest.mark.parametrize("path", ["/xiaozhi/v1/", "/xiaozhi/v1", "/xiaozhi/v1/?a=b"])
-async def test_the_path_may_have_a_slash_at_its_end_or_not(path: str) -> None:
-    """The Host header has no port; and the firmware would read compressed frames as garbage."""
+async def test_a_request_is_answered_and_tells_who_it_is(path: str) -> None:
+    """The MAC in one spelling, the token without its scheme. The Host header has no port.
+
+    The firmware would read compressed frames as garbage.
+    """
     async with running() as site:
         device = await RawDevice.dial(site)
-        compression = {"Sec_WebSocket_Extensions": "permessage-deflate"}
-        status, head = await device.request(path=path, Host="any.thing", **compression)
+        headers = {"Sec_WebSocket_Extensions": "permessage-deflate", "Device_Id": "94-A9-90-28-A4-5F"}
+        status, head = await device.request(path=path, Host="any.thing", **headers)
         assert status == 101
         assert "Server:" not in head
         assert "extensions" not in head.lower()
-        await device.hang_up()
-
-
-async def test_credentials_are_those_of_the_request() -> None:
-    """The MAC in one spelling, the token without its scheme."""
-    async with running() as site:
-        device = await RawDevice.connect(site, Device_Id="94-A9-90-28-A4-5F")
+        client_id = "8a7c3a1e-6f0b-4f0e-9a55-0a9b6f6a2d11"
         assert site.seen == [
-            Credentials(
-                mac="94:a9:90:28:a4:5f",
-                client_id="8a7c3a1e-6f0b-4f0e-9a55-0a9b6f6a2d11",
-                token=TOKEN,
-                remote="127.0.0.1",
-            )
+            Credentials(mac="94:a9:90:28:a4:5f", client_id=client_id, token=TOKEN, remote="127.0.0.1")
         ]
         await device.hang_up()
 
 
-async def test_a_device_that_does_not_answer_a_ping_is_gone() -> None:
-    """It lost its power or its network."""
-    async with running(Site(pings_safe=True), ping_interval=0.01, pong=0.05) as site:
-        device = await RawDevice.talking(site)
-        assert await device.receive_close() == (1011, "the device does not answer any more")
-        assert site.recorders[0].names == ["opened", "channel_closed", "link_closed"]
-
-
-async def test_a_device_that_answers_no_ping_but_is_heard_is_not_hung_up() -> None:
+async def test_a_device_that_answers_no_ping_is_gone_when_it_is_not_heard_either() -> None:
     """With small buffers, a pong may come long after the audio (seen on ESP-HI)."""
     async with running(Site(pings_safe=True), ping_interval=2, pong=2) as site:
         device = await RawDevice.talking(site)
@@ -214,6 +187,7 @@ async def test_a_device_that_answers_no_ping_but_is_heard_is_not_hung_up() -> No
         heard = asyncio.get_running_loop().time()
         assert await device.receive_close() == (1011, "the device does not answer any more")
         assert asyncio.get_running_loop().time() - heard < 6.5
+        assert site.recorders[0].names == ["opened", *["audio"] * 10, "channel_closed", "link_closed"]
 
 
 async def test_a_device_whose_firmware_does_not_survive_pings_is_never_pinged() -> None:
