@@ -23,10 +23,8 @@ from .texts.translated import async_explain, known_text
 # Devices may install at the same time.
 PARALLEL_UPDATES = 0
 
-UPDATES: Final = (
-    UpdateEntityDescription(
-        key="firmware", translation_key="firmware", device_class=UpdateDeviceClass.FIRMWARE
-    ),
+_FIRMWARE: Final = UpdateEntityDescription(
+    key="firmware", translation_key="firmware", device_class=UpdateDeviceClass.FIRMWARE
 )
 
 
@@ -157,4 +155,4 @@ def _objection(device: Device, firmware: Firmware) -> FirmwareError | None:
     return None
 
 
-async_setup_entry = platform(of_devices(existing(UPDATES), XiaozhiUpdate))
+async_setup_entry = platform(of_devices(existing([_FIRMWARE]), XiaozhiUpdate))

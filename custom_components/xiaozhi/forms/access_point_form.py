@@ -35,13 +35,7 @@ from .multiple_choice import multiple_choice
 
 _LOGGER = logging.getLogger(__name__)
 
-_URL_SELECTOR: Final = TextSelector(TextSelectorConfig(type=TextSelectorType.PASSWORD))
-_ADD_SCHEMA: Final = vol.Schema(
-    {vol.Required(CONF_NAME): TextSelector(), vol.Required(CONF_URL): _URL_SELECTOR}
-)
-_CHANGE_SCHEMA: Final = vol.Schema(
-    {vol.Required(CONF_NAME): TextSelector(), vol.Optional(CONF_URL): _URL_SELECTOR}
-)
+_URL: Final = TextSelector(TextSelectorConfig(type=TextSelectorType.PASSWORD))
 _DEFAULTS: Final[Mapping[str, Any]] = {CONF_LLM_HASS_API: [llm.LLM_API_ASSIST], CONF_QUESTIONS_ONLY: False}
 
 
@@ -84,10 +78,11 @@ class AccessPointFlow(ConfigSubentryFlow):
                 self._data = {**_DEFAULTS, **before}
                 return await self.async_step_offer()
             name = user_input[CONF_NAME]
+        url = vol.Required(CONF_URL) if known is None else vol.Optional(CONF_URL)
         return self.async_show_form(
             step_id="user" if known is None else "reconfigure",
-            data_schema=self.add_suggested_values_to_schema(
-                _ADD_SCHEMA if known is None else _CHANGE_SCHEMA, {CONF_NAME: name}
+            data_schema=vol.Schema(
+                {vol.Required(CONF_NAME, description={"suggested_value": name}): TextSelector(), url: _URL}
             ),
             errors=errors,
             description_placeholders=placeholders,

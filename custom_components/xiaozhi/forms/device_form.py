@@ -1,6 +1,6 @@
 """Adds a device to the gateway, and changes its settings."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, override
 
@@ -120,7 +120,9 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         schema = schema.extend(await permissions_schema(self.hass, device, before))
         heard = () if device is None else device.state.wake_words
         if words := dict.fromkeys((*heard, *before.wake_word_pipelines)):
-            schema = schema.extend(_wake_words_schema(words))
+            pipelines = vol.Schema({vol.Optional(word): AssistPipelineSelector() for word in words})
+            by_word = section(pipelines, {"collapsed": True})
+            schema = schema.extend({vol.Required(CONF_WAKE_WORD_PIPELINES): by_word})
         return self.async_show_form(
             step_id="reconfigure",
             data_schema=self.add_suggested_values_to_schema(schema, subentry.data),
@@ -135,11 +137,6 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
             unique_id=mac,
             description_placeholders={"name": name, "speech": speech},
         )
-
-
-def _wake_words_schema(words: Iterable[str]) -> dict[vol.Marker, Any]:
-    pipelines = vol.Schema({vol.Optional(word): AssistPipelineSelector() for word in words})
-    return {vol.Required(CONF_WAKE_WORD_PIPELINES): section(pipelines, {"collapsed": True})}
 
 
 async def _apply_link(

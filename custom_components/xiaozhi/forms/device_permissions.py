@@ -35,17 +35,13 @@ async def permissions_schema(
     """Return the section for a device with these settings; empty if it can do nothing of the kind."""
     fields: dict[vol.Marker, Any] = {}
     extended = device is not None and device.state.extended
-    if device is not None:
+    if device is not None and (labels := await _tool_labels(hass, device.tools)):
         chosen = settings.assistant_tools
-        if chosen is None:
-            chosen = tuple(automatic_tools(device.tools))
-        if labels := await _tool_labels(hass, device.tools):
-            suggested = [name for name in chosen if name in labels]
-            # No default: who takes all out chooses none.
-            marker = vol.Optional(
-                CONF_ASSISTANT_TOOLS, default=[], description={"suggested_value": suggested}
-            )
-            fields[marker] = multiple_choice(labels)
+        wanted = automatic_tools(device.tools) if chosen is None else chosen
+        suggested = [name for name in wanted if name in labels]
+        # No default: who takes all out chooses none.
+        marker = vol.Optional(CONF_ASSISTANT_TOOLS, default=[], description={"suggested_value": suggested})
+        fields[marker] = multiple_choice(labels)
     for key, allowed in (
         (CONF_ASK_AI, settings.may_ask_ai),
         (CONF_ASK_PEOPLE, settings.may_ask_people),
