@@ -71,14 +71,8 @@ async def decode_speech(
     def wait_for[T](coroutine: Coroutine[None, None, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
 
-    def take() -> bytes:
-        try:
-            return wait_for(speech.get())
-        except asyncio.QueueShutDown:
-            return b""
-
     def decode() -> None:
-        stream = _Stream(take, extension)
+        stream = _Stream(lambda: wait_for(_take(speech)), extension)
         for pcm in _decode_stream(stream, sample_rate):
             if played := pcm if through is None else through(pcm):
                 wait_for(decoded.put(played))
@@ -114,6 +108,17 @@ async def _feed(source: AsyncIterable[bytes], speech: asyncio.Queue[bytes]) -> N
         speech.shutdown()
         if isinstance(source, AsyncGenerator):
             await source.aclose()
+
+
+async def _take(speech: asyncio.Queue[bytes]) -> bytes:
+    """Return all queued speech, at least a byte; nothing at the end."""
+    try:
+        pieces = [await speech.get()]
+    except asyncio.QueueShutDown:
+        return b""
+    while not speech.empty():
+        pieces.append(speech.get_nowait())
+    return b"".join(pieces)
 
 
 class _Stream:
