@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 import json
 import ssl
 from typing import Any
@@ -64,14 +65,14 @@ class House:
         return {"success": True}
 
 
+@dataclass
 class Site:
     """A server, a client, and what both saw."""
 
-    def __init__(self, server: Server, client: AccessPointClient, house: House) -> None:
-        self.server = server
-        self.client = client
-        self.house = house
-        self.records: list[CallRecord] = []
+    server: Server
+    client: AccessPointClient
+    house: House
+    records: list[CallRecord]
 
 
 class Server:
@@ -150,11 +151,9 @@ async def running(
         called=records.append,
         jitter=lambda: jitter,
     )
-    site = Site(server, client, house)
-    site.records = records
     client.start()
     try:
-        yield site
+        yield Site(server, client, house, records)
     finally:
         await client.close()
 

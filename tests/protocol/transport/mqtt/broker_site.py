@@ -1,14 +1,14 @@
 """A connection of the integration to a broker, and devices at that broker."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 import json
 from typing import Any
 
 from aiomqtt import Client
 
-from custom_components.xiaozhi.protocol.transport.link import Admission, Link, LinkHandler
+from custom_components.xiaozhi.protocol.transport.link import Admission
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import MqttLink, uplink_topic
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_connection import BrokerConnection
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
@@ -20,20 +20,18 @@ from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServe
 from tests.protocol.transport.mqtt.brokers import Mosquitto
 from tests.protocol.transport.mqtt.device import MAC, OTHER_MAC, encoded
 from tests.protocol.transport.udp.device import until
-from tests.protocol.transport.websocket.peer import Recorder
+from tests.protocol.transport.websocket.peer import Owner, Recorder
 
 ANONYMOUS = "allow_anonymous true"
 GATEWAY = "00c0ffee"
 
 
-class Site:
+class Site(Owner):
     """A connection to a broker, and the owner of its links."""
 
     def __init__(self, port: int, gateway: str = GATEWAY, **settings: Any) -> None:
+        super().__init__()
         self.audio = UdpServer()
-        self.links: list[MqttLink] = []
-        self.recorders: list[Recorder] = []
-        self.make_recorder: Callable[[], Recorder] = Recorder
         self.problems: list[BrokerError | None] = []
         self.devices: list[str] = []
         self.paired = {MAC, OTHER_MAC}
@@ -51,13 +49,7 @@ class Site:
         self.problems.append(problem)
 
     def _admit(self, mac: str) -> Admission | None:
-        return Admission(attach=self._attach, pings_safe=True) if mac in self.paired else None
-
-    def _attach(self, link: Link) -> LinkHandler:
-        assert isinstance(link, MqttLink)
-        self.links.append(link)
-        self.recorders.append(self.make_recorder())
-        return self.recorders[-1]
+        return self.admission if mac in self.paired else None
 
     async def linked(self, count: int = 1) -> tuple[MqttLink, Recorder]:
         await until(lambda: len(self.links) >= count)

@@ -6,39 +6,20 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from custom_components.xiaozhi.protocol.timeouts import MqttTimeouts
-from custom_components.xiaozhi.protocol.transport.link import Admission, Credentials, Link, LinkHandler
 from custom_components.xiaozhi.protocol.transport.local_network import is_local
-from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import MqttLink
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
 from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
 from tests.protocol.transport.mqtt.device import MAC
 from tests.protocol.transport.mqtt.wire import WireClient
-from tests.protocol.transport.websocket.peer import Recorder
-
-TOKEN = "f00dcafe"
+from tests.protocol.transport.websocket.peer import TOKEN, Owner
 
 
 @dataclass
-class Site:
-    """A running endpoint that lets in every MAC with the token."""
+class Site(Owner):
+    """A running endpoint."""
 
     endpoint: MqttServer = field(init=False)
     audio: UdpServer = field(default_factory=UdpServer)
-    seen: list[Credentials] = field(default_factory=list)
-    links: list[MqttLink] = field(default_factory=list)
-    recorders: list[Recorder] = field(default_factory=list)
-    make_recorder: Callable[[], Recorder] = Recorder
-    admits: Callable[[str], bool] = is_local
-
-    def authenticate(self, credentials: Credentials) -> Admission | None:
-        self.seen.append(credentials)
-        return Admission(attach=self.attach, pings_safe=True) if credentials.token == TOKEN else None
-
-    def attach(self, link: Link) -> LinkHandler:
-        assert isinstance(link, MqttLink)
-        self.links.append(link)
-        self.recorders.append(self.make_recorder())
-        return self.recorders[-1]
 
     async def start(self, **timeouts: float) -> None:
         self.endpoint = MqttServer(

@@ -123,13 +123,13 @@ async def test_a_handler_that_fails_ends_its_own_link_only(
 ) -> None:
     """It is our fault: logged with its traceback, and the next message begins anew."""
     async with running(broker.port) as site, device_at(broker) as device:
-        site.make_recorder = partial(failing_in, "message_received", "link_closed")
+        site.make_handler = partial(failing_in, "message_received", "link_closed")
         await device.say(LISTEN)
         _, recorder = await site.linked()
         assert await recorder.wait_for("link_closed") == "internal error"
         assert "Unexpected error on a link" in caplog.text
         assert "Unexpected error while ending the link" in caplog.text
-        site.make_recorder = Recorder
+        site.make_handler = Recorder
         await device.say(LISTEN)
         _, recorder = await site.linked(2)
         await recorder.wait_for("message")

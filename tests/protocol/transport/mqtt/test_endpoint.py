@@ -16,10 +16,10 @@ from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import MAX_P
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
 from tests.protocol.transport.mqtt import wire
 from tests.protocol.transport.mqtt.device import HELLO, LISTEN, MAC, OTHER_MAC, encoded
-from tests.protocol.transport.mqtt.endpoint_site import TOKEN, Site
+from tests.protocol.transport.mqtt.endpoint_site import Site
 from tests.protocol.transport.mqtt.wire import WireClient
 from tests.protocol.transport.udp.device import until
-from tests.protocol.transport.websocket.peer import failing_in
+from tests.protocol.transport.websocket.peer import TOKEN, failing_in
 
 
 @pytest.fixture
@@ -271,7 +271,7 @@ async def test_stopping_ends_every_link_with_a_goodbye(site: Site) -> None:
 async def test_a_handler_that_fails_ends_its_own_link_only(
     site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
-    site.make_recorder = partial(failing_in, "message_received")
+    site.make_handler = partial(failing_in, "message_received")
     device = await site.device()
     await device.send(wire.publish(uplink_topic(MAC), encoded(LISTEN)))
     assert await device.closed()

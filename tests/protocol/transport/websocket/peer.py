@@ -21,7 +21,6 @@ from custom_components.xiaozhi.protocol.transport.link import (
     LinkHandler,
 )
 from custom_components.xiaozhi.protocol.transport.local_network import is_local
-from custom_components.xiaozhi.protocol.transport.websocket.websocket_link import WebSocketLink
 from custom_components.xiaozhi.protocol.transport.websocket.websocket_server import WebSocketServer
 from tests.protocol.transport.udp.device import opus_packet
 
@@ -92,30 +91,36 @@ def failing_in(*methods: str) -> Recorder:
 
 
 @dataclass
-class Site:
-    """A running listener that lets in whoever has the token."""
+class Owner:
+    """Owns the links of those that it lets in, which is whoever has the token."""
 
     pings_safe: bool = False
     text_limit: int | None = None
     admits: Callable[[str], bool] = is_local
-    make_handler: Callable[[], LinkHandler] = Recorder
+    make_handler: Callable[[], Recorder] = Recorder
     seen: list[Credentials] = field(default_factory=list)
-    links: list[WebSocketLink] = field(default_factory=list)
-    recorders: list[Any] = field(default_factory=list)
-    listener: WebSocketServer = field(init=False)
+    links: list[Any] = field(default_factory=list)
+    recorders: list[Recorder] = field(default_factory=list)
 
     def authenticate(self, credentials: Credentials) -> Admission | None:
         self.seen.append(credentials)
-        if credentials.token != TOKEN:
-            return None
+        return self.admission if credentials.token == TOKEN else None
+
+    @property
+    def admission(self) -> Admission:
         return Admission(attach=self.attach, pings_safe=self.pings_safe, text_limit=self.text_limit)
 
     def attach(self, link: Link) -> LinkHandler:
-        assert isinstance(link, WebSocketLink)
-        handler = self.make_handler()
         self.links.append(link)
-        self.recorders.append(handler)
-        return handler
+        self.recorders.append(self.make_handler())
+        return self.recorders[-1]
+
+
+@dataclass
+class Site(Owner):
+    """A running listener."""
+
+    listener: WebSocketServer = field(init=False)
 
 
 @asynccontextmanager
