@@ -1,7 +1,7 @@
 """A paired, simulated device on a real link, and an Assist pipeline around scripted speech engines."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,28 +20,15 @@ from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.event import async_track_state_change_event
 
 from custom_components.xiaozhi.const import DOMAIN
-from simulator import Pace, SimulatedDevice, State
+from simulator import SimulatedDevice, State
 from tests.integration.http_device import paired_device
+from tests.integration.names import CLIENT_ID, COMMAND, MAC, VOLUME
 from tests.integration.speech import (
     ScriptedAgent,
     ScriptedSpeechToText,
     ScriptedTextToSpeech,
     StreamingTextToSpeech,
 )
-
-MAC = "24:6f:28:aa:bb:01"
-OTHER_MAC = "24:6f:28:aa:bb:02"
-CLIENT_ID = "3b0c6e0e-26f5-4b3c-8a4e-6c7d1f2a9b01"
-# Polls and back-offs need not be waited for; sound stays as slow as it is.
-QUICK = Pace(waits=0.02, timeouts=0.1, main_loop_delay=0.001)
-
-COMMAND = "turn on the kitchen light"
-LIGHT = "input_boolean.kitchen_light"
-SATELLITE = "assist_satellite.kitchen_box"
-VOLUME = "number.kitchen_box_volume"
-CONNECTED = "binary_sensor.kitchen_box_connectivity"
-
-type Boot = Callable[..., Awaitable[SimulatedDevice]]
 
 
 @dataclass

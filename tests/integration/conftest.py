@@ -46,19 +46,10 @@ from custom_components.xiaozhi.settings import OfferedLink
 from custom_components.xiaozhi.timeouts import TIMEOUTS, Timeouts
 from simulator import Profile, SimulatedDevice, get_profile
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import (
-    CLIENT_ID,
-    COMMAND,
-    LIGHT,
-    MAC,
-    QUICK,
-    SATELLITE,
-    Boot,
-    Speech,
-    wait_for_state,
-)
+from tests.integration.boxes import Speech, wait_for_state
 from tests.integration.home import forget, run_home, wake
 from tests.integration.http_device import HttpDevice, MakeDevice, MakeEntry, paired_device
+from tests.integration.names import CLIENT_ID, COMMAND, LIGHT, MAC, QUICK, SATELLITE, Boot
 from tests.integration.speech import (
     ScriptedAgent,
     ScriptedSpeechToText,

@@ -27,7 +27,8 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice
 from simulator.board.picture import jpeg
 from simulator.board.tools import Tool
-from tests.integration.boxes import CONNECTED, MAC, Boot, call_action, wait_for_state
+from tests.integration.boxes import call_action, wait_for_state
+from tests.integration.names import CONNECTED, MAC, Boot
 from tests.integration.pictures.eyes import FAILURE, open_eyes
 from tests.integration.tools.own_tools import register
 from tests.protocol.transport.udp.device import until

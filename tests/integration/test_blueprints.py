@@ -32,8 +32,9 @@ from custom_components.xiaozhi.protocol.faces import Face
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, get_profile
 from simulator.application.announcement import Outcome
-from tests.integration.boxes import CLIENT_ID, LIGHT, MAC, OTHER_MAC, Boot, Speech, introduce, wait_for_state
+from tests.integration.boxes import Speech, introduce, wait_for_state
 from tests.integration.http_device import paired_device
+from tests.integration.names import CLIENT_ID, LIGHT, MAC, OTHER_MAC, Boot
 from tests.paths import ROOT
 
 LINK = LinkKind.MQTT

@@ -19,8 +19,9 @@ from custom_components.xiaozhi.diagnostics import (
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import CLIENT_ID, MAC, SATELLITE, Boot, Speech, state_of, wait_for_state
+from tests.integration.boxes import Speech, state_of, wait_for_state
 from tests.integration.http_device import TOKEN
+from tests.integration.names import CLIENT_ID, MAC, SATELLITE, Boot
 from tests.paths import ROOT
 
 MANIFEST = ROOT / "custom_components/xiaozhi/manifest.json"

@@ -17,7 +17,8 @@ import yaml
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse, get_profile
-from tests.integration.boxes import COMMAND, Boot, Speech, mac_of, paired_boxes, wait_for_state
+from tests.integration.boxes import Speech, mac_of, paired_boxes, wait_for_state
+from tests.integration.names import COMMAND, Boot
 from tests.paths import ROOT
 
 LINK = LinkKind.MQTT

@@ -20,8 +20,9 @@ from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
 from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION
 from custom_components.xiaozhi.texts.tool_words import tool_words
 from custom_components.xiaozhi.texts.translated import async_text
-from tests.integration.boxes import CLIENT_ID, MAC, Speech
+from tests.integration.boxes import Speech
 from tests.integration.http_device import TOKEN
+from tests.integration.names import CLIENT_ID, MAC
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
 

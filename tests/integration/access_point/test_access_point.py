@@ -23,7 +23,8 @@ from simulator.access_point import Cloud, EndpointServer
 from tests.integration.access_point.conftest import Offer, access_point
 from tests.integration.access_point.house import LAMP, LIGHT_SET, LIVE, TURN_ON, state, until
 from tests.integration.access_point.sdk import sdk_client
-from tests.integration.boxes import LIGHT, state_of
+from tests.integration.boxes import state_of
+from tests.integration.names import LIGHT
 
 
 async def test_a_cloud_turns_on_the_lamp_and_the_logbook_names_its_calls(

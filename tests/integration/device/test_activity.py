@@ -17,7 +17,8 @@ from custom_components.xiaozhi.logbook import async_describe_events
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse, get_profile
 from simulator.board.tools import Tool as SimulatedTool
-from tests.integration.boxes import COMMAND, SATELLITE, Boot, Speech, call_action, wait_for_state
+from tests.integration.boxes import Speech, call_action, wait_for_state
+from tests.integration.names import COMMAND, SATELLITE, Boot
 from tests.integration.tools.own_tools import register
 from tests.protocol.transport.udp.device import until
 

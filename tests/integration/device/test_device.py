@@ -19,8 +19,9 @@ from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import SimulatedDevice, State, get_profile
-from tests.integration.boxes import CLIENT_ID, MAC, VOLUME, Boot, act, introduce, wait_for_state
+from tests.integration.boxes import act, introduce, wait_for_state
 from tests.integration.http_device import TOKEN, paired_device
+from tests.integration.names import CLIENT_ID, MAC, VOLUME, Boot
 from tests.integration.tools.own_tools import listed
 
 pytestmark = pytest.mark.usefixtures("speech")

@@ -10,7 +10,8 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, async_
 from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, converse
-from tests.integration.boxes import COMMAND, Boot, Speech, change_settings, state_of, wait_for_state
+from tests.integration.boxes import Speech, change_settings, state_of, wait_for_state
+from tests.integration.names import COMMAND, Boot
 
 pytestmark = pytest.mark.usefixtures("all_enabled", "speech")
 

@@ -15,21 +15,9 @@ from custom_components.xiaozhi.protocol.messages import mcp
 from custom_components.xiaozhi.protocol.transport.link import Link, LinkClosedError, LinkKind
 from custom_components.xiaozhi.timeouts import Timeouts, VoiceTimeouts
 from simulator import Conversation, Misbehaviour, SimulatedDevice, State, converse
-from tests.integration.boxes import (
-    CLIENT_ID,
-    COMMAND,
-    CONNECTED,
-    LIGHT,
-    MAC,
-    QUICK,
-    VOLUME,
-    Boot,
-    Speech,
-    introduce,
-    mac_of,
-    wait_for_state,
-)
+from tests.integration.boxes import Speech, introduce, mac_of, wait_for_state
 from tests.integration.http_device import paired_device
+from tests.integration.names import CLIENT_ID, COMMAND, CONNECTED, LIGHT, MAC, QUICK, VOLUME, Boot
 
 pytestmark = pytest.mark.usefixtures("all_enabled", "speech")
 

@@ -8,8 +8,8 @@ import pytest
 from custom_components.xiaozhi.firmware.library import FIRMWARE_FOLDER
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice
-from tests.integration.boxes import Boot
 from tests.integration.firmware.updates import boot_linked
+from tests.integration.names import Boot
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from pytest_homeassistant_custom_component.test_util.aiohttp import AiohttpClien
 from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, DOMAIN
 from custom_components.xiaozhi.firmware.library import STOCK_RELEASES
 from simulator import build_image
-from tests.integration.boxes import Boot, state_of
+from tests.integration.boxes import state_of
 from tests.integration.firmware.updates import (
     BOARD,
     FIRMWARE,
@@ -28,6 +28,7 @@ from tests.integration.firmware.updates import (
     versions,
 )
 from tests.integration.media.media_server import MediaServer, media_server
+from tests.integration.names import Boot
 
 
 class Releases:

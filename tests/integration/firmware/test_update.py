@@ -20,7 +20,7 @@ from custom_components.xiaozhi.firmware.image import FirmwareImage
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from simulator import SimulatedDevice, build_image, get_profile
-from tests.integration.boxes import Boot, open_issues, state_of, wait_for_state
+from tests.integration.boxes import open_issues, state_of, wait_for_state
 from tests.integration.firmware.updates import (
     BOARD,
     CONNECTED,
@@ -33,6 +33,7 @@ from tests.integration.firmware.updates import (
     look,
     versions,
 )
+from tests.integration.names import Boot
 
 
 def put(folder: Path, version: str = "2.4.2", *, name: str | None = None, **options: Any) -> None:

@@ -7,7 +7,8 @@ from homeassistant.components.update import ATTR_INSTALLED_VERSION, ATTR_LATEST_
 from homeassistant.core import HomeAssistant
 
 from simulator import BOARDS, Pace, SimulatedDevice, get_profile
-from tests.integration.boxes import CONNECTED, Boot, wait_for_state
+from tests.integration.boxes import wait_for_state
+from tests.integration.names import CONNECTED, Boot
 
 FIRMWARE = "update.kitchen_box_firmware"
 BOARD = BOARDS["s3"].name

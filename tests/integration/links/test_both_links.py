@@ -18,12 +18,6 @@ from custom_components.xiaozhi.voice.announcements.utterance import Utterance
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
 from simulator.board.picture import jpeg
 from tests.integration.boxes import (
-    COMMAND,
-    CONNECTED,
-    LIGHT,
-    MAC,
-    VOLUME,
-    Boot,
     Speech,
     act,
     assert_nothing_lost,
@@ -31,6 +25,7 @@ from tests.integration.boxes import (
     introduce,
     wait_for_state,
 )
+from tests.integration.names import COMMAND, CONNECTED, LIGHT, MAC, VOLUME, Boot
 from tests.integration.provisioning.forms import start_device, submit_device
 from tests.integration.voice.announcements.sounds import beep
 

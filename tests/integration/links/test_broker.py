@@ -23,17 +23,8 @@ from custom_components.xiaozhi.settings import OfferedLink
 from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts, VoiceTimeouts
 from simulator import SimulatedDevice, converse
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import (
-    CONNECTED,
-    LIGHT,
-    SATELLITE,
-    VOLUME,
-    Boot,
-    Speech,
-    open_issues,
-    set_volume,
-    wait_for_state,
-)
+from tests.integration.boxes import Speech, open_issues, set_volume, wait_for_state
+from tests.integration.names import CONNECTED, LIGHT, SATELLITE, VOLUME, Boot
 from tests.protocol.transport.mqtt.brokers import Mosquitto, mosquitto
 from tests.protocol.transport.mqtt.wire import subscribe
 from tests.protocol.transport.udp.device import until

@@ -21,20 +21,9 @@ from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_t
 from custom_components.xiaozhi.settings import DeviceLink
 from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
 from simulator import Misbehaviour, State, converse, get_profile
-from tests.integration.boxes import (
-    CLIENT_ID,
-    COMMAND,
-    CONNECTED,
-    MAC,
-    VOLUME,
-    Boot,
-    Speech,
-    act,
-    change_settings,
-    mqtt_client_id,
-    wait_for_state,
-)
+from tests.integration.boxes import Speech, act, change_settings, mqtt_client_id, wait_for_state
 from tests.integration.http_device import TOKEN, HttpDevice
+from tests.integration.names import CLIENT_ID, COMMAND, CONNECTED, MAC, VOLUME, Boot
 from tests.protocol.transport.mqtt.device import HELLO, encoded
 from tests.protocol.transport.mqtt.wire import WireClient, publish
 from tests.protocol.transport.udp.device import until

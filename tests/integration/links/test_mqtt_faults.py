@@ -14,23 +14,9 @@ from custom_components.xiaozhi.const import CONF_MQTT_PORT
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_topic
 from simulator import Misbehaviour, Pace, SimulatedDevice, State, UdpImpairment, converse
-from tests.integration.boxes import (
-    CLIENT_ID,
-    COMMAND,
-    CONNECTED,
-    MAC,
-    OTHER_MAC,
-    SATELLITE,
-    VOLUME,
-    Boot,
-    Speech,
-    mac_of,
-    mqtt_client_id,
-    paired_boxes,
-    set_volume,
-    wait_for_state,
-)
+from tests.integration.boxes import Speech, mac_of, mqtt_client_id, paired_boxes, set_volume, wait_for_state
 from tests.integration.http_device import TOKEN, paired_device
+from tests.integration.names import CLIENT_ID, COMMAND, CONNECTED, MAC, OTHER_MAC, SATELLITE, VOLUME, Boot
 from tests.protocol.transport.mqtt.wire import WireClient, connect, publish
 from tests.protocol.transport.udp.device import until
 

@@ -19,8 +19,9 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 from websockets.asyncio.client import ClientConnection, connect
 
 from custom_components.xiaozhi.const import OTA_PATH
-from tests.integration.boxes import COMMAND, LIGHT, Speech, wait_for_state
+from tests.integration.boxes import Speech, wait_for_state
 from tests.integration.http_device import paired_device
+from tests.integration.names import COMMAND, LIGHT
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 

@@ -10,7 +10,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import State
-from tests.integration.boxes import Boot
+from tests.integration.names import Boot
 from tests.protocol.transport.udp.device import until
 
 

@@ -9,7 +9,8 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from tests.integration.boxes import CLIENT_ID, MAC, OTHER_MAC, Boot, paired_device
+from tests.integration.boxes import paired_device
+from tests.integration.names import CLIENT_ID, MAC, OTHER_MAC, Boot
 from tests.protocol.transport.udp.device import until
 
 LINK = LinkKind.MQTT

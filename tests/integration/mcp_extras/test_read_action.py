@@ -15,7 +15,8 @@ from custom_components.xiaozhi.mcp_extras.person_questions import OPEN_QUESTIONS
 from custom_components.xiaozhi.mcp_extras.question_flow import QuestionFlow
 from custom_components.xiaozhi.mcp_extras.question_form import parse_question_form
 from simulator import State
-from tests.integration.boxes import Boot, call_action, change_settings
+from tests.integration.boxes import call_action, change_settings
+from tests.integration.names import Boot
 from tests.protocol.transport.udp.device import until
 
 TEMPERATURE = "sensor://room/temperature"

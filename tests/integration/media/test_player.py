@@ -15,8 +15,9 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, Pace, SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Announcement, Outcome
-from tests.integration.boxes import SATELLITE, Boot, Speech, act, change_settings, state_of, wait_for_state
+from tests.integration.boxes import Speech, act, change_settings, state_of, wait_for_state
 from tests.integration.media.media_server import MediaServer, children, music, with_titles
+from tests.integration.names import SATELLITE, Boot
 from tests.protocol.audio.sounds import pitch_level
 
 LINK = LinkKind.MQTT

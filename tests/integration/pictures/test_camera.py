@@ -26,8 +26,9 @@ from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from custom_components.xiaozhi.tools.catalogue import PHOTO_TOOL
 from simulator import SimulatedDevice
 from simulator.board.picture import jpeg
-from tests.integration.boxes import CLIENT_ID, CONNECTED, MAC, act, state_of, wait_for_state
+from tests.integration.boxes import act, state_of, wait_for_state
 from tests.integration.http_device import TOKEN
+from tests.integration.names import CLIENT_ID, CONNECTED, MAC
 from tests.integration.pictures.eyes import FAILURE, ScriptedEyes, open_eyes, sentence
 from tests.integration.provisioning.forms import change_device, submit_device
 from tests.integration.tools.own_tools import announce, register

@@ -12,7 +12,7 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import VISION_PATH
 from custom_components.xiaozhi.pictures.slots import PictureSlots
-from tests.integration.boxes import CLIENT_ID, MAC
+from tests.integration.names import CLIENT_ID, MAC
 
 
 async def test_who_hangs_up_keeps_the_slot_until_the_thread_is_done(hass: HomeAssistant) -> None:

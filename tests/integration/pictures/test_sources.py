@@ -29,8 +29,9 @@ from pytest_homeassistant_custom_component.common import (
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from simulator import SimulatedDevice, get_profile
-from tests.integration.boxes import Boot, call_action, wait_for_state
+from tests.integration.boxes import call_action, wait_for_state
 from tests.integration.media.media_server import MediaServer, media_server
+from tests.integration.names import Boot
 
 LINK = LinkKind.MQTT
 

@@ -15,8 +15,9 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import CONF_LINK, DOMAIN, ENTRY_VERSION
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import get_profile
-from tests.integration.boxes import CLIENT_ID, Boot, Speech, introduce, mac_of, open_issues, state_of
+from tests.integration.boxes import Speech, introduce, mac_of, open_issues, state_of
 from tests.integration.http_device import MakeEntry, paired_device
+from tests.integration.names import CLIENT_ID, Boot
 from tests.paths import ROOT
 
 LINK = LinkKind.MQTT

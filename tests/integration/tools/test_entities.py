@@ -22,7 +22,8 @@ from custom_components.xiaozhi.tools.risk_words import Risk
 from simulator import SimulatedDevice, get_profile
 from simulator.board.picture import jpeg
 from simulator.board.tools import Image, Tool, Tool as SimulatedTool
-from tests.integration.boxes import MAC, Boot, act, call_action, state_of, wait_for_state
+from tests.integration.boxes import act, call_action, state_of, wait_for_state
+from tests.integration.names import MAC, Boot
 from tests.integration.tools.own_tools import STATUS_LIGHT, STRIP, calls, colour, register
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until

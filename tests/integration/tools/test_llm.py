@@ -14,7 +14,8 @@ from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from simulator import SimulatedDevice, State, converse
 from simulator.audio.espeak import synthesize
 from simulator.board.tools import Tool as SimulatedTool
-from tests.integration.boxes import VOLUME, Boot, Speech, introduce, wait_for_state
+from tests.integration.boxes import Speech, introduce, wait_for_state
+from tests.integration.names import VOLUME, Boot
 from tests.integration.provisioning.forms import change_device, submit_device
 from tests.integration.tools.own_tools import announce, register
 from tests.protocol.transport.udp.device import until

@@ -19,7 +19,8 @@ from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
 from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES
 from simulator import Misbehaviour, SimulatedDevice, get_profile
 from simulator.board.tools import Tool as SimulatedTool
-from tests.integration.boxes import MAC, VOLUME, Boot, act, state_of, wait_for_state
+from tests.integration.boxes import act, state_of, wait_for_state
+from tests.integration.names import MAC, VOLUME, Boot
 from tests.integration.tools.own_tools import LAMP, STRIP, announce, calls, listed, register
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until

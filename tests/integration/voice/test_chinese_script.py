@@ -15,7 +15,8 @@ import pytest
 
 from custom_components.xiaozhi.voice.chinese_script import engine_in_script
 from simulator import converse
-from tests.integration.boxes import Boot, Speech
+from tests.integration.boxes import Speech
+from tests.integration.names import Boot
 
 # Sentences of Home Assistant: language, in its own script, and as an engine of the other one writes.
 COMMANDS = [

@@ -27,19 +27,9 @@ from pytest_homeassistant_custom_component.common import (
 
 from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
 from simulator import SimulatedDevice, State
-from tests.integration.boxes import (
-    CLIENT_ID,
-    COMMAND,
-    LIGHT,
-    MAC,
-    OTHER_MAC,
-    SATELLITE,
-    Boot,
-    Speech,
-    choose,
-    paired_boxes,
-)
+from tests.integration.boxes import Speech, choose, paired_boxes
 from tests.integration.http_device import MakeEntry, paired_device
+from tests.integration.names import CLIENT_ID, COMMAND, LIGHT, MAC, OTHER_MAC, SATELLITE, Boot
 
 from .whisper import Whisper
 

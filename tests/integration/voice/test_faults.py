@@ -13,16 +13,8 @@ from custom_components.xiaozhi.timeouts import Timeouts, VoiceTimeouts
 from custom_components.xiaozhi.voice.repeated_prompt import repeats_prompt
 from simulator import State, converse
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import (
-    COMMAND,
-    LIGHT,
-    SATELLITE,
-    Boot,
-    Speech,
-    choose,
-    say,
-    wait_for_state,
-)
+from tests.integration.boxes import Speech, choose, say, wait_for_state
+from tests.integration.names import COMMAND, LIGHT, SATELLITE, Boot
 from tests.protocol.audio.sounds import hiss, samples
 
 LINK = LinkKind.MQTT

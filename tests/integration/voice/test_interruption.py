@@ -10,7 +10,8 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import COMMAND, Boot, Speech, act, change_settings
+from tests.integration.boxes import Speech, act, change_settings
+from tests.integration.names import COMMAND, Boot
 
 SWITCH = "switch.kitchen_box_interrupt_by_speaking"
 CANCELS_ECHO = get_profile("s3", mode=ListeningMode.REALTIME)

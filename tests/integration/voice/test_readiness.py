@@ -9,7 +9,8 @@ import pytest
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, Misbehaviour, Pace, SimulatedDevice, State, converse, get_profile
-from tests.integration.boxes import COMMAND, Boot, Speech, assert_nothing_lost, mac_of, paired_boxes, say
+from tests.integration.boxes import Speech, assert_nothing_lost, mac_of, paired_boxes, say
+from tests.integration.names import COMMAND, Boot
 
 LINK = LinkKind.MQTT
 

@@ -15,7 +15,8 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import Timeouts, TimerTimeouts
 from simulator import SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Outcome
-from tests.integration.boxes import Boot, Speech, state_of, wait_for_state
+from tests.integration.boxes import Speech, state_of, wait_for_state
+from tests.integration.names import Boot
 
 LINK = LinkKind.MQTT
 

@@ -15,17 +15,8 @@ from custom_components.xiaozhi.protocol.conversation.conversation import Convers
 from custom_components.xiaozhi.protocol.transport.link import LinkClosedError
 from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import Pace, State, converse
-from tests.integration.boxes import (
-    COMMAND,
-    LIGHT,
-    MAC,
-    SATELLITE,
-    Boot,
-    Speech,
-    assert_nothing_lost,
-    choose,
-    wait_for_state,
-)
+from tests.integration.boxes import Speech, assert_nothing_lost, choose, wait_for_state
+from tests.integration.names import COMMAND, LIGHT, MAC, SATELLITE, Boot
 from tests.protocol.audio.sounds import hiss
 from tests.virtual_time import VirtualTimeLoop
 

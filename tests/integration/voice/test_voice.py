@@ -26,18 +26,8 @@ from custom_components.xiaozhi.const import CONF_WAKE_WORD_PIPELINES, DOMAIN
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
 from custom_components.xiaozhi.voice.speech_format import OTHER_FORMATS
 from simulator import State, converse
-from tests.integration.boxes import (
-    COMMAND,
-    LIGHT,
-    SATELLITE,
-    Boot,
-    Speech,
-    act,
-    change_settings,
-    say,
-    state_of,
-    wait_for_state,
-)
+from tests.integration.boxes import Speech, act, change_settings, say, state_of, wait_for_state
+from tests.integration.names import COMMAND, LIGHT, SATELLITE, Boot
 from tests.integration.speech import SAMPLE_RATE, tone
 from tests.protocol.audio.sounds import make_media
 from tests.protocol.transport.udp.device import until

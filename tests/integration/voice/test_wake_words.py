@@ -16,7 +16,8 @@ from custom_components.xiaozhi.protocol.audio.loudness import Loudness
 from custom_components.xiaozhi.voice.wake_word_arbitration import Claim, WakeWordArbitration, hears_silently
 from simulator import SimulatedDevice, State, converse, get_profile
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import COMMAND, LIGHT, MAC, OTHER_MAC, Boot, Speech, paired_boxes
+from tests.integration.boxes import Speech, paired_boxes
+from tests.integration.names import COMMAND, LIGHT, MAC, OTHER_MAC, Boot
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.voice.announcements.announcer import Announcer
-from tests.integration.boxes import MAC
+from tests.integration.names import MAC
 
 
 @pytest.fixture

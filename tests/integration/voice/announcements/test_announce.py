@@ -22,19 +22,10 @@ from custom_components.xiaozhi.voice.announcements.refusals import AnnouncementR
 from custom_components.xiaozhi.voice.announcements.utterance import Utterance
 from simulator import Misbehaviour, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Announcement, Outcome
-from tests.integration.boxes import (
-    CLIENT_ID,
-    MAC,
-    OTHER_MAC,
-    SATELLITE,
-    Boot,
-    Speech,
-    act,
-    change_settings,
-    wait_for_state,
-)
+from tests.integration.boxes import Speech, act, change_settings, wait_for_state
 from tests.integration.http_device import paired_device
 from tests.integration.media.media_server import MediaServer, media_server, music
+from tests.integration.names import CLIENT_ID, MAC, OTHER_MAC, SATELLITE, Boot
 from tests.integration.voice.announcements.sounds import beep, is_heard
 from tests.protocol.audio.sounds import pitch_level
 

@@ -22,7 +22,8 @@ from custom_components.xiaozhi.voice.announcements.refusals import (
 from custom_components.xiaozhi.voice.announcements.utterance import Utterance
 from simulator import Pace, Profile, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Announcement, Outcome
-from tests.integration.boxes import COMMAND, MAC, Boot, Speech, act, wait_for_state
+from tests.integration.boxes import Speech, act, wait_for_state
+from tests.integration.names import COMMAND, MAC, Boot
 from tests.integration.voice.announcements.sounds import Sound, beep, endless, is_heard
 from tests.protocol.audio.sounds import pitch_level
 

@@ -11,7 +11,8 @@ import voluptuous as vol
 
 from custom_components.xiaozhi.const import DOMAIN
 from simulator import State, converse, get_profile
-from tests.integration.boxes import COMMAND, LIGHT, SATELLITE, Boot, Speech, act, say
+from tests.integration.boxes import Speech, act, say
+from tests.integration.names import COMMAND, LIGHT, SATELLITE, Boot
 from tests.integration.voice.announcements.sounds import is_heard
 
 NEW = get_profile(version="2.5.0")

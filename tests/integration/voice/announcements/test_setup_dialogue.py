@@ -13,7 +13,8 @@ from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 from custom_components.xiaozhi.const import CONF_WAKE_WORD_PIPELINES
 from simulator import State, converse, get_profile
 from simulator.application.announcement import Outcome
-from tests.integration.boxes import COMMAND, SATELLITE, Boot, Speech, change_settings
+from tests.integration.boxes import Speech, change_settings
+from tests.integration.names import COMMAND, SATELLITE, Boot
 from tests.integration.provisioning.forms import change_device, submit_device
 
 NEW = get_profile(version="2.5.0")
