@@ -29,7 +29,7 @@ def test_a_bucket_never_allows_more_than_burst_plus_rate(pauses: list[float]) ->
 def test_a_conversation_is_no_flood() -> None:
     """An hour of 20 ms packets, two seconds of wake word at once, and a message every second pass.
 
-    So do five seconds that the network held back.
+    Nor are five seconds that the network held back and that come at once.
     """
     guard = FloodGuard()
     for _ in range(5 * 50):

@@ -45,29 +45,25 @@ async def test_stock_firmware_gets_the_same_bytes_as_ever_and_nothing_more() -> 
     assert [message["method"] for message in device.sent[2:]] == ["tools/call", "tools/call"]
 
 
-@pytest.mark.parametrize("capabilities", [{}, {"tools": {}}, None, [], "all"])
-@pytest.mark.parametrize("version", ["2024-11-05", None, 7, "2099-01-01"])
-async def test_a_device_that_announces_no_more_is_asked_for_no_more(capabilities: Any, version: Any) -> None:
-    result = {"protocolVersion": version, "capabilities": capabilities}
-    device = Device(initialize=lambda _: {"result": result})
-    await shake_hands(device)
-    assert len(device.sent) == 2
-    assert not device.client.extended
-
-
 @pytest.mark.parametrize(
-    "result",
+    ("version", "capabilities", "extended"),
     [
-        {"protocolVersion": "2024-11-05", "capabilities": {"tools": {"listChanged": True}}},
-        {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}, "prompts": {}}},
-        {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}},
+        *((version, {"tools": {}}, False) for version in ("2024-11-05", None, 7, "2099-01-01")),
+        *(("2024-11-05", capabilities, False) for capabilities in ({}, None, [], "all")),
+        ("2024-11-05", {"tools": {"listChanged": True}}, True),
+        ("2024-11-05", {"tools": {}, "prompts": {}}, True),
+        ("2025-11-25", {"tools": {}}, True),
     ],
 )
-async def test_a_device_that_announces_more_is_known_as_such(result: JsonObject) -> None:
-    """And what it may ask is announced to it, in the latest version."""
+async def test_a_device_is_asked_for_no_more_than_it_announces(
+    version: Any, capabilities: Any, extended: bool
+) -> None:
+    """What it may ask is announced to it, in the latest version."""
+    result = {"protocolVersion": version, "capabilities": capabilities}
     device = Device(initialize=lambda _: {"result": result})
     await shake_hands(device, capabilities={"sampling": {}})
-    assert device.client.extended
+    assert device.client.extended is extended
+    assert len(device.sent) == 2
     assert device.sent[0]["params"]["protocolVersion"] == "2025-11-25"
     assert device.sent[0]["params"]["capabilities"].keys() == {"vision", "sampling"}
 
