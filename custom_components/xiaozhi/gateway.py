@@ -122,6 +122,7 @@ class Gateway:
 
     async def async_stop(self) -> None:
         """Close the ports and all links, and save the state of the devices, whatever fails."""
+        self.firmware_files.stopped = True
         # While the links are there still: what was changed for an announcement is changed back.
         await close_all(*(announcer.async_close() for announcer in self._announcers.values()))
         await close_all(

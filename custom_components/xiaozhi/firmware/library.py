@@ -96,6 +96,8 @@ class FirmwareFiles:
         self._folder = Path(hass.config.path(*FIRMWARE_FOLDER))
         self._releases = releases
         self._timeouts = timeouts
+        self.stopped = False
+        """Whether the gateway has stopped. Its issues are deleted then, and a late look raises none."""
         self._busy = asyncio.Lock()
         self._read: dict[_File, Firmware | FirmwareError] = {}
         """The files of the folder, with what they hold or why they cannot be used."""
@@ -156,7 +158,8 @@ class FirmwareFiles:
         for issue, (name, err) in problems.items():
             key = "firmware_file" if name else "firmware_releases"
             reason = await async_explain(self._hass, err)
-            async_raise_issue(self._hass, issue, key, file=name, reason=reason)
+            if not self.stopped:
+                async_raise_issue(self._hass, issue, key, file=name, reason=reason)
 
     async def _refresh(self, address: str) -> None:
         try:

@@ -1,11 +1,13 @@
 """Firmware from a list of releases on the web."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 import io
 import json
 from typing import Any
 import zipfile
 
+from aiohttp import web
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import ServiceValidationError
 from homeassistant.helpers import issue_registry as ir
@@ -49,6 +51,17 @@ class Releases:
     def list(self, listed: Any) -> None:
         """List these."""
         self._server.file("/releases", listed if isinstance(listed, str) else json.dumps(listed))
+
+    def hold(self, listed: str) -> asyncio.Event:
+        """List these when the event is set."""
+        answer = asyncio.Event()
+
+        async def handle(_request: web.Request) -> web.Response:
+            await answer.wait()
+            return web.Response(text=listed)
+
+        self._server.handlers["/releases"] = handle
+        return answer
 
 
 @pytest.fixture
@@ -136,7 +149,13 @@ async def test_a_list_that_cannot_be_used_is_told(
         assert issue is not None
         assert issue.translation_placeholders is not None
         assert reason in issue.translation_placeholders["reason"]
+    # A look that goes on when the gateway has stopped tells nobody: nothing would delete its issue.
+    answer = releases.hold("<html>")
+    await point_to(hass, linked_entry, releases.url)
+    late = hass.async_create_task(linked_entry.runtime_data.firmware_files.async_look())
     assert await hass.config_entries.async_unload(linked_entry.entry_id)
+    answer.set()
+    await late
     assert ir.async_get(hass).async_get_issue(DOMAIN, "firmware_releases") is None
 
 
