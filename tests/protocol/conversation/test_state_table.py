@@ -193,10 +193,11 @@ def test_a_device_that_runs_a_tool_is_waited_for() -> None:
     walk = Walk()
     walk.await_turn()
     walk.use_tools(busy=True)
-    walk.wait(2 * TIMEOUTS.listen)
-    walk.expect(awaiting=True)
+    walk.wait(2 * TIMEOUTS.listen - 1)
     walk.use_tools(busy=False)
     walk.wait(TIMEOUTS.listen)
+    walk.expect(awaiting=True)
+    walk.wait(2)
     walk.expect(awaiting=False)
 
 

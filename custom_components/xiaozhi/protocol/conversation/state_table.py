@@ -196,6 +196,8 @@ class ConversationTable:
         self._wake_word: str | None = None
         self._typed_due: float | None = None
         self._listen_due: float | None = None
+        self._was_busy = False
+        """Whether the device ran a tool when it was last expected to listen."""
         self._sound_until = float("-inf")
         self._deaf_until = float("-inf")
 
@@ -298,7 +300,7 @@ class ConversationTable:
 
     def stop_awaiting(self) -> None:
         """Wait for nothing any longer."""
-        self.awaiting = False
+        self.awaiting = self._was_busy = False
         self._listen_due = None
 
     def time_passed(self, now: float, *, main_task_busy: bool) -> Actions:
@@ -310,10 +312,12 @@ class ConversationTable:
                 actions = self.happened(Event.TYPED, now)
         if self._listen_due is not None and now >= self._listen_due:
             self._listen_due = None
-            if main_task_busy:
+            # Its tool may have ended a moment ago.
+            if main_task_busy or self._was_busy:
                 self._await_listening(now)
             else:
                 self.awaiting = False
+            self._was_busy = main_task_busy
         return actions
 
     def _begin_turn(self, now: float, *, typed: bool) -> None:
