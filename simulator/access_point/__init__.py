@@ -41,7 +41,6 @@ A self-hosted server with its agent; the bugs of the real one are in it:
             await agent.ready()
             answer = await agent.call("HassTurnOn", {"name": "lamp"})
             answer.spoken                       # the text went to the user and not to the model
-        await refresh(url)                      # what the console's button does
 
 `ask(caller, "turn on the lamp")` is a scripted model over `cloud.agent()` or a `SelfHostedAgent`: it finds
 the tool by the end of its name, calls it, and returns tool, arguments and answer.
@@ -50,7 +49,7 @@ the tool by the end of its name, calls it, and returns tool, arguments and answe
 connections silent without an end, `cable.mend()` lets new ones pass.
 """
 
-from .agent import SelfHostedAgent, refresh
+from .agent import SelfHostedAgent
 from .answer import Answer, ToolCaller
 from .cable import Cable
 from .certificates import Certificates
@@ -94,5 +93,4 @@ __all__ = [
     "ask",
     "odd_calls",
     "provoke",
-    "refresh",
 ]

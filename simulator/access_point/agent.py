@@ -12,17 +12,16 @@ from websockets.asyncio.connection import Connection
 
 from .answer import Answer
 from .endpoint import CALL_PATH, TOOL_PATH
-from .link import ABSENT, Json, Link, LinkClosedError
+from .link import ABSENT, Json, Link
 from .timing import Timing
 
-__all__ = ["SelfHostedAgent", "refresh"]
+__all__ = ["SelfHostedAgent"]
 
 _INITIALIZE: Final[Json] = {
     "protocolVersion": "2024-11-05",
     "capabilities": {"roots": {"listChanged": True}, "sampling": {}},
     "clientInfo": {"name": "XiaozhiMCPEndpointClient", "version": "1.0.0"},
 }
-_CONSOLE: Final[Json] = _INITIALIZE | {"clientInfo": {"name": "xz-mcp-broker", "version": "0.0.1"}}
 _APOLOGY = "抱歉，工具调用超时了"
 
 
@@ -99,23 +98,6 @@ class SelfHostedAgent(Link):
             return Answer(text=_APOLOGY, spoken=True, timed_out=True)
         text, spoken = _heard(reply)
         return Answer(text=text, spoken=spoken, reply=reply, milliseconds=1000 * (loop.time() - begin))
-
-
-async def refresh(url: str, timing: Timing | None = None) -> list[str]:
-    """Return the tools' names, as the console does at *refresh*. Raises `TimeoutError` and `OSError`."""
-    seconds = (timing or Timing()).answer
-    async with asyncio.timeout(seconds), connect(url.replace(TOOL_PATH, CALL_PATH), proxy=None) as connection:
-        link = Link(connection)
-        task = asyncio.create_task(link.run())
-        try:
-            first = await link.request("initialize", _CONSOLE, request_id=1)
-            if "result" not in first or first["result"] is None:
-                raise LinkClosedError(str(first.get("error")))
-            await link.notify("notifications/initialized")
-            reply = await link.request("tools/list", request_id=2)
-            return sorted(tool["name"] for tool in reply["result"]["tools"])
-        finally:
-            task.cancel()
 
 
 def sanitized(name: str) -> str:
