@@ -1,7 +1,5 @@
 """What the tests of access points share."""
 
-import asyncio
-from collections.abc import Callable
 from typing import Any
 
 from homeassistant.components.homeassistant.llm import GetLiveContextTool
@@ -14,21 +12,6 @@ LIGHT_SET = "light__HassLightSet"
 # Its name differs between versions of Home Assistant.
 LIVE = GetLiveContextTool.name
 LAMP = {"name": "Kitchen light"}
-
-
-async def until(happened: Callable[[], Any], seconds: float = 1000) -> None:
-    """Wait until something has happened; time costs nothing here."""
-    pause = 0.01
-    async with asyncio.timeout(seconds):
-        while not happened():
-            await asyncio.sleep(pause)
-            pause = min(2.0, pause * 1.2)
-
-
-def state(hass: HomeAssistant, entity: str) -> str:
-    known = hass.states.get(entity)
-    assert known is not None, entity
-    return known.state
 
 
 class ScriptedTool(llm.Tool):

@@ -12,7 +12,8 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from simulator.access_point import Cloud, EndpointServer
 from tests.integration.access_point.conftest import Apis, Offer
-from tests.integration.access_point.house import LIVE, TURN_ON, ScriptedApi, ScriptedTool, state
+from tests.integration.access_point.house import LIVE, TURN_ON, ScriptedApi, ScriptedTool
+from tests.integration.boxes import state_of
 from tests.integration.provisioning.forms import check_texts, texts
 
 
@@ -45,10 +46,22 @@ async def entry(offer: Offer) -> MockConfigEntry:
     return await offer()
 
 
-async def test_adding_an_access_point(hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud) -> None:
-    """The address is tested; what it tells is shown, never the token."""
-    url = cloud.url()
-    form = await add(hass, entry, url)
+async def test_adding_an_access_point(
+    hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud, hass_client: ClientSessionGenerator
+) -> None:
+    """In the web page. The address is typed like a password; what it tells is shown, its token never."""
+    assert await async_setup_component(hass, "config", {})
+    client = await hass_client()
+
+    async def post(path: str, **content: Any) -> Any:
+        response = await client.post(f"/api/config/config_entries/subentries/flow{path}", json=content)
+        assert response.status == 200
+        return await response.json()
+
+    form = await post("", handler=[entry.entry_id, "access_point"])
+    assert form["data_schema"][1]["selector"]["text"]["type"] == "password"
+    path, url = f"/{form['flow_id']}", cloud.url()
+    form = await post(path, name="Robot", url=url)
     assert form["step_id"] == "offer"
     told = form["description_placeholders"]
     assert told["agent"] == "1001"
@@ -56,48 +69,24 @@ async def test_adding_an_access_point(hass: HomeAssistant, entry: MockConfigEntr
     assert told["expires"].count("-") == 2
     assert "not encrypted" in told["encryption"]
     assert cloud.token() not in str(form)
-    assert suggested(form, "llm_hass_api") == ["assist"]
-    form = await submit(hass, form, llm_hass_api=["assist"], questions_only=False)
+    assert form["data_schema"][0]["description"]["suggested_value"] == ["assist"]
+    form = await post(path, llm_hass_api=["assist"], questions_only=False)
     assert form["step_id"] == "tools"
-    assert {TURN_ON, LIVE} <= set(suggested(form, "tools"))
-    assert int(form["description_placeholders"]["count"]) == len(suggested(form, "tools"))
+    (tools,) = form["data_schema"]
+    suggested_tools = tools["description"]["suggested_value"]
+    assert {TURN_ON, LIVE} <= set(suggested_tools)
+    assert int(form["description_placeholders"]["count"]) == len(suggested_tools)
     assert float(form["description_placeholders"]["kilobytes"]) > 1
-    labels = [option["label"] for option in form["data_schema"].schema["tools"].config["options"]]
+    labels = [option["label"] for option in tools["selector"]["select"]["options"]]
     assert all(label.endswith(" B)") for label in labels)
-    result = await submit(hass, form, tools=suggested(form, "tools"))
-    assert result["type"] is FlowResultType.CREATE_ENTRY
-    assert result["title"] == "Robot"
-    assert result["data"] == {"url": url, "llm_hass_api": ["assist"], "questions_only": False}
+    result = await post(path, tools=suggested_tools)
+    assert (result["type"], result["title"]) == ("create_entry", "Robot")
     await hass.async_block_till_done()
+    (subentry,) = entry.subentries.values()
+    assert subentry.data == {"url": url, "llm_hass_api": ["assist"], "questions_only": False}
     session = await (await cloud.session(2)).ready()
     assert TURN_ON in session.tools
-    assert state(hass, "binary_sensor.robot_connectivity") == "on"
-
-
-async def test_the_forms_in_the_web_page(
-    hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud, hass_client: ClientSessionGenerator
-) -> None:
-    """They are sent as JSON; the address is typed like a password."""
-    assert await async_setup_component(hass, "config", {})
-    client = await hass_client()
-    path = "/api/config/config_entries/subentries/flow"
-    response = await client.post(path, json={"handler": [entry.entry_id, "access_point"]})
-    form = await response.json()
-    assert form["data_schema"][1]["selector"]["text"]["type"] == "password"
-    steps = [form["step_id"]]
-    for answer in (
-        {"name": "Robot", "url": cloud.url()},
-        {"llm_hass_api": ["assist"], "questions_only": False},
-        {"tools": [LIVE]},
-    ):
-        response = await client.post(f"{path}/{form['flow_id']}", json=answer)
-        assert response.status == 200
-        form = await response.json()
-        steps.append(form.get("step_id") or form["type"])
-    assert steps == ["user", "offer", "tools", "create_entry"]
-    await hass.async_block_till_done()
-    session = await (await cloud.session(2)).ready()
-    assert set(session.tools) == {LIVE}
+    assert state_of(hass, "binary_sensor.robot_connectivity").state == "on"
 
 
 async def test_a_choice_of_tools_is_kept(
@@ -140,14 +129,6 @@ async def test_wrong_addresses_and_a_server_that_refuses(
     assert (await submit(hass, form, name="Robot", url=cloud.url()))["step_id"] == "offer"
 
 
-async def test_a_self_hosted_server_that_is_silent_is_healthy(
-    hass: HomeAssistant, entry: MockConfigEntry, server: EndpointServer
-) -> None:
-    form = await add(hass, entry, server.url())
-    assert form["step_id"] == "offer"
-    assert form["description_placeholders"]["agent"] == "not stated in the address"
-
-
 async def test_a_newer_address_of_a_known_agent_updates_it(
     hass: HomeAssistant, offer: Offer, cloud: Cloud
 ) -> None:
@@ -163,16 +144,20 @@ async def test_a_newer_address_of_a_known_agent_updates_it(
     assert cloud.attempts[-1].target.endswith(newer.split("token=")[1])
 
 
-async def test_the_address_that_is_in_use_is_not_tested_again(
-    hass: HomeAssistant, offer: Offer, server: EndpointServer
+async def test_a_self_hosted_server_that_is_silent_is_healthy_and_not_tested_again(
+    hass: HomeAssistant, entry: MockConfigEntry, server: EndpointServer
 ) -> None:
-    """A self-hosted server would throw the connection out."""
+    """It would throw the connection out that is in use."""
     url = server.url()
-    entry = await offer(url)
+    form = await add(hass, entry, url)
+    assert form["step_id"] == "offer"
+    assert form["description_placeholders"]["agent"] == "not stated in the address"
+    form = await submit(hass, form, llm_hass_api=["assist"], questions_only=False)
+    await submit(hass, form, tools=[LIVE])
     await server.wait_registered()
-    result = await add(hass, entry, url)
-    assert result["reason"] == "address_updated"
-    assert len([attempt for attempt in server.attempts if "/mcp_endpoint/mcp/" in attempt.target]) == 1
+    attempts = len(server.attempts)
+    assert (await add(hass, entry, url))["reason"] == "address_updated"
+    assert len(server.attempts) == attempts
 
 
 async def test_changing_everything(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:

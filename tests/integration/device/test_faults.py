@@ -146,16 +146,6 @@ async def test_another_device_goes_on(
     assert not [text for text in loud if not any(is_about(what, text) for what in crowd)]
 
 
-async def test_a_thousand_tools_are_cut_and_the_known_ones_work(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    device = await boot(misbehaviours=(Misbehaviour.THOUSAND_TOOLS,))
-    await introduce(hass, device)
-    await wait_for_state(hass, VOLUME, "70", 10)
-    gateway: Gateway = linked_entry.runtime_data
-    assert len(gateway.devices[MAC].tools) == 512
-
-
 async def test_what_was_known_stays_when_the_device_stops_making_sense(
     hass: HomeAssistant, boot: Boot
 ) -> None:
