@@ -228,17 +228,13 @@ async def test_every_entity_exists_and_can_be_what_an_example_wants_and_none_is_
 
 
 async def test_every_event_is_in_an_example() -> None:
-    told: dict[str, set[str]] = {entity_id: set() for entity_id in _EVENTS}
-    on_the_bus: set[str] = set()
-    for trigger in (trigger for example in _EXAMPLES for trigger in example["triggers"]):
-        match trigger:
-            case {
-                "trigger": "event.received",
-                "target": {"entity_id": entity_id},
-                "options": {"event_type": types},
-            }:
-                told[entity_id] |= set(as_list(types))
-            case {"trigger": "event", "event_type": event_type}:
-                on_the_bus.add(event_type)
-    assert told == {entity_id: {str(kind) for kind in types} for entity_id, types in _EVENTS.items()}
+    triggers = [trigger for example in _EXAMPLES for trigger in example["triggers"]]
+    told = {
+        (trigger["target"]["entity_id"], kind)
+        for trigger in triggers
+        if trigger["trigger"] == "event.received"
+        for kind in as_list(trigger["options"]["event_type"])
+    }
+    assert told == {(entity_id, str(kind)) for entity_id, types in _EVENTS.items() for kind in types}
+    on_the_bus = {trigger["event_type"] for trigger in triggers if trigger["trigger"] == "event"}
     assert on_the_bus == {EVENT_NOTIFICATION, EVENT_PHOTO}

@@ -200,9 +200,6 @@ async def test_a_screen_without_a_sensible_size_is_shown_nothing(
     assert not shown_on(device)
 
 
-type Show = Callable[..., Awaitable[None]]
-
-
 @pytest.fixture
 async def site(socket_enabled: None) -> AsyncGenerator[MediaServer]:
     """A web server in the house, with a picture."""
