@@ -6,6 +6,8 @@ import orjson
 
 # A tool with its schema is nested ten levels deep; far deeper JSON exhausts the stack of later code.
 _MAX_DEPTH: Final = 32
+# A union of types would be made again for each of the thousands of values in a message.
+_CONTAINERS: Final = (dict, list)
 
 
 def parse_json(data: str | bytes) -> Any:
@@ -23,17 +25,11 @@ def parse_json(data: str | bytes) -> Any:
 
 def is_deep(value: Any, depth: int) -> bool:
     """Whether JSON has lists and objects in more than `depth` levels. Does not recurse."""
-    level = [value]
-    for _ in range(depth + 1):
-        groups = [
-            node.values() if isinstance(node, dict) else node
-            for node in level
-            if isinstance(node, dict | list)
-        ]
-        if not groups:
-            return False
-        level = [child for group in groups for child in group]
-    return True
+    level = [value] if isinstance(value, _CONTAINERS) else []
+    for _ in range(depth):
+        groups = (node.values() if isinstance(node, dict) else node for node in level)
+        level = [child for group in groups for child in group if isinstance(child, _CONTAINERS)]
+    return bool(level)
 
 
 def is_bounded(value: Any, size: int) -> bool:
