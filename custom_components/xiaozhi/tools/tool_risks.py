@@ -45,6 +45,7 @@ _SPELLED: Final = re.compile("|".join(_SPELLINGS))
 _CLAUSES: Final = re.compile(r"[^\w\s'’/-]+|\n+|\s-+\s")
 _PHRASES: Final = (
     (re.compile(r"n['’]t\b|\b(?:cannot|never|without|no need to|instead of)\b"), " not "),
+    (re.compile(r"['’]s\b"), ""),
     (re.compile(r"\b(?:turn|switch|cut|shut|power)(?:s|ing|ting|ning)? off\b"), "disable"),
     (re.compile(r"\b(?:turn|switch|power)(?:s|ing)? on\b"), "enable"),
     (re.compile(r"\b(?:turn|switch|shut)s? ((?:[a-z-]+ ){1,4})off\b"), r"disable \1"),
@@ -55,8 +56,11 @@ _PHRASES: Final = (
     (re.compile(r"\bg-code\b"), "gcode"),
     (re.compile(r"\bconnect(s|ing)? to\b"), "connect"),
     (re.compile(r"\btak(?:es?|ing) (?:an? |the )?(?:\w+ )?screenshots?\b"), "capture screenshot"),
-    # A Chinese clause with the verb at its end: 把门打开.
-    (re.compile(rf"\bba\s+((?:\w+\s+){{1,4}}?)({'|'.join(_ACTS)})\b"), r"\2 \1"),
+    # A Chinese clause with the verb at its end is judged in both orders: 把门打开, 把灯和门打开.
+    (
+        re.compile(rf"\bba\s+((?:\w+\s+){{1,4}}?)({'|'.join(_ACTS)})\b"),
+        lambda found: f"{found[2]} {found[1].replace(' and ', ' ')}, {found[0]}",
+    ),
 )
 _NEGATIONS: Final = word_set("not no")
 # After these, a verb is a noun or a state: after a restart, the lock, is open.
@@ -167,6 +171,8 @@ def _is_done_to(row: RiskRow, after: list[str]) -> bool:
     for index, each in enumerate(objects):
         following = after[index + 1 : index + 2]
         if each in row.things and not (following and following[0] in _COMPOUNDS):
+            if each in ITSELF and following and following[0] in objects:
+                continue
             return not row.itself or GENERIC.issuperset((*objects[:index], *_owner(after[index + 1 :])))
     return False
 

@@ -61,7 +61,8 @@ HARMFUL_TEXTS = """
     Toggle the garage door|Operates the gate|Closes the water valve|Turns the main valve off
     Turns the heater on
     Turn on the heater|Disarm the alarm|Turn off the alarm|Fire the laser|Send G-code to the printer
-    Turns off the power of the device|Power cycle the device|Turn the device off
+    Turns off the power of the device|Power cycle the device|Turn the device off|Turns off the device's power
+    Upgrades the device's system
     Shut down the system|Cut the power
     Restarts the device.|Reboot.|Flip the panel setting and reboot.
     It will restart the device afterwards|reboots it
@@ -69,9 +70,9 @@ HARMFUL_TEXTS = """
     Delete all recordings
     Upgrade the firmware|Download and install new firmware|Configure the Wi-Fi|Forget all Wi-Fi networks
     Disconnect from the network|Unbind the device from the cloud|Deletes every file on the card
-    打开门锁|开锁|用于打开大门|开门|把门打开|将车库门打开|关闭燃气阀门|打开燃气|开启加热器|撤防
+    打开门锁|开锁|用于打开大门|开门|把门打开|把灯和闸门打开|将车库门打开|关闭燃气阀门|打开燃气|开启加热器|撤防
     恢复出厂设置|擦除所有数据|格式化SD卡|清空所有记录|升级固件|重启|重启设备|将设备重启|修改后会重启设备|重新配网
-    关机|断开电源|关闭设备电源|关闭系统|解除绑定|解绑设备
+    将证书解锁|把水泵断电|关机|断开电源|关闭设备电源|关闭系统|解除绑定|解绑设备
 """
 
 HARMLESS_TEXTS = """
