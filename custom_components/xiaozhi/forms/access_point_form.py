@@ -62,7 +62,8 @@ class AccessPointFlow(ConfigSubentryFlow):
         name = known.title if known else await async_text(self.hass, "access_point_default_name")
         if user_input is not None:
             before = known.data if known else {}
-            errors = await self._take_address(user_input.get(CONF_URL) or before[CONF_URL], placeholders)
+            url = user_input.get(CONF_URL) or before.get(CONF_URL, "")
+            errors = await self._take_address(url, placeholders)
             if not errors and (same := self._subentry_of(self._address)) is not None and same is not known:
                 if known is None:
                     # The cloud makes a new address whenever its page is looked at.

@@ -110,6 +110,7 @@ async def test_wrong_addresses_and_a_server_that_refuses(
     hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud
 ) -> None:
     for url, error in {
+        "": "not_websocket",
         "https://api.xiaozhi.me/mcp/?token=a": "not_websocket",
         "wss://api.xiaozhi.me/mcp/": "no_token",
         "wss://user:name@host/?token=a": "invalid_url",
