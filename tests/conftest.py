@@ -13,13 +13,13 @@ from unittest.mock import patch
 
 from aiohttp import web_app
 from aiohttp.resolver import ThreadedResolver
+from homeassistant.components.ffmpeg import FFVersion
 from hypothesis import HealthCheck, settings
 import pytest
 import pytest_asyncio
 
 from tests.paths import ROOT
 from tests.virtual_time import RealTimeLoop, VirtualTimeLoop
-from tests.worked_out_once import worked_out_once
 
 # A loaded machine is no fault of what is tested. CI sets the variable to more, once a week; only then are the
 # examples other ones each time, so that no change fails for a fault that was there before.
@@ -96,9 +96,14 @@ def pytest_asyncio_loop_factories(
 
 
 @pytest.fixture(autouse=True, scope="session")
-def work_out_once() -> Iterator[None]:
-    """Keep what Home Assistant would work out again in each test."""
-    yield from worked_out_once()
+def ffmpeg_without_version() -> Iterator[None]:
+    """Need no ffmpeg where none is used."""
+
+    async def none(_: FFVersion) -> None:
+        pass
+
+    with patch.object(FFVersion, "get_version", none):
+        yield
 
 
 @pytest.fixture(autouse=True)
