@@ -2,7 +2,6 @@
 
 import asyncio
 from functools import partial
-import io
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
@@ -14,7 +13,6 @@ from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError, Unauthorized, UnknownUser
 from homeassistant.helpers import entity_registry as er
 from homeassistant.setup import async_setup_component
-from PIL import Image
 import pytest
 import voluptuous as vol
 
@@ -29,7 +27,7 @@ from simulator.board.picture import jpeg
 from simulator.board.tools import Tool
 from tests.integration.boxes import call_action, wait_for_state
 from tests.integration.names import CONNECTED, MAC, Boot
-from tests.integration.pictures.eyes import FAILURE, open_eyes
+from tests.integration.pictures.eyes import FAILURE, open_eyes, png, shown_on
 from tests.integration.tools.own_tools import register
 from tests.protocol.transport.udp.device import until
 
@@ -45,16 +43,6 @@ SCREEN = "image.kitchen_box_screen"
 async def core(hass: HomeAssistant, core: None) -> None:
     """AI Task has a view, which a running test client takes no more; Home Assistant's own server does."""
     assert await async_setup_component(hass, "ai_task", {})
-
-
-def png(width: int, height: int) -> bytes:
-    output = io.BytesIO()
-    Image.new("RGBA", (width, height), (200, 30, 30, 128)).save(output, "PNG")
-    return output.getvalue()
-
-
-def pictures_on(device: SimulatedDevice) -> list[Image.Image]:
-    return [Image.open(io.BytesIO(event["image"])) for event in device.events("screen") if "image" in event]
 
 
 async def test_a_tool_is_called_its_answer_parsed_and_what_is_wrong_in_a_call_named_before_anything_is_sent(
@@ -162,9 +150,9 @@ async def test_a_picture_of_the_media_library_is_fitted_into_the_screen(
         media={"media_content_id": "media-source://media_source/local/cat.png", "metadata": {}},
     )
     for size in ((640, 240), (32, 64)):
-        await asyncio.to_thread(file.write_bytes, png(*size))
+        await asyncio.to_thread(file.write_bytes, png(*size, "RGBA"))
         await show()
-    assert [picture.size for picture in pictures_on(camera)] == [(320, 240), (320, 120), (120, 240)]
+    assert shown_on(camera) == [(320, 240), (320, 120), (120, 240)]
     await asyncio.to_thread(file.write_bytes, b"<html>")
     with pytest.raises(ServiceValidationError, match="not a picture that can be shown"):
         await show()

@@ -8,10 +8,7 @@ import logging
 from pathlib import Path
 from typing import Any, Final
 
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 from homeassistant.components.automation.helpers import async_get_blueprints
-from homeassistant.components.blueprint.importer import fetch_blueprint_from_url
 from homeassistant.components.blueprint.models import Blueprint
 from homeassistant.components.blueprint.schemas import BLUEPRINT_SCHEMA
 from homeassistant.components.local_file.const import DOMAIN as LOCAL_FILE
@@ -22,7 +19,6 @@ from homeassistant.helpers.selector import selector
 from homeassistant.setup import async_setup_component
 from homeassistant.util import dt as dt_util
 from homeassistant.util.yaml import parse_yaml
-from PIL import Image
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
@@ -34,6 +30,7 @@ from simulator.application.announcement import Outcome
 from tests.integration.boxes import Speech, introduce, wait_for_state
 from tests.integration.http_device import paired_device
 from tests.integration.names import CLIENT_ID, LIGHT, MAC, OTHER_MAC, Boot
+from tests.integration.pictures.eyes import png, shown_on
 from tests.paths import ROOT
 
 LINK = LinkKind.MQTT
@@ -59,7 +56,7 @@ def paired() -> tuple[ConfigSubentryData, ...]:
 async def front_door(hass: HomeAssistant, core: None, tmp_path: Path) -> str:
     """A camera whose picture is a file; there before the web server starts."""
     path = tmp_path / "door.png"
-    await asyncio.to_thread(Image.new("RGB", (320, 240), "red").save, path)
+    await asyncio.to_thread(path.write_bytes, png(320, 240))
     entry = MockConfigEntry(domain=LOCAL_FILE, options={CONF_NAME: "Front door", CONF_FILE_PATH: str(path)})
     entry.add_to_hass(hass)
     assert await hass.config_entries.async_setup(entry.entry_id)
@@ -68,20 +65,10 @@ async def front_door(hass: HomeAssistant, core: None, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def site() -> AsyncGenerator[TestServer]:
-    """A web server with the files, as they are in the repository."""
-    app = web.Application()
-    app.router.add_static("/", ROOT / _FOLDER)
-    async with TestServer(app) as server:
-        yield server
-
-
-@pytest.fixture
-async def installed(hass: HomeAssistant, site: TestServer) -> AsyncGenerator[None]:
+async def installed(hass: HomeAssistant) -> AsyncGenerator[None]:
     """Import them, which writes them again, and in the end switch off what was made of one."""
     for file in _TESTED:
-        found = await fetch_blueprint_from_url(hass, str(site.make_url(f"/{file}")))
-        data: Any = parse_yaml(found.raw_data)
+        data: Any = parse_yaml(await asyncio.to_thread((ROOT / _FOLDER / file).read_text))
         blueprint = Blueprint(data, expected_domain="automation", schema=BLUEPRINT_SCHEMA)
         await async_get_blueprints(hass).async_add_blueprint(blueprint, f"xiaozhi/{file}")
     # As after a restart: what was written is read back.
@@ -119,10 +106,6 @@ def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
         for record in caplog.records
         if record.name.startswith(names) and record.levelno >= logging.WARNING
     ]
-
-
-def pictures_on(device: SimulatedDevice) -> int:
-    return sum("image" in event for event in device.events("screen"))
 
 
 @pytest.mark.usefixtures("installed")
@@ -179,10 +162,10 @@ async def test_who_rings_is_shown_although_one_device_is_out_of_reach(
     await ring(hass, "event.doorbell", moment(2), **RANG)
     assert texts_on(device) == ["The post is here."]
     assert (device.screen.status, device.screen.emotion) == ("Doorbell", "surprised")
-    assert pictures_on(device) == 1
+    assert len(shown_on(device)) == 1
     await ring(hass, "binary_sensor.doorbell", "on")
     await ring(hass, "input_button.doorbell", moment(0))
-    assert pictures_on(device) == len(texts_on(device)) == 3
+    assert len(shown_on(device)) == len(texts_on(device)) == 3
     hass.states.async_set("input_boolean.party", "on")
     await ring(hass, "binary_sensor.doorbell", "off")
     await ring(hass, "binary_sensor.doorbell", "on")
@@ -209,7 +192,7 @@ async def test_a_device_that_can_speak_says_who_rings_and_makes_no_other_sound(
     announcement = await device.wait_announced()
     assert announcement.outcome is Outcome.PLAYED
     assert [text for _, text in announcement.shown] == ["The post is here."]
-    assert pictures_on(device) == len(texts_on(device)) == 0
+    assert shown_on(device) == texts_on(device) == []
     assert errors(caplog) == []
 
 

@@ -159,51 +159,38 @@ async def test_a_list_that_cannot_be_used_is_told(
     assert ir.async_get(hass).async_get_issue(DOMAIN, "firmware_releases") is None
 
 
-async def test_the_form_tries_the_address_of_a_list(
-    hass: HomeAssistant, linked_entry: MockConfigEntry, releases: Releases, own_address: None
-) -> None:
-    """It is asked for when the gateway is changed, and may be taken back."""
-
-    async def submit(address: str | None) -> Any:
-        form = await linked_entry.start_reconfigure_flow(hass)
-        fields = {key: value for key, value in linked_entry.data.items() if key != CONF_FIRMWARE_RELEASES}
-        if address is not None:
-            fields[CONF_FIRMWARE_RELEASES] = address
-        return await hass.config_entries.flow.async_configure(form["flow_id"], fields)
-
-    releases.list("<html>")
-    for address in (releases.url, "nowhere", "http://", "http://[::1", "http://host:99999/"):
-        assert (await submit(address))["errors"] == {CONF_FIRMWARE_RELEASES: "no_releases"}
-    releases.list(release("2.4.2", releases.file))
-    assert (await submit(releases.url))["reason"] == "reconfigure_successful"
-    assert linked_entry.data[CONF_FIRMWARE_RELEASES] == releases.url
+async def change(hass: HomeAssistant, entry: MockConfigEntry, **changes: Any) -> Any:
+    """Change the gateway in its form, in which the address of a list is empty otherwise."""
+    form = await entry.start_reconfigure_flow(hass)
+    fields = {key: value for key, value in entry.data.items() if key != CONF_FIRMWARE_RELEASES}
+    result = await hass.config_entries.flow.async_configure(form["flow_id"], fields | changes)
     await hass.async_block_till_done()
-    assert (await submit(None))["reason"] == "reconfigure_successful"
-    assert CONF_FIRMWARE_RELEASES not in linked_entry.data
-    await hass.async_block_till_done()
+    return result
 
 
 @pytest.mark.own_home
-async def test_a_switch_looks_for_the_stock_firmware_on_github(
+async def test_the_form_tries_the_address_of_a_list_which_may_be_the_stock_firmware_on_github(
     hass: HomeAssistant, linked_entry: MockConfigEntry, own_address: None, aioclient_mock: AiohttpClientMocker
 ) -> None:
-    settings = dict(linked_entry.data)
-
-    async def submit(**fields: Any) -> Any:
+    """It is asked for when the gateway is changed, and may be taken back."""
+    own = "http://192.168.1.10/releases"
+    for field, given, url, fault in (
+        (CONF_FIRMWARE_RELEASES, own, own, "no_releases"),
+        ("stock_releases", True, STOCK_RELEASES, "no_stock_releases"),
+    ):
+        aioclient_mock.get(url, text="<html>")
+        assert (await change(hass, linked_entry, **{field: given}))["errors"] == {field: fault}
+        aioclient_mock.clear_requests()
+        aioclient_mock.get(url, json=release("2.4.2", "https://github.com/file"))
+        assert (await change(hass, linked_entry, **{field: given}))["reason"] == "reconfigure_successful"
+        assert linked_entry.data[CONF_FIRMWARE_RELEASES] == url
         form: Any = await linked_entry.start_reconfigure_flow(hass)
-        return await hass.config_entries.flow.async_configure(form["flow_id"], settings | fields)
-
-    aioclient_mock.get(STOCK_RELEASES, text="<html>")
-    assert (await submit(stock_releases=True))["errors"] == {"stock_releases": "no_stock_releases"}
-    aioclient_mock.clear_requests()
-    aioclient_mock.get(STOCK_RELEASES, json=release("2.4.2", "https://github.com/file"))
-    assert (await submit(stock_releases=True))["reason"] == "reconfigure_successful"
-    assert linked_entry.data[CONF_FIRMWARE_RELEASES] == STOCK_RELEASES
-    await hass.async_block_till_done()
-    form: Any = await linked_entry.start_reconfigure_flow(hass)
-    fields = form["data_schema"].schema
-    shown = {str(field): (field.description or {}).get("suggested_value") for field in fields}
-    assert (shown["stock_releases"], shown["firmware_releases"]) == (True, None)
-    assert (await submit(stock_releases=False))["reason"] == "reconfigure_successful"
-    assert CONF_FIRMWARE_RELEASES not in linked_entry.data
-    await hass.async_block_till_done()
+        fields = form["data_schema"].schema
+        shown = {str(key): (key.description or {}).get("suggested_value") for key in fields}
+        expected = {"stock_releases": None, CONF_FIRMWARE_RELEASES: None} | {field: given}
+        assert {key: shown[key] for key in expected} == expected
+        assert (await change(hass, linked_entry, stock_releases=False))["reason"] == "reconfigure_successful"
+        assert CONF_FIRMWARE_RELEASES not in linked_entry.data
+    for address in ("nowhere", "http://", "http://[::1", "http://host:99999/"):
+        result = await change(hass, linked_entry, **{CONF_FIRMWARE_RELEASES: address})
+        assert result["errors"] == {CONF_FIRMWARE_RELEASES: "no_releases"}

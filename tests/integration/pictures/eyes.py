@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+import io
 from pathlib import Path
 from typing import override
 
@@ -11,7 +12,9 @@ from homeassistant.components.ai_task.const import DATA_PREFERENCES
 from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
+from PIL import Image
 
+from simulator import SimulatedDevice
 from tests.integration.provisioning.forms import texts
 from tests.integration.speech import add_entities
 
@@ -60,3 +63,15 @@ async def open_eyes(hass: HomeAssistant) -> ScriptedEyes:
 
 
 FAILURE = HomeAssistantError("the quota is used up")
+
+
+def png(width: int, height: int, mode: str = "RGB") -> bytes:
+    output = io.BytesIO()
+    Image.new(mode, (width, height)).save(output, "PNG")
+    return output.getvalue()
+
+
+def shown_on(device: SimulatedDevice) -> list[tuple[int, int]]:
+    """Return the sizes of the pictures that a device has shown."""
+    pictures = [event["image"] for event in device.events("screen") if "image" in event]
+    return [Image.open(io.BytesIO(picture)).size for picture in pictures]

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
-import io
 from pathlib import Path
 from typing import Any, override
 from unittest.mock import Mock
@@ -17,7 +16,6 @@ from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError, Unauthorized
 from homeassistant.setup import async_setup_component
 from homeassistant.util import dt as dt_util
-from PIL import Image
 import pytest
 from pytest_homeassistant_custom_component.common import (
     MockModule,
@@ -32,6 +30,7 @@ from simulator import SimulatedDevice, get_profile
 from tests.integration.boxes import call_action, wait_for_state
 from tests.integration.media.media_server import MediaServer, media_server
 from tests.integration.names import Boot
+from tests.integration.pictures.eyes import png, shown_on
 
 LINK = LinkKind.MQTT
 
@@ -56,17 +55,6 @@ def show(hass: HomeAssistant, device_id: str) -> Show:
         await call_action(hass, "show_image", device_id, context, **source)
 
     return call
-
-
-def png(width: int, height: int, mode: str = "RGB") -> bytes:
-    output = io.BytesIO()
-    Image.new(mode, (width, height)).save(output, "PNG")
-    return output.getvalue()
-
-
-def shown_on(device: SimulatedDevice) -> list[tuple[int, int]]:
-    pictures = [event["image"] for event in device.events("screen") if "image" in event]
-    return [Image.open(io.BytesIO(picture)).size for picture in pictures]
 
 
 class Poster(ImageEntity):
