@@ -158,22 +158,20 @@ async def test_an_address_of_a_library_in_the_house_is_fetched(
     assert shown_on(camera) == [(320, 240)]
 
 
-@pytest.mark.usefixtures("cameras")
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
+async def test_a_picture_that_cannot_be_decoded_is_not_shown_and_the_next_is(
+    hass: HomeAssistant, camera: SimulatedDevice, show: Show
+) -> None:
+    poster = Poster(hass, b"")
+    await hass.data[IMAGES].async_add_entities([poster])
+    for poster._content, reason in (
         (png(10_000, 7_000, "1"), "would take too much memory or time to decode"),
         (png(64, 48)[:-20], "is damaged, incomplete or of an unusual kind"),
-    ],
-    ids=["costly", "damaged"],
-)
-async def test_a_picture_that_cannot_be_decoded_is_not_shown_and_the_next_is(
-    hass: HomeAssistant, camera: SimulatedDevice, show: Show, content: bytes, reason: str
-) -> None:
-    with pytest.raises(HomeAssistantError, match=reason):
-        await show(image=await add_poster(hass, content))
+    ):
+        with pytest.raises(HomeAssistantError, match=reason):
+            await show(image="image.poster")
     assert not shown_on(camera)
-    await show(image=await add_camera(hass, png(64, 48)))
+    poster._content = png(64, 48)
+    await show(image="image.poster")
     assert shown_on(camera) == [(320, 240)]
 
 

@@ -93,7 +93,6 @@ async def test_a_strip_of_leds_has_its_colour_again_and_is_darkened_by_it_and_no
     state = state_of(hass, STRIP)
     assert state.attributes["rgb_color"] == (85, 170, 255)
     assert state.attributes["brightness"] == 30
-    state = state_of(hass, STRIP)
     assert state.attributes["supported_color_modes"] == ["rgb"]
     assert state.attributes["assumed_state"] is True
     await act(hass, "light", "turn_on", STRIP, rgb_color=[255, 64, 0], brightness=191)
