@@ -235,17 +235,6 @@ async def test_a_link_that_we_close_holds_no_connection_of_a_device_that_reads_n
         await asyncio.wait_for(ping(), 10)
 
 
-async def test_a_device_that_reads_no_answers_is_given_up(socket_enabled: None) -> None:
-    """What it asks for does not pile up: 15 KB of answer to every request."""
-    async with Site.running(send=0.05) as site:
-        device = await site.device()
-        with suppress(ConnectionError):
-            for _ in range(190):
-                await device.send(wire.subscribe(1, *["a"] * 15_000))
-        assert await site.recorders[0].wait_for("link_closed") == "the device does not take what it is sent"
-        await device.close()
-
-
 async def test_stopping_ends_every_link_with_a_goodbye(site: Site) -> None:
     """Devices in a conversation go idle; connections that are half open are dropped."""
     talking, idle, stranger = await site.device(), await site.device(OTHER_MAC), await site.client()

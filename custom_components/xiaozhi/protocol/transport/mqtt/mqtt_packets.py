@@ -12,6 +12,8 @@ from typing import Final
 
 # Room for the largest message of a device (65535 bytes) and its topic.
 MAX_PACKET_BYTES: Final = 70 * 1024
+# A device subscribes to one topic.
+_MAX_FILTERS: Final = 16
 # Answer to a subscription that is not granted (3.9.3).
 SUBSCRIBE_FAILED: Final = 0x80
 
@@ -133,6 +135,8 @@ def _parse_subscribe(body: _Body) -> Subscribe:
         filters.append(body.text())
         # The QoS that it asks for.
         body.byte()
+        if len(filters) > _MAX_FILTERS:
+            raise MqttProtocolError(f"more than {_MAX_FILTERS} topics at once")
     return Subscribe(packet_id, tuple(filters))
 
 
