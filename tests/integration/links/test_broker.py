@@ -1,12 +1,9 @@
-"""Devices through the owner's broker: a real Mosquitto that subscribes them as they connect, as EMQX can."""
+"""Devices through the owner's broker, which subscribes them as they connect, as EMQX can."""
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import suppress
 from dataclasses import replace
 import json
-from pathlib import Path
-import re
 from typing import Any
 
 from aiomqtt import Client
@@ -25,8 +22,7 @@ from simulator import SimulatedDevice, converse
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import Speech, open_issues, set_volume, wait_for_state
 from tests.integration.names import CONNECTED, LIGHT, SATELLITE, VOLUME, Boot
-from tests.protocol.transport.mqtt.brokers import Mosquitto, mosquitto
-from tests.protocol.transport.mqtt.wire import subscribe
+from tests.protocol.transport.mqtt.brokers import PushingBroker
 from tests.protocol.transport.udp.device import until
 
 pytestmark = pytest.mark.real_time
@@ -38,84 +34,13 @@ QUICK = Timeouts(
     session=SessionTimeouts(poll=0.2, starting=0.3, tools_at_end=1),
     voice=VoiceTimeouts(no_speech=2, reading=0.3),
 )
-_CONNECT_OF_DEVICE = re.compile(rb"\x10.\x00\x04MQTT\x04...\x00\x15([0-9a-f]{8}-[0-9a-f]{12})", re.DOTALL)
-
-
-class Door:
-    """What Home Assistant and devices connect to: hands everything on to a broker, and subscribes devices."""
-
-    def __init__(self, broker: Mosquitto) -> None:
-        self.broker = broker
-        self.port = 0
-        self.subscribes = True
-        """Whether devices are subscribed as they connect; an ordinary broker does not do that."""
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
-
-    async def open(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def close(self) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        try:
-            with suppress(OSError):
-                inner_reader, inner = await asyncio.open_connection("127.0.0.1", self.broker.port)
-                try:
-                    await self._connect(inner_reader, inner, reader, writer)
-                finally:
-                    inner.close()
-        finally:
-            writer.close()
-            self._tasks.discard(task)
-
-    async def _connect(
-        self,
-        inner_reader: asyncio.StreamReader,
-        inner: asyncio.StreamWriter,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        first = await reader.read(4096)
-        inner.write(first)
-        if self.subscribes and (found := _CONNECT_OF_DEVICE.match(first)):
-            inner.write(subscribe(1, f"xiaozhi/{found[1].decode()}/down"))
-        ways = [asyncio.create_task(_carry(reader, inner)), asyncio.create_task(_carry(inner_reader, writer))]
-        try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
-
-
-async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while data := await reader.read(4096):
-        writer.write(data)
-        await writer.drain()
 
 
 @pytest.fixture
-async def broker(socket_enabled: None, tmp_path: Path) -> AsyncGenerator[Mosquitto]:
-    async with mosquitto(tmp_path, "allow_anonymous true") as running:
-        yield running
-
-
-@pytest.fixture
-async def door(broker: Mosquitto) -> AsyncGenerator[Door]:
-    door = Door(broker)
-    await door.open()
-    yield door
-    await door.close()
+async def broker(socket_enabled: None) -> AsyncGenerator[PushingBroker]:
+    broker = await PushingBroker().start()
+    yield broker
+    await broker.stop()
 
 
 @pytest.fixture
@@ -125,14 +50,14 @@ def timeouts() -> Timeouts:
 
 
 @pytest.fixture
-def link_data(door: Door, mqtt_data: dict[str, Any]) -> dict[str, Any]:
+def link_data(broker: PushingBroker, mqtt_data: dict[str, Any]) -> dict[str, Any]:
     """The settings of a gateway that goes through the broker."""
-    broker = {CONF_HOST: "127.0.0.1", CONF_PORT: door.port, CONF_TLS: False}
+    broker = {CONF_HOST: "127.0.0.1", CONF_PORT: broker.port, CONF_TLS: False}
     return {**mqtt_data, CONF_LINK: OfferedLink.BROKER.value, CONF_BROKER: broker}
 
 
 async def test_a_device_that_two_gateways_know_is_answered_by_one_and_without_a_status_it_is_pinged(
-    hass: HomeAssistant, boot: Boot, broker: Mosquitto, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, broker: PushingBroker, linked_entry: MockConfigEntry
 ) -> None:
     """Of two Home Assistants on one broker, the one that answered its last check-in."""
     device = await boot()
@@ -159,7 +84,7 @@ async def test_a_device_that_two_gateways_know_is_answered_by_one_and_without_a_
 
 
 async def test_a_conversation_goes_through_the_broker_its_audio_past_it_and_a_broker_that_goes_is_an_issue(
-    hass: HomeAssistant, speech: Speech, boot: Boot, broker: Mosquitto
+    hass: HomeAssistant, speech: Speech, boot: Boot, broker: PushingBroker
 ) -> None:
     device = await boot()
     await wait_for_state(hass, VOLUME, "70")
@@ -233,10 +158,10 @@ def handshakes(device: SimulatedDevice) -> int:
 
 
 async def test_a_broker_that_hands_nothing_on_connects_no_device(
-    hass: HomeAssistant, speech: Speech, boot: Boot, door: Door, linked_entry: MockConfigEntry
+    hass: HomeAssistant, speech: Speech, boot: Boot, broker: PushingBroker, linked_entry: MockConfigEntry
 ) -> None:
     """What the device says arrives, but nothing that it is told."""
-    door.subscribes = False
+    broker.pushes = False
     device = await boot()
     known = linked_entry.runtime_data.devices[device.mac]
     waking = asyncio.create_task(device.wake())

@@ -99,18 +99,17 @@ class PushingBroker:
 
     def __init__(self, *, kicking: bool = False) -> None:
         self.kicks = 0
+        self.pushes = True
+        """Whether it subscribes clients; an ordinary broker does not."""
         self._kicking = kicking
         self._filters: dict[asyncio.StreamWriter, set[str]] = {}
+        self.port = 0
+        """The same after it was stopped and is started again."""
         self._server: asyncio.Server | None = None
 
-    @property
-    def port(self) -> int:
-        assert self._server is not None
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
-
     async def start(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
         return self
 
     async def stop(self) -> None:
@@ -132,7 +131,8 @@ class PushingBroker:
         match packet:
             case mqtt.Connect(client_id=client_id):
                 writer.write(mqtt.ACCEPTED)
-                self._filters[writer].add(downlink_topic(client_id))
+                if self.pushes:
+                    self._filters[writer].add(downlink_topic(client_id))
             case mqtt.Subscribe(packet_id=packet_id, filters=filters):
                 self._filters[writer].update(filters)
                 writer.write(mqtt.suback(packet_id, bytes(len(filters))))
