@@ -33,21 +33,6 @@ LINK = LinkKind.MQTT
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
 
-@pytest.mark.parametrize("version", ["1.9.0", "2.4.2"])
-async def test_an_idle_device_does_what_it_is_told(hass: HomeAssistant, boot: Boot, version: str) -> None:
-    device = await boot(get_profile("s3", version))
-    await wait_for_state(hass, VOLUME, "70")
-    assert device.state is State.IDLE
-    await act(hass, "number", "set_value", VOLUME, value=35)
-    assert device.values["volume"] == 35
-    await wait_for_state(hass, VOLUME, "35")
-    message = {"message": "The post is here", "title": "Door"}
-    await act(hass, "notify", "send_message", "notify.kitchen_box_screen_message", **message)
-    await device.wait_for(lambda: device.screen.system_text == "The post is here", 3)
-    assert device.screen.status == "Door"
-    assert device.state is State.IDLE
-
-
 async def test_a_handshake_that_fails_is_tried_again_and_a_device_that_is_told_to_use_websocket_is_let_go(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:

@@ -1,23 +1,17 @@
 """What can happen to a device on MQTT and to its network; it comes back by itself, and others go on."""
 
 import asyncio
-import contextlib
-import json
 from typing import Any
 
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.const import CONF_MQTT_PORT
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_topic
 from simulator import Misbehaviour, Pace, SimulatedDevice, State, UdpImpairment, converse
-from tests.integration.boxes import Speech, mac_of, mqtt_client_id, paired_boxes, set_volume, wait_for_state
-from tests.integration.http_device import TOKEN, paired_device
+from tests.integration.boxes import Speech, mac_of, paired_boxes, wait_for_state
+from tests.integration.http_device import paired_device
 from tests.integration.names import CLIENT_ID, COMMAND, CONNECTED, MAC, OTHER_MAC, SATELLITE, VOLUME, Boot
-from tests.protocol.transport.mqtt.wire import WireClient, connect, publish
 from tests.protocol.transport.udp.device import until
 
 LINK = LinkKind.MQTT
@@ -107,74 +101,3 @@ def assert_on_the_clock(stream: bytearray, sound: bytes) -> None:
     around = (len(stream) - len(sound)) / 32000
     # Some until the person speaks, and 0.6 s until the end of speech is noticed.
     assert 0.6 < around < 2.4, f"{around:.2f} s of silence around the speech"
-
-
-# Others in the network
-
-
-async def test_wrong_passwords_at_speed_lock_nobody_out(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
-) -> None:
-    """Not even where they come from the address of the device, and name it."""
-    speech.recognizer.lines = [COMMAND]
-    device = await boot()
-    await wait_for_state(hass, VOLUME, "70")
-    port: int = linked_entry.data[CONF_MQTT_PORT]
-    tried = 0
-
-    async def attack() -> None:
-        nonlocal tried
-        while True:
-            client = await WireClient.open(port)
-            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, TimeoutError):
-                await client.send(connect(mqtt_client_id(MAC), MAC, f"guess {tried}"))
-                tried += 1
-                # The connection is crowded out by the others before it is answered.
-                assert await client.receive() == (0x20, b"\x00\x05")
-            await client.close()
-            # Locking out is what is tried, not taking all of the processor.
-            await asyncio.sleep(0.02)
-
-    attackers = [asyncio.create_task(attack()) for _ in range(20)]
-    try:
-        await until(lambda: tried >= 100)
-        await set_volume(hass, device, 20)
-        other = await boot(mac=OTHER_MAC)
-        await wait_for_state(hass, OTHER_VOLUME, "70")
-        await set_volume(hass, other, 40, OTHER_VOLUME)
-        await device.power_off()
-        await wait_for_state(hass, VOLUME, "unavailable")
-        await device.boot()
-        await wait_for_state(hass, VOLUME, "20")
-        assert (await converse(device, command)).heard == [COMMAND]
-    finally:
-        for attacker in attackers:
-            attacker.cancel()
-        ends = await asyncio.gather(*attackers, return_exceptions=True)
-    assert {type(end) for end in ends} == {asyncio.CancelledError}
-
-
-async def test_a_device_cannot_speak_for_another(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
-) -> None:
-    """What it publishes to the topic of another does nothing, and the link of neither suffers."""
-    speech.recognizer.lines = [COMMAND]
-    device = await boot()
-    await wait_for_state(hass, VOLUME, "70")
-    intruder = await WireClient.login(
-        linked_entry.data[CONF_MQTT_PORT], mqtt_client_id(OTHER_MAC), OTHER_MAC, TOKEN
-    )
-    await wait_for_state(hass, "binary_sensor.hall_box_connectivity", "on")
-    await begin_to_speak(speech, device, command)
-    messages: list[dict[str, Any]] = [
-        {"type": "abort"},
-        {"type": "listen", "state": "stop"},
-        {"type": "hello", "version": 3, "transport": "udp", "audio_params": {"sample_rate": 16000}},
-        {"type": "goodbye"},
-    ]
-    await intruder.send(*(publish(uplink_topic(MAC), json.dumps(message).encode()) for message in messages))
-    await device.wait_state(State.IDLE, 20)
-    assert device.screen.captions == ["Turned on the switch"]
-    assert_on_the_clock(speech.recognizer.streams[-1], command)
-    assert hass.states.is_state("binary_sensor.hall_box_connectivity", "on")
-    await intruder.close()

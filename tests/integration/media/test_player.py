@@ -13,7 +13,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from simulator import ListeningMode, Pace, SimulatedDevice, State, converse, get_profile
+from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.boxes import Speech, act, change_settings, state_of, wait_for_state
 from tests.integration.media.media_server import MediaServer, children, music, with_titles
@@ -175,18 +175,6 @@ async def test_the_next_media_take_the_place_of_those_that_play_and_an_announcem
     await server.wait_unused()
 
 
-async def test_a_source_that_stalls_ends_with_a_reason(
-    hass: HomeAssistant, boot: Boot, server: MediaServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    # A device with the time-outs of a real one.
-    device = await boot(NEW, pace=Pace(waits=0.02))
-    await play(hass, server.pieces("/stalls", [music(5)], then="stall"))
-    await wait_for_state(hass, PLAYER, "idle", 30)
-    assert "nothing more has come from its server for 4 seconds" in caplog.text
-    await device.wait_state(State.IDLE)
-    await server.wait_unused()
-
-
 async def test_media_that_cannot_be_played_are_told_to_the_caller_and_without_ffmpeg_what_to_install(
     hass: HomeAssistant, boot: Boot, server: MediaServer, speech: Speech
 ) -> None:
@@ -285,15 +273,26 @@ async def test_what_is_asked_for_in_a_conversation_plays_after_the_answer(
 
 
 @pytest.mark.parametrize("clicks", [True, False])
-async def test_in_a_conversation_the_music_plays_until_somebody_ends_it(
-    hass: HomeAssistant, boot: Boot, assistant: Speech, server: MediaServer, command: bytes, clicks: bool
+async def test_in_a_conversation_music_plays_until_somebody_ends_it_and_a_singer_is_not_taken_for_the_user(
+    hass: HomeAssistant,
+    boot: Boot,
+    assistant: Speech,
+    server: MediaServer,
+    command: bytes,
+    linked_entry: MockConfigEntry,
+    clicks: bool,
 ) -> None:
-    device = await boot(OLD)
+    change_settings(hass, linked_entry, interrupt_by_speaking=clicks)
+    device = await boot(get_profile("s3", mode=ListeningMode.REALTIME) if clicks else OLD)
     ask_for(assistant, endless(server))
     await device.wake()
     device.say(command)
     await wait_for_state(hass, PLAYER, "playing", 30)
-    await asyncio.sleep(5)
+    await asyncio.sleep(2)
+    if clicks:
+        device.say(command)
+        await device.wait_said()
+    await asyncio.sleep(2)
     assert device.state is State.SPEAKING
     assert player(hass).state == "playing"
     if clicks:
@@ -303,30 +302,6 @@ async def test_in_a_conversation_the_music_plays_until_somebody_ends_it(
     await server.wait_unused()
     await device.wait_state(State.LISTENING if clicks else State.IDLE)
     await wait_for_state(hass, PLAYER, "idle", 10)
-
-
-async def test_a_singer_is_not_taken_for_the_user(
-    hass: HomeAssistant,
-    boot: Boot,
-    assistant: Speech,
-    server: MediaServer,
-    command: bytes,
-    linked_entry: MockConfigEntry,
-) -> None:
-    change_settings(hass, linked_entry, interrupt_by_speaking=True)
-    device = await boot(get_profile("s3", mode=ListeningMode.REALTIME))
-    ask_for(assistant, endless(server))
-    await device.wake()
-    device.say(command)
-    await wait_for_state(hass, PLAYER, "playing", 30)
-    await asyncio.sleep(2)
-    device.say(command)
-    await device.wait_said()
-    await asyncio.sleep(2)
-    assert player(hass).state == "playing"
-    await device.click()
-    await wait_for_state(hass, PLAYER, "idle", 10)
-    await server.wait_unused()
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT, LinkKind.WEBSOCKET])

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 import resource
-import struct
 import threading
 from typing import Any
 
@@ -264,54 +263,22 @@ async def test_closing_before_the_end_leaves_nothing(hass: HomeAssistant, server
     await server.wait_unused()
 
 
-def box(name: bytes, body: bytes, *, full: bool = False) -> bytes:
-    body = bytes(4) + body if full else body
-    return struct.pack(">I4s", 8 + len(body), name) + body
-
-
-def greedy_mp4(samples: int = 80_000_000, chunks: int = 500) -> bytes:
-    """Return an MP4 of a few kilobytes, the tables of which promise 80 million samples."""
-    entry = bytes(6) + struct.pack(">H8xHHHHI", 1, 1, 16, 0, 0, 44100 << 16)
-    tables = (
-        box(b"stsd", struct.pack(">I", 1) + box(b"mp4a", entry), full=True),
-        box(b"stts", struct.pack(">III", 1, samples, 2), full=True),
-        box(b"stsc", struct.pack(">IIII", 1, 1, samples // chunks, 1), full=True),
-        box(b"stsz", struct.pack(">II", 1, samples), full=True),
-        box(b"stco", struct.pack(">I", chunks) + struct.pack(">I", 40) * chunks, full=True),
-    )
-    kind = box(b"hdlr", bytes(4) + b"soun" + bytes(14), full=True)
-    here = box(b"dinf", box(b"dref", struct.pack(">I", 1) + box(b"url ", b"\0\0\0\1"), full=True))
-    info = box(b"minf", box(b"smhd", bytes(4), full=True) + here + box(b"stbl", b"".join(tables)))
-    length = box(b"mdhd", struct.pack(">IIIII", 0, 0, 44100, 44100, 0), full=True)
-    track = box(b"tkhd", struct.pack(">20s60x", bytes(11) + b"\1")) + box(b"mdia", length + kind + info)
-    movie = box(b"mvhd", struct.pack(">IIII80x", 0, 0, 1000, 1000), full=True)
-    return (
-        box(b"ftyp", b"isom\0\0\2\0isomiso2mp41")
-        + box(b"moov", movie + box(b"trak", track))
-        + box(b"mdat", bytes(1000))
-    )
-
-
-async def test_media_that_ask_for_gigabytes_cost_a_limited_child_only(
+async def test_media_are_decoded_by_a_child_that_may_take_little_memory(
     hass: HomeAssistant, server: MediaServer
 ) -> None:
-    data = greedy_mp4()
-    assert len(data) < 4700
-    before = memory(resource.RUSAGE_SELF)
-    assert await problem_of(hass, server.file("/greedy.mp4", data)) == "media_failed"
-    sound = media_sound(hass, server.url("/greedy.mp4"))
-    with pytest.raises(UserError):
-        await anext(sound())
-    assert memory(resource.RUSAGE_SELF) - before < 50 * MIB
-    assert memory(resource.RUSAGE_CHILDREN) < 1000 * MIB
-
-
-def memory(who: int) -> int:
-    """Return the most memory that this process, or a child that has ended, has taken.
-
-    A child begins with that of this process.
-    """
-    return resource.getrusage(who).ru_maxrss * 1024
+    """However much the tables of a small file promise."""
+    address = server.pieces("/endless", [music(10)], then="again")
+    stream = MediaStream(hass, Media(media_id=address), lambda: None)
+    await stream.open()
+    (child,) = children()
+    assert resource.prlimit(child, resource.RLIMIT_DATA) == (256 * MIB, 256 * MIB)
+    await stream.aclose()
+    sound = media_sound(hass, address)()
+    await anext(sound)
+    (child,) = children()
+    assert resource.prlimit(child, resource.RLIMIT_DATA) == (256 * MIB, 256 * MIB)
+    await sound.aclose()
+    await server.wait_unused()
 
 
 async def test_speech_that_cannot_be_made_is_refused_with_the_reason(

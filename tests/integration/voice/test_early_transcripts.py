@@ -11,7 +11,6 @@ from typing import Any
 
 from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType, async_get_pipelines
 from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
-from homeassistant.components.assist_satellite.const import DATA_COMPONENT
 from homeassistant.components.stt.const import DATA_PROVIDERS
 from homeassistant.config_entries import ConfigSubentry
 from homeassistant.const import EVENT_STATE_CHANGED
@@ -25,8 +24,9 @@ from pytest_homeassistant_custom_component.common import (
     mock_restore_cache_with_extra_data,
 )
 
-from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
-from simulator import SimulatedDevice, State
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import SimulatedDevice, State, get_profile
 from tests.integration.boxes import Speech, choose, paired_boxes
 from tests.integration.http_device import MakeEntry, paired_device
 from tests.integration.names import CLIENT_ID, COMMAND, LIGHT, MAC, OTHER_MAC, SATELLITE, Boot
@@ -205,34 +205,22 @@ async def test_at_worst_a_turn_is_as_slow_as_a_pause_or_a_time_out_and_takes_a_c
     assert len(whisper.calls) == 2
 
 
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_an_answer_to_a_question_is_no_command(
-    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
 ) -> None:
-    """It ends after a fixed pause. How the question is asked is not the subject."""
-    device = await boot()
-    now = asyncio.get_running_loop().time
-    said = 0.0
-
-    async def ask(_: XiaozhiSatellite, __: object) -> None:
-        nonlocal said
-        await device.wake()
-        await device.wait_state(State.LISTENING, 10)
-        device.say(command)
-        await device.wait_said(20)
-        said = now()
-
-    monkeypatch.setattr(XiaozhiSatellite, "async_start_conversation", ask)
-    satellite = hass.data[DATA_COMPONENT].get_entity(SATELLITE)
-    assert satellite is not None
-    answer = await satellite.async_internal_ask_question(
-        question_media_id="http://127.0.0.1/question.wav", preannounce=False, answers=None
+    """It ends after a fixed pause."""
+    device = await boot(get_profile(version="2.5.0"))
+    asked = {"entity_id": SATELLITE, "question": "Which light?"}
+    asking = hass.async_create_task(
+        hass.services.async_call(DOMAIN, "ask", asked, blocking=True, return_response=True)
     )
-    assert answer is not None
-    assert answer.sentence == COMMAND
-    assert 0.5 < now() - said < 0.9
+    await device.wait_announced()
+    turn = await say(hass, device, command)
+    assert await asking == {"id": None, "sentence": COMMAND, "slots": {}}
+    assert 0.5 < turn.waited < 0.9
     assert hass.states.is_state(LIGHT, "off")
     assert len(whisper.calls) == 1
-    await device.wait_state(State.IDLE, 20)
 
 
 @pytest.mark.parametrize("paired", [paired_boxes(2)], ids=["two"])

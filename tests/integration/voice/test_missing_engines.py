@@ -71,36 +71,29 @@ async def test_the_issue_follows_the_engines_of_the_assistant_but_one_that_is_no
     assert told(hass) == ("no_speech_to_text", PIPELINE)
 
 
-async def test_another_preferred_assistant_is_found(
-    hass: HomeAssistant, speech: Speech, linked_entry: MockConfigEntry
+@pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
+async def test_the_assistant_of_each_device_counts_or_the_preferred_one_which_a_new_device_would_get(
+    hass: HomeAssistant, speech: Speech, gateway_entry: MockConfigEntry
 ) -> None:
-    """Home Assistant tells nothing of this change."""
+    """Home Assistant tells nothing of these changes."""
     deaf = async_get_pipeline(hass)
     other = await async_create_default_pipeline(
         hass, speech.recognizer.entity_id, speech.voice.entity_id, "Other"
     )
     assert other is not None
     await speech.use(stt_engine=None)
-    prefer = hass.data[KEY_ASSIST_PIPELINE].pipeline_store.async_set_preferred_item
-    for pipeline_id, expected in ((other.id, None), (deaf.id, ("no_speech_to_text", PIPELINE))):
-        prefer(pipeline_id)
+    is_deaf = ("no_speech_to_text", PIPELINE)
+
+    async def looked() -> tuple[str, str] | None:
         await asyncio.sleep(11)
-        assert told(hass) == expected
+        return told(hass)
 
-
-@pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
-async def test_the_assistant_of_a_device_counts_until_it_is_removed(
-    hass: HomeAssistant, speech: Speech, gateway_entry: MockConfigEntry
-) -> None:
-    """And not the preferred one, which a new device would get."""
-    await async_create_default_pipeline(hass, speech.recognizer.entity_id, speech.voice.entity_id, "Other")
-    await speech.use(stt_engine=None)
-    await asyncio.sleep(11)
-    assert told(hass) == ("no_speech_to_text", PIPELINE)
+    prefer = hass.data[KEY_ASSIST_PIPELINE].pipeline_store.async_set_preferred_item
+    for pipeline_id, expected in ((other.id, None), (deaf.id, is_deaf)):
+        prefer(pipeline_id)
+        assert await looked() == expected
     await choose(hass, "select.kitchen_box_assistant", "Other")
-    await asyncio.sleep(11)
-    assert told(hass) is None
+    assert await looked() is None
     (subentry_id,) = gateway_entry.subentries
     hass.config_entries.async_remove_subentry(gateway_entry, subentry_id)
-    await asyncio.sleep(11)
-    assert told(hass) == ("no_speech_to_text", PIPELINE)
+    assert await looked() == is_deaf

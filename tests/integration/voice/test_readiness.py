@@ -9,7 +9,7 @@ import pytest
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, Misbehaviour, Pace, SimulatedDevice, State, converse, get_profile
-from tests.integration.boxes import Speech, assert_nothing_lost, mac_of, paired_boxes, say
+from tests.integration.boxes import Speech, assert_nothing_lost, mac_of, paired_boxes
 from tests.integration.names import COMMAND, Boot
 
 LINK = LinkKind.MQTT
@@ -30,40 +30,6 @@ def time_of(device: SimulatedDevice, **data: object) -> float:
 def first_packet(device: SimulatedDevice) -> float:
     """Return when the device was last begun to be spoken to, in seconds since its start."""
     return device.seconds_at(device.speaker.answers[-1][0])
-
-
-def spoken_to_after(device: SimulatedDevice) -> float:
-    """Return the seconds from the last `tts start` to the first packet."""
-    return first_packet(device) - time_of(device, type="tts", state="start")
-
-
-@pytest.mark.parametrize(
-    ("pace", "misbehaviours", "least", "most"),
-    [
-        # It takes 0.3 s to enter `speaking`, and as long again to flush its play queue.
-        (Pace(waits=0.02, timeouts=1, main_loop_delay=0.3), set(), 0.55, 1.5),
-        # It gives no proof, and is spoken to after a pause.
-        (QUICK, {Misbehaviour.NEVER_ANSWER_MCP}, 5, 6),
-    ],
-    ids=["slow", "silent"],
-)
-async def test_a_device_is_waited_for_as_long_as_its_main_task_takes(
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    pace: Pace,
-    misbehaviours: set[Misbehaviour],
-    least: float,
-    most: float,
-) -> None:
-    speech.recognizer.lines = [COMMAND]
-    device = await boot(pace=pace)
-    await device.wait_for(lambda: device.connected, 5)
-    await asyncio.sleep(1)
-    device.misbehaviours.update(misbehaviours)
-    await say(device, command)
-    assert least <= spoken_to_after(device) < most
-    assert_nothing_lost(device)
 
 
 VERSIONS = ["1.6.2", "1.6.6", "1.9.4", "2.0.0", "2.2.2", "2.4.2"]

@@ -18,7 +18,6 @@ from simulator import Pace, State, converse
 from tests.integration.boxes import Speech, assert_nothing_lost, choose, wait_for_state
 from tests.integration.names import COMMAND, LIGHT, MAC, SATELLITE, Boot
 from tests.protocol.audio.sounds import hiss
-from tests.virtual_time import VirtualTimeLoop
 
 
 async def test_a_conversation_that_is_replaced_ends_before_the_next_and_does_not_disturb_it(
@@ -241,31 +240,3 @@ async def test_a_button_that_is_held_in_silence_or_only_tapped_commands_nothing_
     await device.press()
     await device.release()
     await device.wait_for(lambda: not device.channel_open, 30)
-
-
-async def test_a_busy_computer_cuts_nobody_off(speech: Speech, boot: Boot, command: bytes) -> None:
-    """Its event loop is blocked for 1.5 s, again and again, while somebody speaks without a pause."""
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualTimeLoop)
-    speech.recognizer.lines = [COMMAND]
-    device = await boot()
-
-    async def work() -> None:
-        # Until some words have been said.
-        await asyncio.sleep(1.5)
-        while device.state is State.LISTENING:
-            loop.pass_time(1.5)
-            await asyncio.sleep(0.3)
-
-    await device.wake()
-    await device.wait_state(State.LISTENING, 10)
-    working = asyncio.create_task(work())
-    # The last word of one command is followed by the first of the next.
-    device.say(command * 6)
-    await device.wait_said(60)
-    assert len(speech.recognizer.streams) == 1
-    assert speech.recognizer.ended.empty()
-    await device.wait_state(State.IDLE, 60)
-    await working
-    assert device.played_seconds > 0.9
-    assert len(speech.recognizer.streams[0]) >= 6 * len(command)

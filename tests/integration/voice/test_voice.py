@@ -263,20 +263,6 @@ async def test_a_follow_up_that_nobody_speaks_in_ends_quietly_after_the_wait(
     assert ended - listened == pytest.approx(3, abs=1.5)
 
 
-@pytest.mark.usefixtures("no_detector")
-async def test_without_our_detector_a_long_wait_ends_just_as_quietly_but_sooner(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
-) -> None:
-    """Home Assistant's detector takes 15 s of silence for a command."""
-    await speech.answer_with("Which light?")
-    device = await boot()
-    await set_wait(hass, 30)
-    talk = await converse(device, command, patience=60)
-    assert talk.answers == ["Which light?"]
-    assert not talk.hung_up
-    assert speech.agent.heard == [COMMAND]
-
-
 SENSOR = "sensor.kitchen_box_response_time"
 PARTS = ["end_of_speech", "recognition", "assistant", "speech", "device", "speaking"]
 
