@@ -10,16 +10,18 @@ from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import device_registry as dr, entity_registry as er
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
-from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import SimulatedDevice, State, get_profile
 from tests.integration.boxes import act, introduce, wait_for_state
-from tests.integration.http_device import paired_device
-from tests.integration.names import MAC, VOLUME, Boot
+from tests.integration.http_device import TOKEN, paired_device
+from tests.integration.names import CLIENT_ID, MAC, VOLUME, Boot
 from tests.integration.tools.own_tools import listed
 
 pytestmark = pytest.mark.usefixtures("speech")
@@ -203,3 +205,17 @@ async def test_a_long_text_does_not_end_a_conversation_of_firmware_with_a_small_
     with pytest.raises(HomeAssistantError, match="longer than the 1440 bytes that this firmware takes"):
         await known.commands.call_tool("self.screen.set_theme", {"theme": "x" * 2000})
     assert device.channel_open
+
+
+async def test_nobody_but_the_paired_device_gets_in(linked_entry: MockConfigEntry) -> None:
+    url = f"ws://127.0.0.1:{linked_entry.data[CONF_WEBSOCKET_PORT]}/xiaozhi/v1/"
+    for changed in (
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": ""},
+        {"Device-Id": "24:6f:28:aa:bb:02"},
+        {"Client-Id": "00000000-0000-4000-8000-000000000000"},
+        {"Origin": "http://evil.example"},
+    ):
+        headers = {"Device-Id": MAC, "Client-Id": CLIENT_ID, "Authorization": f"Bearer {TOKEN}"} | changed
+        with pytest.raises(InvalidStatus, match="403"):
+            await connect(url, additional_headers={key: value for key, value in headers.items() if value})
