@@ -169,11 +169,8 @@ def tools_field(form: Any) -> tuple[Any, Any]:
 
 
 async def submit_tools(hass: HomeAssistant, form: Any, permissions: dict[str, Any]) -> None:
-    """Fill in the form; it asks for assistants by wake word once the device has told of one."""
-    words: dict[str, Any] = {}
-    if "wake_word_pipelines" in form["data_schema"].schema:
-        words = {"wake_word_pipelines": {}}
-    await submit_device(hass, form, permissions=permissions, **words)
+    """Fill in the form of a device that has told of a wake word."""
+    await submit_device(hass, form, permissions=permissions, wake_word_pipelines={})
 
 
 async def test_the_owner_chooses_what_the_assistant_may_do_and_reads_what_is_off_and_why(
@@ -181,6 +178,8 @@ async def test_the_owner_chooses_what_the_assistant_may_do_and_reads_what_is_off
 ) -> None:
     device = await boot()
     await talking(device, hass)
+    (box,) = linked_entry.runtime_data.devices.values()
+    await until(lambda: bool(box.state.wake_words))
     (subentry_id,) = linked_entry.subentries
     automatic = {tool.name for tool in await own_tools(hass, device_id)}
     form = await change_device(hass, linked_entry)
@@ -199,7 +198,6 @@ async def test_the_owner_chooses_what_the_assistant_may_do_and_reads_what_is_off
     await hass.async_block_till_done()
     assert "assistant_tools" not in linked_entry.subentries[subentry_id].data
     assert {tool.name for tool in await own_tools(hass, device_id)} == automatic
-    (box,) = linked_entry.runtime_data.devices.values()
     found = [
         Tool.from_dict({"name": "lock.open", "title": "Front door"}),
         Tool.from_dict({"name": "lock.restart"}),
