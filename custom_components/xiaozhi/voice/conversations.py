@@ -88,8 +88,10 @@ class VoiceConversations:
 
     async def _hold(self, conversation: Conversation, before: Collection[asyncio.Task[Any]]) -> None:
         try:
-            if before and (await asyncio.wait(before, timeout=self.device.timeouts.voice.ending))[1]:
-                # One of its engines does not let itself be cancelled.
+            ending = self.device.timeouts.voice.ending
+            if before and (hanging := (await asyncio.wait(before, timeout=ending))[1]):
+                # One of its engines does not let itself be cancelled. Later conversations do not wait again.
+                self._unfinished -= hanging
                 _LOGGER.warning("A voice pipeline of %s does not end", self.device.name)
             await _HeldConversation(self, conversation).take_turns()
         except LinkClosedError as err:
