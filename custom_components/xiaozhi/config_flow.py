@@ -52,7 +52,7 @@ from .forms.gateway_form import (
 )
 from .forms.pairing_form import PairingFlow, address_placeholders, async_https_hint
 from .gateway import gateway_of
-from .links.link_settings import AUTO_SUBSCRIBE_TOPIC
+from .links.server_for_device import AUTO_SUBSCRIBE_TOPIC
 from .provisioning.address import check_in_url
 from .settings import OfferedLink, device_subentries, gateway_entry
 from .texts.translated import async_text

@@ -17,8 +17,8 @@ from .device.device import Device
 from .device.state import DETECTORS
 from .device.store import DeviceStore
 from .firmware.library import FirmwareFiles
+from .links.admission import PairedDevices
 from .links.broker_issue import async_broker_changed
-from .links.credentials import PairedDevices
 from .links.listeners import Listeners, PortError
 from .protocol.tasks import close_all
 from .provisioning.checkin_answers import CheckIns

@@ -26,7 +26,7 @@ from ..const import (
 )
 from ..device.device import Device
 from ..gateway import Gateway, gateway_of
-from ..links.link_settings import kind_of_link
+from ..links.server_for_device import kind_of_link
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 from .device_permissions import merged, permissions_schema

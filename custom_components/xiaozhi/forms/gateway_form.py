@@ -42,7 +42,7 @@ from ..const import (
 )
 from ..firmware.image import FirmwareError
 from ..firmware.library import STOCK_RELEASES, async_fetch_releases
-from ..links.link_settings import is_known_here_only
+from ..links.server_for_device import is_known_here_only
 from ..protocol.checkin_reply import is_mqtt_name
 from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerError, BrokerProblem
 from ..provisioning.address import HostProblem, async_leads_here, check_in_url, host_problem
@@ -226,7 +226,7 @@ async def broker_errors(
         return errors
     settings = replace(broker_settings(broker), timeouts=timeouts_of(hass).broker)
     await hass.async_add_import_executor_job(import_module, BROKER_MODULE)
-    from ..protocol.transport.owner_broker.broker_login import check_broker, pushes  # noqa: PLC0415
+    from ..protocol.transport.owner_broker.broker_client import check_broker, pushes  # noqa: PLC0415
 
     try:
         await check_broker(settings)

@@ -16,7 +16,7 @@ from ..protocol.transport.udp.udp_server import UdpServer
 from ..protocol.transport.websocket.websocket_server import WebSocketServer
 from ..settings import GatewaySettings, OfferedLink
 from ..timeouts import Timeouts
-from .credentials import PairedDevices
+from .admission import PairedDevices
 
 if TYPE_CHECKING:
     from ..protocol.transport.owner_broker.broker_connection import BrokerConnection

@@ -17,7 +17,7 @@ from ..device.device import Device
 from ..device_http.access import for_devices, path_of, required
 from ..device_http.bodies import receive_body
 from ..device_http.transfers import TRANSFERS, Download, Transfers, Upload
-from ..links.credentials import same
+from ..links.admission import same
 from ..timeouts import timeouts_of
 from .decoder import MAX_JPEG_BYTES
 from .slots import PICTURE_SLOTS, PictureSlots

@@ -15,7 +15,7 @@ from homeassistant.util.network import is_ipv4_address, is_loopback
 from yarl import URL
 
 from ..const import OTA_PATH
-from ..links.link_settings import is_known_here_only
+from ..links.server_for_device import is_known_here_only
 from ..settings import GatewaySettings, gateway_entry
 from ..timeouts import timeouts_of
 

@@ -9,8 +9,8 @@ from homeassistant.config_entries import ConfigEntry
 from homeassistant.core import HomeAssistant
 
 from ..device.device import Device
-from ..links.credentials import PairedDevices
-from ..links.link_settings import kind_of_link, link_reply, web_origin
+from ..links.admission import PairedDevices
+from ..links.server_for_device import kind_of_link, link_reply, web_origin
 from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import pairing_section
 from ..protocol.messages import JsonObject
@@ -61,7 +61,7 @@ class CheckIns:
                 return None
             device.on_check_in(checkin)
             device.register()
-            return self._link_settings(device, caller)
+            return self._server_for(device, caller)
         pending = self._discovery.add(checkin, caller.remote)
         return pairing_section(
             code=pending.code,
@@ -80,7 +80,7 @@ class CheckIns:
         waiting = self._discovery.registry.get(checkin.mac, checkin.client_id)
         return HTTPStatus.NOT_FOUND if waiting is None else HTTPStatus.ACCEPTED
 
-    def _link_settings(self, device: Device, caller: Caller) -> JsonObject:
+    def _server_for(self, device: Device, caller: Caller) -> JsonObject:
         settings = self._settings
         kind = kind_of_link(settings, device.settings, device.state.firmware_version)
         device.on_check_in_reply(kind, caller.host, web_origin(settings, caller.origin))

@@ -11,7 +11,7 @@ from homeassistant.helpers import discovery_flow, issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
 
 from ..const import DOMAIN
-from ..links.credentials import same
+from ..links.admission import same
 from ..protocol.checkin import CheckIn
 from ..settings import device_subentries
 from ..texts.issues import async_raise_issue

@@ -18,7 +18,7 @@ import pytest_socket
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.links.broker_issue import async_broker_changed
-from custom_components.xiaozhi.links.link_settings import AUTO_SUBSCRIBE_TOPIC
+from custom_components.xiaozhi.links.server_for_device import AUTO_SUBSCRIBE_TOPIC
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
     BrokerError,

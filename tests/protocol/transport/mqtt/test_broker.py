@@ -12,7 +12,7 @@ import pytest
 from custom_components.xiaozhi.protocol.messages import tts_start
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_topic
-from custom_components.xiaozhi.protocol.transport.owner_broker.broker_login import check_broker, pushes
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_client import check_broker, pushes
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
     BrokerError,
     BrokerSettings,

@@ -11,7 +11,7 @@ import pytest
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import Admission
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
-from custom_components.xiaozhi.protocol.transport.owner_broker.broker_login import check_broker
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_client import check_broker
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
     BrokerError,
     BrokerProblem,

@@ -20,7 +20,7 @@ from ...tasks import close_all
 from ..link import Admission, LinkClosedError
 from ..mqtt.mqtt_link import Carrier, MqttLink
 from ..udp.udp_server import UdpServer
-from .broker_login import connected, subscribe_devices
+from .broker_client import connected, subscribe_devices
 from .broker_settings import BrokerError, BrokerProblem, BrokerSettings
 from .broker_topics import Address, address_of_topic
 

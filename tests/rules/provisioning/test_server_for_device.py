@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.links.link_settings import AUTO_SUBSCRIBE_TOPIC, kind_of_link, link_reply
+from custom_components.xiaozhi.links.server_for_device import AUTO_SUBSCRIBE_TOPIC, kind_of_link, link_reply
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import downlink_topic

@@ -1,4 +1,4 @@
-"""Credentials of devices: MAC, Client-Id and token, which is the password on MQTT."""
+"""Which devices are let in: by MAC, Client-Id and token, which is the password on MQTT."""
 
 from collections.abc import Iterable, Mapping
 from hmac import compare_digest
@@ -10,7 +10,7 @@ from ..device.device import Device
 from ..protocol.firmware_version import SAFE_TEXT_BYTES
 from ..protocol.transport.link import Admission, Credentials, LinkKind
 from ..settings import GatewaySettings
-from .link_settings import client_id_of
+from .server_for_device import client_id_of
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""A device's link settings: kind and addresses."""
+"""Which server a device is to use: kind of link, address and credentials."""
 
 import re
 from typing import Final
