@@ -24,7 +24,10 @@ _JOINS: Final = word_set("and or then")
 
 _ACTS: Final = frozenset().union(*(row.acts | row.bare for row in RISK_ROWS)) | word_set("save start stop")
 _THINGS: Final = frozenset().union(*(row.things for row in RISK_ROWS)) - _ACTS - ITSELF | {"lock", "network"}
-_ROWS_BY_ACT: Final = {act: tuple(row for row in RISK_ROWS if act in row.acts | row.bare) for act in _ACTS}
+_ROWS_BY_ACT: Final = {
+    act: tuple(row for row in RISK_ROWS if act == "ba" or act in row.acts | row.bare)
+    for act in {"ba", *_ACTS}
+}
 _KNOWN: Final = re.compile(
     "|".join(
         sorted(
@@ -56,11 +59,6 @@ _PHRASES: Final = (
     (re.compile(r"\bg-code\b"), "gcode"),
     (re.compile(r"\bconnect(s|ing)? to\b"), "connect"),
     (re.compile(r"\btak(?:es?|ing) (?:an? |the )?(?:\w+ )?screenshots?\b"), "capture screenshot"),
-    # A Chinese clause with the verb at its end is judged in both orders: 把门打开, 把灯和门打开.
-    (
-        re.compile(rf"\bba\s+((?:\w+\s+){{1,4}}?)({'|'.join(_ACTS)})\b"),
-        lambda found: f"{found[2]} {found[1].replace(' and ', ' ')}, {found[0]}",
-    ),
 )
 _NEGATIONS: Final = word_set("not no")
 # After these, a verb is a noun or a state: after a restart, the lock, is open.
@@ -159,10 +157,18 @@ def _does(row: RiskRow, found: list[str], at: int) -> bool:
     word, before, after = found[at], found[max(0, at - 3) : at], found[at + 1 : at + 1 + _NEAR]
     if not _NEGATIONS.isdisjoint(before) or (before and before[-1] in _NOUN_AFTER):
         return False
+    if word == "ba":
+        return _takes(row, after)
     rest = after[1:] if after and after[0] in {"it", "the", "this", "your"} else after
     if word in row.bare and (not rest or rest[0] in ITSELF | _JOINS):
         return not row.itself or not before or before[-1] in GENERIC | _JOINS
     return word in row.acts and _is_done_to(row, after)
+
+
+def _takes(row: RiskRow, after: list[str]) -> bool:
+    """Whether a Chinese clause with the verb at its end has an action of a row: 把门打开."""
+    acts = [index for index, word in enumerate(after) if word in row.acts]
+    return bool(acts) and not row.things.isdisjoint(after[: acts[0]])
 
 
 def _is_done_to(row: RiskRow, after: list[str]) -> bool:

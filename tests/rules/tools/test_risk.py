@@ -55,7 +55,7 @@ FREE = """
 
 HARMFUL_TEXTS = """
     Launch an application on the computer|Closes a running program|Terminate processes
-    Take a screenshot of the desktop|启动应用程序|结束程序|截图并上传
+    Take a screenshot of the desktop|启动应用程序|结束程序|把所有程序关掉|把卧室的电源关掉|截图并上传
     Unlock the front door.|Opens the garage door.|This tool unlocks the door.
     Used to open the main gate|Lock the door
     Toggle the garage door|Operates the gate|Closes the water valve|Turns the main valve off
