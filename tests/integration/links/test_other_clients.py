@@ -171,3 +171,17 @@ async def test_a_question_that_is_typed_is_answered(
     assert {message["session_id"] for message in shown} == {session_id}
     faces = [(message["emotion"], message["text"]) for message in shown if message["type"] == "llm"]
     assert ("thinking", "🤔") in faces
+
+
+async def test_a_microphone_that_is_stopped_before_anything_was_said_ends_quietly(
+    speech: Speech, client: PcClient
+) -> None:
+    await client.hello()
+    await client.say("listen", state="start", mode="auto")
+    talking = asyncio.create_task(client.talk(b""))
+    await asyncio.sleep(1)
+    await client.say("listen", state="stop")
+    talking.cancel()
+    await client.reading
+    assert not [message for message in client.messages if message["type"] in {"stt", "tts", "llm"}]
+    assert not [text for text in speech.recognizer.streams if text]
