@@ -67,11 +67,10 @@ def shapes(text: str) -> Iterator[Any]:
 def packets(text: str) -> None:
     """Parse packets of MQTT."""
     data = text.encode(errors="replace")
-    for first, body in ((0x30, b"\x00\x01a" + data), (0x82, b"\x00\x01" + b"\x00\x01a\x00" * len(data))):
-        mqtt.parse(first, body)
-    for first in (0x10, 0x82):
+    mqtt.parse(0x30, b"\x00\x01a" + data)
+    for first, body in ((0x82, b"\x00\x01" + b"\x00\x01a\x00" * len(data)), (0x10, data), (0x82, data)):
         with suppress(mqtt.MqttProtocolError):
-            mqtt.parse(first, data)
+            mqtt.parse(first, body)
 
 
 def results(text: str) -> None:
