@@ -19,6 +19,7 @@ from homeassistant.const import (
     ATTR_NAME,
     ATTR_SERVICE,
     ATTR_SERVICE_DATA,
+    ENTITY_MATCH_ALL,
     EVENT_CALL_SERVICE,
     Platform,
 )
@@ -157,8 +158,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
             for entity_id in selected.referenced | selected.indirectly_referenced
             if entity_id.startswith(f"{Platform.ASSIST_SATELLITE}.")
         }
-        # None is named where the target is "all".
-        shared = not satellites or satellites > {self.entity_id}
+        shared = ENTITY_MATCH_ALL in target.entity_ids or satellites > {self.entity_id}
         self._shared_call = call.context if shared else None
 
     async def _say(self, announcement: AssistSatelliteAnnouncement, *, expects_answer: bool) -> None:

@@ -76,6 +76,9 @@ async def test_the_dialogue_goes_on_for_a_device_that_cannot_speak_while_it_is_i
     hass: HomeAssistant, boot: Boot, hass_ws_client: WebSocketGenerator
 ) -> None:
     device = await boot(get_profile())
+    # An announcement for others is over.
+    data = {"message": "Dinner is ready.", "area_id": "elsewhere"}
+    await hass.services.async_call("assist_satellite", "announce", data, blocking=True)
     client = await hass_ws_client(hass)
     await client.send_json_auto_id({"type": "assist_satellite/test_connection", "entity_id": SATELLITE})
     assert (await client.receive_json())["result"] == {"status": "success"}
