@@ -12,7 +12,6 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
 from custom_components.xiaozhi.protocol.access_point.client import AccessPointClient
-from custom_components.xiaozhi.protocol.access_point.dispatcher import CallRecord
 from custom_components.xiaozhi.protocol.access_point.tools import OfferedTool
 from custom_components.xiaozhi.protocol.messages import JsonObject
 from custom_components.xiaozhi.protocol.timeouts import AccessPointTimeouts
@@ -67,12 +66,10 @@ class House:
 
 @dataclass
 class Site:
-    """A server, a client, and what both saw."""
+    """A client and its house."""
 
-    server: Server
     client: AccessPointClient
     house: House
-    records: list[CallRecord]
 
 
 class Server:
@@ -134,26 +131,20 @@ async def serving(*, port: int = 0, **options: Any) -> AsyncGenerator[Server]:
 
 @asynccontextmanager
 async def running(
-    server: Server,
-    timeouts: AccessPointTimeouts | None = None,
-    *,
-    url: str | None = None,
-    jitter: float = 0.0,
+    url: str, timeouts: AccessPointTimeouts | None = None, *, tls: ssl.SSLContext = TLS
 ) -> AsyncGenerator[Site]:
     house = House()
-    records: list[CallRecord] = []
     client = AccessPointClient(
-        AccessPointAddress.parse(url or server.url),
+        AccessPointAddress.parse(url),
         house.tools,
         version="1.2.3",
-        tls=TLS,
+        tls=tls,
         timeouts=timeouts or AccessPointTimeouts(),
-        called=records.append,
-        jitter=lambda: jitter,
+        jitter=lambda: 0.0,
     )
     client.start()
     try:
-        yield Site(server, client, house, records)
+        yield Site(client, house)
     finally:
         await client.close()
 

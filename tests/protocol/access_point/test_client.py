@@ -1,4 +1,7 @@
-"""The client of an access point over real sockets, against servers that do what they should not."""
+"""The client of an access point over real sockets, against servers that do what they should not.
+
+At the end against the doubles of the cloud and of a self-hosted server, with their faults.
+"""
 
 import asyncio
 import json
@@ -11,9 +14,21 @@ from websockets.http11 import Request, Response
 
 from custom_components.xiaozhi.protocol.access_point.reconnecting import EndingKind, Problem
 from custom_components.xiaozhi.protocol.timeouts import AccessPointTimeouts
+from simulator.access_point import (
+    GARBAGE,
+    Cable,
+    Cloud,
+    CloudFaults,
+    EndpointServer,
+    SelfHostedAgent,
+    odd_calls,
+    provoke,
+)
 from tests.protocol.access_point.site import ask, hold, reply, running, serving, until
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
+
+LAMP = "light__turn_on"
 
 
 def now() -> float:
@@ -25,7 +40,7 @@ async def test_a_flood_ends_the_connection() -> None:
         while True:
             await connection.send('{"jsonrpc":"2.0","method":"notifications/x"}')
 
-    async with serving() as server, running(server) as site:
+    async with serving() as server, running(server.url) as site:
         server.handler = flood
         await until(lambda: site.client.failures > 0)
         server.handler = hold
@@ -34,7 +49,7 @@ async def test_a_flood_ends_the_connection() -> None:
 
 async def test_a_call_goes_on_when_the_connection_is_lost() -> None:
     """It is not run again, and nothing is sent to the next connection."""
-    async with serving() as server, running(server) as site:
+    async with serving() as server, running(server.url) as site:
         await until(lambda: bool(server.connections))
         await server.connections[0].send(
             '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow"}}'
@@ -51,7 +66,7 @@ async def test_a_call_goes_on_when_the_connection_is_lost() -> None:
 @pytest.mark.parametrize("code", [1000, 1008, 4004])
 async def test_it_comes_back_after_every_close_code(code: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    async with serving() as server, running(server) as site:
+    async with serving() as server, running(server.url) as site:
         await until(lambda: bool(server.connections))
         await server.connections[0].close(code, "token\nsecret")
         await until(lambda: len(server.connections) == 2, seconds=400)
@@ -71,7 +86,7 @@ async def test_it_comes_back_after_every_close_code(code: int, caplog: pytest.Lo
 
 async def test_an_attempt_at_once_that_was_asked_for_is_made_once() -> None:
     """A self-hosted server needs the pause after the next loss, however long ago somebody has asked."""
-    async with serving() as server, running(server, AccessPointTimeouts(first_retry=45)) as site:
+    async with serving() as server, running(server.url, AccessPointTimeouts(first_retry=45)) as site:
         # While it is being made already.
         await site.client.reconnect()
         await until(lambda: bool(server.connections))
@@ -95,7 +110,7 @@ async def test_a_connection_without_pongs_is_given_up() -> None:
             server.handler = freeze
             url = f"ws://127.0.0.1:{server.port}{path}?token=secret"
             timeouts = AccessPointTimeouts(first_self_test=1e6)
-            async with running(server, timeouts, url=url) as site:
+            async with running(url, timeouts) as site:
                 await until(lambda site=site: site.client.failures == 1)
                 assert site.client.last_ending is not None
                 assert site.client.last_ending.kind is EndingKind.SILENT
@@ -135,7 +150,7 @@ async def test_a_server_that_does_not_hand_us_requests_is_noticed(way: str, kind
     async with serving() as server:
         server.handler = endpoint
         url = f"ws://127.0.0.1:{server.port}/mcp_endpoint/mcp/?token=secret"
-        async with running(server, url=url) as site:
+        async with running(url) as site:
             await until(lambda: site.client.failures == 3)
             assert site.client.last_ending is not None
             assert site.client.last_ending.kind is kind
@@ -165,7 +180,7 @@ async def test_a_self_test_without_an_answer(way: str) -> None:
     async with serving(process_request=refuse) as server:
         server.handler = endpoint
         url = f"ws://127.0.0.1:{server.port}/mcp_endpoint/mcp/?token=secret"
-        async with running(server, url=url) as site:
+        async with running(url) as site:
             await asyncio.sleep(30)
             deaf = site.client.last_ending is not None and site.client.last_ending.kind is EndingKind.DEAF
             assert deaf is (way == "silent")
@@ -173,13 +188,13 @@ async def test_a_self_test_without_an_answer(way: str) -> None:
 
 async def test_a_change_of_the_tools_is_told_and_then_listed_again() -> None:
     """The connection is renewed when no call has come for a minute, and only if the list differs."""
-    async with serving() as server, running(server) as site:
+    async with serving() as server, running(server.url) as site:
         await until(lambda: bool(server.connections))
         (cloud,) = server.connections
         await site.client.refresh()
         await ask(cloud, "tools/list")
         await site.client.refresh()
-        await ask(cloud, "tools/call", name="light__turn_on")
+        await ask(cloud, "tools/call", name=LAMP)
         del site.house.made[1]
         began = now()
         await site.client.refresh()
@@ -203,7 +218,7 @@ async def test_closing_leaves_nothing_running(when: str) -> None:
 
     async with serving(process_request=wait) as server:
         before = asyncio.all_tasks()
-        async with running(server) as site:
+        async with running(server.url) as site:
             await asyncio.sleep(1.5)
             if when == "calling":
                 await server.connections[0].send(
@@ -216,3 +231,78 @@ async def test_closing_leaves_nothing_running(when: str) -> None:
         if server.connections:
             assert server.connections[0].close_code == 1000
         await site.client.close()
+
+
+async def test_every_odd_frame_has_a_clear_outcome() -> None:
+    """And the process goes on: the next one is answered."""
+    wrong: dict[str, Any] = {}
+    async with Cloud(faults=CloudFaults(silent=True)) as cloud, running(cloud.url()) as site:
+        client = site.client
+        for name, garbage in GARBAGE.items():
+            await until(lambda: client.connected)
+            outcome = await provoke(cloud.sessions[-1], garbage.frame, patience=1)
+            if outcome not in garbage.outcomes:
+                wrong[name] = outcome
+            if outcome == "closed":
+                connections = client.connections
+                await until(lambda before=connections: client.connections > before)
+    assert wrong == {}
+    assert len(GARBAGE) > 40
+
+
+async def test_every_odd_call_has_a_clear_outcome() -> None:
+    wrong: dict[str, Any] = {}
+    async with Cloud(faults=CloudFaults(silent=True)) as cloud, running(cloud.url()):
+        session = await cloud.session()
+        for number, (name, (params, outcomes)) in enumerate(odd_calls(LAMP).items()):
+            request = {"jsonrpc": "2.0", "id": 1000 + number, "method": "tools/call", "params": params}
+            outcome = await provoke(session, json.dumps(request), patience=1)
+            if outcome not in outcomes:
+                wrong[name] = outcome
+        assert not session.violations
+    assert wrong == {}
+
+
+async def test_a_call_may_come_before_initialize() -> None:
+    """After a reconnect, an assistant just goes on; another cloud begins several times."""
+    faults = CloudFaults(call_first=LAMP, initializations=3, protocol_version="2031-01-01")
+    async with Cloud(faults=faults) as cloud, running(cloud.url()) as site:
+        session = await (await cloud.session()).ready()
+        assert len(site.house.calls) == 1
+        assert session.server_info["protocolVersion"] == "2024-11-05"
+
+
+async def test_the_certificate_of_the_cloud_is_verified() -> None:
+    """A trusted one is taken; nothing is sent to a server with another's name."""
+    async with Cloud(tls="localhost") as cloud:
+        async with running(cloud.url(), tls=cloud.certificates.client_context()):
+            await (await cloud.session()).ready()
+        async with running(cloud.url()) as site:
+            await until(lambda: site.client.failures > 0)
+            assert not site.client.connected
+        assert len(cloud.attempts) == 1
+
+
+@pytest.mark.parametrize("when", ["connected", "opening"])
+async def test_a_self_hosted_server_after_a_lost_network(when: str) -> None:
+    """The wait keeps the server from stalling, and the assistant finds its tools again.
+
+    Where the answer to the handshake was lost, the server forgets us when it gives up that connection.
+    """
+    async with (
+        EndpointServer() as server,
+        Cable(server.port) as cable,
+        running(cable.through(server.url())) as site,
+    ):
+        if when == "connected":
+            await until(lambda: site.client.connected)
+        await server.wait_registered()
+        cable.cut()
+        await until(lambda: site.client.failures == 1)
+        cable.mend()
+        await until(lambda: site.client.connected)
+        await asyncio.sleep(120)
+        async with SelfHostedAgent.connected(server.url()) as agent:
+            await agent.ready()
+            assert not (await agent.call(LAMP, {})).failed
+        assert when == "opening" or site.client.failures == 1

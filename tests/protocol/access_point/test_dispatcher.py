@@ -215,11 +215,3 @@ async def test_a_list_that_cannot_be_made_is_an_error_in_time(desk: Desk) -> Non
     began = asyncio.get_running_loop().time()
     assert (await desk.ask("tools/list"))["error"]["code"] == -32603
     assert asyncio.get_running_loop().time() - began < 9
-
-
-async def test_closing_stops_the_running_actions(desk: Desk) -> None:
-    call = asyncio.create_task(desk.ask("tools/call", name="slow"))
-    await asyncio.sleep(1)
-    call.cancel()
-    await desk.dispatcher.close()
-    assert desk.dispatcher.running == 0
