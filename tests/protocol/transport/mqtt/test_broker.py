@@ -1,35 +1,118 @@
-"""Devices through the owner's broker: a real Mosquitto, and a broker that pushes."""
+"""Devices through the owner's broker, a real Mosquitto or one that pushes; and the test of its settings."""
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from functools import partial
+import json
 from pathlib import Path
+import socket
+import ssl
+from typing import Any
 
 from aiomqtt import Client, MqttError
 import pytest
 
 from custom_components.xiaozhi.protocol.messages import tts_start
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
-from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_topic
+from custom_components.xiaozhi.protocol.transport.link import Admission
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import MqttLink, uplink_topic
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_client import check_broker, pushes
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_connection import BrokerConnection
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
     BrokerError,
+    BrokerProblem,
     BrokerSettings,
 )
-from custom_components.xiaozhi.protocol.transport.owner_broker.broker_topics import Address
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_topics import (
+    UPLINK_OF_ALL,
+    Address,
+    address_of_topic,
+)
+from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
+from simulator.access_point.certificates import Certificates
 from tests.paths import ROOT
-from tests.protocol.transport.mqtt.broker_site import ANONYMOUS, GATEWAY, Device, Site, device_at, running
 from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, answering, command, mosquitto
 from tests.protocol.transport.mqtt.device import HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.transport.udp.device import until
-from tests.protocol.transport.websocket.peer import Recorder, failing_in
+from tests.protocol.transport.websocket.peer import Owner, Recorder, failing_in
 
-pytestmark = pytest.mark.real_time
+pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("socket_enabled")]
+
+ANONYMOUS = "allow_anonymous true"
+GATEWAY = "00c0ffee"
+
+
+class Site(Owner):
+    """A connection to a broker, and the owner of its links."""
+
+    def __init__(self, port: int, gateway: str = GATEWAY, **settings: Any) -> None:
+        super().__init__()
+        self.audio = UdpServer()
+        self.problems: list[BrokerError | None] = []
+        self.devices: list[str] = []
+        self.paired = {MAC, OTHER_MAC}
+        self.broker = BrokerConnection(
+            BrokerSettings(host="127.0.0.1", port=port, **settings),
+            self._admit,
+            gateway=gateway,
+            devices=lambda: self.devices,
+            address=lambda _mac: "127.0.0.1",
+            audio=self.audio,
+            state_changed=self.state_changed,
+        )
+
+    def state_changed(self, problem: BrokerError | None) -> None:
+        self.problems.append(problem)
+
+    def _admit(self, mac: str) -> Admission | None:
+        return self.admission if mac in self.paired else None
+
+    async def linked(self, count: int = 1) -> tuple[MqttLink, Recorder]:
+        await until(lambda: len(self.links) >= count)
+        return self.links[count - 1], self.recorders[count - 1]
+
+
+@asynccontextmanager
+async def running(port: int, **options: Any) -> AsyncGenerator[Site]:
+    site = Site(port, **options)
+    site.audio.start("127.0.0.1", 0)
+    site.broker.start()
+    await until(lambda: site.broker.connected)
+    try:
+        yield site
+    finally:
+        await site.broker.stop()
+        site.audio.stop()
+
+
+@asynccontextmanager
+async def device_at(broker: Mosquitto, mac: str = MAC, gateway: str = GATEWAY) -> AsyncGenerator[Device]:
+    address = Address(mac, gateway)
+    async with Client("127.0.0.1", broker.port) as client:
+        await client.subscribe(address.downlink)
+        yield Device(client, uplink_topic(address.client_id))
+
+
+class Device:
+    """A device whose firmware subscribes."""
+
+    def __init__(self, client: Client, topic: str) -> None:
+        self._client = client
+        self._topic = topic
+
+    async def say(self, message: Any, **options: Any) -> None:
+        await self._client.publish(self._topic, encoded(message), **options)
+
+    async def hear(self) -> Any:
+        async with asyncio.timeout(5):
+            message = await anext(aiter(self._client.messages))
+            return json.loads(message.payload)
 
 
 @pytest.fixture
-async def broker(tmp_path: Path, socket_enabled: None) -> AsyncGenerator[Mosquitto]:
+async def broker(tmp_path: Path) -> AsyncGenerator[Mosquitto]:
     """A Mosquitto that lets everybody in."""
     async with mosquitto(tmp_path, ANONYMOUS) as broker:
         yield broker
@@ -46,7 +129,7 @@ async def test_a_message_that_the_broker_has_kept_is_old(broker: Mosquitto) -> N
 
 @pytest.mark.parametrize(("steady", "kicks", "seconds"), [(60, 6, 0.31), (0, 15, 0)])
 async def test_a_broker_that_throws_us_out_is_asked_less_and_less_unless_we_were_in_for_a_while(
-    steady: float, kicks: int, seconds: float, socket_enabled: None
+    steady: float, kicks: int, seconds: float
 ) -> None:
     """After pauses of 10, 20, 40 ms ..., or of 10 ms each: growing ones would take minutes for 15."""
     broker = await PushingBroker(kicking=True).start()
@@ -135,7 +218,7 @@ async def test_a_handler_that_fails_ends_its_own_link_only(
         await recorder.wait_for("message")
 
 
-async def test_the_access_rules_of_the_documentation_hold(tmp_path: Path, socket_enabled: None) -> None:
+async def test_the_access_rules_of_the_documentation_hold(tmp_path: Path) -> None:
     """Devices and Home Assistant can talk as one user; others cannot join, and it cannot leave its topics."""
     page = (ROOT / "docs/links.md").read_text()
     rules = page.split("```text\nuser xiaozhi\n")[1].split("```")[0]
@@ -192,7 +275,7 @@ async def test_a_broker_that_pushes_is_told_from_one_that_does_not(broker: Mosqu
 
 
 @pytest.mark.parametrize("rounds", range(5))
-async def test_stopping_while_it_connects_leaves_nothing(rounds: int, socket_enabled: None) -> None:
+async def test_stopping_while_it_connects_leaves_nothing(rounds: int) -> None:
     """At whatever moment: the library's thread comes to its end, and what it made is closed."""
     async with answering(b"") as port:
         site = Site(port, timeouts=BrokerTimeouts(answer=0.2))
@@ -202,3 +285,106 @@ async def test_stopping_while_it_connects_leaves_nothing(rounds: int, socket_ena
         await site.broker.stop()
         await site.broker.stop()
     assert not site.problems
+
+
+def test_a_topic_tells_the_device_and_its_gateway() -> None:
+    """The client id is in the middle, so that the broker's rules can bind topics to clients."""
+    address = Address(MAC, GATEWAY)
+    assert address.client_id == "00c0ffee-020000000001"
+    assert address.downlink == "xiaozhi/00c0ffee-020000000001/down"
+    assert address_of_topic("xiaozhi/00c0ffee-020000000001/up") == address
+    assert UPLINK_OF_ALL == "xiaozhi/+/up"
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        "",
+        "00c0ffee-020000000001",
+        "020000000001/up",
+        "xiaozhi/00c0ffee-020000000001",
+        "xiaozhi/020000000001/up",
+        "xiaozhi/00c0ffee-020000000001/down",
+        "xiaozhi/02000000000/up",
+        "xiaozhi/02000000000g/up",
+        "xiaozhi/0200000000AB/up",
+        "xiaozhi/00c0ffee-020000000001/up/up",
+        "xiaozhi/c0ffee-020000000001/up",
+        "xiaozhi/00C0FFEE-020000000001/up",
+        "xiaozhi/00c0ffee-/up",
+        "xiaozhi/-020000000001/up",
+        "other/00c0ffee-020000000001/up",
+    ],
+)
+def test_other_topics_are_no_devices(topic: str) -> None:
+    assert address_of_topic(topic) is None
+
+
+async def problem_of(**settings: Any) -> tuple[BrokerProblem, str]:
+    with pytest.raises(BrokerError) as caught:
+        await check_broker(BrokerSettings(**{"host": "127.0.0.1"} | settings))
+    return caught.value.problem, str(caught.value)
+
+
+async def test_a_name_that_nobody_has_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no name server here, so this stands for its answer."""
+
+    def unknown(*_arguments: Any, **_options: Any) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    assert (await problem_of(host="broker.lan"))[0] is BrokerProblem.UNKNOWN_HOST
+
+
+@pytest.mark.parametrize("settings", [{"host": ""}, {"host": "127.0.0.1", "port": 0}])
+async def test_an_address_that_is_none_is_told(settings: dict[str, Any]) -> None:
+    """The form gets an answer, and a connection keeps trying."""
+    problem, text = await problem_of(**settings)
+    assert problem is BrokerProblem.UNREACHABLE
+    assert text
+
+
+async def test_who_may_not_subscribe_is_told() -> None:
+    """Our own endpoint lets the client in but grants it no topic of others."""
+    audio = UdpServer()
+    endpoint = MqttServer(
+        lambda _credentials: Admission(attach=lambda _link: Recorder(), pings_safe=True), audio=audio
+    )
+    await endpoint.start("127.0.0.1", 0)
+    problem, text = await problem_of(port=endpoint.port, username=MAC, password="x")
+    assert problem is BrokerProblem.FORBIDDEN
+    assert "xiaozhi/+/up" in text
+    await endpoint.stop()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x20\x02\x00\x03"],
+    ids=["closes", "silent", "http", "not available"],
+)
+async def test_something_else_at_the_port_is_told(answer: bytes | None) -> None:
+    """And nothing of the attempt is left: neither task nor socket."""
+    async with answering(answer) as port:
+        before = asyncio.all_tasks()
+        problem, _ = await problem_of(port=port, timeouts=BrokerTimeouts(answer=0.1))
+        assert problem is BrokerProblem.UNREACHABLE
+        await until(lambda: asyncio.all_tasks() <= before)
+
+
+async def test_an_encrypted_broker(tmp_path: Path) -> None:
+    """Its certificate is checked; a port without encryption is told apart from one without a broker."""
+    soon = BrokerTimeouts(answer=1.0)
+    certificates = Certificates("127.0.0.1")
+    (tmp_path / "broker.pem").write_bytes(certificates.server_pem)
+    lines = (ANONYMOUS, f"certfile {tmp_path / 'broker.pem'}", f"keyfile {tmp_path / 'broker.pem'}")
+    trusting = certificates.client_context()
+    async with mosquitto(tmp_path, *lines) as broker:
+        await check_broker(BrokerSettings(host="127.0.0.1", port=broker.port, tls=trusting))
+        problem, text = await problem_of(port=broker.port, tls=ssl.create_default_context())
+        assert problem is BrokerProblem.CERTIFICATE
+        assert "certificate verify failed" in text
+        assert (await problem_of(port=broker.port, timeouts=soon))[0] is BrokerProblem.UNREACHABLE
+    async with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
+        assert (await problem_of(port=port, tls=trusting, timeouts=soon))[0] is BrokerProblem.TLS
+    async with mosquitto(tmp_path, ANONYMOUS) as plain:
+        assert (await problem_of(port=plain.port, tls=trusting, timeouts=soon))[0] is BrokerProblem.TLS

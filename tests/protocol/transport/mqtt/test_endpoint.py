@@ -1,25 +1,77 @@
 """The MQTT endpoint for devices, at the level of packets."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 import json
 import socket
+from typing import Self
 
 import pytest
 
 from custom_components.xiaozhi.protocol.messages import tts_start
+from custom_components.xiaozhi.protocol.timeouts import MqttTimeouts
 from custom_components.xiaozhi.protocol.transport.link import Credentials, Link, LinkClosedError
+from custom_components.xiaozhi.protocol.transport.local_network import is_local
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import downlink_topic, uplink_topic
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import MAX_PACKET_BYTES
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
+from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
 from tests.protocol.transport.mqtt import wire
 from tests.protocol.transport.mqtt.device import HELLO, LISTEN, MAC, OTHER_MAC, encoded
-from tests.protocol.transport.mqtt.endpoint_site import Site
 from tests.protocol.transport.mqtt.wire import WireClient
 from tests.protocol.transport.udp.device import until
-from tests.protocol.transport.websocket.peer import TOKEN, failing_in
+from tests.protocol.transport.websocket.peer import TOKEN, Owner, failing_in
+
+
+@dataclass
+class Site(Owner):
+    """A running endpoint."""
+
+    endpoint: MqttServer = field(init=False)
+    audio: UdpServer = field(default_factory=UdpServer)
+
+    async def start(self, **timeouts: float) -> None:
+        self.endpoint = MqttServer(
+            self.authenticate,
+            audio=self.audio,
+            timeouts=MqttTimeouts(**{"refusal": 0, "close": 0.05} | timeouts),
+            admits=self.admits,
+        )
+        self.audio.start("127.0.0.1", 0)
+        await self.endpoint.start("127.0.0.1", 0)
+
+    async def stop(self) -> None:
+        await self.endpoint.stop()
+        self.audio.stop()
+
+    @classmethod
+    @asynccontextmanager
+    async def running(
+        cls, *, admits: Callable[[str], bool] = is_local, **timeouts: float
+    ) -> AsyncGenerator[Self]:
+        site = cls(admits=admits)
+        await site.start(**timeouts)
+        yield site
+        await site.stop()
+
+    async def client(self) -> WireClient:
+        return await WireClient.open(self.endpoint.port)
+
+    async def device(self, mac: str = MAC) -> WireClient:
+        return await WireClient.login(self.endpoint.port, "xiaozhi-1", mac, TOKEN)
+
+    async def fails(self, *packets: bytes) -> None:
+        """Check that a device which sends this is cut off, with an end that its handler hears of once."""
+        device = await self.device()
+        recorder = self.recorders[-1]
+        await device.send(*packets)
+        assert await device.closed()
+        await recorder.wait_for("link_closed")
+        assert recorder.names == ["link_closed"]
+        await device.close()
 
 
 @pytest.fixture
@@ -74,15 +126,6 @@ async def test_a_bad_connect_is_refused(site: Site, packet: bytes) -> None:
     await client.send(packet)
     assert await client.receive() == (0x20, b"\x00\x05")
     assert await client.closed()
-    assert len(site.links) == 1
-    await client.close()
-
-
-async def test_every_session_is_clean(site: Site) -> None:
-    """Who asks for an old session is told that there is none, and a last will is let be."""
-    client = await site.client()
-    await client.send(wire.connect("id", MAC, TOKEN, clean_session=False, will=("a", b"b")))
-    assert await client.receive() == (0x20, b"\x00\x00")
     assert len(site.links) == 1
     await client.close()
 
