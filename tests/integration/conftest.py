@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Generator
+from contextlib import suppress
 from pathlib import Path
 import secrets
 import socket
@@ -23,9 +24,7 @@ from homeassistant.helpers.storage import Store
 from homeassistant.setup import async_setup_component
 import imageio_ffmpeg
 import pytest
-from pytest_homeassistant_custom_component.common import (
-    MockConfigEntry,
-)
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import (
@@ -48,7 +47,7 @@ from simulator import Profile, SimulatedDevice, get_profile
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import Speech, wait_for_state
 from tests.integration.home import forget, run_home, wake
-from tests.integration.http_device import HttpDevice, MakeDevice, MakeEntry, paired_device
+from tests.integration.http_device import HttpDevice, MakeDevice, MakeEntry, paired_device, running
 from tests.integration.names import CLIENT_ID, COMMAND, LIGHT, MAC, QUICK, SATELLITE, Boot
 from tests.integration.speech import (
     ScriptedAgent,
@@ -91,11 +90,6 @@ def configure_event_loop() -> None:
     """Leave the event loop as the file's Home Assistant has it."""
 
 
-@pytest.fixture
-def enable_custom_integrations() -> None:
-    """Do nothing: the file's Home Assistant has found them."""
-
-
 @pytest.fixture(scope="module")
 async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[HomeAssistant]:
     loop = asyncio.get_running_loop()
@@ -126,17 +120,11 @@ def timeouts() -> Timeouts:
 
 
 @pytest.fixture(autouse=True)
-async def home_assistant(
-    hass: HomeAssistant, enable_custom_integrations: None, socket_enabled: None, timeouts: Timeouts
-) -> None:
+async def home_assistant(hass: HomeAssistant, socket_enabled: None, timeouts: Timeouts) -> None:
     """Run the part of Home Assistant that every set-up has, and allow sockets on the loopback interface."""
     hass.data[TIMEOUTS] = timeouts
-    await speech_detector_works(hass)
     assert await async_setup_component(hass, "homeassistant", {})
-
-
-async def speech_detector_works(hass: HomeAssistant) -> None:
-    """Say that the speech detector was tried before, for which there would be a process in each test."""
+    # The speech detector was tried before: there would be a process for it in each test.
     store: Store[dict[str, str]] = Store(hass, 1, f"{DOMAIN}.speech_detector")
     await store.async_save({"works_with": await hass.async_add_executor_job(probe_key)})
 
@@ -159,22 +147,23 @@ def all_enabled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(er.EntityRegistry, "async_get_or_create", enable)
 
 
-def unused_port(*transports: socket.SocketKind) -> int:
-    """Return a port that nobody listens on, and that the system gives to no outgoing connection meanwhile."""
+# The system gives these to no outgoing connection.
+_PORTS = iter(secrets.SystemRandom().sample(range(12000, 32000), 20000))
+
+
+def unused_port() -> int:
+    """Return a port on which nobody listens over TCP or UDP, another one each time."""
     while True:
-        port = 12000 + secrets.randbelow(20000)
-        try:
-            for transport in transports:
-                with socket.socket(type=transport) as probe:
-                    probe.bind(("0.0.0.0", port))
-        except OSError:
-            continue
-        return port
+        port = next(_PORTS)
+        with suppress(OSError), socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+            tcp.bind(("0.0.0.0", port))
+            udp.bind(("0.0.0.0", port))
+            return port
 
 
 @pytest.fixture
 def free_port() -> int:
-    return unused_port(socket.SOCK_STREAM)
+    return unused_port()
 
 
 @pytest.fixture
@@ -193,15 +182,13 @@ async def own_address(
 
 
 @pytest.fixture
-def mqtt_data(free_port: int) -> dict[str, Any]:
+def mqtt_data() -> dict[str, Any]:
     """Settings that add the link over MQTT and UDP to those of `make_entry`, on ports that nobody uses."""
-    mqtt_port = udp_port = free_port
-    while mqtt_port == free_port:
-        mqtt_port = unused_port(socket.SOCK_STREAM)
-    while udp_port in {free_port, mqtt_port}:
-        # A test uses the same number for TCP.
-        udp_port = unused_port(socket.SOCK_DGRAM, socket.SOCK_STREAM)
-    return {CONF_LINK: OfferedLink.MQTT.value, CONF_MQTT_PORT: mqtt_port, CONF_UDP_PORT: udp_port}
+    return {
+        CONF_LINK: OfferedLink.MQTT.value,
+        CONF_MQTT_PORT: unused_port(),
+        CONF_UDP_PORT: unused_port(),
+    }
 
 
 @pytest.fixture
@@ -235,13 +222,10 @@ async def unload_gateway(hass: HomeAssistant) -> AsyncGenerator[None]:
 
 @pytest.fixture
 async def gateway_entry(
-    hass: HomeAssistant, make_entry: MakeEntry, unload_gateway: None, request: pytest.FixtureRequest
+    hass: HomeAssistant, make_entry: MakeEntry, request: pytest.FixtureRequest
 ) -> MockConfigEntry:
     """A running gateway; by indirect parametrization, with paired devices."""
-    entry = make_entry(*getattr(request, "param", ()))
-    assert await hass.config_entries.async_setup(entry.entry_id)
-    await hass.async_block_till_done()
-    return entry
+    return await running(hass, make_entry(*getattr(request, "param", ())))
 
 
 @pytest.fixture
@@ -402,13 +386,9 @@ async def linked_entry(
     make_entry: MakeEntry,
     link_data: dict[str, Any],
     paired: tuple[ConfigSubentryData, ...],
-    unload_gateway: None,
 ) -> MockConfigEntry:
     """A running gateway with simulated devices paired."""
-    entry = make_entry(*paired, **link_data)
-    assert await hass.config_entries.async_setup(entry.entry_id)
-    await hass.async_block_till_done()
-    return entry
+    return await running(hass, make_entry(*paired, **link_data))
 
 
 @pytest.fixture

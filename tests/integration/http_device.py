@@ -8,6 +8,7 @@ from typing import Any
 from aiohttp import ClientResponse
 from aiohttp.test_utils import TestClient
 from homeassistant.config_entries import ConfigSubentryData
+from homeassistant.core import HomeAssistant
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import OTA_PATH, SUBENTRY_DEVICE
@@ -27,6 +28,13 @@ def paired_device(
         title=title,
         data={"client_id": client_id, "token": TOKEN, "board": BOARD, "conversation_style": "single"},
     )
+
+
+async def running(hass: HomeAssistant, entry: MockConfigEntry) -> MockConfigEntry:
+    """Set up a gateway, and wait until it runs."""
+    assert await hass.config_entries.async_setup(entry.entry_id)
+    await hass.async_block_till_done()
+    return entry
 
 
 @dataclass(kw_only=True)

@@ -28,7 +28,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.boxes import Speech, introduce, wait_for_state
-from tests.integration.http_device import paired_device
+from tests.integration.http_device import paired_device, running
 from tests.integration.names import CLIENT_ID, LIGHT, MAC, OTHER_MAC, Boot
 from tests.integration.pictures.eyes import png, shown_on
 from tests.paths import ROOT
@@ -59,8 +59,7 @@ async def front_door(hass: HomeAssistant, core: None, tmp_path: Path) -> str:
     await asyncio.to_thread(path.write_bytes, png(320, 240))
     entry = MockConfigEntry(domain=LOCAL_FILE, options={CONF_NAME: "Front door", CONF_FILE_PATH: str(path)})
     entry.add_to_hass(hass)
-    assert await hass.config_entries.async_setup(entry.entry_id)
-    await hass.async_block_till_done()
+    await running(hass, entry)
     return "camera.front_door"
 
 

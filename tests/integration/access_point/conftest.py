@@ -13,7 +13,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import SUBENTRY_ACCESS_POINT
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
 from simulator.access_point import Cloud, EndpointServer
-from tests.integration.http_device import MakeEntry
+from tests.integration.http_device import MakeEntry, running
 
 type Apis = Callable[[llm.API], object]
 type Offer = Callable[..., Awaitable[MockConfigEntry]]
@@ -53,14 +53,10 @@ async def offer(hass: HomeAssistant, core: None, make_entry: MakeEntry) -> Offer
     """Return what starts a gateway with an access point at each address."""
 
     async def start(*urls: str, **data: Any) -> MockConfigEntry:
-        entry = make_entry(
-            *(
-                access_point(url, f"Robot {number}" if number else "Robot", **data)
-                for number, url in enumerate(urls)
-            )
+        points = (
+            access_point(url, f"Robot {number}" if number else "Robot", **data)
+            for number, url in enumerate(urls)
         )
-        assert await hass.config_entries.async_setup(entry.entry_id)
-        await hass.async_block_till_done()
-        return entry
+        return await running(hass, make_entry(*points))
 
     return start

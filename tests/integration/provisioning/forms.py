@@ -7,6 +7,8 @@ from typing import Any, Final
 from homeassistant.config_entries import SOURCE_IGNORE, SOURCE_USER, ConfigEntry
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import FlowResultType
+from homeassistant.helpers import config_validation as cv
+import probatio
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
@@ -59,6 +61,9 @@ def check_texts(section: dict[str, Any], result: Any) -> Any:
             assert all(advanced[part].items() <= step[part].items() for part in ("data", "data_description"))
         hidden = set() if "link" in fields else _ONLY_WITH_A_CHOICE
         assert fields - step.get("sections", {}).keys() == step.get("data", {}).keys() - hidden
+        # What the frontend draws.
+        schema = probatio.to_field_list(result["data_schema"], custom_serializer=cv.custom_serializer)
+        assert json.dumps(schema)
     needed = {name for text in shown for _, name, _, _ in Formatter().parse(text) if name}
     assert needed <= (result.get("description_placeholders") or {}).keys()
     return result
@@ -109,9 +114,3 @@ async def change_device(hass: HomeAssistant, entry: MockConfigEntry) -> Any:
     (subentry_id,) = entry.subentries
     result = await entry.start_subentry_reconfigure_flow(hass, subentry_id)
     return check_texts(texts("config_subentries")["device"], result)
-
-
-async def running(hass: HomeAssistant, entry: MockConfigEntry) -> MockConfigEntry:
-    assert await hass.config_entries.async_setup(entry.entry_id)
-    await hass.async_block_till_done()
-    return entry

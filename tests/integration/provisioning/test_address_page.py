@@ -3,7 +3,6 @@
 import html
 from http import HTTPStatus
 import re
-import socket
 from unittest.mock import AsyncMock, patch
 
 from homeassistant.components.http import ApiConfig
@@ -125,7 +124,7 @@ async def test_an_address_is_right_if_it_is_this_computers_or_the_gateway_answer
     assert await async_leads_here(hass, "127.0.0.1")
     own.clear()
     client = await hass_client_no_auth()
-    for port, right in ((client.port, True), (unused_port(socket.SOCK_STREAM), False)):
+    for port, right in ((client.port, True), (unused_port(), False)):
         hass.config.internal_url = f"http://192.168.1.10:{port}"
         assert await async_leads_here(hass, "127.0.0.1") is right
 

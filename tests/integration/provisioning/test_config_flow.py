@@ -1,6 +1,5 @@
 """The forms: set up the gateway, and change it and its devices."""
 
-from http import HTTPStatus
 import json
 import socket
 from typing import Any
@@ -18,14 +17,12 @@ from homeassistant.config_entries import (
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import FlowResultType
 from homeassistant.helpers.service_info.dhcp import DhcpServiceInfo
-from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
-from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import DOMAIN, GATEWAY_UNIQUE_ID
 from custom_components.xiaozhi.forms import gateway_form
-from tests.integration.http_device import MAC, MakeDevice, MakeEntry, paired_device
+from tests.integration.http_device import MAC, MakeEntry, paired_device
 from tests.integration.provisioning.forms import ADDRESS, start, stored, submit, submit_device, websocket_only
 from tests.paths import ROOT
 
@@ -226,49 +223,3 @@ async def test_with_a_gateway_a_device_on_the_network_shows_nothing(
     """Its check-in will make a card, once it is pointed here."""
     result = await start(hass, SOURCE_DHCP, DHCP)
     assert (result["type"], result["reason"]) == (FlowResultType.ABORT, reason)
-
-
-# As the frontend sees it.
-
-
-@pytest.fixture
-async def frontend_api(hass: HomeAssistant, gateway_entry: MockConfigEntry) -> None:
-    """The calls by which the frontend shows forms; set up before the web server starts."""
-    assert await async_setup_component(hass, "config", {})
-
-
-@with_paired_device
-async def test_the_frontend_gets_every_form(
-    hass: HomeAssistant,
-    gateway_entry: MockConfigEntry,
-    frontend_api: None,
-    make_device: MakeDevice,
-    mqtt_data: dict[str, Any],
-    hass_client: ClientSessionGenerator,
-) -> None:
-    """Over the web: whatever is in a form must be something that it can draw."""
-    client = await hass_client()
-
-    async def post(path: str, content: dict[str, Any]) -> dict[str, Any]:
-        response = await client.post(f"/api/config/config_entries/{path}", json=content)
-        assert response.status == HTTPStatus.OK
-        form: dict[str, Any] = await response.json()
-        assert form["type"] == "form"
-        return form
-
-    handler = [gateway_entry.entry_id, "device"]
-    (subentry_id,) = gateway_entry.subentries
-    reconfigure = await post("flow", {"handler": DOMAIN, "entry_id": gateway_entry.entry_id})
-    wait = await post("subentries/flow", {"handler": handler})
-    assert (reconfigure["step_id"], wait["step_id"]) == ("reconfigure", "wait")
-    fields = {**gateway_entry.data, **mqtt_data, "link": "broker"}
-    broker = await post(f"flow/{reconfigure['flow_id']}", fields)
-    assert broker["step_id"] == "broker"
-    code = await make_device(mac=OTHER_MAC).code()
-    form = await post(f"subentries/flow/{wait['flow_id']}", {})
-    form = await post(f"subentries/flow/{form['flow_id']}", {"code": code})
-    area, name = form["data_schema"]
-    assert (name["default"], area["name"]) == ("XiaoZhi", "area_id")
-    form = await post("subentries/flow", {"handler": handler, "subentry_id": subentry_id})
-    share, *_ = form["data_schema"]
-    assert (share["name"], share["default"]) == ("share_transcripts", False)

@@ -14,12 +14,11 @@ from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.provisioning.pairing_codes import MAX_TRIES
 from tests.integration.boxes import open_issues, wait_for_state
-from tests.integration.http_device import CLIENT_ID, MAC, MakeDevice, MakeEntry, paired_device
+from tests.integration.http_device import CLIENT_ID, MAC, MakeDevice, MakeEntry, paired_device, running
 from tests.integration.names import CONNECTED, Boot
 from tests.integration.provisioning.forms import (
     ADDRESS,
     change_device,
-    running,
     start,
     start_device,
     submit,

@@ -26,8 +26,8 @@ from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings i
 )
 from custom_components.xiaozhi.timeouts import Timeouts
 from tests.integration.boxes import mqtt_client_id, open_issues
-from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device
-from tests.integration.provisioning.forms import check_texts, running, start, submit, texts
+from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device, running
+from tests.integration.provisioning.forms import check_texts, start, submit, texts
 from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, command, mosquitto
 from tests.protocol.transport.udp.device import until
 
