@@ -3,19 +3,28 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
 import json
 from typing import Any
 
 from aiomqtt import Client
+from homeassistant.config_entries import ConfigEntryState
 from homeassistant.const import CONF_HOST, CONF_PORT
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers.translation import async_get_translations
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_BROKER, CONF_LINK, CONF_TLS, DOMAIN
+from custom_components.xiaozhi.links import library_versions
+from custom_components.xiaozhi.links.broker_issue import async_broker_changed
 from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts, McpTimeouts
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
+    BrokerError,
+    BrokerProblem,
+)
 from custom_components.xiaozhi.settings import OfferedLink
 from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts, VoiceTimeouts
 from simulator import SimulatedDevice, converse
@@ -175,3 +184,43 @@ async def test_a_broker_that_hands_nothing_on_connects_no_device(
     assert hass.states.is_state(CONNECTED, "off")
     waking.cancel()
     await asyncio.wait((waking,))
+
+
+async def test_each_problem_of_the_broker_has_a_sentence_of_its_own(
+    hass: HomeAssistant, linked_entry: MockConfigEntry
+) -> None:
+    texts = await async_get_translations(hass, "en", "issues", [DOMAIN])
+    for problem in set(BrokerProblem) - {BrokerProblem.REFUSED}:
+        async_broker_changed(hass, linked_entry, BrokerError(problem, "[code:135] The words of a library"))
+        (issue,) = open_issues(hass)
+        assert (issue.domain, issue.translation_key) == (DOMAIN, f"broker_{problem}")
+        sentence = texts[f"component.{DOMAIN}.issues.broker_{problem}.description"]
+        assert sentence.endswith(".")
+        assert "{" not in sentence
+        async_broker_changed(hass, linked_entry, None)
+        assert not open_issues(hass)
+
+
+@pytest.mark.parametrize(("library", "found"), [("websockets", "18.0"), ("aiomqtt", None)])
+async def test_a_library_in_a_version_that_was_not_tried_is_refused_in_words(
+    hass: HomeAssistant,
+    linked_entry: MockConfigEntry,
+    monkeypatch: pytest.MonkeyPatch,
+    library: str,
+    found: str | None,
+) -> None:
+    """Home Assistant installs what the manifest names, but another integration may replace it."""
+
+    def installed(name: str) -> str:
+        if name != library:
+            return version(name)
+        if found is None:
+            raise PackageNotFoundError(name)
+        return found
+
+    monkeypatch.setattr(library_versions, "version", installed)
+    assert not await hass.config_entries.async_reload(linked_entry.entry_id)
+    assert linked_entry.state is ConfigEntryState.SETUP_ERROR
+    assert linked_entry.reason is not None
+    assert library in linked_entry.reason
+    assert (found or "–") in linked_entry.reason

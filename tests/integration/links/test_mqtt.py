@@ -1,4 +1,4 @@
-"""A device on MQTT can be reached while it is idle, and what Home Assistant shows of it is true."""
+"""A device on MQTT can be reached while it is idle, what is shown of it is true, and it comes back."""
 
 import asyncio
 from datetime import timedelta
@@ -20,10 +20,18 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_topic
 from custom_components.xiaozhi.settings import DeviceLink
 from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
-from simulator import Misbehaviour, State, converse, get_profile
-from tests.integration.boxes import Speech, act, change_settings, mqtt_client_id, wait_for_state
-from tests.integration.http_device import TOKEN, HttpDevice
-from tests.integration.names import CLIENT_ID, COMMAND, CONNECTED, MAC, VOLUME, Boot
+from simulator import Misbehaviour, Pace, State, UdpImpairment, converse, get_profile
+from tests.integration.boxes import (
+    Speech,
+    act,
+    change_settings,
+    mac_of,
+    mqtt_client_id,
+    paired_boxes,
+    wait_for_state,
+)
+from tests.integration.http_device import TOKEN, HttpDevice, paired_device
+from tests.integration.names import CLIENT_ID, COMMAND, CONNECTED, MAC, OTHER_MAC, SATELLITE, VOLUME, Boot
 from tests.protocol.transport.mqtt.device import HELLO, encoded
 from tests.protocol.transport.mqtt.wire import WireClient, publish
 from tests.protocol.transport.udp.device import until
@@ -216,3 +224,75 @@ async def test_a_client_that_knows_only_websocket_is_told_where_and_firmware_tak
         assert (await client.check_in()).keys() == sections
         expected = LinkKind.WEBSOCKET if wanted is DeviceLink.WEBSOCKET else LinkKind.MQTT
         assert device.state.link is expected
+
+
+# Quick to try again; shows every second that it is there.
+STEADY = Pace(waits=0.02, timeouts=0.2, main_loop_delay=0.001)
+
+
+@pytest.mark.parametrize(
+    "paired",
+    [(paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Hall box"))],
+    ids=["two"],
+)
+async def test_a_network_that_is_gone_in_mid_sentence_leaves_nothing_hanging_and_others_go_on(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
+) -> None:
+    speech.recognizer.lines = [COMMAND] * 3
+    device = await boot(pace=STEADY)
+    other = await boot(mac=OTHER_MAC, pace=STEADY)
+    await wait_for_state(hass, VOLUME, "70")
+    await device.wake()
+    device.say(command)
+    # The lead of silence, and half a second of speech.
+    await until(lambda: any(len(stream) > 1.3 * 32000 for stream in speech.recognizer.streams))
+    device.cut_network()
+    assert (await converse(other, command, word="hello")).heard == [COMMAND]
+    await wait_for_state(hass, VOLUME, "unavailable", 120)
+    assert hass.states.is_state(SATELLITE, "unavailable")
+    assert hass.states.is_state("sensor.kitchen_box_conversation_state", "unavailable")
+    assert hass.states.is_state("number.hall_box_volume", "70")
+    device.restore_network()
+    await wait_for_state(hass, CONNECTED, "on", 10)
+    await device.wait_state(State.IDLE, 10)
+    assert (await converse(device, command, word="hello again")).heard == [COMMAND]
+
+
+# What is lost is silence as long as it was: speech ends when it ends, and the answer is heard.
+TROUBLE: dict[str, tuple[dict[str, Any], float]] = {
+    "loss": ({"impairment": UdpImpairment(loss=5)}, 0.7),
+    "disorder": ({"impairment": UdpImpairment(jitter=80, reorder=10, duplicate=10)}, 0.7),
+    "all": ({"impairment": UdpImpairment(loss=10, jitter=80, reorder=10, duplicate=10)}, 0.7),
+    **{str(what): ({"misbehaviours": (what,)}, 1) for what in Misbehaviour if what.name.startswith("UDP_")},
+}
+
+
+@pytest.mark.parametrize("paired", [paired_boxes(len(TROUBLE))], ids=["together"])
+async def test_audio_over_a_bad_network_stays_on_the_clock_and_that_of_strangers_is_dropped(
+    speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
+) -> None:
+    devices = [
+        await boot(mac=mac_of(number), **options) for number, (options, _) in enumerate(TROUBLE.values(), 1)
+    ]
+    speech.recognizer.lines = [COMMAND] * len(devices)
+    # The streams that are recognised are in their order.
+    for number, device in enumerate(devices, 1):
+        await device.wake(f"hello {number}")
+        await until(lambda number=number: len(speech.recognizer.streams) == number)
+    talks = await asyncio.gather(*(converse(device, command) for device in devices))
+    said = len(speech.voice.spoken[0]) / 20
+    for (name, (_, least)), talk, stream in zip(
+        TROUBLE.items(), talks, speech.recognizer.streams, strict=True
+    ):
+        with subtests.test(name):
+            assert talk.heard == [COMMAND]
+            assert not talk.hung_up
+            assert_on_the_clock(stream, command)
+            assert least * said <= talk.played_seconds < said + 0.3
+
+
+def assert_on_the_clock(stream: bytearray, sound: bytes) -> None:
+    """What speech recognition heard is as long as what was said, with the silence before and after."""
+    around = (len(stream) - len(sound)) / 32000
+    # Some until the person speaks, and 0.6 s until the end of speech is noticed.
+    assert 0.6 < around < 2.4, f"{around:.2f} s of silence around the speech"
