@@ -1,6 +1,7 @@
-"""What is known of a device: what differs between two snapshots, and what an earlier version has stored."""
+"""What is known of a device: what differs between two snapshots, and what was stored."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import pytest
@@ -9,6 +10,7 @@ from custom_components.xiaozhi.device.state import DeviceState, changed_keys
 from custom_components.xiaozhi.protocol.boards import cancels_echo
 from custom_components.xiaozhi.protocol.device_status import DeviceStatus
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.voice.timers import SetTimer
 from simulator import ListeningMode
 from simulator.board.profile import BOARDS
 
@@ -42,6 +44,7 @@ STORED: Final[dict[str, Any]] = {
     "timers": {"a": {"name": "tea", "seconds": 240, "ends_at": None}},
     "last_contact": "2026-10-01T12:00:00+00:00",
 }
+TIMER: Final = {"name": "Eggs", "seconds": 300, "ends_at": "2026-11-20T08:00:00+00:00"}
 
 
 @pytest.mark.parametrize(
@@ -81,6 +84,28 @@ def test_a_moment_without_a_time_zone_can_be_compared() -> None:
     moment = DeviceState.from_dict({"last_contact": "2026-02-01T12:00:00"}).last_contact
     assert moment is not None
     assert moment.tzinfo is not None
+
+
+def test_a_timer_is_stored_and_read() -> None:
+    timer = SetTimer.from_dict(TIMER)
+    assert timer == SetTimer(name="Eggs", seconds=300, ends_at=datetime(2026, 11, 20, 8, tzinfo=UTC))
+    assert timer.as_dict() == TIMER
+    paused = SetTimer.from_dict(TIMER | {"ends_at": None})
+    assert paused == SetTimer(name="Eggs", seconds=300, ends_at=None)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"ends_at": "2026-13-20T08:00:00+00:00"},
+        {"ends_at": "tomorrow"},
+        {"ends_at": 7},
+        {"seconds": "300"},
+        {"name": None},
+    ],
+)
+def test_a_damaged_timer_is_left_out(damage: dict[str, Any]) -> None:
+    assert SetTimer.from_dict(TIMER | damage) is None
 
 
 @pytest.mark.parametrize(

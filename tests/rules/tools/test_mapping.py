@@ -5,6 +5,7 @@ from typing import Final
 from homeassistant.const import EntityCategory
 import pytest
 
+from custom_components.xiaozhi.tools.catalogue import CATALOGUE, stock_tool
 from custom_components.xiaozhi.tools.entity_descriptions import (
     Call,
     Colour,
@@ -58,8 +59,12 @@ def test_the_entities_of_the_stock_firmware_keep_their_keys() -> None:
     assert made == KNOWN_KEYS
 
 
-def test_the_stock_firmware_has_98_tools() -> None:
-    assert len({tool.name for tools in BOARDS.values() for tool in tools}) == 98
+def test_the_catalogue_is_about_the_98_tools_of_the_stock_firmware() -> None:
+    stock = {tool.name for tools in BOARDS.values() for tool in tools}
+    assert len(stock) == 98
+    assert CATALOGUE.keys() <= stock
+    assert {tool.state.tool for tool in CATALOGUE.values() if tool.state is not None} <= stock
+    assert stock_tool("self.plant.water") == stock_tool("self.garden.water")
 
 
 @pytest.mark.parametrize("board", BOARDS)
@@ -75,7 +80,7 @@ def test_a_board_has_every_tool_once_and_its_entities_have_keys_and_names_of_the
     ]
     assert len(set(labels)) == len(labels)
     for entity in shown:
-        assert entity.name or entity.translation_key or entity.device_class
+        assert entity.translation_key or entity.device_class, "it has no name in all languages"
         assert entity.user_only is any(tool.user_only for tool in BOARDS[board] if tool.name in entity.tools)
         if entity.user_only:
             assert entity.category is EntityCategory.CONFIG
