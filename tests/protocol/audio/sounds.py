@@ -12,9 +12,8 @@ import numpy as np
 
 
 @cache
-def tone(seconds: float, sample_rate: int, hertz: float = 440) -> bytes:
-    """Return a tone of amplitude 8000."""
-    return _pcm(8000 * np.sin(_angles(round(seconds * sample_rate), sample_rate, hertz)))
+def tone(seconds: float, sample_rate: int, hertz: float = 440, amplitude: int = 8000) -> bytes:
+    return _pcm(amplitude * np.sin(_angles(round(seconds * sample_rate), sample_rate, hertz)))
 
 
 @cache

@@ -79,8 +79,3 @@ async def test_sound_is_encoded_while_it_arrives_and_no_faster_than_it_is_asked_
         for expected in range(1, 6):
             assert b"OggS" in await anext(pages)
             assert taken == expected
-
-
-async def test_a_stream_ends_with_its_sound() -> None:
-    file = b"".join(await encoded([tone(0.5, RATE), b"", tone(0.5, RATE)]))
-    assert len(read_ogg(file).packets) == 18

@@ -1,15 +1,19 @@
-"""Speech decoded while it arrives."""
+"""Speech decoded while it arrives, the heads of WAV streams, and where speech begins and goes on."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from pathlib import Path
 import random
+import struct
 import threading
 
+from hypothesis import given, strategies as st
 import pytest
 
+from custom_components.xiaozhi.protocol.audio.speech import SpeechShape
 from custom_components.xiaozhi.protocol.audio.speech_decoder import SpeechError, decode_speech
+from custom_components.xiaozhi.protocol.audio.wav import WavHeader, read_wav_header
 from tests.protocol.audio.sounds import hiss, make_media, pitch_level, silent_video, tone, wav_header
 
 RATE = 24000
@@ -260,3 +264,82 @@ async def test_a_playlist_makes_the_decoder_open_nothing(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SpeechError):
         await decode(playlist.encode(), extension=extension)
+
+
+STREAMED = wav_header(22050, 0)
+
+
+def read(data: bytes) -> WavHeader | None:
+    return read_wav_header(lambda size: data[:size])
+
+
+def chunk(name: bytes, content: bytes) -> bytes:
+    return name + struct.pack("<I", len(content)) + content + bytes(len(content) % 2)
+
+
+def test_a_head_written_before_the_samples_existed_has_no_size() -> None:
+    assert read(STREAMED) == WavHeader(sample_rate=22050, channels=1, offset=44, size=None)
+
+
+def test_tags_before_the_samples_are_skipped() -> None:
+    fields = struct.pack("<HHIIHH", 1, 2, 16000, 64000, 4, 16) + b"\0\0"
+    data = b"RIFF\0\0\0\0WAVE" + chunk(b"LIST", b"odd") + chunk(b"fmt ", fields) + chunk(b"data", b"abcd")
+    assert read(data) == WavHeader(sample_rate=16000, channels=2, offset=len(data) - 4, size=4)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"RIFF\0\0\0\0AVI LIST", id="another RIFF"),
+        pytest.param(b"RIFX" + STREAMED[4:], id="big endian"),
+        pytest.param(STREAMED[:20], id="cut in the format"),
+        pytest.param(STREAMED[:40], id="cut before the samples"),
+        pytest.param(b"RIFF\0\0\0\0WAVE" + chunk(b"data", b"abcd"), id="samples without a format"),
+        pytest.param(wav_header(22050, 0, channels=6), id="six channels"),
+        pytest.param(wav_header(22050, 0, channels=0), id="no channels"),
+        pytest.param(wav_header(0, 0), id="no sample rate"),
+        pytest.param(wav_header(1979719488, 0), id="absurd sample rate"),
+        pytest.param(wav_header(22050, 0, tag=2, bits=4), id="ADPCM"),
+        pytest.param(wav_header(22050, 0, tag=3, bits=32), id="floats"),
+        pytest.param(b"RIFF\0\0\0\0WAVE" + chunk(b"LIST", bytes(70_000)) + STREAMED[12:], id="huge tags"),
+    ],
+)
+def test_anything_else_is_left_to_ffmpeg(data: bytes) -> None:
+    assert read(data) is None
+
+
+@given(st.binary(max_size=60), st.integers(0, 60), st.integers(0, 60))
+def test_a_damaged_head_never_raises(noise: bytes, start: int, end: int) -> None:
+    header = read(STREAMED[:start] + noise + STREAMED[end:])
+    assert header is None or (header.channels > 0 and header.offset >= len(STREAMED))
+
+
+def heard(shape: SpeechShape, pcm: bytes, piece: int) -> bytes:
+    return b"".join(shape.take(pcm[start : start + piece]) for start in range(0, len(pcm), piece))
+
+
+@pytest.mark.parametrize("piece", [100, 4096, 100_000])
+@pytest.mark.parametrize("noise", [0, 40])
+@pytest.mark.parametrize("silence", [0.2, 3.0])
+def test_only_thirty_milliseconds_of_the_silence_before_speech_are_left(
+    piece: int, noise: int, silence: float
+) -> None:
+    speech = tone(0.5, RATE)
+    played = heard(SpeechShape(RATE), tone(silence, RATE, amplitude=noise) + speech, piece)
+    assert played.endswith(speech)
+    assert (len(played) - len(speech)) / 2 / RATE == pytest.approx(0.03, abs=0.011)
+
+
+def test_speech_that_begins_at_once_is_left_as_it_is_and_silence_alone_is_nothing_to_play() -> None:
+    speech = tone(0.5, RATE)
+    assert heard(SpeechShape(RATE), speech, 1000) == speech
+    assert heard(SpeechShape(RATE), bytes(2 * RATE), 1000) == b""
+
+
+@pytest.mark.parametrize("noise", [0, 90])
+def test_it_tells_when_speech_goes_on_after_a_pause_and_takes_no_short_gap_for_one(noise: int) -> None:
+    shape = SpeechShape(RATE)
+    voice, gap, pause = tone(1, RATE), tone(0.1, RATE, amplitude=noise), tone(0.3, RATE, amplitude=noise)
+    heard(shape, bytes(9600) + voice + gap + voice + pause + voice, 4096)
+    assert shape.resumed == [pytest.approx(2.43, abs=0.03)]

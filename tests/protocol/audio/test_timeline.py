@@ -1,11 +1,13 @@
-"""The uplink's sense of time."""
+"""The uplink's sense of time, and what stands in for lost packets."""
 
 from dataclasses import dataclass
 
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.audio.timeline import UplinkTimeline
+from custom_components.xiaozhi.protocol.audio.concealment import concealment
+from custom_components.xiaozhi.protocol.audio.timeline import UPLINK_SAMPLE_RATE, UplinkTimeline, silence
+from tests.protocol.audio.sounds import level, tone
 
 FRAME = 0.06
 GRACE = 0.3
@@ -199,3 +201,13 @@ def test_whatever_is_claimed_the_silence_is_bounded(steps: list[tuple[float, int
         now += seconds
         fill = timeline.frames_before(now, missing) if arrives else timeline.due(now)
         assert 0 <= fill <= HORIZON / FRAME + 1
+
+
+@pytest.mark.parametrize("milliseconds", [20, 60, 120])
+def test_what_stands_in_for_a_lost_packet_has_the_announced_length_whatever_was_heard(
+    milliseconds: int,
+) -> None:
+    """A packet may be longer or shorter than the device has announced."""
+    made_up = concealment(tone(milliseconds / 1000, UPLINK_SAMPLE_RATE), 1, 60)
+    assert len(made_up) == len(silence(60))
+    assert level(made_up[-320:]) > 1000

@@ -33,29 +33,23 @@ class Site(Owner):
     endpoint: MqttServer = field(init=False)
     audio: UdpServer = field(default_factory=UdpServer)
 
-    async def start(self, **timeouts: float) -> None:
-        self.endpoint = MqttServer(
-            self.authenticate,
-            audio=self.audio,
-            timeouts=MqttTimeouts(**{"refusal": 0, "close": 0.05} | timeouts),
-            admits=self.admits,
-        )
-        self.audio.start("127.0.0.1", 0)
-        await self.endpoint.start("127.0.0.1", 0)
-
-    async def stop(self) -> None:
-        await self.endpoint.stop()
-        self.audio.stop()
-
     @classmethod
     @asynccontextmanager
     async def running(
         cls, *, admits: Callable[[str], bool] = is_local, **timeouts: float
     ) -> AsyncGenerator[Self]:
         site = cls(admits=admits)
-        await site.start(**timeouts)
+        site.endpoint = MqttServer(
+            site.authenticate,
+            audio=site.audio,
+            timeouts=MqttTimeouts(**{"refusal": 0, "close": 0.05} | timeouts),
+            admits=admits,
+        )
+        site.audio.start("127.0.0.1", 0)
+        await site.endpoint.start("127.0.0.1", 0)
         yield site
-        await site.stop()
+        await site.endpoint.stop()
+        site.audio.stop()
 
     async def client(self) -> WireClient:
         return await WireClient.open(self.endpoint.port)
