@@ -1,4 +1,4 @@
-"""Bounds on rates and on connections of strangers."""
+"""Bounds on rates and on connections of strangers, and which addresses are of the home network."""
 
 from collections.abc import Callable
 
@@ -6,6 +6,7 @@ from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.limits import FloodError, FloodGuard, PendingConnections, TokenBucket
+from custom_components.xiaozhi.protocol.transport.local_network import is_local
 
 
 def test_a_bucket_allows_its_burst_and_then_its_rate() -> None:
@@ -103,3 +104,22 @@ def test_no_connection_is_admitted_after_closing() -> None:
     assert pending.close() == ["one"]
     assert pending.enter("two", "10.0.0.1") == "two"
     assert pending.close() == []
+
+
+HOME = ("127.0.0.1", "127.0.0.2", "10.1.2.3", "172.16.0.9", "192.168.178.20", "169.254.7.7", "fd00::1", "::1")
+AWAY = (
+    "8.8.8.8",
+    "172.32.0.1",
+    "192.169.0.1",
+    "100.64.0.1",
+    "0.0.0.0",
+    "2001:4860::8888",
+    "",
+    "home",
+    "1.2.3",
+)
+
+
+@pytest.mark.parametrize("address", [*HOME, *AWAY])
+def test_who_is_at_home_is_heard_and_nobody_else(address: str) -> None:
+    assert is_local(address) is (address in HOME)

@@ -1,12 +1,13 @@
-"""The JSON messages, both ways, and the differences between firmware versions."""
+"""The JSON messages, both ways, also broken and cut ones, and the differences between firmware versions."""
 
 import contextlib
 import json
 
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol import messages
+from custom_components.xiaozhi.protocol.faces import face_of
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
 from custom_components.xiaozhi.protocol.messages import (
     MAX_MESSAGE_BYTES,
@@ -23,6 +24,7 @@ from custom_components.xiaozhi.protocol.messages import (
     UnknownMessage,
     parse_message,
 )
+from custom_components.xiaozhi.protocol.shortening import MessageTooLongError, encode_within
 from tests.protocol.any_json import any_json
 
 WORDS = (
@@ -148,6 +150,73 @@ def test_wrong_fields_raise_nothing_but_message_errors(kind: str, fields: st.Dat
         repr(parsed).encode()
 
 
+def frame_of(message: str, request_id: int = 7, code: str = "") -> str:
+    """Return an error as the firmware writes it: without escapes."""
+    payload = f'{{"jsonrpc":"2.0","id":{request_id},"error":{{{code}"message":"{message}"}}}}'
+    return f'{{"session_id":"a1","type":"mcp","payload":{payload}}}'
+
+
+ODD = ('Unknown tool: say "hi"', "C:\\temp\\x", "first\nsecond", '"', '"}}}', "\t", "ü \\ 设备")
+
+
+@given(st.sampled_from(ODD) | st.text(), st.integers(0, 2**31 - 1), st.sampled_from(["", '"code":-32603,']))
+@example(ODD[0], 7, '"code":-32603,')
+@example(ODD[4], 7, "")
+def test_every_error_has_its_id_and_its_words_whatever_they_are(
+    message: str, request_id: int, code: str
+) -> None:
+    frame = frame_of(message, request_id, code)
+    try:
+        json.loads(frame)
+    except ValueError:
+        for data in (frame, frame.encode()):
+            reply = parse_message(data)
+            assert reply == McpMessage({"jsonrpc": "2.0", "id": request_id, "error": {"message": message}})
+
+
+def strict(frame: str) -> bool:
+    """Whether a frame begins and ends as the firmware's errors do."""
+    return frame.startswith('{"session_id":"') and ',"error":{' in frame and frame.endswith('"}}}')
+
+
+@given(st.data())
+def test_nothing_else_that_is_no_json_is_taken_for_an_error(data: st.DataObject) -> None:
+    """A frame with something cut out, doubled or put in."""
+    frame = frame_of('say "hi"', data.draw(st.integers(0, 2**40)))
+    start = data.draw(st.integers(0, len(frame)))
+    end = data.draw(st.integers(start, len(frame)))
+    mutant = frame[:start] + data.draw(st.text(max_size=5)) + frame[end:]
+    with contextlib.suppress(ValueError):
+        json.loads(mutant)
+        return
+    try:
+        reply = parse_message(mutant)
+    except MessageError:
+        return
+    assert isinstance(reply, McpMessage)
+    assert strict(mutant)
+    assert reply.payload.keys() == {"jsonrpc", "id", "error"}
+    assert 0 <= reply.payload["id"] < 2**31
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        '{"session_id":"a1","type":"listen","state":"detect","text":"say "hi""}',
+        frame_of('"', 2**31),
+        frame_of('"').replace('"error"', '"result"'),
+        frame_of('"').replace("2.0", "1.0"),
+        frame_of('"').replace('"a1"', '"a"1"'),
+        frame_of('"') + " ",
+        "x" + frame_of('"'),
+        frame_of('"')[:-1],
+    ],
+)
+def test_a_broken_frame_of_another_shape_is_dropped(frame: str) -> None:
+    with pytest.raises(MessageError, match="not JSON"):
+        parse_message(frame)
+
+
 def test_messages_to_the_device_have_the_fields_that_the_firmware_reads() -> None:
     """Names and values, as `application.cc` asks for them."""
     assert messages.server_hello(transport="websocket", session_id="s") == {
@@ -181,6 +250,14 @@ def test_messages_to_the_device_have_the_fields_that_the_firmware_reads() -> Non
 def test_messages_are_encoded_without_waste() -> None:
     """No blanks and no escapes: the device copies every frame into scarce RAM."""
     assert messages.encode({"type": "stt", "text": "Küche 灯"}) == '{"type":"stt","text":"Küche 灯"}'
+
+
+@pytest.mark.parametrize(
+    ("text", "face"),
+    [("Done 😊", "happy"), ("😢 Sorry.", "crying"), ("No face.", None), ("", None), ("🦖 😎 🙂", "cool")],
+)
+def test_the_first_known_emoji_gives_the_face(text: str, face: str | None) -> None:
+    assert face_of(text) == face
 
 
 @pytest.mark.parametrize(
@@ -224,3 +301,37 @@ def test_firmware_versions_differ_as_their_sources_do(version: str, pings_safe: 
     assert firmware is not None
     assert firmware.pings_safe is pings_safe
     assert firmware.cuts_speech_at_stop is cuts
+
+
+# The receive buffer of some firmware.
+LIMIT = 1440
+
+
+def test_what_fits_is_not_changed() -> None:
+    message = messages.tts_caption("x" * 1380)
+    assert encode_within(message, LIMIT) == messages.encode(message)
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=400), st.sampled_from(["", "Door", "ß" * 900])
+)
+def test_a_text_is_cut_between_two_characters_and_as_little_as_needed(text: str, status: str) -> None:
+    message = messages.alert(status=status, message=text * 4, emotion="happy")
+    encoded = encode_within(message, LIMIT)
+    assert len(encoded.encode()) <= LIMIT
+    shown = json.loads(encoded)
+    assert shown.keys() == message.keys()
+    assert shown["emotion"] == "happy"
+    for name in ("status", "message"):
+        assert shown[name] == message[name] or message[name].startswith(shown[name].removesuffix("…"))
+    escaped = json.dumps(text, ensure_ascii=False) != f'"{text}"'
+    if encoded != messages.encode(message) and not escaped:
+        # Another character has at most four bytes.
+        assert len(encoded.encode()) >= LIMIT - 4
+
+
+@pytest.mark.parametrize("size", [1441, 60_000])
+def test_what_would_be_another_request_is_refused(size: int) -> None:
+    payload = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "x" * size}}
+    with pytest.raises(MessageTooLongError, match="longer than the 1440 bytes"):
+        encode_within(messages.mcp(payload), LIMIT)

@@ -1,18 +1,16 @@
-"""Numbers that are none, or endless, and other faulty JSON, in every message that comes from outside."""
+"""Numbers that are none, or endless, other faulty JSON, and texts in what comes from outside."""
 
-import base64
 from collections.abc import Callable
 import json
 from typing import Any
 
 import pytest
 
-from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
 from custom_components.xiaozhi.protocol.access_point.rpc import Fault, parse
 from custom_components.xiaozhi.protocol.checkin import parse_checkin
-from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.messages import MessageError, parse_message
 from custom_components.xiaozhi.protocol.untrusted_json import is_bounded, is_deep, parse_json
+from custom_components.xiaozhi.protocol.untrusted_text import clean_data, clean_text, one_line
 from tests.protocol.test_checkin import BODY, HEADERS
 
 BAD_NUMBERS = ("NaN", "Infinity", "-Infinity", "1e999", "-1e999")
@@ -28,15 +26,11 @@ def test_no_reader_takes_them(number: str) -> None:
     for data in (message, message.encode()):
         with pytest.raises(MessageError, match="not JSON"):
             parse_message(data)
-    assert ToolResult(text=f'{{"battery":{{"level":{number}}}}}').json() is None
     checkin = json.dumps(BODY).replace("4063232", number).encode()
     assert parse_checkin(HEADERS, checkin) == parse_checkin(HEADERS, b"")
     fault = parse(f'{{"id":1,"method":"tools/call","params":{{"a":{number}}}}}'.encode())
     assert isinstance(fault, Fault)
     assert fault.code == -32700
-    claims = base64.urlsafe_b64encode(f'{{"agentId":2,"exp":{number}}}'.encode()).decode().rstrip("=")
-    address = AccessPointAddress.parse(f"wss://cloud.example/mcp/?token=a.{claims}.c")
-    assert (address.agent, address.expires) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -83,3 +77,38 @@ def test_depth_counts_lists_and_objects() -> None:
     assert not is_deep({"a": [1]}, 2)
     assert is_deep({"a": [1]}, 1)
     assert not is_deep("x", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("plain", "plain"),
+        ("  two \t words ", "two words"),
+        ("first\r\nERROR second\x85third\u2028fourth", "first ERROR second third fourth"),
+        ("\x1b[31mred\x1b[0m\x00\x07", "[31mred [0m"),
+        ("left\u202egnp.exe\u2066\u200f", "leftgnp.exe"),
+        ("soft\u00adhyphen\u200b\ufeff", "softhyphen"),
+        ("half \ud83d a pair", "half ? a pair"),
+        ("你好，世界", "你好，世界"),
+        ("👩‍🚀 و می‌خواهم", "👩‍🚀 و می‌خواهم"),
+        ("\n\u202e\x00", ""),
+    ],
+)
+def test_a_text_becomes_one_line(text: str, line: str) -> None:
+    assert one_line(text) == line
+
+
+def test_a_line_is_cut() -> None:
+    assert one_line("abc", 2) == "ab"
+    assert len(one_line("\n" * 5 + "x" * 1000)) == 500
+    assert one_line("a\n" * 1000, 3) == "a a"
+
+
+def test_a_text_of_several_lines_keeps_them() -> None:
+    assert clean_text("a\n b\x1b\r\n\u202ec\ud800", 99) == "a\n b  \nc?"
+    assert clean_text("abc", 2) == "ab"
+
+
+def test_all_texts_of_parsed_json_are_cleaned() -> None:
+    data = {"a\nb": ["x\x1by", 1, None, {"\u202ename": True}], "long": "x" * 2000}
+    assert clean_data(data) == {"a b": ["x y", 1, None, {"name": True}], "long": "x" * 2000}
