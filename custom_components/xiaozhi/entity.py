@@ -225,7 +225,8 @@ def of_devices[SpecT](
         def begin(device: Device) -> None:
             make_one = partial(make, entry.runtime_data, device)
             kept = _KeptEntities(entry, async_add_entities, device, wanted, make_one, settle)
-            device.listen(keys, kept.look)
+            # A platform that has ended would add entities all the same, in the way of those of the next one.
+            entry.async_on_unload(device.listen(keys, kept.look))
             kept.look()
 
         entry.async_on_unload(entry.runtime_data.listen_for_devices(begin))
