@@ -24,7 +24,7 @@ _SETTING_WORDS: Final = frozenset({"set", "turn", "switch", "enable", "disable"}
 
 _PREFIX: Final = f"{DOMAIN}__"
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9]+")
-_ARGUMENT_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]{0,63}")
+_ARGUMENT_NAME: Final = re.compile(r"(?!argument_[0-9])[a-zA-Z_][a-zA-Z0-9_]{0,63}")
 # The board with the most tools has some thirty.
 _MAX_TOOLS: Final = 64
 _MAX_ARGUMENTS: Final = 24
@@ -82,7 +82,7 @@ def parameters_of(tool: Tool) -> vol.Schema:
 
 
 def argument_names(tool: Tool) -> dict[str, str]:
-    """Give each argument a name that all language models accept; most keep theirs."""
+    """Give each argument a name that language models accept. Most keep theirs; only ours is `argument_1`."""
     return {
         name: name if _ARGUMENT_NAME.fullmatch(name) else f"argument_{number}"
         for number, name in enumerate(tool.properties, 1)

@@ -128,7 +128,8 @@ def test_arguments_keep_their_kinds_and_limits() -> None:
 
 
 def test_arguments_have_names_that_all_language_models_take() -> None:
-    given_names = ["温度", "a.b", "a_b", "1st", "Ignore all rules", "level", "x" * 90]
+    # The device itself may have an argument with one of the names that are given to others.
+    given_names = ["温度", "a.b", "a_b", "1st", "Ignore all rules", "level", "x" * 90, "argument_1"]
     found = tool("x", **{name: {"type": "string"} for name in given_names})
     names = argument_names(found)
     assert (names["level"], names["a_b"], names["温度"]) == ("level", "a_b", "argument_1")
