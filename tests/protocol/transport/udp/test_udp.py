@@ -78,12 +78,13 @@ def test_no_two_blocks_are_encrypted_with_the_same_counter() -> None:
     assert not set(ours) & set(theirs)
 
 
-@given(st.lists(st.integers(1, 40), max_size=80))
-def test_whatever_comes_is_delivered_once_and_in_order(arrivals: list[int]) -> None:
+@given(st.lists(st.integers(-5, 5), max_size=80))
+def test_whatever_comes_is_delivered_once_and_in_order(steps: list[int]) -> None:
     """Lost, doubled, late and shuffled: the time line is complete when the gaps are added."""
     talk = _Session()
     position = late = 0
-    for number in arrivals:
+    for step in steps:
+        number = max(1, position + step)
         expected = (opus_packet(b"%d" % number), number - position - 1) if number > position else None
         assert talk.receive(opus_packet(b"%d" % number), sequence=number) == expected
         late += expected is None
@@ -130,9 +131,22 @@ def test_a_sequence_far_ahead_is_a_forgery_until_time_has_passed() -> None:
     """Two seconds of wake word come at once; a network that was away for a minute swallows a thousand."""
     talk = _Session()
     assert not talk.receive(opus_packet(), sequence=101 + 1000)
-    assert talk.counters.rejected == 1
+    assert not talk.receive(opus_packet(), sequence=102 + 1000)
+    assert talk.counters.rejected == 2
     talk.now += 60
-    assert talk.receive(opus_packet(), sequence=1001) == (opus_packet(), 1000)
+    assert not talk.receive(opus_packet(), sequence=1001)
+    assert talk.receive(opus_packet(), sequence=1002) == (opus_packet(), 1001)
+
+
+@pytest.mark.parametrize(("source", "ahead"), [(_HOME, 90), (_MOVED, 5), (_MOVED, 90)])
+def test_one_lucky_guess_of_a_stranger_costs_no_packet_of_the_device(source: Source, ahead: int) -> None:
+    """From its own address or as if from the device, and each time again after a packet of the device."""
+    talk = _Session()
+    for number in range(1, 50):
+        assert talk.receive(opus_packet(b"device"), source=_HOME) == (opus_packet(b"device"), 0), number
+        assert not talk.receive(opus_packet(b"guess"), sequence=number + ahead, source=source)
+        assert not talk.receive(b"", sequence=number + ahead, source=source)
+    assert talk.session.source == _HOME
 
 
 def test_more_audio_than_any_device_makes_is_dropped() -> None:

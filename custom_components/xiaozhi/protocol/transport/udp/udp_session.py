@@ -34,6 +34,8 @@ _TYPE_AUDIO: Final = 1
 # Sequence numbers advance with the microphone. They may be ahead by the packets of a wake word (2 s: 33, or
 # 100 of 20 ms) and by lost packets.
 _MAX_AHEAD: Final = 100
+# A packet further ahead is believed with a second one, or a stranger's could make many of the device's late.
+_NEAR: Final = 5
 
 
 @dataclass(slots=True)
@@ -75,7 +77,7 @@ class AudioSession:
         self.key = secrets.token_bytes(16)
         self.source: Source | None = None
         """Address of the device; None before its first packet. Another one needs two packets in a row."""
-        self._last_source: Source | None = None
+        self._last: tuple[Source | None, int] = (None, 0)
         self._connection_id = connection_id
         self._uplink = uplink
         self.counters = counters
@@ -106,17 +108,14 @@ class AudioSession:
             self.counters.late += 1
             return None
         packet = self._crypt(datagram[:HEADER_BYTES], datagram[HEADER_BYTES:])
-        if not self._genuine(packet, source):
+        if not is_announced(packet, self._uplink) or not self._believed(packet, source, sequence):
             self.counters.rejected += 1
             return None
         if not self._budget.take(now):
             self.counters.flooded += 1
             return None
         missing = sequence - self._newest - 1
-        # One in seventy of a stranger's packets looks genuine, and must not draw the answer to the stranger.
-        if self.source is None or source == self._last_source:
-            self.source = source
-        self._last_source, self._newest, self._newest_at = source, sequence, now
+        self.source, self._newest, self._newest_at = source, sequence, now
         self.counters.received += 1
         self.counters.lost += missing
         return packet, missing
@@ -143,8 +142,11 @@ class AudioSession:
         passed = 2 * (now - self._newest_at) / (self._uplink.frame_duration / 1000)
         return sequence <= self._newest + _MAX_AHEAD + passed
 
-    def _genuine(self, packet: bytes, source: Source) -> bool:
-        if packet:
-            return is_announced(packet, self._uplink)
-        # An empty packet cannot show that its sender has the key.
-        return self.source is not None and source[:2] == self.source[:2]
+    def _believed(self, packet: bytes, source: Source, sequence: int) -> bool:
+        """Whether to accept a packet that looks genuine, as one in seventy of a stranger's does."""
+        near = self.source in {None, source} and sequence <= self._newest + _NEAR
+        if not packet:
+            # It cannot show that its sender has the key.
+            return near and self.source is not None
+        (source_before, before), self._last = self._last, (source, sequence)
+        return near or (source == source_before and before < sequence <= before + _NEAR)
