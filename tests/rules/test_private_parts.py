@@ -77,18 +77,6 @@ def test_no_private_part_of_home_assistant_is_used_but_those_that_are_known() ->
     assert set().union(*(found[name] for name in PRIVATE)) == {"voice.satellite_states"}
 
 
-def test_the_private_parts_of_a_satellite_are_as_before() -> None:
-    parameters = inspect.signature(AssistSatelliteEntity._internal_on_pipeline_event).parameters
-    assert [*parameters] == ["self", "event"]
-    for name in (
-        "_conversation_id",
-        "_extra_system_prompt",
-        "_ask_question_future",
-        "_wake_word_intercept_future",
-    ):
-        assert getattr(AssistSatelliteEntity, name) is None
-
-
 @pytest.mark.parametrize(
     ("what", "digest"),
     [

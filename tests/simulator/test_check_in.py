@@ -4,7 +4,7 @@ import hashlib
 import hmac
 
 from simulator import Nvs
-from tests.simulator.fake_server import Reply
+from tests.simulator.servers import Reply
 from tests.simulator.trace import (
     PAIRED,
     Stage,

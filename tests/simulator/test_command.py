@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed
 
 from simulator.cli import main
 from tests.paths import ROOT
-from tests.simulator.fake_server import Server, opus_packets
+from tests.simulator.servers import WebSocketSession, opus_packets, websocket_server
 
 pytestmark = pytest.mark.real_time
 
@@ -65,7 +65,7 @@ async def test_the_command_pairs_says_what_is_typed_and_clicks(
 ) -> None:
     """And keeps the flash, from which a later call has address and identity."""
     state = tmp_path / "folder" / "state.json"
-    async with Server.serving() as server:
+    async with websocket_server() as server:
         server.http.replies.extendleft([200, CODE])
         options = ["--url", server.http.url, "--state", str(state)]
         assert await asyncio.to_thread(main, [*options, "pair"]) == 0
@@ -73,6 +73,7 @@ async def test_the_command_pairs_says_what_is_typed_and_clicks(
         async with command("--state", state, "run") as terminal:
             await terminal.type("Hello there")
             session = await server.session()
+            assert isinstance(session, WebSocketSession)
             await session.until(lambda: len(session.packets) > 20)
             await session.send({"type": "tts", "state": "start"})
             await session.send({"type": "tts", "state": "sentence_start", "text": "Hello yourself."})

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 from simulator import Event, ListeningMode
-from tests.simulator.fake_server import opus_packets
 from tests.simulator.trace import (
     HELLO_AND_LISTEN,
     LISTENING,
@@ -144,7 +143,7 @@ QUEUES = {
     "sound takes its time": trace(
         "E.3",
         *SPEAKING,
-        speech(opus_packets(25, rate=16000, duration=20)),
+        speech(25, duration=20),
         sees(idle=True, played_seconds=at_least(0.49), after=0.5),
         still(rate=16000, failed=0),
         board="dog",

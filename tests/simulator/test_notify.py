@@ -1,13 +1,12 @@
 """`notify` of 2.5: what an idle device accepts, how it fetches and plays a file, and what ends it."""
 
-import asyncio
 from collections.abc import Callable
 import json
 from typing import Any
 
 from simulator import Outcome
-from tests.simulator.fake_server import opus_packets
-from tests.simulator.ogg_file import Serve, ogg, plain
+from tests.protocol.audio.sounds import make_media, tone
+from tests.simulator.servers import Stalling
 from tests.simulator.trace import (
     HELLO_AND_LISTEN,
     IDLE_MQTT,
@@ -23,14 +22,16 @@ from tests.simulator.trace import (
     waits,
 )
 
-BODY, SONG = (ogg(opus_packets(number)) for number in (10, 50))
+STATUS = b"HTTP/1.1 200 OK\r\n\r\n"
+SONG = make_media("ogg", "libopus", tone(3, 24000), 24000, options={"page_duration": "200000"})
 
 
 def notify(*subtitles: object, **changes: Any) -> Step:
     """Have the device play the file."""
 
     async def row(on: Stage) -> None:
-        message = {"type": "notify", "audio_url": on.files.url, "subtitles": [*subtitles]}
+        url = f"http://127.0.0.1:{on.files.port}/file/secret.ogg"
+        message = {"type": "notify", "audio_url": url, "subtitles": [*subtitles]}
         await (await on.link()).send(json.dumps(message | changes))
 
     return row
@@ -62,29 +63,21 @@ def about(seconds: float) -> Callable[[float], bool]:
     return lambda found: abs(found - seconds) < 0.1
 
 
-def fetches(*requests: str) -> Step:
-    """Expect that the file was asked for just so."""
+def fetches(times: int) -> Step:
+    """Expect that the file was asked for so often, just so."""
 
     async def row(on: Stage) -> None:
-        assert on.files.heads == [text.replace("PORT", str(on.files.port)) for text in requests]
+        assert [request.line for request in on.files.requests] == ["GET /file/secret.ogg HTTP/1.1"] * times
+        headers = [("Host", f"127.0.0.1:{on.files.port}"), *HEADERS]
+        assert all(request.headers == headers for request in on.files.requests)
 
     return row
 
 
-def slowly(body: bytes) -> Serve:
-    """Return an answer that stops in the middle."""
-
-    async def serve(writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + body)
-        await asyncio.sleep(60)
-
-    return serve
-
-
-def idle(section: str, *rows: Step, files: Serve | None = None, **fields: Any) -> Trace:
-    """Return a trace of an idle 2.5 over MQTT."""
-    fields = {"version": "2.5.0", "link": "mqtt"} | fields
-    return trace(section, *IDLE_MQTT, *rows, files=files or plain(BODY), **fields)
+def idle(section: str, *rows: Step, **fields: Any) -> Trace:
+    """Return a trace of an idle 2.5 over MQTT, and a server with a file of three seconds."""
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(SONG), SONG)
+    return trace(section, *IDLE_MQTT, *rows, **{"version": "2.5.0", "link": "mqtt", "file": answer} | fields)
 
 
 def text(start: Any, words: Any) -> dict[str, Any]:
@@ -92,10 +85,7 @@ def text(start: Any, words: Any) -> dict[str, Any]:
 
 
 PLAYING = (notify(), sees(played_seconds=lambda seconds: seconds > 0.2))
-REQUEST = (
-    "GET /file/secret.ogg HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nAccept: audio/ogg, application/ogg\r\n"
-    "Accept-Encoding: identity\r\nConnection: close\r\n\r\n"
-)
+HEADERS = [("Accept", "audio/ogg, application/ogg"), ("Accept-Encoding", "identity"), ("Connection", "close")]
 ANNOUNCEMENTS = {
     "fetched and played, after a sound of the device's own": idle(
         "K.4",
@@ -110,22 +100,21 @@ ANNOUNCEMENTS = {
         ends(
             Outcome.PLAYED,
             read=len(SONG),
-            frames=50,
+            frames=151,
             underruns=0,
             seconds=about(3.54),
             texts=[(0, "One."), (1.5, "2")],
         ),
-        fetches(REQUEST),
+        fetches(1),
         sees(state="idle", assistant_text=""),
-        files=plain(SONG),
     ),
     "no subtitles are better than others": idle("K.2", notify(subtitles=None), ends(Outcome.IGNORED)),
     "not while it listens": idle(
         "K.2", user("click"), *HELLO_AND_LISTEN, notify(), ends(Outcome.IGNORED, "the device is listening")
     ),
-    "2.4.2 does not know it": idle("K", notify(), waits(0.5), fetches(), version="2.4.2"),
+    "2.4.2 does not know it": idle("K", notify(), waits(0.5), fetches(0), version="2.4.2"),
     "nothing for five seconds": idle(
-        "K.3", notify(), ends(Outcome.FAILED, "timed out", seconds=about(5)), files=slowly(b"")
+        "K.3", notify(), ends(Outcome.FAILED, "timed out", seconds=about(5)), file=Stalling(STATUS)
     ),
     "the wake word ends it": idle(
         "K.7",
@@ -135,7 +124,6 @@ ANNOUNCEMENTS = {
         device(type="hello"),
         device(state="detect"),
         device(state="start"),
-        files=plain(SONG),
     ),
     "busy until the task has noticed": idle(
         "K.8",
@@ -148,7 +136,7 @@ ANNOUNCEMENTS = {
         waits(4),
         notify(),
         sees(state="notifying"),
-        files=slowly(SONG[: len(SONG) // 6]),
+        file=Stalling(STATUS + SONG[: len(SONG) // 6]),
     ),
 }
 

@@ -16,9 +16,16 @@ from typing import Any
 import pytest
 
 from simulator import DeviceCrashed, Nvs, Pace, SimulatedDevice, get_profile
-from tests.simulator.fake_mqtt import MqttServer, Session as MqttSession
-from tests.simulator.fake_server import Json, Reply, Server, Session, opus_packets
-from tests.simulator.ogg_file import FileServer, Serve, plain
+from tests.simulator.servers import (
+    Http,
+    Json,
+    Reply,
+    Server,
+    Session,
+    mqtt_server,
+    opus_packets,
+    websocket_server,
+)
 
 type Step = Callable[[Stage], Awaitable[object]]
 
@@ -49,8 +56,8 @@ class Trace:
     """What a check-in gives for the link otherwise than usual."""
     hello: Callable[[Any], Any] | None = None
     """Makes another answer to the device's hello from the usual one; None for no answer."""
-    files: Serve = field(default_factory=lambda: plain(b""))
-    """How a server of files answers."""
+    file: Reply = b""
+    """The answer of a server of files."""
 
 
 def trace(section: str, *rows: Step, **fields: Any) -> Trace:
@@ -63,23 +70,18 @@ class Stage:
     """A trace that is being replayed."""
 
     sim: SimulatedDevice
-    server: Server | MqttServer
-    files: FileServer
-    session: Session | MqttSession | None = None
+    server: Server
+    files: Http
+    session: Session | None = None
     clock: float = 0.0
     """When the last row was over."""
     texts_read: int = 0
     requests_read: int = 0
 
-    async def link(self) -> Session | MqttSession:
+    async def link(self) -> Session:
         if self.session is None:
             self.session = await self.server.session()
         return self.session
-
-    @property
-    def mqtt(self) -> MqttServer:
-        assert isinstance(self.server, MqttServer)
-        return self.server
 
     def texts(self) -> list[str]:
         """What the device has said on this connection."""
@@ -118,8 +120,8 @@ async def replay(trace: Trace) -> None:
 @asynccontextmanager
 async def stage(trace: Trace) -> AsyncIterator[Stage]:
     """Yield server and device; the device is off."""
-    serving = MqttServer.serving() if trace.link == "mqtt" else Server.serving()
-    async with serving as server, FileServer.serving(trace.files) as files:
+    serving = mqtt_server() if trace.link == "mqtt" else websocket_server()
+    async with serving as server, Http.serving(trace.file) as files:
         (paired,) = server.http.replies
         assert isinstance(paired, dict)
         paired[trace.link] |= trace.settings
@@ -254,9 +256,7 @@ def streams(packets: int) -> Step:
     async def row(on: Stage) -> None:
         link = await on.link()
         had = len(link.packets)
-        await (on.mqtt.audio if isinstance(link, MqttSession) else link).until(
-            lambda: len(link.packets) >= had + packets
-        )
+        await link.until(lambda: len(link.packets) >= had + packets)
 
     return row
 

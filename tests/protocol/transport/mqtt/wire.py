@@ -53,6 +53,18 @@ def subscribe(packet_id: int, *filters: str) -> bytes:
     return packet(0x82, packet_id.to_bytes(2) + b"".join(string(name) + b"\x01" for name in filters))
 
 
+async def read_packet(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    """Return first byte and body of the next packet. Raises `IncompleteReadError` at the end."""
+    first = (await reader.readexactly(1))[0]
+    length, shift = 0, 0
+    while True:
+        byte = (await reader.readexactly(1))[0]
+        length |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return first, await reader.readexactly(length)
+
+
 PINGREQ = b"\xc0\x00"
 DISCONNECT = b"\xe0\x00"
 
@@ -80,16 +92,8 @@ class WireClient:
         await self.writer.drain()
 
     async def receive(self) -> tuple[int, bytes]:
-        """Return first byte and body of the next packet. Raises `IncompleteReadError` at the end."""
         async with asyncio.timeout(5):
-            first = (await self.reader.readexactly(1))[0]
-            length, shift = 0, 0
-            while True:
-                byte = (await self.reader.readexactly(1))[0]
-                length |= (byte & 0x7F) << shift
-                shift += 7
-                if byte < 0x80:
-                    return first, await self.reader.readexactly(length)
+            return await read_packet(self.reader)
 
     async def receive_message(self) -> tuple[str, bytes]:
         """Return topic and payload of the next packet, which must be a PUBLISH of QoS 0."""
