@@ -12,7 +12,6 @@ from homeassistant.exceptions import HomeAssistantError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
-from websockets.asyncio.client import connect
 
 from custom_components.xiaozhi.const import CONF_LINK, CONF_MQTT_PORT, DOMAIN
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
@@ -32,6 +31,7 @@ from tests.integration.boxes import (
 )
 from tests.integration.http_device import TOKEN, HttpDevice, paired_device
 from tests.integration.names import CLIENT_ID, COMMAND, CONNECTED, MAC, OTHER_MAC, SATELLITE, VOLUME, Boot
+from tests.integration.websocket_client import connected
 from tests.protocol.transport.mqtt.device import HELLO, encoded
 from tests.protocol.transport.mqtt.wire import WireClient, publish
 from tests.protocol.transport.udp.device import until
@@ -191,19 +191,14 @@ async def test_a_client_that_knows_only_websocket_is_told_where_and_firmware_tak
     boot: Boot,
 ) -> None:
     """It would otherwise go on talking to the server of which it has stored the address."""
-    client = HttpDevice(client=await hass_client_no_auth(), mac=MAC, client_id=CLIENT_ID)
+    http = await hass_client_no_auth()
+    client = HttpDevice(client=http, mac=MAC, client_id=CLIENT_ID)
     device = linked_entry.runtime_data.devices[MAC]
     reply = await client.check_in()
     assert reply.keys() == {"mqtt", "websocket", "server_time"}
     assert not device.state.available
-    headers = {
-        "Device-Id": MAC,
-        "Client-Id": CLIENT_ID,
-        "Authorization": f"Bearer {reply['websocket']['token']}",
-    }
-    async with connect(reply["websocket"]["url"], additional_headers=headers) as socket:
-        await socket.send(json.dumps({"type": "hello", "transport": "websocket"}))
-        assert json.loads(await asyncio.wait_for(socket.recv(), 10))["type"] == "hello"
+    async with connected(http, lambda _method, _params: {}, mac=MAC, client_id=CLIENT_ID) as other:
+        await other.hello()
         await wait_for_state(hass, CONNECTED, "on")
         assert (await client.check_in()).keys() == reply.keys()
         assert device.linked, "a check-in does not end the link of a client that prefers the other"
