@@ -5,10 +5,8 @@ from typing import Any
 from homeassistant.config_entries import SOURCE_USER
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import FlowResultType
-from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
-from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from simulator.access_point import Cloud, EndpointServer
 from tests.integration.access_point.conftest import Apis, Offer
@@ -29,6 +27,7 @@ async def add(hass: HomeAssistant, entry: MockConfigEntry, url: str, name: str =
         )
     )
     assert form["step_id"] == "user"
+    assert form["data_schema"].schema["url"].config["type"] == "password"
     return await submit(hass, form, name=name, url=url)
 
 
@@ -46,22 +45,10 @@ async def entry(offer: Offer) -> MockConfigEntry:
     return await offer()
 
 
-async def test_adding_an_access_point(
-    hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud, hass_client: ClientSessionGenerator
-) -> None:
-    """In the web page. The address is typed like a password; what it tells is shown, its token never."""
-    assert await async_setup_component(hass, "config", {})
-    client = await hass_client()
-
-    async def post(path: str, **content: Any) -> Any:
-        response = await client.post(f"/api/config/config_entries/subentries/flow{path}", json=content)
-        assert response.status == 200
-        return await response.json()
-
-    form = await post("", handler=[entry.entry_id, "access_point"])
-    assert form["data_schema"][1]["selector"]["text"]["type"] == "password"
-    path, url = f"/{form['flow_id']}", cloud.url()
-    form = await post(path, name="Robot", url=url)
+async def test_adding_an_access_point(hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud) -> None:
+    """The address is typed like a password; what it tells is shown, its token never."""
+    url = cloud.url()
+    form = await add(hass, entry, url)
     assert form["step_id"] == "offer"
     told = form["description_placeholders"]
     assert told["agent"] == "1001"
@@ -69,17 +56,17 @@ async def test_adding_an_access_point(
     assert told["expires"].count("-") == 2
     assert "not encrypted" in told["encryption"]
     assert cloud.token() not in str(form)
-    assert form["data_schema"][0]["description"]["suggested_value"] == ["assist"]
-    form = await post(path, llm_hass_api=["assist"], questions_only=False)
+    assert suggested(form, "llm_hass_api") == ["assist"]
+    form = await submit(hass, form, llm_hass_api=["assist"], questions_only=False)
     assert form["step_id"] == "tools"
-    (tools,) = form["data_schema"]
-    suggested_tools = tools["description"]["suggested_value"]
+    suggested_tools = suggested(form, "tools")
     assert {TURN_ON, LIVE} <= set(suggested_tools)
     assert int(form["description_placeholders"]["count"]) == len(suggested_tools)
     assert float(form["description_placeholders"]["kilobytes"]) > 1
-    labels = [option["label"] for option in tools["selector"]["select"]["options"]]
-    assert all(label.endswith(" B)") for label in labels)
-    result = await post(path, tools=suggested_tools)
+    assert all(
+        option["label"].endswith(" B)") for option in form["data_schema"].schema["tools"].config["options"]
+    )
+    result = await submit(hass, form, tools=suggested_tools)
     assert (result["type"], result["title"]) == ("create_entry", "Robot")
     await hass.async_block_till_done()
     (subentry,) = entry.subentries.values()
