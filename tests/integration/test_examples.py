@@ -1,4 +1,4 @@
-"""The examples in the documentation: each works as it stands, and nothing of a device is without one."""
+"""The examples in the documentation: each works as it stands, and no action is without one."""
 
 from collections.abc import Iterator
 import logging
@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from homeassistant.components.automation.config import async_validate_config_item
 from homeassistant.config_entries import ConfigSubentry
-from homeassistant.const import Platform
-from homeassistant.core import HomeAssistant, split_entity_id
+from homeassistant.core import HomeAssistant
 from homeassistant.helpers import area_registry as ar, entity_registry as er
 from homeassistant.setup import async_setup_component
 from homeassistant.util import dt as dt_util
@@ -17,12 +16,10 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 import yaml
 
-from custom_components.xiaozhi import PLATFORMS
 from custom_components.xiaozhi.const import CONF_SHARE_TRANSCRIPTS, DOMAIN, SUBENTRY_DEVICE
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION, ConversationEvent, NotificationType
+from custom_components.xiaozhi.device.events import ConversationEvent
 from custom_components.xiaozhi.device.state import Picture, PictureKind
-from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
 from custom_components.xiaozhi.protocol.device_status import DeviceStatus
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from scripts.tool_table import stock_tools
@@ -43,10 +40,6 @@ _FIELDS: Final = {
         (ROOT / "custom_components/xiaozhi/services.yaml").read_text()
     ).items()
 }
-_EVENTS: Final = {
-    "event.kitchen_xiaozhi_conversation": ConversationEvent,
-    "event.kitchen_xiaozhi_notification": NotificationType,
-}
 _NOTIFIED: Final = {
     "notifications/message": {"data": "Battery is hot"},
     "notifications/progress": {"progress": 3, "total": 10},
@@ -58,8 +51,6 @@ _OWN_TOOLS: Final = [
     *(*DEVICES["curtain"], *DEVICES["infrared"]),
     *(sample_tool("self.pump.turn_on"), sample_tool("self.pump.turn_off")),
 ]
-# A second entity of the same name has a number at its end; on real boards there is no second one.
-_SECOND: Final = re.compile(r"_\d$")
 
 
 def parts(value: Any) -> Iterator[dict[str, Any]]:
@@ -186,7 +177,9 @@ async def test_every_event_is_taken_by_its_example(
 
 
 @pytest.mark.usefixtures("components")
-async def test_every_action_exists_and_takes_its_data(hass: HomeAssistant) -> None:
+async def test_every_action_exists_and_takes_its_data_and_each_has_an_example(
+    hass: HomeAssistant,
+) -> None:
     for alias, action in ACTIONS:
         domain, _, service = action["action"].partition(".")
         assert hass.services.has_service(domain, service), f"{alias}: there is no {action['action']}"
@@ -196,9 +189,10 @@ async def test_every_action_exists_and_takes_its_data(hass: HomeAssistant) -> No
         if not is_template(data) and not is_template(action.get("target")):
             schema = hass.services.async_services_for_domain(domain)[service].schema
             assert schema is None or schema(data | action.get("target", {})), alias
+    assert {f"{DOMAIN}.{action}" for action in _FIELDS} <= {action["action"] for _, action in ACTIONS}
 
 
-async def test_every_entity_exists_and_can_be_what_an_example_wants_and_none_is_without_an_example(
+async def test_every_entity_exists_and_can_be_what_an_example_wants(
     hass: HomeAssistant, device: Device
 ) -> None:
     known = set(er.async_get(hass).entities)
@@ -213,28 +207,3 @@ async def test_every_entity_exists_and_can_be_what_an_example_wants_and_none_is_
             for state in filter(None, map(hass.states.get, ids)):
                 options = set(state.attributes.get("options", wanted))
                 assert is_template(wanted) or wanted <= options, f"{example['alias']}: {state.entity_id}"
-    # Not what has a name from its tool, nor a movement, which is one of many that are used alike.
-    entries = er.async_get(hass).entities.values()
-    alike = {
-        f"{MAC}_{key}"
-        for key, tool in device.tools.entities.items()
-        if tool.name is not None or tool.platform is Platform.BUTTON
-    }
-    needed = {_SECOND.sub("", entry.entity_id) for entry in entries if entry.unique_id not in alike}
-    used = set(_ENTITY.findall("".join(_TEXTS)))
-    assert sorted(needed - used) == []
-    assert {split_entity_id(entity_id)[0] for entity_id in used} == {str(platform) for platform in PLATFORMS}
-    assert {f"{DOMAIN}.{action}" for action in _FIELDS} <= {action["action"] for _, action in ACTIONS}
-
-
-async def test_every_event_is_in_an_example() -> None:
-    triggers = [trigger for example in _EXAMPLES for trigger in example["triggers"]]
-    told = {
-        (trigger["target"]["entity_id"], kind)
-        for trigger in triggers
-        if trigger["trigger"] == "event.received"
-        for kind in as_list(trigger["options"]["event_type"])
-    }
-    assert told == {(entity_id, str(kind)) for entity_id, types in _EVENTS.items() for kind in types}
-    on_the_bus = {trigger["event_type"] for trigger in triggers if trigger["trigger"] == "event"}
-    assert on_the_bus == {EVENT_NOTIFICATION, EVENT_PHOTO}

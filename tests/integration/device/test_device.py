@@ -3,7 +3,7 @@
 import asyncio
 from types import MappingProxyType
 
-from homeassistant.config_entries import RELOAD_AFTER_UPDATE_DELAY, ConfigSubentry
+from homeassistant.config_entries import ConfigSubentry
 from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
@@ -30,7 +30,6 @@ BRIGHTNESS = "number.kitchen_box_screen_brightness"
 THEME = "select.kitchen_box_screen_theme"
 SCREEN = "notify.kitchen_box_screen_message"
 RESTART = "button.kitchen_box_restart"
-ADDRESS = "sensor.kitchen_box_ip_address"
 
 
 async def talk(hass: HomeAssistant, device: SimulatedDevice) -> None:
@@ -97,28 +96,6 @@ async def test_entities_come_from_what_the_device_has(
     found = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
     assert found is not None
     assert found.sw_version == "2.4.2"
-
-
-async def test_the_address_of_a_device_is_that_of_its_check_in_and_outlasts_a_restart(
-    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
-) -> None:
-    device = await boot(get_profile("ethernet"))
-    await talk(hass, device)
-    await wait_for_state(hass, VOLUME, "70")
-    entity_registry.async_update_entity(ADDRESS, disabled_by=None)
-    # After this time Home Assistant loads the entry again by itself.
-    await asyncio.sleep(RELOAD_AFTER_UPDATE_DELAY + 1)
-    await wait_for_state(hass, ADDRESS, "192.168.1.77")
-
-
-async def test_a_device_without_screen_and_battery_has_no_entities_for_them(
-    hass: HomeAssistant, boot: Boot
-) -> None:
-    device = await boot(get_profile("led-strip"))
-    await talk(hass, device)
-    await wait_for_state(hass, VOLUME, "70")
-    there = {state.entity_id for state in hass.states.async_all()}
-    assert not there & {BRIGHTNESS, THEME, "sensor.kitchen_box_battery", "binary_sensor.kitchen_box_charging"}
 
 
 async def test_a_name_from_the_page_of_the_device_counts_everywhere_and_another_device_disturbs_nothing(

@@ -2,21 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-import json
 
-from homeassistant.components.image import async_get_image
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT
-from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.tools.catalogue import PHOTO_TOOL
 from custom_components.xiaozhi.voice.announcements.utterance import Utterance
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
-from simulator.board.picture import jpeg
 from tests.integration.boxes import (
     Speech,
     act,
@@ -31,7 +26,7 @@ from tests.integration.voice.announcements.sounds import beep
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
-type Connect = Callable[..., Awaitable[SimulatedDevice]]
+type Connect = Callable[[], Awaitable[SimulatedDevice]]
 
 
 @pytest.fixture(params=list(LinkKind))
@@ -44,8 +39,8 @@ def link(request: pytest.FixtureRequest) -> LinkKind:
 def connect(hass: HomeAssistant, speech: Speech, boot: Boot) -> Connect:
     """Return what boots a device that Home Assistant knows, and opens a channel, which WebSocket needs."""
 
-    async def connect(board: str = "s3") -> SimulatedDevice:
-        device = await boot(get_profile(board))
+    async def connect() -> SimulatedDevice:
+        device = await boot()
         await introduce(hass, device)
         await wait_for_state(hass, VOLUME, "70")
         await device.wake()
@@ -83,6 +78,7 @@ async def test_tools_become_entities_and_a_device_that_checks_in_again_takes_ove
     assert device.values["volume"] == 35
     await wait_for_state(hass, VOLUME, "35")
     assert hass.states.is_state("sensor.kitchen_box_battery", "82")
+    assert hass.states.is_state("sensor.kitchen_box_ip_address", device.values["ip"])
     second = await boot()
     await second.wake("hello again")
     await second.wait_state(State.LISTENING, 5)
@@ -138,13 +134,6 @@ async def test_an_announcement_is_spoken_between_two_turns(
     await announcing
     assert talk.answers == ["Turned on the switch", "Dinner is ready."]
     assert_nothing_lost(device)
-
-
-async def test_a_photo_is_taken_and_kept(hass: HomeAssistant, connect: Connect, known: Device) -> None:
-    await connect("camera")
-    answer = await known.commands.call_tool(PHOTO_TOOL, {"question": ""})
-    assert json.loads(answer.text or "")["success"] is True
-    assert (await async_get_image(hass, "image.kitchen_box_photo")).content == jpeg(320, 240)
 
 
 async def test_a_reload_ends_the_conversation_and_a_removed_device_is_cut_off_and_gets_in_no_more(

@@ -165,21 +165,6 @@ async def test_a_gateway_that_appears_meanwhile_is_not_replaced(
     assert hass.config_entries.async_entries(DOMAIN) == [entry]
 
 
-async def test_saving_without_a_change_restarts_nothing(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry
-) -> None:
-    """Devices that are talking go on."""
-    port = gateway_entry.data["websocket_port"]
-    form: Any = await gateway_entry.start_reconfigure_flow(hass)
-    await submit(hass, form, **websocket_only(port))
-    await hass.async_block_till_done()
-    running = gateway_entry.runtime_data
-    form = await gateway_entry.start_reconfigure_flow(hass)
-    await submit(hass, form, **websocket_only(port))
-    await hass.async_block_till_done()
-    assert gateway_entry.runtime_data is running
-
-
 # Devices seen on the network.
 
 
