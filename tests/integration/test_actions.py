@@ -73,20 +73,6 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
 )
 
 
-async def test_a_text_is_shown_with_title_and_face_and_assets_are_set_for_the_next_start(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str
-) -> None:
-    await call_action(hass, "show_text", device_id, message="The post is here", status="Door", face="happy")
-    await camera.wait_for(lambda: camera.screen.system_text == "The post is here", 3)
-    assert (camera.screen.status, camera.screen.emotion) == ("Door", "happy")
-    await call_action(hass, "set_face", device_id, face="sleepy")
-    await camera.wait_for(lambda: camera.screen.emotion == "sleepy", 3)
-    url = "http://192.168.1.10/assets.bin"
-    await call_action(hass, "set_assets", device_id, url=url)
-    calls = [event["arguments"] for event in camera.events("tool")]
-    assert {"url": url} in calls
-
-
 NONSENSE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("show_text", {"message": "x" * 501}),
     ("show_text", {"message": "Hello", "status": "x" * 61}),
@@ -197,8 +183,8 @@ async def anna(hass: HomeAssistant, owner: Context) -> Context:
 
 
 FIRMWARE = {"tool": "self.upgrade_firmware", "arguments": {"url": "http://192.168.1.66/bad.bin"}}
-
-
+# By their names; the device does not keep them for its users.
+RISKY = ("self.box.restart", "self.box.flash_firmware", "self.network.set_wifi")
 FOR_ADMINISTRATORS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("call_tool", FIRMWARE),
     ("call_tool", {"tool": "self.reboot"}),
@@ -206,13 +192,16 @@ FOR_ADMINISTRATORS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("call_tool", {"tool": "self.assets.set_download_url", "arguments": {"url": "http://192.168.1.66/a"}}),
     ("set_assets", {"url": "http://192.168.1.66/a"}),
     ("read_resource", {"uri": "sensor://room/air"}),
+    *(("call_tool", {"tool": name}) for name in RISKY),
 )
 
 
-async def test_only_an_administrator_reaches_firmware_assets_and_user_tools(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context, anna: Context
+async def test_only_an_administrator_reaches_firmware_assets_user_tools_and_those_whose_name_tells_of_a_risk(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context, anna: Context, known: Device
 ) -> None:
     """So do automations."""
+    register(camera, *(Tool(name=name, description="") for name in RISKY))
+    await until(lambda: RISKY[-1] in known.tools)
     called = len(camera.events("tool"))
     for action, data in FOR_ADMINISTRATORS:
         with pytest.raises(Unauthorized):
@@ -226,20 +215,11 @@ async def test_only_an_administrator_reaches_firmware_assets_and_user_tools(
     for context in (owner, None):
         await call_action(hass, "call_tool", device_id, context, tool="self.get_system_info")
         await call_action(hass, "set_assets", device_id, context, url="http://192.168.1.10/a.bin")
-
-
-async def test_only_an_administrator_calls_a_tool_whose_name_tells_of_such_a_risk(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context, anna: Context, known: Device
-) -> None:
-    """Also where the device does not keep it for its users."""
-    names = ["self.box.restart", "self.box.flash_firmware", "self.network.set_wifi"]
-    register(camera, *(Tool(name=name, description="") for name in names))
-    await until(lambda: names[-1] in known.tools)
-    for name in names:
-        with pytest.raises(Unauthorized):
-            await call_action(hass, "call_tool", device_id, anna, tool=name)
-        await call_action(hass, "call_tool", device_id, owner, tool=name)
-        assert [event["name"] for event in camera.events("tool")].count(name) == 1
+        for name in RISKY:
+            await call_action(hass, "call_tool", device_id, context, tool=name)
+    calls = camera.events("tool")
+    assert {"url": "http://192.168.1.10/a.bin"} in [call["arguments"] for call in calls]
+    assert all([call["name"] for call in calls].count(name) == 2 for name in RISKY)
 
 
 OF_USERS: tuple[tuple[str, dict[str, Any]], ...] = (

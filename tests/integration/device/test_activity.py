@@ -160,16 +160,14 @@ def activity(hass: HomeAssistant) -> Generator[list[str]]:
         unsubscribe()
 
 
-@pytest.mark.parametrize("link", list(LinkKind))
 async def test_a_conversation_makes_at_most_four_lines_and_an_idle_device_none_in_hours(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, activity: list[str], link: LinkKind
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, activity: list[str]
 ) -> None:
     device = await boot()
     speech.recognizer.lines = [COMMAND, COMMAND]
     # The first one tells what the device has.
     await converse(device, command)
-    if link is LinkKind.MQTT:
-        await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    await wait_for_state(hass, "number.kitchen_box_volume", "70")
     await hass.async_block_till_done()
     activity.clear()
     # Home Assistant takes the same wake word, two seconds later, for an echo.
@@ -178,8 +176,6 @@ async def test_a_conversation_makes_at_most_four_lines_and_an_idle_device_none_i
     states = ["listening", "processing", "responding", "idle"]
     assert activity == [f"assist_satellite.kitchen_box {state}" for state in states]
     activity.clear()
-    if link is LinkKind.WEBSOCKET:
-        return
     for minute in range(_IDLE_SECONDS // 60):
         device.values["rssi"] = (-50, -66)[minute % 2]
         await asyncio.sleep(60)

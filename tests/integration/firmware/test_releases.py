@@ -184,6 +184,10 @@ async def test_the_form_tries_the_address_of_a_list_which_may_be_the_stock_firmw
         aioclient_mock.get(url, json=release("2.4.2", "https://github.com/file"))
         assert (await change(hass, linked_entry, **{field: given}))["reason"] == "reconfigure_successful"
         assert linked_entry.data[CONF_FIRMWARE_RELEASES] == url
+        # What is saved is not tried again: while it is down, all else can be changed.
+        aioclient_mock.clear_requests()
+        result = await change(hass, linked_entry, address="ha.lan", **{field: given})
+        assert result["reason"] == "reconfigure_successful"
         form: Any = await linked_entry.start_reconfigure_flow(hass)
         fields = form["data_schema"].schema
         shown = {str(key): (key.description or {}).get("suggested_value") for key in fields}

@@ -199,6 +199,12 @@ async def test_each_problem_of_the_broker_has_a_sentence_of_its_own(
         assert "{" not in sentence
         async_broker_changed(hass, linked_entry, None)
         assert not open_issues(hass)
+    # The question for another password goes when the broker accepts the stored one after all.
+    async_broker_changed(hass, linked_entry, BrokerError(BrokerProblem.REFUSED, "Not authorized"))
+    await hass.async_block_till_done()
+    assert hass.config_entries.flow.async_progress_by_handler(DOMAIN)
+    async_broker_changed(hass, linked_entry, None)
+    assert not hass.config_entries.flow.async_progress_by_handler(DOMAIN)
 
 
 @pytest.mark.parametrize(("library", "found"), [("websockets", "18.0"), ("aiomqtt", None)])

@@ -17,13 +17,8 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 import pytest_socket
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.links.broker_issue import async_broker_changed
 from custom_components.xiaozhi.links.server_for_device import AUTO_SUBSCRIBE_TOPIC
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
-from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
-    BrokerError,
-    BrokerProblem,
-)
 from custom_components.xiaozhi.timeouts import Timeouts
 from tests.integration.boxes import mqtt_client_id, open_issues
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device, running
@@ -93,15 +88,6 @@ def opens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def takes(port: int) -> bool:
-    with socket.socket(type=socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return True
-        return False
-
-
 def suggested(form: Any) -> dict[str, Any]:
     return {
         str(field): field.description["suggested_value"]
@@ -153,22 +139,6 @@ async def test_the_ports_of_the_gateway_itself_are_no_fault(
     assert entry.state is ConfigEntryState.LOADED
     assert opens(settings["mqtt_port"])
     assert opens(settings["websocket_port"])
-
-
-async def test_a_saved_list_of_firmware_that_is_down_blocks_no_change(
-    hass: HomeAssistant, make_entry: MakeEntry, settings: dict[str, Any]
-) -> None:
-    """One that is typed again is tried."""
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        down = f"http://127.0.0.1:{nobody.getsockname()[1]}/releases"
-    entry = await running(hass, make_entry(**settings, firmware_releases=down))
-    changed = settings | {"firmware_releases": down, "address": "ha.lan"}
-    form: Any = await entry.start_reconfigure_flow(hass)
-    form = await submit(hass, form, **changed | {"firmware_releases": f"{down}/latest"})
-    assert form["errors"] == {"firmware_releases": "no_releases"}
-    assert (await submit(hass, form, **changed))["reason"] == "reconfigure_successful"
-    await hass.async_block_till_done()
-    assert entry.data == changed
 
 
 # Through a broker.
@@ -230,7 +200,6 @@ async def test_a_broker_is_tried_and_stored_and_one_that_does_not_push_is_taken_
     await hass.async_block_till_done()
     assert result["data"] == settings | {"broker": at(broker)}
     assert result["result"].state is ConfigEntryState.LOADED
-    assert takes(settings["udp_port"])
 
 
 async def test_what_is_wrong_with_a_broker_is_said(
@@ -286,7 +255,7 @@ async def test_what_devices_could_not_be_told_or_would_encrypt_is_refused(
     assert form["errors"] == {"port": "broker_port_tls"}
 
 
-async def test_a_gateway_can_change_to_a_broker_and_back(
+async def test_a_gateway_can_change_to_a_broker_and_back_and_the_form_of_a_known_one_is_filled_in(
     hass: HomeAssistant,
     entry: MockConfigEntry,
     device: HttpDevice,
@@ -308,36 +277,27 @@ async def test_a_gateway_can_change_to_a_broker_and_back(
     assert (section["username"], section["password"]) == ("ha", "secret")
     assert section["client_id"].endswith(f"-{mqtt_client_id(MAC)}")
 
+    # The form of a known broker is filled in except for the password, which stays when none is typed.
+    before = entry.runtime_data
+    for fields, said in (
+        ({}, ("reason", "reconfigure_successful")),
+        ({"password": "wrong"}, ("errors", {"username": "broker_refused"})),
+        # Without a user the old password is not sent, and this broker wants one.
+        ({"username": ""}, ("errors", {"username": "broker_refused"})),
+    ):
+        form = await submit(hass, await entry.start_reconfigure_flow(hass), **settings | HERE)
+        assert form["step_id"] == "reconfigure_broker"
+        assert suggested(form) == {"host": "127.0.0.1", "port": broker.port, "username": "ha", "tls": False}
+        assert said in (await submit(hass, form, **suggested(form) | fields)).items()
+        await hass.async_block_till_done()
+    assert entry.data["broker"] == at(broker)
+    assert entry.runtime_data is before
+
     form = await entry.start_reconfigure_flow(hass)
     result = await submit(hass, form, **settings)
     await hass.async_block_till_done()
     assert entry.data == settings
     assert (await device.check_in())["mqtt"]["password"] == TOKEN
-
-
-async def test_the_form_of_a_known_broker_is_filled_in_except_for_the_password(
-    hass: HomeAssistant, make_entry: MakeEntry, settings: dict[str, Any], broker: Mosquitto
-) -> None:
-    """Which stays when none is typed, as long as there is a user for it."""
-    entry = await running(hass, make_entry(**settings | HERE | {"broker": at(broker)}))
-    before = entry.runtime_data
-
-    async def change(**fields: Any) -> Any:
-        form: Any = await entry.start_reconfigure_flow(hass)
-        form = await submit(hass, form, **settings | HERE)
-        assert form["step_id"] == "reconfigure_broker"
-        assert suggested(form) == {"host": "127.0.0.1", "port": broker.port, "username": "ha", "tls": False}
-        result = await submit(hass, form, **suggested(form) | fields)
-        await hass.async_block_till_done()
-        return result
-
-    assert (await change())["reason"] == "reconfigure_successful"
-    assert entry.data["broker"] == at(broker)
-    assert entry.runtime_data is before
-    assert (await change(password="wrong"))["errors"] == {"username": "broker_refused"}
-    # Without a user the old password is not sent, and this broker wants one.
-    assert (await change(username=""))["errors"] == {"username": "broker_refused"}
-    assert entry.data["broker"] == at(broker)
 
 
 async def reauth_form(hass: HomeAssistant) -> Any:
@@ -363,6 +323,10 @@ async def test_a_broker_that_refuses_the_password_has_its_owner_type_another(
     assert form["errors"] == {"username": "broker_refused"}
     form = await submit(hass, form, password="secret")
     assert form["errors"] == {"username": "username_needed"}
+    await broker.stop()
+    form = await submit(hass, form, username="ha", password="secret")
+    assert form["errors"] == {"base": "broker_unreachable"}, "a broker that is away is no wrong password"
+    await broker.start()
     assert entry.data["broker"] == refused
     before = entry.runtime_data
     result = await submit(hass, form, username=" ha ", password="secret")
@@ -371,18 +335,3 @@ async def test_a_broker_that_refuses_the_password_has_its_owner_type_another(
     assert entry.data["broker"] == at(broker)
     assert entry.runtime_data is not before
     assert not hass.config_entries.flow.async_progress_by_handler(DOMAIN)
-
-
-async def test_a_broker_that_is_away_is_no_wrong_password(
-    hass: HomeAssistant, make_entry: MakeEntry, settings: dict[str, Any], broker: Mosquitto
-) -> None:
-    """The form says what is wrong instead, and goes when the broker accepts the stored password after all."""
-    entry = await running(hass, make_entry(**settings | HERE | {"broker": at(broker)}))
-    await until(lambda: entry.runtime_data.listeners.counters()["broker"]["connected"])
-    async_broker_changed(hass, entry, BrokerError(BrokerProblem.REFUSED, "Not authorized"))
-    form = await reauth_form(hass)
-    await broker.stop()
-    form = await submit(hass, form, username="ha", password="secret")
-    assert form["errors"] == {"base": "broker_unreachable"}
-    await broker.start()
-    await until(lambda: not hass.config_entries.flow.async_progress_by_handler(DOMAIN))
