@@ -30,7 +30,7 @@ async def ready(
     hass: HomeAssistant, speech: Any, linked_entry: MockConfigEntry, boot: Boot, full: Any
 ) -> Any:
     """The device in a conversation; it has told what it offers."""
-    program = importlib.import_module("tests.protocol.mcp.sdk_program").SdkProgram
+    program = importlib.import_module("tests.protocol.mcp.full_server").SdkProgram
     device = await boot(program=partial(program, full))
     await device.wake()
     await device.wait_state(State.LISTENING, 5)

@@ -1,4 +1,7 @@
-"""A server made with the official SDK that offers everything, and what it has seen of its client."""
+"""A server made with the official SDK that offers everything, and what it has seen of its client.
+
+As the MCP server of a simulated device, on any link.
+"""
 
 import asyncio
 import base64
@@ -10,9 +13,12 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
+from mcp.shared.memory import create_client_server_memory_streams
+from mcp.shared.message import SessionMessage
 import mcp_types as types
 
 type Context = ServerRequestContext[Any]
+type Send = Callable[[dict[str, Any]], None]
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -199,3 +205,34 @@ async def _answer(ctx: Context, request: Any, kind: type[Any]) -> Any:
     except MCPError as err:
         return {"code": err.error.code, "message": err.error.message}
     return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+class SdkProgram:
+    """Runs a server of the SDK in the place of the firmware's own."""
+
+    def __init__(self, full: FullServer, send: Send) -> None:
+        self.tools: list[Any] = []
+        self._full = full
+        self._send = send
+        self._inbox: asyncio.Queue[str] = asyncio.Queue()
+
+    def handle(self, message: dict[str, Any]) -> bool:
+        self._inbox.put_nowait(json.dumps(message))
+        return True
+
+    async def run(self) -> None:
+        """Serve until the device is switched off."""
+        async with create_client_server_memory_streams() as ((from_server, to_server), server_streams):
+
+            async def pump() -> None:
+                async for item in from_server:
+                    assert isinstance(item, SessionMessage)
+                    text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    self._send(json.loads(text))
+
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._full.server.run(*server_streams, self._full.options))
+                tasks.create_task(pump())
+                while True:
+                    message = types.jsonrpc_message_adapter.validate_json(await self._inbox.get())
+                    await to_server.send(SessionMessage(message))

@@ -1,12 +1,10 @@
 """The WebSocket listener and its links, with devices that behave."""
 
 import asyncio
-import json
 import socket
 from typing import Any, override
 
 import pytest
-from websockets.asyncio.client import connect
 from websockets.frames import Frame, Opcode
 
 from custom_components.xiaozhi.protocol.messages import (
@@ -25,33 +23,17 @@ from tests.protocol.transport.websocket.peer import HELLO, TOKEN, RawDevice, Rec
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
 
-HEADERS = {
-    "Authorization": f"Bearer {TOKEN}",
-    "Client-Id": "8a7c3a1e-6f0b-4f0e-9a55-0a9b6f6a2d11",
-    "Device-Id": "94:a9:90:28:a4:5f",
-    "Protocol-Version": "1",
-}
-
-
-def dial(site: Site, **headers: str) -> connect:
-    """Connect with a complete WebSocket client, which answers close frames and pings."""
-    return connect(
-        f"ws://127.0.0.1:{site.listener.port}/xiaozhi/v1/",
-        additional_headers=HEADERS | {name.replace("_", "-"): value for name, value in headers.items()},
-        ping_interval=None,
-        proxy=None,
-    )
-
 
 @pytest.mark.parametrize("hello", [HELLO, {"type": "hello", "features": {"mcp": True}}])
 async def test_a_hello_is_answered_at_once_and_opens_the_channel(hello: dict[str, Any]) -> None:
     """With transport, session and the audio to expect. Some clients do not name the transport."""
-    async with running() as site, dial(site) as device:
+    async with running() as site:
+        device = await RawDevice.connect(site)
         link, recorder = site.links[0], site.recorders[0]
         assert recorder.names == []
         assert link.channel is None
-        await device.send(json.dumps(hello))
-        answer = json.loads(await device.recv())
+        device.send_json(hello)
+        answer = await device.receive_json()
         session_id = answer.pop("session_id")
         assert answer == {
             "type": "hello",
@@ -66,6 +48,7 @@ async def test_a_hello_is_answered_at_once_and_opens_the_channel(hello: dict[str
         assert channel.session_id == session_id
         assert channel.hello.audio == AudioFormat(16000, 60)
         assert channel.hello.supports_mcp
+        await device.hang_up()
 
 
 async def test_messages_and_audio_arrive_in_their_order_and_are_counted() -> None:
