@@ -121,6 +121,7 @@ class Site(Owner):
     """A running listener."""
 
     listener: WebSocketServer = field(init=False)
+    devices: list[RawDevice] = field(default_factory=list)
 
 
 @asynccontextmanager
@@ -137,6 +138,8 @@ async def running(site: Site | None = None, **timeouts: float) -> AsyncIterator[
         yield site
     finally:
         await site.listener.stop()
+        for device in site.devices:
+            await device.hang_up()
 
 
 class RawDevice:
@@ -157,7 +160,9 @@ class RawDevice:
         if receive_buffer is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", site.listener.port))
-        return cls(*await asyncio.open_connection(sock=sock, limit=1024))
+        device = cls(*await asyncio.open_connection(sock=sock, limit=1024))
+        site.devices.append(device)
+        return device
 
     @classmethod
     async def connect(cls, site: Site, *, receive_buffer: int | None = None, **headers: str) -> Self:
@@ -218,25 +223,19 @@ class RawDevice:
         assert frame.opcode is Opcode.TEXT
         return json.loads(bytes(frame.data))
 
-    async def receive_close(self) -> tuple[int, str]:
-        """Skip to the close frame, check that the TCP connection ends after it, and return what it says."""
+    async def receive_close(self, *, at_once: bool = False) -> tuple[int, str]:
+        """Return what the close frame says, and check that the TCP connection ends after it.
+
+        With `at_once`, check that nothing comes before it either.
+        """
         frame = await self.receive()
-        while frame is not None and frame.opcode is not Opcode.CLOSE:
+        while not at_once and frame is not None and frame.opcode is not Opcode.CLOSE:
             frame = await self.receive()
         assert frame is not None, "the connection ended without a close frame"
+        assert frame.opcode is Opcode.CLOSE
         assert await self.receive() is None, "the TCP connection is still open"
         close = Close.parse(bytes(frame.data))
         return close.code, close.reason
-
-    async def closed_at_once(self) -> str:
-        """Check that the server says nothing but that it closes the connection, and return why."""
-        frame = await self.receive()
-        assert frame is not None
-        assert frame.opcode is Opcode.CLOSE
-        await self.wait_until_dropped()
-        close = Close.parse(bytes(frame.data))
-        assert close.code == 1002
-        return close.reason
 
     async def wait_until_dropped(self) -> None:
         while await self.receive() is not None:

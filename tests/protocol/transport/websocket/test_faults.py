@@ -48,7 +48,9 @@ async def test_what_comes_first_must_be_a_hello(opcode: Opcode, first: Any, reas
     async with running() as site, bystander(site):
         device = await RawDevice.connect(site)
         device.send_frame(opcode, json.dumps(first).encode())
-        assert (await device.closed_at_once()).startswith(reason)
+        code, told = await device.receive_close(at_once=True)
+        assert code == 1002
+        assert told.startswith(reason)
         assert site.recorders[1].names == ["link_closed"]
 
 
@@ -57,7 +59,7 @@ async def test_a_second_hello_ends_the_link_and_is_not_answered() -> None:
     async with running() as site, bystander(site):
         device = await RawDevice.talking(site)
         device.send_json(HELLO)
-        assert await device.closed_at_once() == "second hello"
+        assert await device.receive_close(at_once=True) == (1002, "second hello")
         assert site.recorders[1].events[1:] == [
             ("channel_closed", "second hello"),
             ("link_closed", "second hello"),
@@ -111,7 +113,6 @@ async def test_a_malformed_message_is_dropped_and_counted(opcode: Opcode, data: 
         await site.recorders[1].wait_for("message")
         assert site.recorders[1].names == ["opened", "message"]
         assert site.links[1].counters.malformed == 1
-        await device.hang_up()
 
 
 async def test_unknown_messages_are_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -126,7 +127,6 @@ async def test_unknown_messages_are_counted_and_logged_once(caplog: pytest.LogCa
         await site.recorders[0].wait_for("message")
         assert site.recorders[0].names == ["opened", "message"]
         assert (site.links[0].counters.unknown, site.links[0].counters.malformed) == (4, 0)
-        await device.hang_up()
     assert caplog.text.count("sends messages unknown here") == 1
 
 
@@ -183,7 +183,6 @@ async def test_a_device_that_stops_reading_loses_its_link(send: Callable[[Link],
             ("channel_closed", "the device does not take what it is sent"),
             ("link_closed", "the device does not take what it is sent"),
         ]
-        await device.hang_up()
 
 
 @pytest.mark.parametrize(
@@ -205,7 +204,6 @@ async def test_a_link_closes_although_the_device_does_not_read(by_us: bool, reas
             await site.recorders[1].wait_for("link_closed")
             with pytest.raises(LinkClosedError, match=reason):
                 await speaking
-        await device.hang_up()
 
 
 @pytest.mark.parametrize("method", ["channel_opened", "message_received", "audio_received"])

@@ -48,7 +48,6 @@ async def test_a_hello_is_answered_at_once_and_opens_the_channel(hello: dict[str
         assert channel.session_id == session_id
         assert channel.hello.audio == AudioFormat(16000, 60)
         assert channel.hello.supports_mcp
-        await device.hang_up()
 
 
 async def test_messages_and_audio_arrive_in_their_order_and_are_counted() -> None:
@@ -78,7 +77,6 @@ async def test_messages_and_audio_arrive_in_their_order_and_are_counted() -> Non
         assert (counters.messages_out, counters.packets_out) == (1, 1)
         assert counters.bytes_out - sent == len('{"type":"alert","text":"ü"}'.encode()) + 4
         assert (counters.malformed, counters.unknown) == (0, 0)
-        await device.hang_up()
 
 
 async def test_ending_the_conversation_closes_the_connection_although_the_device_does_not_answer() -> None:
@@ -155,7 +153,6 @@ async def test_a_request_is_answered_and_tells_who_it_is(path: str) -> None:
         assert site.seen == [
             Credentials(mac="94:a9:90:28:a4:5f", client_id=client_id, token=TOKEN, remote="127.0.0.1")
         ]
-        await device.hang_up()
 
 
 async def test_a_device_that_answers_no_ping_is_gone_when_it_is_not_heard_either() -> None:
@@ -185,7 +182,6 @@ async def test_a_device_whose_firmware_does_not_survive_pings_is_never_pinged() 
         frame = await device.receive()
         assert frame is not None
         assert (frame.opcode, bytes(frame.data)) == (Opcode.BINARY, b"first")
-        await device.hang_up()
 
 
 async def test_stopping_ends_every_connection_and_frees_the_port() -> None:
@@ -210,7 +206,7 @@ async def test_stopping_ends_every_connection_and_frees_the_port() -> None:
         await site.listener.stop()
         await site.listener.start("127.0.0.1", port)
         assert site.listener.port == port
-        await (await RawDevice.talking(site)).hang_up()
+        await RawDevice.talking(site)
 
 
 async def test_all_ipv4_addresses_are_listened_on_and_no_ipv6_address() -> None:
@@ -233,7 +229,6 @@ async def test_a_request_is_not_answered_before_the_device_looks_for_the_answer(
         asked = loop.time()
         assert (await device.request())[0] == 101
         assert loop.time() - asked == pytest.approx(delay)
-        await device.hang_up()
 
 
 @pytest.mark.parametrize(("announced", "toc"), [(20, 0x48), (60, 0x58)])
@@ -251,4 +246,3 @@ async def test_packets_of_another_duration_than_announced_are_dropped(announced:
         assert await site.recorders[0].wait_for("audio") == (bytes((toc,)) + b"right", 50)
         assert site.recorders[0].names == ["opened", "audio"]
         assert site.links[0].counters.malformed == 50
-        await device.hang_up()
