@@ -14,6 +14,7 @@ import pytest
 
 import custom_components.xiaozhi as integration
 from custom_components.xiaozhi import PLATFORMS
+from custom_components.xiaozhi.protocol.faces import Face
 
 PACKAGE = Path(integration.__file__).parent
 RULES: dict[str, Any] = load_yaml_dict(PACKAGE / "quality_scale.yaml")["rules"]
@@ -64,6 +65,12 @@ def test_every_field_of_a_form_says_what_it_is_for() -> None:
                 fields += len(part.get("data", {}))
                 assert part.get("data", {}).keys() <= part.get("data_description", {}).keys()
     assert fields > 20
+
+
+def test_the_form_of_an_action_offers_the_faces_that_it_takes() -> None:
+    services = load_yaml_dict(PACKAGE / "services.yaml")
+    for service in ("show_text", "set_face"):
+        assert tuple(services[service]["fields"]["face"]["selector"]["select"]["options"]) == tuple(Face)
 
 
 def test_add_integration_finds_both_names() -> None:

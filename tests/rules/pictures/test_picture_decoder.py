@@ -1,4 +1,4 @@
-"""Hostile pictures: what is expensive is refused unseen, the rest is cheap, and nothing else is raised."""
+"""Pictures for a screen. Of hostile ones, what is expensive is refused unseen, and the rest is cheap."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -222,6 +222,17 @@ def test_all_kinds_of_pixels_are_shown(kind: str, mode: str) -> None:
     pixel = shown.getpixel((30, 20))
     assert isinstance(pixel, tuple)
     assert min(pixel) > 140
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [((5000, 1), (240, 1)), ((1, 5000), (1, 240)), ((2000, 3), (240, 1)), ((480, 320), (240, 160))],
+)
+def test_of_a_long_thin_picture_a_line_is_left(size: tuple[int, int], shown: tuple[int, int]) -> None:
+    data = encoded(Image.new("RGBA", size, (200, 30, 30, 128)), "PNG")
+    assert Image.open(io.BytesIO(fit(open_picture(data), (240, 240)))).size == shown
+    small = Image.open(io.BytesIO(fit(open_picture(data), (128, 64), monochrome=True)))
+    assert small.mode == "1", "a black and white screen has these colours only"
 
 
 @pytest.mark.parametrize(
