@@ -22,7 +22,7 @@ from demo.errors import DemoError
 from demo.processes import HOST, ROOT
 from simulator.audio.opus import UPLINK_RATE
 from simulator.audio.sound import write_wav
-from tests.e2e.demo_process import DemoProcess
+from tests.e2e.demo_process import DemoProcess, started_demo
 
 pytestmark = [pytest.mark.timeout(460), pytest.mark.usefixtures("socket_enabled")]
 
@@ -132,9 +132,23 @@ async def test_no_other_site_can_use_the_page(
 
 
 def test_a_running_demo_ends_when_one_of_its_parts_does(running_demo: DemoProcess) -> None:
-    """And says which. The last test of this file, since it ends the demo that the others share."""
+    """And says which. The last test that uses it, since it ends the demo that the others share."""
     os.kill(running_demo.wait_for("demo.text_to_speech"), signal.SIGKILL)
     _, progress = running_demo.process.communicate(timeout=60)
     assert running_demo.process.returncode == 1
     assert "Speech synthesis has ended" in progress
     running_demo.wait_gone(0)
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_demo_leaves_no_process(number: signal.Signals, tmp_path: Path) -> None:
+    """Whatever ends it, even while it starts."""
+    with started_demo(tmp_path, "--check") as demo:
+        demo.wait_for("homeassistant")
+        demo.wait_for_processes(4)
+        demo.process.send_signal(number)
+        demo.process.wait(timeout=60)
+        demo.wait_gone()
+        expected = -number if number == signal.SIGKILL else 128 + number
+        assert demo.process.returncode == expected

