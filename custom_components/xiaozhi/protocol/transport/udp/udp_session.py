@@ -101,7 +101,8 @@ class AudioSession:
         """
         kind, flags, length, _, _, sequence = _HEADER.unpack_from(datagram)
         well_formed = kind == _TYPE_AUDIO and not flags and length == len(datagram) - HEADER_BYTES
-        if not well_formed or not self._plausible(sequence, now):
+        frames_passed = 2 * (now - self._newest_at) / (self._uplink.frame_duration / 1000)
+        if not well_formed or sequence > self._newest + _MAX_AHEAD + frames_passed:
             self.counters.rejected += 1
             return None
         if sequence <= self._newest:
@@ -136,11 +137,6 @@ class AudioSession:
         """Encrypt or decrypt a payload by AES-128-CTR with the datagram's header as counter."""
         self._cipher.reset_nonce(header)
         return self._cipher.update(payload)
-
-    def _plausible(self, sequence: int, now: float) -> bool:
-        """Whether a device can have reached `sequence` by `now`."""
-        passed = 2 * (now - self._newest_at) / (self._uplink.frame_duration / 1000)
-        return sequence <= self._newest + _MAX_AHEAD + passed
 
     def _believed(self, packet: bytes, source: Source, sequence: int) -> bool:
         """Whether to accept a packet that looks genuine, as one in seventy of a stranger's does."""
