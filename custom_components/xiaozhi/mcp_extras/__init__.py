@@ -8,11 +8,11 @@ from homeassistant.core import callback
 
 from ..device.device import Device
 from .device_questions import DeviceQuestions
-from .read_action import FollowedResources
+from .read_action import async_follow_again
 
 
 @callback
 def async_extend_device(device: Device) -> None:
     """Serve what a device may ask."""
     DeviceQuestions(device)
-    FollowedResources(device)
+    async_follow_again(device)

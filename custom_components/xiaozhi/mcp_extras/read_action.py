@@ -1,5 +1,6 @@
 """The action that reads or follows a resource of a device, gets a prompt, or lists what there is."""
 
+from functools import partial
 from typing import Any, Final
 
 from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, SupportsResponse, callback
@@ -42,40 +43,44 @@ _SCHEMA: Final = cv.make_entity_service_schema(
 
 MAX_FOLLOWED: Final = 32
 
-_FOLLOWED: Final[HassKey[dict[str, FollowedResources]]] = HassKey(f"{DOMAIN}_followed_resources")
-"""By MAC."""
+_FOLLOWED: Final[HassKey[dict[str, set[str]]]] = HassKey(f"{DOMAIN}_followed_resources")
+"""URIs of the followed resources, by the subentry of the device, until Home Assistant restarts."""
 
 
-class FollowedResources:
-    """Subscribes to resources of one device, again on each new link.
+@callback
+def async_follow_again(device: Device) -> None:
+    """Subscribe on each new link to the resources that are followed.
 
     The device reports their updates, which become events like all its notifications.
     """
+    device.handshake_steps.append(partial(_subscribe_again, _followed(device)))
 
-    def __init__(self, device: Device) -> None:
-        self._device = device
-        self._uris: set[str] = set()
-        device.handshake_steps.append(self._subscribe_again)
-        device.hass.data.setdefault(_FOLLOWED, {})[device.mac] = self
 
-    async def follow(self, mcp: McpClient, uri: str, *, wanted: bool) -> None:
-        """Begin or end to follow a resource. Raises `InputError` and `McpError`."""
-        if not wanted:
-            self._uris.discard(uri)
-            await mcp.request("resources/unsubscribe", {"uri": uri})
-            return
-        if len(self._uris | {uri}) > MAX_FOLLOWED:
-            raise InputError("too_many_followed", name=self._device.name, limit=str(MAX_FOLLOWED))
-        await mcp.request("resources/subscribe", {"uri": uri})
-        self._uris.add(uri)
+async def _subscribe_again(uris: set[str], mcp: McpClient) -> None:
+    for uri in sorted(uris):
+        try:
+            await mcp.request("resources/subscribe", {"uri": uri})
+        except McpCallError:
+            # Other firmware, which does not have this resource.
+            uris.discard(uri)
 
-    async def _subscribe_again(self, mcp: McpClient) -> None:
-        for uri in sorted(self._uris):
-            try:
-                await mcp.request("resources/subscribe", {"uri": uri})
-            except McpCallError:
-                # Other firmware, which does not have this resource.
-                self._uris.discard(uri)
+
+async def _follow(device: Device, mcp: McpClient, uri: str, *, wanted: bool) -> None:
+    """Begin or end to follow a resource. Raises `InputError` and `McpError`."""
+    uris = _followed(device)
+    if not wanted:
+        uris.discard(uri)
+        await mcp.request("resources/unsubscribe", {"uri": uri})
+        return
+    if len(uris | {uri}) > MAX_FOLLOWED:
+        raise InputError("too_many_followed", name=device.name, limit=str(MAX_FOLLOWED))
+    await mcp.request("resources/subscribe", {"uri": uri})
+    uris.add(uri)
+
+
+@callback
+def _followed(device: Device) -> set[str]:
+    return device.hass.data.setdefault(_FOLLOWED, {}).setdefault(device.subentry_id, set())
 
 
 @callback
@@ -93,11 +98,11 @@ async def _read(call: ServiceCall) -> ServiceResponse:
     if (uri := data.get(ATTR_URI)) is not None:
         if not is_uri(uri):
             raise InputError("uri_malformed", uri=one_line(uri))
-        wanted, followed = data.get(ATTR_FOLLOW), call.hass.data[_FOLLOWED][device.mac]
+        wanted = data.get(ATTR_FOLLOW)
 
         async def read(mcp: McpClient) -> list[JsonObject]:
             if wanted is not None:
-                await followed.follow(mcp, uri, wanted=wanted)
+                await _follow(device, mcp, uri, wanted=wanted)
             return await read_resource(mcp, uri)
 
         return {ATTR_URI: uri, "contents": await device.commands.ask(one_line(uri), read)}

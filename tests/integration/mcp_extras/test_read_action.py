@@ -83,9 +83,9 @@ async def test_an_update_of_a_followed_resource_and_progress_are_events_and_keep
 
 
 async def test_a_resource_is_followed_again_after_the_next_handshake(
-    hass: HomeAssistant, ready: Any, device_id: str, full: Any
+    hass: HomeAssistant, ready: Any, device_id: str, full: Any, linked_entry: MockConfigEntry
 ) -> None:
-    """One that the device does not have any more is followed no more."""
+    """Also by the next gateway. One that the device does not have any more is followed no more."""
     window = "sensor://room/window"
     for uri in (TEMPERATURE, window):
         await call_action(hass, "read_resource", device_id, uri=uri, follow=True)
@@ -94,6 +94,9 @@ async def test_a_resource_is_followed_again_after_the_next_handshake(
         ready.session.polls.start_again()
         await asyncio.sleep(60)
     assert full.subscribed == [TEMPERATURE, window, TEMPERATURE, window, TEMPERATURE]
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await asyncio.sleep(60)
+    assert full.subscribed[5:] == [TEMPERATURE]
 
 
 @pytest.mark.parametrize("allowed", [False, True])
