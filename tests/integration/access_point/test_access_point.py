@@ -21,8 +21,7 @@ from custom_components.xiaozhi.diagnostics import (
 )
 from custom_components.xiaozhi.logbook import async_describe_events
 from simulator.access_point import Cloud
-from tests.integration.access_point.conftest import Offer, access_point
-from tests.integration.access_point.house import LAMP, LIGHT_SET, LIVE, TURN_ON
+from tests.integration.access_point.conftest import LAMP, LIGHT_SET, LIVE, TURN_ON, Offer, access_point
 from tests.integration.boxes import state_of
 from tests.integration.names import LIGHT
 from tests.protocol.access_point.site import until

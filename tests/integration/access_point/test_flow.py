@@ -9,8 +9,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from simulator.access_point import Cloud, EndpointServer
-from tests.integration.access_point.conftest import Apis, Offer
-from tests.integration.access_point.house import LIVE, TURN_ON, ScriptedApi, ScriptedTool
+from tests.integration.access_point.conftest import LIVE, TURN_ON, Apis, Offer, ScriptedApi, ScriptedTool
 from tests.integration.boxes import state_of
 from tests.integration.provisioning.forms import check_texts, texts
 

@@ -16,8 +16,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import async_fire_time_changed
 
 from simulator.access_point import Cloud, EndpointServer
-from tests.integration.access_point.conftest import Apis, Offer
-from tests.integration.access_point.house import ScriptedApi, ScriptedTool
+from tests.integration.access_point.conftest import Apis, Offer, ScriptedApi, ScriptedTool
 from tests.integration.boxes import open_issues, state_of
 from tests.integration.provisioning.forms import texts
 from tests.protocol.access_point.site import until

@@ -19,7 +19,7 @@ from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, DOMAIN
 from custom_components.xiaozhi.firmware.library import STOCK_RELEASES
 from simulator import build_image
 from tests.integration.boxes import state_of
-from tests.integration.firmware.updates import (
+from tests.integration.firmware.conftest import (
     BOARD,
     FIRMWARE,
     SIZE,

@@ -21,7 +21,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from simulator import SimulatedDevice, build_image, get_profile
 from tests.integration.boxes import open_issues, state_of, wait_for_state
-from tests.integration.firmware.updates import (
+from tests.integration.firmware.conftest import (
     BOARD,
     CONNECTED,
     FIRMWARE,

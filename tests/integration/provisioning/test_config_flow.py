@@ -28,7 +28,6 @@ from tests.paths import ROOT
 
 OTHER_MAC = "94:a9:90:00:00:01"
 DHCP = DhcpServiceInfo(ip="192.168.1.20", hostname="xiaozhi-a45f", macaddress=MAC.replace(":", ""))
-with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
 pytestmark = pytest.mark.usefixtures("own_address")
 
 

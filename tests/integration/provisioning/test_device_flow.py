@@ -26,7 +26,6 @@ from tests.integration.provisioning.forms import (
 )
 
 OTHER_MAC = "94:a9:90:00:00:01"
-with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
 pytestmark = pytest.mark.usefixtures("own_address", "all_enabled")
 
 

@@ -300,21 +300,18 @@ async def test_a_gateway_can_change_to_a_broker_and_back_and_the_form_of_a_known
     assert (await device.check_in())["mqtt"]["password"] == TOKEN
 
 
-async def reauth_form(hass: HomeAssistant) -> Any:
-    """Open the card that asks for another password, as soon as it is there."""
-    await until(lambda: bool(hass.config_entries.flow.async_progress_by_handler(DOMAIN)))
-    (card,) = hass.config_entries.flow.async_progress_by_handler(DOMAIN)
-    assert card["context"]["source"] == SOURCE_REAUTH
-    return await hass.config_entries.flow.async_configure(card["flow_id"])
-
-
 async def test_a_broker_that_refuses_the_password_has_its_owner_type_another(
     hass: HomeAssistant, make_entry: MakeEntry, settings: dict[str, Any], broker: Mosquitto
 ) -> None:
     """Nothing else is asked for, and nothing is saved before the broker accepts it."""
     refused = at(broker, password="old")
     entry = await running(hass, make_entry(**settings | HERE | {"broker": refused}))
-    form = check_texts(texts("config"), await reauth_form(hass))
+    # A card asks for another one, as soon as the broker has refused it.
+    await until(lambda: bool(hass.config_entries.flow.async_progress_by_handler(DOMAIN)))
+    (card,) = hass.config_entries.flow.async_progress_by_handler(DOMAIN)
+    assert card["context"]["source"] == SOURCE_REAUTH
+    form = await hass.config_entries.flow.async_configure(card["flow_id"])
+    form = check_texts(texts("config"), form)
     assert form["step_id"] == "reauth_confirm"
     assert form["description_placeholders"]["host"] == "127.0.0.1"
     assert suggested(form) == {"username": "ha"}

@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from aiohttp import web
-from aiohttp.test_utils import TestServer, make_mocked_request
+from aiohttp.test_utils import make_mocked_request
 from homeassistant.config_entries import SAVE_DELAY
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.storage import Store
@@ -252,7 +252,6 @@ async def test_nobody_is_let_in_through_the_cloud_or_without_an_address(
 
 # Devices close their connections first: some firmware crashes when the server does.
 
-
 # The server must have answered everything before this is over.
 PATIENCE = 20
 
@@ -270,34 +269,22 @@ CALLS = {
 }
 
 
-@pytest.fixture
-async def server(
-    hass: HomeAssistant, home_assistant: None, make_entry: MakeEntry
-) -> AsyncGenerator[TestServer]:
-    """The web server, which ends what is done for callers that are gone, as Home Assistant's does."""
-    entry = make_entry(paired_device())
-    assert await hass.config_entries.async_setup(entry.entry_id)
-    server = TestServer(hass.http.app)
-    await server.start_server(shutdown_timeout=PATIENCE)
-    yield server
-    await server.close()
-
-
 @pytest.mark.own_home
+@with_paired_device
 @pytest.mark.parametrize(
     ("timeouts", "closes"),
     [(Timeouts(calls=CallTimeouts(hang_up=600)), False), (Timeouts(calls=CallTimeouts(hang_up=0.05)), True)],
     ids=["patient", "impatient"],
 )
 async def test_the_server_closes_only_when_the_device_does_not(
-    hass: HomeAssistant, server: TestServer, closes: bool
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice, closes: bool
 ) -> None:
     """It waits for a device to hang up, here for longer than any test. The device is a bare socket."""
-    (entry,) = hass.config_entries.async_entries("xiaozhi")
-    token = entry.runtime_data.devices[MAC].settings.vision_token
+    client = make_device().client
+    token = gateway_entry.runtime_data.devices[MAC].settings.vision_token
     transfers, download = hass.data[TRANSFERS], Download(b"x" * 100_000, "image/png")
     for name, (method, path, headers, status) in CALLS.items():
-        reader, writer = await asyncio.open_connection(server.host, server.port)
+        reader, writer = await asyncio.open_connection(client.host, client.port)
         with transfers.offer(Upload()) as expected, transfers.offer(download) as offered, closing(writer):
             of_transfers = {"expected": expected, "offered": offered}
             writer.write(
