@@ -4,7 +4,6 @@ As the MCP server of a simulated device, on any link.
 """
 
 import asyncio
-import base64
 from collections.abc import Awaitable, Callable, Mapping
 import json
 from typing import Any
@@ -20,9 +19,7 @@ import mcp_types as types
 type Context = ServerRequestContext[Any]
 type Send = Callable[[dict[str, Any]], None]
 
-PIXEL = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 TEMPERATURE = "sensor://room/temperature"
 WINDOW = "sensor://room/window"
 AIR = "sensor://room/air"
@@ -125,11 +122,9 @@ class FullServer:
         params = types.ElicitRequestFormParams(message="Who are you?", requested_schema=FORM)
         return await _answer(ctx, types.ElicitRequest(params=params), types.ElicitResult)
 
-    async def _warm_up(self, ctx: Context) -> Any:
-        self.texts[TEMPERATURE] = "24.0"
-        await ctx.session.send_notification(
-            types.ResourceUpdatedNotification(params=types.ResourceUpdatedNotificationParams(uri=TEMPERATURE))
-        )
+    @staticmethod
+    async def _warm_up(ctx: Context) -> Any:
+        await ctx.session.send_resource_updated(TEMPERATURE)
         return True
 
     async def _list_resources(self, ctx: Context, params: Any) -> types.ListResourcesResult:
@@ -155,8 +150,7 @@ class FullServer:
         uri = str(params.uri)
         content: types.TextResourceContents | types.BlobResourceContents
         if uri == DOOR:
-            blob = base64.b64encode(PIXEL).decode()
-            content = types.BlobResourceContents(uri=uri, mime_type="image/png", blob=blob)
+            content = types.BlobResourceContents(uri=uri, mime_type="image/png", blob=PIXEL)
         elif uri.partition("?")[0] in self.texts:
             content = types.TextResourceContents(
                 uri=uri, mime_type="text/plain", text=self.texts[uri.partition("?")[0]]
