@@ -1,6 +1,5 @@
 """Diagnostics, without private data."""
 
-from importlib.metadata import version
 from typing import Any, Final
 
 from homeassistant.components.diagnostics import async_redact_data
@@ -18,6 +17,7 @@ from homeassistant.helpers import device_registry as dr
 from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES
 from .device.device import Device
 from .gateway import XiaozhiConfigEntry, find_device, gateway_of
+from .links.library_versions import installed_version
 from .provisioning.address import describe_address
 from .voice.missing_engines import async_missing_engines_hint
 from .voice.pipelines import describe_pipeline
@@ -78,9 +78,9 @@ async def async_get_device_diagnostics(
     return {}
 
 
-def _versions() -> dict[str, str]:
+def _versions() -> dict[str, str | None]:
     """Return the versions of the libraries: an installation may have others than those that were tested."""
-    return {name: version(name) for name in _LIBRARIES}
+    return {name: installed_version(name) for name in _LIBRARIES}
 
 
 def _describe(device: Device) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_BROKER, CONF_LINK, CONF_TLS, DOMAIN
+from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
 from custom_components.xiaozhi.links import library_versions
 from custom_components.xiaozhi.links.broker_issue import async_broker_changed
 from custom_components.xiaozhi.protocol import messages
@@ -230,3 +231,5 @@ async def test_a_library_in_a_version_that_was_not_tried_is_refused_in_words(
     assert linked_entry.reason is not None
     assert library in linked_entry.reason
     assert (found or "–") in linked_entry.reason
+    report = await async_get_config_entry_diagnostics(hass, linked_entry)
+    assert report["libraries"][library] == found
