@@ -233,7 +233,7 @@ STEADY = Pace(waits=0.02, timeouts=0.2, main_loop_delay=0.001)
 async def test_a_network_that_is_gone_in_mid_sentence_leaves_nothing_hanging_and_others_go_on(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
-    speech.recognizer.lines = [COMMAND] * 3
+    speech.recognizer.lines = [COMMAND] * 4
     device = await boot(pace=STEADY)
     other = await boot(mac=OTHER_MAC, pace=STEADY)
     await wait_for_state(hass, VOLUME, "70")
@@ -251,6 +251,16 @@ async def test_a_network_that_is_gone_in_mid_sentence_leaves_nothing_hanging_and
     await wait_for_state(hass, CONNECTED, "on", 10)
     await device.wait_state(State.IDLE, 10)
     assert (await converse(device, command, word="hello again")).heard == [COMMAND]
+    await device.wake("hello once more")
+    device.say(command)
+    await device.wait_said(10)
+    device.cut_network()
+    await asyncio.sleep(2)
+    # It is idle when it is told to speak, and would stay in that state, without a sound or a wake word.
+    await device.click()
+    device.restore_network()
+    await device.wait_state(State.SPEAKING, 10)
+    await device.wait_state(State.IDLE, 10)
 
 
 # What is lost is silence as long as it was: speech ends when it ends, and the answer is heard.

@@ -112,6 +112,8 @@ async def test_a_conversation_from_hello_to_goodbye(site: _Site) -> None:
     await site.hello()
     assert site.handler.names[-1] == "opened"
     device_socket.close()
+    await asyncio.sleep(_LATER)
+    assert _goodbyes(site) == [], "it was told to speak in the last one, but has begun another"
 
 
 async def test_our_goodbye_names_the_session_and_an_echo_is_ignored(site: _Site) -> None:

@@ -74,14 +74,7 @@ class MqttLink(Link):
     kind: ClassVar = LinkKind.MQTT
     stays_connected: ClassVar = True
 
-    def __init__(
-        self,
-        carrier: Carrier,
-        admission: Admission,
-        *,
-        audio: UdpServer,
-        address: str,
-    ) -> None:
+    def __init__(self, carrier: Carrier, admission: Admission, *, audio: UdpServer, address: str) -> None:
         """Attach to the handler. `address`, a host name or IPv4, is where the device reaches `audio`."""
         super().__init__()
         self.audio_counters = UdpCounters()
@@ -91,6 +84,8 @@ class MqttLink(Link):
         self._audio_server = audio
         self._address = address
         self._audio: UdpChannel | None = None
+        self._speaks = False
+        """Whether `tts start` was sent last, and not `tts stop`."""
         self._stray_session = ""
         self._left: tuple[str, float] | None = None
         self._hanging_up: asyncio.Task[None] | None = None
@@ -116,6 +111,8 @@ class MqttLink(Link):
     async def send(self, message: JsonObject) -> None:
         if self._ended is not None:
             raise LinkClosedError(self._ended)
+        if message.get("state") in {"start", "stop"}:
+            self._speaks = message["state"] == "start"
         session_id = None if self._channel is None else self._channel.session_id
         payload = encode(in_session(message, session_id)).encode(errors="replace")
         await self._carrier.publish(payload)
@@ -182,6 +179,7 @@ class MqttLink(Link):
     async def _open_channel(self, handler: LinkHandler, hello: DeviceHello) -> None:
         # The firmware reopens a stale channel without a goodbye.
         self._end_channel("the device began a new conversation")
+        self._speaks = False
         if hello.transport not in {_TRANSPORT, ""}:
             # An answer with another transport than the device's would crash older firmware.
             self._drop(f"hello asks for transport {hello.transport!r}", self.last_seen)
@@ -210,6 +208,9 @@ class MqttLink(Link):
         if (channel := self._channel) is None or session_id not in {None, channel.session_id}:
             return
         self._end_channel("the device ended the conversation")
+        if self._speaks:
+            # The messages have crossed: the device speaks without a sound now, and may hear no wake word.
+            self._hang_up_soon(channel.session_id)
 
     def _without_channel(self, message: DeviceMessage) -> None:
         """Handle a message that came while no channel was open."""
@@ -218,7 +219,10 @@ class MqttLink(Link):
         if self._left is not None and self._left[0] == session_id and self.last_seen < self._left[1]:
             # Sent before our goodbye arrived, such as `listen` after an answer.
             return
-        # Otherwise the device would listen or speak until someone presses its button.
+        self._hang_up_soon(session_id)
+
+    def _hang_up_soon(self, session_id: str) -> None:
+        """Otherwise the device would listen or speak until someone presses its button."""
         self._stray_session = session_id
         if self._hanging_up is None:
             self._hanging_up = asyncio.create_task(self._hang_up())

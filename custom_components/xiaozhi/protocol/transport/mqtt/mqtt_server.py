@@ -72,7 +72,6 @@ class MqttServer:
 
     async def start(self, host: str | None, port: int) -> None:
         """Listen on `port` of an IPv4 address, or of all for None. Raises `OSError`."""
-        self._pending = PendingConnections[asyncio.Task[None]](_MAX_PENDING)
         self._server = await asyncio.start_server(
             self._serve,
             host or "0.0.0.0",  # noqa: S104

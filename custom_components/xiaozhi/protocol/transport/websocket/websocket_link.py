@@ -48,11 +48,7 @@ class WebSocketLink(Link):
     kind: ClassVar[LinkKind] = LinkKind.WEBSOCKET
     stays_connected: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        connection: WebSocketConnection,
-        timeouts: WebSocketTimeouts,
-    ) -> None:
+    def __init__(self, connection: WebSocketConnection, timeouts: WebSocketTimeouts) -> None:
         """Use a connection after its opening handshake; `run` does the rest."""
         super().__init__()
         self._connection = connection

@@ -65,7 +65,6 @@ class WebSocketServer:
 
     async def start(self, host: str | None, port: int) -> None:
         """Listen on `port` of an IPv4 address, or of all for None. Raises `OSError`."""
-        self._pending = PendingConnections[WebSocketConnection](_MAX_PENDING)
         self._server = await serve(
             self._run_link,
             host or "0.0.0.0",  # noqa: S104
