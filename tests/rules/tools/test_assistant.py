@@ -1,5 +1,6 @@
-"""Which tools the assistant gets, and that nothing that a device says of them gets out of hand."""
+"""Which tools the assistant gets, and people as data; nothing that a device says gets out of hand."""
 
+import json
 import re
 from typing import Any
 
@@ -8,6 +9,7 @@ from hypothesis import given, strategies as st
 import probatio
 import pytest
 
+from custom_components.xiaozhi.actions.tool_list import described
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from custom_components.xiaozhi.tools.assistant_tools import (
@@ -193,3 +195,46 @@ def test_a_device_with_very_many_tools_offers_some() -> None:
 )
 def test_results_are_data_of_bounded_size(text: str | None, expected: Any) -> None:
     assert result_data(ToolResult(text=text)) == {"result": expected}
+
+
+def test_arguments_as_data_have_type_limits_choices_and_default() -> None:
+    schema = {
+        "properties": {
+            "speed": {"type": "integer", "minimum": 1, "maximum": 5, "default": 3},
+            "mode": {"type": "string", "enum": ["slow", "fast"]},
+            "angle": {"type": "number", "maximum": 90.5},
+            "path": {"type": "array"},
+            "on": {"type": "boolean", "default": False},
+        },
+        "required": ["mode", "angle"],
+    }
+    answer = described(listed("self.fan.set", title="Fan", description="Sets\nthe fan.", inputSchema=schema))
+    assert answer == {
+        "tool": "self.fan.set",
+        "title": "Fan",
+        "description": "Sets the fan.",
+        "for_users_only": False,
+        "arguments": [
+            {"name": "speed", "type": "integer", "required": False, "default": 3, "minimum": 1, "maximum": 5},
+            {"name": "mode", "type": "string", "required": True, "choices": ["slow", "fast"]},
+            {"name": "angle", "type": "number", "required": True, "maximum": 90.5},
+            {"name": "path", "type": "unknown", "required": False, "default": None},
+            {"name": "on", "type": "boolean", "required": False, "default": False},
+        ],
+    }
+
+
+@given(
+    name=st.text(max_size=300),
+    description=st.text(max_size=3000),
+    choices=st.lists(st.text(max_size=300), max_size=100),
+)
+def test_what_a_device_says_is_bounded_and_one_line(name: str, description: str, choices: list[str]) -> None:
+    properties = {name: {"type": "string", "enum": choices}} | {
+        f"{name}{number}": {"type": "integer"} for number in range(60)
+    }
+    answer = described(listed("self.x", description=description, inputSchema={"properties": properties}))
+    text = json.dumps(answer, ensure_ascii=False)
+    assert "\n" not in text
+    assert "\u202e" not in text
+    assert len(answer["description"]) <= 1000
