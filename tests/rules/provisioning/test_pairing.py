@@ -1,10 +1,8 @@
 """Pairing rules: codes, tries, and who is waiting."""
 
-from collections import Counter
 from unittest.mock import patch
 
-from hypothesis import given, settings, strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.provisioning.pairing_codes import (
@@ -208,70 +206,3 @@ def test_whatever_is_typed_gets_an_answer(typed: str, mac: str | None) -> None:
     expected = {Outcome.EXPIRED} if mac == OTHER_MAC else {Outcome.WRONG, Outcome.MALFORMED}
     assert verdict.outcome in expected or device.code in typed
     assert verdict.outcome is not Outcome.MALFORMED or registry.devices == (device,)
-
-
-class Registry(RuleBasedStateMachine):
-    """Devices that come, call again and go, and a person who guesses."""
-
-    def __init__(self) -> None:
-        """Start with nobody waiting."""
-        super().__init__()
-        self.registry = PairingRegistry()
-        self.now = 0.0
-        self.wrong_tries: dict[tuple[str, str], int] = {}
-
-    @rule(number=st.integers(0, 20), client=st.sampled_from(["a", "b"]))
-    def call(self, number: int, client: str) -> None:
-        """A device calls, and is told a code that is good for now."""
-        mac = f"94:a9:90:28:00:{number:02x}"
-        before = {device.mac for device in self.registry.devices}
-        device, dropped = self.registry.check_in(mac, client, BOARD, f"address-{number % 7}", self.now)
-        assert device.code_until > self.now
-        assert device in self.registry.devices
-        assert len(dropped) <= 1
-        assert {known.mac for known in self.registry.devices} == (before | {mac}) - set(dropped)
-
-    @rule(seconds=st.floats(0, 900))
-    def wait(self, seconds: float) -> None:
-        """Time goes by."""
-        self.now += seconds
-        before = {device.mac for device in self.registry.devices}
-        gone = self.registry.expire(self.now)
-        assert {device.mac for device in self.registry.devices} == before - set(gone)
-
-    @precondition(lambda self: self.registry.devices)
-    @rule(data=st.data(), by_card=st.booleans())
-    def guess(self, data: st.DataObject, by_card: bool) -> None:
-        """Somebody types a code that nobody shows: it is never accepted, and no code stands five of them."""
-        device = data.draw(st.sampled_from(self.registry.devices))
-        known = {each.code for each in self.registry.devices}
-        code = next(code for number in range(99) if (code := f"{number:06}") not in known)
-        verdict = self.registry.verify(code, self.now, device.mac if by_card else None)
-        assert verdict.outcome is not Outcome.ACCEPTED
-        if by_card and verdict.outcome is not Outcome.EXPIRED:
-            key = (device.mac, device.challenge)
-            self.wrong_tries[key] = self.wrong_tries.get(key, 0) + 1
-            assert self.wrong_tries[key] <= MAX_TRIES
-
-    @precondition(lambda self: self.registry.devices)
-    @rule(data=st.data())
-    def type_the_code(self, data: st.DataObject) -> None:
-        """Somebody types what a device shows: it is accepted unless it is too old."""
-        device = data.draw(st.sampled_from(self.registry.devices))
-        verdict = self.registry.verify(device.code, self.now, device.mac)
-        in_time = self.now < device.code_until
-        assert verdict.outcome is (Outcome.ACCEPTED if in_time else Outcome.EXPIRED)
-
-    @invariant()
-    def bounded(self) -> None:
-        """Never too many, never two with the same code, always a try left."""
-        devices = self.registry.devices
-        assert len(devices) <= MAX_PENDING
-        places = Counter(device.remote for device in devices)
-        assert max(places.values(), default=0) <= MAX_PENDING_FROM_ADDRESS
-        assert len({device.code for device in devices}) == len(devices)
-        assert all(1 <= device.tries_left <= MAX_TRIES for device in devices)
-
-
-TestRegistry = Registry.TestCase
-TestRegistry.settings = settings(stateful_step_count=30)
