@@ -1,13 +1,15 @@
-"""Opus, decoded and encoded for real."""
+"""Opus, decoded and encoded for real, and how long a packet is."""
 
 from collections.abc import Callable
 from functools import partial
+import random
 
 import av
 from hypothesis import given, settings, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder, OpusEncoder
+from custom_components.xiaozhi.protocol.audio.opus_packet import opus_samples
 from custom_components.xiaozhi.protocol.audio.timeline import silence
 from custom_components.xiaozhi.protocol.messages import AudioFormat
 from tests.protocol.audio.sounds import hiss, level, opus_packets, pitch_level, samples, tone
@@ -123,3 +125,21 @@ def test_sound_takes_the_bit_rate_of_a_voice() -> None:
     packets = encoder.encode(hiss(3, 24000)) + encoder.flush()
     assert 32000 < 8 * sum(map(len, packets)) / 3 < 56000
     assert max(map(len, packets)) < 700
+
+
+@pytest.mark.parametrize(
+    ("frame_ms", "application"), [(10, "lowdelay"), (20, "audio"), (40, "voip"), (60, "voip")]
+)
+def test_real_opus_packets_have_the_duration_they_were_made_with(frame_ms: int, application: str) -> None:
+    """Of every mode and bit rate of the reference encoder."""
+    pcm = random.Random(1).randbytes(16000 * 2)
+    for bit_rate in (8000, 24000, 96000):
+        packets = opus_packets(pcm, frame_ms, application=application, bit_rate=bit_rate)
+        assert len(packets) > 10
+        assert {opus_samples(packet) for packet in packets} == {frame_ms * 48}
+
+
+@pytest.mark.parametrize("packet", [b"", b"\x5b", b"\x5cstereo"])
+def test_stereo_and_broken_packets_have_no_duration(packet: bytes) -> None:
+    """The device has one microphone."""
+    assert opus_samples(packet) is None

@@ -209,34 +209,22 @@ async def test_an_error_of_the_source_is_passed_on_after_the_sound_before_it() -
     assert pcm == TONE
 
 
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (b"", "nothing in it"),
-        (b"<html>Not found</html>" * 100, "cannot be decoded"),
-        (random.Random(1).randbytes(100_000), "cannot be decoded"),
-        (wav_header(RATE, 0), "no audio"),
-        (wav_header(RATE, 0)[:30], "cannot be decoded"),
-        (silent_video(), "cannot be decoded"),
-        (wav_header(1_979_719_488, 0) + TONE, "1979719488 Hz"),
-        (wav_header(RATE, 0, tag=10) + TONE, "unknown codec"),
-        # Kinds that no engine gives, and that are attacked.
-        (make_media("mp4", "aac", TONE, RATE), "cannot be decoded"),
-        (make_media("webm", "libopus", TONE, RATE), "cannot be decoded"),
-    ],
-    ids=[
-        "empty",
-        "web page",
-        "garbage",
-        "only a head",
-        "half a head",
-        "film",
-        "absurd rate",
-        "unknown codec",
-        "mp4",
-        "webm",
-    ],
-)
+NO_SPEECH = {
+    "empty": (b"", "nothing in it"),
+    "web page": (b"<html>Not found</html>" * 100, "cannot be decoded"),
+    "garbage": (random.Random(1).randbytes(100_000), "cannot be decoded"),
+    "only a head": (wav_header(RATE, 0), "no audio"),
+    "half a head": (wav_header(RATE, 0)[:30], "cannot be decoded"),
+    "film": (silent_video(), "cannot be decoded"),
+    "absurd rate": (wav_header(1_979_719_488, 0) + TONE, "1979719488 Hz"),
+    "unknown codec": (wav_header(RATE, 0, tag=10) + TONE, "unknown codec"),
+    # Kinds that no engine gives, and that are attacked.
+    "mp4": (make_media("mp4", "aac", TONE, RATE), "cannot be decoded"),
+    "webm": (make_media("webm", "libopus", TONE, RATE), "cannot be decoded"),
+}
+
+
+@pytest.mark.parametrize(("data", "reason"), NO_SPEECH.values(), ids=NO_SPEECH)
 async def test_what_is_no_speech_is_refused_with_a_reason(data: bytes, reason: str) -> None:
     with pytest.raises(SpeechError, match=reason):
         await decode(data)

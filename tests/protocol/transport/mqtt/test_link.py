@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from custom_components.xiaozhi.protocol.messages import ListenMode, ListenStart, tts_start
+from custom_components.xiaozhi.protocol.messages import ListenMode, ListenStart, server_hello, tts_start
 from custom_components.xiaozhi.protocol.transport.link import Admission, LinkClosedError
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import Carrier, MqttLink
 from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
@@ -16,45 +16,38 @@ from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_
 from tests.protocol.transport.websocket.peer import Recorder
 
 
-class _Wire:
-    """Keeps what is published; may be broken."""
+class _Site:
+    """A link with all that is around it; its carrier keeps what is published, and may be broken."""
 
-    def __init__(self) -> None:
+    def __init__(self, audio: UdpServer) -> None:
+        self.audio = audio
         self.published: list[Any] = []
         self.connected = True
         self.on_publish: list[Any] = []
+        self.handler = Recorder()
+        self.link = MqttLink(
+            Carrier(publish=self._publish, disconnect=self._disconnect, remote="192.0.2.7"),
+            Admission(attach=lambda _link: self.handler, pings_safe=False),
+            audio=audio,
+            address="192.0.2.1",
+        )
 
-    async def publish(self, payload: bytes) -> None:
+    async def _publish(self, payload: bytes) -> None:
         for action in self.on_publish:
             action()
         if not self.connected:
             raise LinkClosedError("the carrier is broken")
         self.published.append(json.loads(payload))
 
-    def disconnect(self) -> None:
+    def _disconnect(self) -> None:
         self.connected = False
-
-
-class _Site:
-    """A link with all that is around it."""
-
-    def __init__(self, audio: UdpServer) -> None:
-        self.audio = audio
-        self.carrier = _Wire()
-        self.handler = Recorder()
-        self.link = MqttLink(
-            Carrier(publish=self.carrier.publish, disconnect=self.carrier.disconnect, remote="192.0.2.7"),
-            Admission(attach=lambda _link: self.handler, pings_safe=False),
-            audio=audio,
-            address="192.0.2.1",
-        )
 
     async def say(self, message: Any) -> None:
         await self.link.receive(encoded(message))
 
     async def hello(self) -> dict[str, Any]:
         await self.say(HELLO)
-        answer: dict[str, Any] = self.carrier.published[-1]
+        answer: dict[str, Any] = self.published[-1]
         assert answer["type"] == "hello"
         return answer
 
@@ -73,14 +66,8 @@ async def test_a_hello_is_answered_with_all_that_the_firmware_needs(
 ) -> None:
     """Older firmware crashes when anything is missing. Some clients do not name the transport."""
     await site.say(hello)
-    (answer,) = site.carrier.published
-    assert answer["transport"] == "udp"
-    assert answer["audio_params"] == {
-        "format": "opus",
-        "sample_rate": 24000,
-        "channels": 1,
-        "frame_duration": 60,
-    }
+    (answer,) = site.published
+    assert answer == server_hello(transport="udp", session_id=answer["session_id"], udp=answer["udp"])
     assert answer["udp"]["server"] == "192.0.2.1"
     assert answer["udp"]["port"] == site.audio.port
     assert len(answer["udp"]["key"]) == len(answer["udp"]["nonce"]) == 32
@@ -107,7 +94,7 @@ async def test_a_conversation_from_hello_to_goodbye(site: _Site) -> None:
     await site.say({"session_id": answer["session_id"], "type": "goodbye"})
     assert site.link.channel is None
     assert site.handler.names == ["opened", "message", "audio", "channel_closed"]
-    assert [message["type"] for message in site.carrier.published] == ["hello", "tts"]
+    assert [message["type"] for message in site.published] == ["hello", "tts"]
     assert (site.link.counters.packets_in, site.link.counters.packets_out) == (1, 1)
     await site.hello()
     assert site.handler.names[-1] == "opened"
@@ -120,7 +107,7 @@ async def test_our_goodbye_names_the_session_and_an_echo_is_ignored(site: _Site)
     """Since v2.3.0 the firmware compares the session; up to v2.2.1 it answers with a goodbye of its own."""
     answer = await site.hello()
     await site.link.close_channel()
-    assert site.carrier.published[-1] == {"type": "goodbye", "session_id": answer["session_id"]}
+    assert site.published[-1] == {"type": "goodbye", "session_id": answer["session_id"]}
     assert site.handler.names == ["opened", "channel_closed"]
     await site.say({"session_id": answer["session_id"], "type": "goodbye"})
     second = await site.hello()
@@ -130,7 +117,7 @@ async def test_our_goodbye_names_the_session_and_an_echo_is_ignored(site: _Site)
     await site.link.close_channel()
     await site.link.close_channel()
     assert site.handler.names == ["opened", "channel_closed", "opened", "channel_closed"]
-    assert [message["type"] for message in site.carrier.published] == ["hello", "goodbye"] * 2
+    assert [message["type"] for message in site.published] == ["hello", "goodbye"] * 2
 
 
 async def test_a_second_hello_ends_the_conversation_before(site: _Site) -> None:
@@ -161,7 +148,7 @@ async def test_a_second_hello_ends_the_conversation_before(site: _Site) -> None:
 )
 async def test_a_malformed_message_gets_no_answer_and_the_link_lives(site: _Site, payload: bytes) -> None:
     await site.link.receive(payload)
-    assert site.carrier.published == []
+    assert site.published == []
     assert site.link.counters.malformed == 1
     await site.say(LISTEN)
     assert site.handler.events == [("message", ListenStart(ListenMode.AUTO))]
@@ -188,7 +175,7 @@ _LATER = 3
 
 def _goodbyes(site: _Site) -> list[str]:
     """Return the sessions that the device was told to leave."""
-    return [message["session_id"] for message in site.carrier.published if message["type"] == "goodbye"]
+    return [message["session_id"] for message in site.published if message["type"] == "goodbye"]
 
 
 @pytest.mark.parametrize("session_id", ["of yesterday", ""])
@@ -251,15 +238,15 @@ async def test_a_link_that_ends_says_no_goodbye_later(site: _Site) -> None:
     await site.say({"session_id": "of yesterday", "type": "abort"})
     site.link.ended("replaced")
     await asyncio.sleep(_LATER)
-    assert site.carrier.published == []
+    assert site.published == []
 
 
 async def test_closing_the_link_ends_the_conversation_politely(site: _Site) -> None:
     """With a goodbye, or the device would show an error; then nothing more goes either way."""
     answer = await site.hello()
     await site.link.close("removed")
-    assert site.carrier.published[-1] == {"type": "goodbye", "session_id": answer["session_id"]}
-    assert not site.carrier.connected
+    assert site.published[-1] == {"type": "goodbye", "session_id": answer["session_id"]}
+    assert not site.connected
     assert site.handler.names == ["opened", "channel_closed", "link_closed"]
     assert site.handler.values("link_closed") == ["removed"]
     await site.link.close("again")
@@ -273,7 +260,7 @@ async def test_closing_the_link_ends_the_conversation_politely(site: _Site) -> N
 async def test_the_link_ends_with_its_carrier(site: _Site) -> None:
     """Once, whoever reports it how often."""
     await site.hello()
-    site.carrier.connected = False
+    site.connected = False
     site.link.ended("connection lost")
     site.link.ended("and again")
     assert site.handler.names == ["opened", "channel_closed", "link_closed"]
@@ -282,7 +269,7 @@ async def test_the_link_ends_with_its_carrier(site: _Site) -> None:
 
 async def test_a_link_that_ends_while_it_answers_a_hello_opens_nothing(site: _Site) -> None:
     """A newer connection of the device may come in between."""
-    site.carrier.on_publish.append(lambda: site.link.ended("replaced"))
+    site.on_publish.append(lambda: site.link.ended("replaced"))
     await site.say(HELLO)
     assert site.handler.names == ["link_closed"]
     assert site.link.channel is None
@@ -291,7 +278,7 @@ async def test_a_link_that_ends_while_it_answers_a_hello_opens_nothing(site: _Si
 async def test_what_cannot_be_sent_ends_a_conversation_and_opens_none(site: _Site) -> None:
     """The connection broke in that moment: to hang up needs no error."""
     await site.hello()
-    site.carrier.connected = False
+    site.connected = False
     await site.link.close_channel()
     await site.say(HELLO)
     assert site.handler.names == ["opened", "channel_closed"]
