@@ -7,7 +7,7 @@ import json
 from typing import Any
 import zipfile
 
-from aiohttp import web
+from aiohttp import ClientError, web
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import ServiceValidationError
 from homeassistant.helpers import issue_registry as ir
@@ -195,6 +195,7 @@ async def test_the_form_tries_the_address_of_a_list_which_may_be_the_stock_firmw
         assert {key: shown[key] for key in expected} == expected
         assert (await change(hass, linked_entry, stock_releases=False))["reason"] == "reconfigure_successful"
         assert CONF_FIRMWARE_RELEASES not in linked_entry.data
-    for address in ("nowhere", "http://", "http://[::1", "http://host:99999/"):
+    aioclient_mock.get("http://down/", exc=ClientError)
+    for address in ("nowhere", "http://", "http://[::1", "http://host:99999/", "http://down/"):
         result = await change(hass, linked_entry, **{CONF_FIRMWARE_RELEASES: address})
         assert result["errors"] == {CONF_FIRMWARE_RELEASES: "no_releases"}

@@ -237,8 +237,8 @@ async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says
     }
     (row,) = [line for line in PAGE.read_text().splitlines() if line.startswith("| Not connected |")]
     told = {name for name in re.findall(r"\*([^*]+)\*", row) if name != "unavailable"}
-    # Disabled at first.
-    assert there == told - {"Announcement volume", "Conversation", "Notification"}
+    disabled = {"Announcement volume", "Conversation", "Last contact", "Notification", "Response time"}
+    assert there == told - disabled
 
 
 def made_up(device: SimulatedDevice, generation: int, count: int) -> None:
