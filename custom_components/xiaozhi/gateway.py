@@ -1,6 +1,6 @@
 """The gateway: owns the listeners and the devices."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from functools import partial
 import logging
@@ -123,11 +123,8 @@ class Gateway:
     async def async_stop(self) -> None:
         """Close the ports and all links, and save the state of the devices, whatever fails."""
         self.firmware_files.stopped = True
-        # While the links are there still: what was changed for an announcement is changed back.
-        await close_all(*(announcer.async_close() for announcer in self._announcers.values()))
-        await close_all(
-            self.discovery.async_stop(), *(device.async_close() for device in self.devices.values())
-        )
+        await _close(self._announcers.values(), self.devices.values())
+        await close_all(self.discovery.async_stop())
         await self.access_points.async_stop()
         await self.listeners.stop()
         await self._store.async_save()
@@ -146,7 +143,7 @@ class Gateway:
         subentries = device_subentries(self.entry)
         for mac in self.devices.keys() - subentries.keys():
             gone, announcer = self.devices.pop(mac), self._announcers.pop(mac)
-            gone.create_task(close_all(announcer.async_close(), gone.async_close()), "close link")
+            gone.create_task(_close([announcer], [gone]), "close link")
         for mac, subentry in subentries.items():
             if (known := self.devices.get(mac)) is not None:
                 renamed = known.name != subentry.title
@@ -206,3 +203,9 @@ class Gateway:
             dr.async_get(self.hass).async_update_device(registered.id, name_by_user=None)
         if (area_id := self._areas.pop(device.mac, None)) is not None:
             dr.async_get(self.hass).async_update_device(registered.id, area_id=area_id)
+
+
+async def _close(announcers: Iterable[Announcer], devices: Iterable[Device]) -> None:
+    # While the links are there still: what was changed for an announcement is changed back.
+    await close_all(*(announcer.async_close() for announcer in announcers))
+    await close_all(*(device.async_close() for device in devices))

@@ -195,7 +195,7 @@ async def device(hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry)
 async def test_it_is_set_for_an_announcement_and_restored_after_it_unless_it_is_the_usual_one_or_unknown(
     hass: HomeAssistant, speech: Speech, device: SimulatedDevice, linked_entry: MockConfigEntry
 ) -> None:
-    """Also if there is no sound, or the gateway ends."""
+    """Also if there is no sound, the gateway ends, or the device is removed."""
     for usual in (90, "loud"):
         device.values["volume"] = usual
         await announce(hass, message="Dinner is ready.")
@@ -225,6 +225,14 @@ async def test_it_is_set_for_an_announcement_and_restored_after_it_unless_it_is_
     said = len(device.announcements)
     await announce(hass, message="Dinner is ready.")
     assert (await device.wait_announced(said + 1)).outcome is Outcome.PLAYED
+    device.misbehaviours.clear()
+    saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
+    await device.wait_for(lambda: device.state is State.NOTIFYING)
+    assert device.values["volume"] == 90
+    hass.config_entries.async_remove_subentry(linked_entry, *linked_entry.subentries)
+    with pytest.raises(HomeAssistantError, match="gateway was stopped"):
+        await saying
+    assert device.values["volume"] == 40
 
 
 async def test_it_is_restored_when_the_call_that_should_have_has_failed(
