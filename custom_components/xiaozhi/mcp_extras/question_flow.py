@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from homeassistant.components.repairs import RepairsFlow, RepairsFlowResult
 from homeassistant.core import callback
+from homeassistant.data_entry_flow import AbortFlow
 from homeassistant.helpers.selector import (
     BooleanSelector,
     NumberSelector,
@@ -28,18 +29,15 @@ class QuestionFlow(RepairsFlow):
 
     async def async_step_init(self, user_input: dict[str, Any] | None = None) -> RepairsFlowResult:
         """Show the question."""
-        if (question := self._question) is None:
-            return self.async_abort(reason="gone")
         return self.async_show_menu(
             step_id="init",
             menu_options=["answer", "decline", "cancel"],
-            description_placeholders=question.placeholders,
+            description_placeholders=self._question.placeholders,
         )
 
     async def async_step_answer(self, user_input: dict[str, Any] | None = None) -> RepairsFlowResult:
         """Show the form, and check what was filled in."""
-        if (question := self._question) is None:
-            return self.async_abort(reason="gone")
+        question = self._question
         keys = _keys(question.fields)
         errors: dict[str, str] = {}
         if user_input is not None:
@@ -71,14 +69,15 @@ class QuestionFlow(RepairsFlow):
         return self._resolve("cancel")
 
     @property
-    def _question(self) -> OpenQuestion | None:
-        return self.hass.data.get(OPEN_QUESTIONS, {}).get(self.issue_id)
+    def _question(self) -> OpenQuestion:
+        question = self.hass.data.get(OPEN_QUESTIONS, {}).get(self.issue_id)
+        if question is None:
+            raise AbortFlow("gone")
+        return question
 
     @callback
     def _resolve(self, action: Any) -> RepairsFlowResult:
-        if (question := self._question) is None:
-            return self.async_abort(reason="gone")
-        question.resolve(action)
+        self._question.resolve(action)
         return self.async_create_entry(data={})
 
 

@@ -117,28 +117,34 @@ async def test_a_person_answers_a_form(
     hass_client: ClientSessionGenerator,
     choice: str,
 ) -> None:
-    """A repair with a form, and a notification, which are gone with the answer."""
+    """A repair with a form, which others may have open, too, and a notification: both go with the answer."""
     assert await async_setup_component(hass, REPAIRS, {})
     client = await hass_client()
     asking = asyncio.create_task(use(hass, device_id, "ask_person"))
     issue = await question_of(hass)
     notification = hass.data["persistent_notification"][issue.issue_id]
     assert "Who are you?" in notification["message"]
-    flow = await step(client, "", handler=DOMAIN, issue_id=issue.issue_id)
+    flow, of_another = [await step(client, "", handler=DOMAIN, issue_id=issue.issue_id) for _ in range(2)]
     assert flow["menu_options"] == ["answer", "decline", "cancel"]
     assert flow["description_placeholders"]["message"] == "Who are you?"
     result = await step(client, f"/{flow['flow_id']}", next_step_id=choice)
     if choice == "answer":
         keys = [field["name"] for field in result["data_schema"]]
         labels = [result["description_placeholders"][key.replace("field", "label")] for key in keys]
-        assert labels == ["Name", "age (1–120)", "cold", "colour"]
-        answers: dict[str, Any] = dict(zip(keys, ("", 121, True), strict=False))
-        wrong = await step(client, f"/{flow['flow_id']}", **answers)
-        assert wrong["errors"] == {keys[0]: "too_short", keys[1]: "out_of_range"}
-        answers = dict(zip(keys, ("Ann", 7, False, "red"), strict=True))
+        assert labels == ["Name", "age (1–120)", "cold", "colour", "size (≥ 0)", "Name (mail)"]
+        name, age, cold, colour, size, mail = keys
+        for answers, errors in (
+            ({name: "", age: 121}, {name: "too_short", age: "out_of_range"}),
+            (
+                {name: "A" * 21, age: 1.5, size: -0.5},
+                {name: "too_long", age: "not_whole", size: "out_of_range"},
+            ),
+        ):
+            assert (await step(client, f"/{flow['flow_id']}", **answers))["errors"] == errors
+        answers = {name: "Ann", age: 7.0, cold: False, colour: "red", size: 0.5, mail: ""}
         result = await step(client, f"/{flow['flow_id']}", **answers)
     assert result["type"] == "create_entry"
-    content = {"name": "Ann", "age": 7, "cold": False, "colour": "red"}
+    content = {"name": "Ann", "age": 7, "cold": False, "colour": "red", "size": 0.5}
     assert (
         await asking
         == {
@@ -147,6 +153,7 @@ async def test_a_person_answers_a_form(
             "cancel": {"action": "cancel"},
         }[choice]
     )
+    assert (await step(client, f"/{of_another['flow_id']}", next_step_id=choice))["reason"] == "gone"
     assert ir.async_get(hass).async_get_issue(DOMAIN, issue.issue_id) is None
     assert issue.issue_id not in hass.data["persistent_notification"]
     assert outcomes(told) == [

@@ -1,22 +1,19 @@
-"""Resources, prompts and log messages of a device reach an action, events and the log of Home Assistant."""
+"""Resources, prompts and log messages of a device reach an action, events and the log, also in a flood."""
 
 import asyncio
+import json
 from typing import Any
 
 from homeassistant.core import Event, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
-from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
-from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.errors import InputError
-from custom_components.xiaozhi.mcp_extras.person_questions import OPEN_QUESTIONS, OpenQuestion
-from custom_components.xiaozhi.mcp_extras.question_flow import QuestionFlow
-from custom_components.xiaozhi.mcp_extras.question_form import parse_question_form
 from simulator import State
 from tests.integration.boxes import call_action, change_settings
-from tests.integration.names import Boot
+from tests.integration.http_device import paired_device
+from tests.integration.names import CLIENT_ID, MAC, OTHER_MAC, Boot
 from tests.protocol.transport.udp.device import until
 
 TEMPERATURE = "sensor://room/temperature"
@@ -132,52 +129,38 @@ async def test_stock_firmware_is_sent_not_a_message_more(
     assert not known.state.extended
 
 
-@pytest.fixture
-async def flow(hass: HomeAssistant) -> QuestionFlow:
-    """The form of a question with a field of every kind."""
-    assert await async_setup_component(hass, "repairs", {})
-    properties = {
-        "whole": {"type": "integer", "minimum": 1, "maximum": 9},
-        "half": {"type": "number", "minimum": 0},
-        "text": {"type": "string", "minLength": 2, "maxLength": 4, "title": "Same"},
-        "mail": {"type": "string", "title": "Same", "description": "Where to"},
-        "pick": {"type": "string", "enum": ["a", "b"], "default": "b"},
-    }
-    params = {"message": "Well?", "requestedSchema": {"type": "object", "properties": properties}}
-    question = OpenQuestion(
-        fields=parse_question_form(params)[1], placeholders={}, answer=hass.loop.create_future()
-    )
-    hass.data[OPEN_QUESTIONS] = {"issue": question}
-    flow = QuestionFlow()
-    flow.hass, flow.handler, flow.flow_id = hass, DOMAIN, "flow"
-    flow.context = {"issue_id": "issue"}
-    return flow
+# Two devices, which may ask the AI.
+MAY_ASK = [paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Other box")]
 
 
-async def test_every_kind_of_field_is_asked_for_and_checked(hass: HomeAssistant, flow: QuestionFlow) -> None:
-    form = await flow.async_step_answer()
-    assert form["data_schema"] is not None
-    keys = list(map(str, form["data_schema"].schema))
-    placeholders = form["description_placeholders"]
-    assert placeholders is not None
-    assert [placeholders[key.replace("field", "label")] for key in keys] == [
-        "whole (1–9)", "half (≥ 0)", "Same", "Same (mail)", "pick",
-    ]  # fmt: skip
-    whole, half, text, mail, pick = keys
-    for given, errors in (
-        ({whole: 1.5}, {whole: "not_whole"}),
-        ({whole: 10, half: -0.5}, {whole: "out_of_range", half: "out_of_range"}),
-        ({text: "x"}, {text: "too_short"}),
-        ({text: "xxxxx"}, {text: "too_long"}),
-    ):
-        assert (await flow.async_step_answer(given))["errors"] == errors
-    given = {whole: 2.0, half: 0.5, mail: "", pick: "a"}
-    assert (await flow.async_step_answer(given))["type"] == "create_entry"
-    question = hass.data[OPEN_QUESTIONS]["issue"]
-    content = {"whole": 2, "half": 0.5, "pick": "a"}
-    assert await question.answer == {"action": "accept", "content": content}
-    question.resolve("decline")
-    # And where the question is gone.
-    hass.data[OPEN_QUESTIONS].clear()
-    for step in (flow.async_step_init, flow.async_step_answer, flow.async_step_decline):
-        assert (await step())["reason"] == "gone"
+@pytest.mark.parametrize(
+    "paired", [[{**box, "data": {**box["data"], "ask_ai": True}} for box in MAY_ASK]], ids=["two"]
+)
+async def test_a_device_that_floods_disturbs_no_other(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
+) -> None:
+    """Reports, questions and answers to nothing are bounded, and the other device answers meanwhile."""
+    flooding = await boot()
+    other = await boot(mac=OTHER_MAC)
+    devices = linked_entry.runtime_data.devices
+    await until(lambda: bool(devices[MAC].tools) and bool(devices[OTHER_MAC].tools))
+    for number in range(300):
+        for message in (
+            {"method": "notifications/resources/updated", "params": {"uri": f"a:{number}"}},
+            {"method": "notifications/message", "params": {"level": "error", "data": "x"}},
+            {"method": "sampling/createMessage", "id": number, "params": {}},
+            {"id": number + 10**6, "result": {}},
+        ):
+            flooding._on._queue_mcp_reply(json.dumps({"jsonrpc": "2.0", **message}))
+        if number % 100 == 0:
+            tool, arguments = "self.audio_speaker.set_volume", {"volume": number // 10}
+            await devices[OTHER_MAC].commands.call_tool(tool, arguments)
+            assert other.values["volume"] == number // 10
+    await asyncio.sleep(60)
+    sent = [
+        event["message"]["payload"] for event in flooding.events("received") if "payload" in event["message"]
+    ]
+    answers = [payload for payload in sent if "method" not in payload]
+    # As far as their number is borne.
+    assert 1 <= len(answers) <= 300
+    assert all("error" in answer for answer in answers)

@@ -41,6 +41,8 @@ FORM: dict[str, Any] = {
         "age": {"type": "integer", "minimum": 1, "maximum": 120},
         "cold": {"type": "boolean", "default": True},
         "colour": {"type": "string", "enum": ["red", "green"]},
+        "size": {"type": "number", "minimum": 0},
+        "mail": {"type": "string", "title": "Name", "description": "Where to"},
     },
     "required": ["name", "age"],
 }
