@@ -15,7 +15,6 @@ from homeassistant.components.stt.const import DATA_PROVIDERS
 from homeassistant.config_entries import ConfigSubentry
 from homeassistant.const import EVENT_STATE_CHANGED
 from homeassistant.core import HomeAssistant, State as EntityState
-from homeassistant.helpers import entity_registry as er
 from homeassistant.loader import async_get_loaded_integration
 import pytest
 from pytest_homeassistant_custom_component.common import (
@@ -33,7 +32,7 @@ from tests.integration.names import CLIENT_ID, COMMAND, LIGHT, MAC, OTHER_MAC, S
 
 from .whisper import Whisper
 
-pytestmark = [pytest.mark.usefixtures("all_enabled"), pytest.mark.own_home]
+pytestmark = pytest.mark.usefixtures("all_enabled")
 
 OFF = "turn off the kitchen light"
 SILENCE = bytes(32000 // 10)
@@ -48,12 +47,7 @@ async def whisper(hass: HomeAssistant, speech: Speech) -> AsyncGenerator[Whisper
         entry = MockConfigEntry(domain="wyoming", data={"host": "127.0.0.1", "port": server.port})
         entry.add_to_hass(hass)
         assert await hass.config_entries.async_setup(entry.entry_id)
-        (entity,) = [
-            entity.entity_id
-            for entity in er.async_entries_for_config_entry(er.async_get(hass), entry.entry_id)
-            if entity.domain == "stt"
-        ]
-        await speech.use(stt_engine=entity, stt_language="en")
+        await speech.use(stt_engine="stt.faster_whisper", language="en", conversation_language="en")
         yield server
         assert await hass.config_entries.async_unload(entry.entry_id)
 
@@ -102,45 +96,38 @@ async def say(hass: HomeAssistant, device: SimulatedDevice, sound: bytes, word: 
 
 
 @pytest.mark.parametrize(
-    ("text", "decided", "least"),
+    ("language", "transcript", "heard", "decided", "least"),
     [
-        (COMMAND, "complete_command", 0.4),
+        ("en", COMMAND, COMMAND, "complete_command", 0.4),
         # Only a language model would know, or it is the beginning of a command.
-        ("set a timer for", "pause", 0.9),
+        ("en", "set a timer for", "set a timer for", "pause", 0.9),
+        # Whisper writes traditional characters.
+        ("zh-CN", "設置一個五分鐘的計時器", "设置一个五分钟的计时器", "complete_command", 0.4),
     ],
 )
 async def test_what_has_been_said_decides_how_long_the_pause_may_last(
     hass: HomeAssistant,
+    speech: Speech,
     whisper: Whisper,
     boot: Boot,
     command: bytes,
     states: list[str],
-    text: str,
+    *,
+    language: str,
+    transcript: str,
+    heard: str,
     decided: str,
     least: float,
 ) -> None:
-    whisper.hears = lambda _: text
-    device = await boot()
-    turn = await say(hass, device, command)
-    assert turn.heard == [text]
+    await speech.use(language=language, stt_language=language[:2], conversation_language=language)
+    whisper.hears = lambda _: transcript
+    turn = await say(hass, await boot(), command)
+    assert turn.heard == [heard]
     assert turn.told["ended_by"] == decided
     assert least < turn.waited < least + 0.35
     assert len(whisper.calls) == 1
-    assert hass.states.is_state(LIGHT, "on" if text == COMMAND else "off")
+    assert hass.states.is_state(LIGHT, "on" if heard == COMMAND else "off")
     assert states == ["listening", "processing", "responding", "idle"]
-
-
-@pytest.mark.own_home
-async def test_a_command_in_the_other_chinese_script_is_carried_out_at_once(
-    hass: HomeAssistant, speech: Speech, whisper: Whisper, boot: Boot, command: bytes
-) -> None:
-    """Whisper writes traditional characters."""
-    await speech.use(language="zh-CN", stt_language="zh", conversation_language="zh-CN")
-    whisper.hears = lambda _: "沒關係"
-    turn = await say(hass, await boot(), command)
-    assert turn.heard == ["没关系"]
-    assert turn.told["ended_by"] == "complete_command"
-    assert len(whisper.calls) == 1
 
 
 @pytest.mark.parametrize("first", [COMMAND, None], ids=["command", "failure"])
@@ -243,6 +230,17 @@ async def test_nobody_waits_for_a_call_in_vain_of_somebody_who_speaks_at_the_sam
 
 
 SELECT = "select.kitchen_box_end_of_speech"
+
+
+@pytest.mark.parametrize(("choice", "pause"), [("aggressive", 0.4), ("relaxed", 1.0)])
+async def test_the_pause_that_ends_speech_is_the_one_that_was_chosen(
+    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, choice: str, pause: float
+) -> None:
+    device = await boot()
+    await choose(hass, SELECT, choice)
+    turn = await say(hass, device, command)
+    assert turn.told["ended_by"] == "pause"
+    assert pause < turn.waited - whisper.seconds < pause + 0.35
 
 
 @pytest.mark.parametrize(

