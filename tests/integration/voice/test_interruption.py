@@ -10,7 +10,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import Speech, act, change_settings
+from tests.integration.boxes import Speech, act, change_settings, state_of
 from tests.integration.names import COMMAND, Boot
 
 SWITCH = "switch.kitchen_box_interrupt_by_speaking"
@@ -19,18 +19,13 @@ OFF = "turn off the kitchen light"
 # What is left of the loudspeaker's sound: 34 dB less.
 ECHO = 0.02
 
+pytestmark = pytest.mark.usefixtures("all_enabled")
+
 
 @pytest.fixture
-def paired_settings() -> dict[str, object]:
-    return {"interrupt_by_speaking": True}
-
-
-@pytest.fixture(autouse=True)
-def settings(
-    hass: HomeAssistant, all_enabled: None, linked_entry: MockConfigEntry, paired_settings: dict[str, object]
-) -> None:
-    """Store what the owner has set, with all entities enabled."""
-    change_settings(hass, linked_entry, **paired_settings)
+def switched_on(hass: HomeAssistant, all_enabled: None, linked_entry: MockConfigEntry) -> None:
+    """The owner wants to interrupt by speaking."""
+    change_settings(hass, linked_entry, interrupt_by_speaking=True)
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +48,7 @@ async def begin_long_answer(speech: Speech, device: SimulatedDevice, command: by
     await device.wait_for(lambda: device.played_seconds > 1, 30)
 
 
+@pytest.mark.usefixtures("switched_on")
 async def test_speaking_ends_the_answer_and_its_first_words_are_the_next_command(
     hass: HomeAssistant,
     speech: Speech,
@@ -83,6 +79,7 @@ async def test_speaking_ends_the_answer_and_its_first_words_are_the_next_command
     assert loudness(heard) > 0.8 * loudness(next_command)
 
 
+@pytest.mark.usefixtures("switched_on")
 async def test_its_own_voice_from_the_loudspeaker_does_not_interrupt_a_device_but_a_person_does(
     speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
@@ -102,6 +99,7 @@ async def test_its_own_voice_from_the_loudspeaker_does_not_interrupt_a_device_bu
     assert speech.agent.heard == [COMMAND, OFF]
 
 
+@pytest.mark.usefixtures("switched_on")
 async def test_a_device_that_hears_itself_does_as_if_nothing_was_said(
     speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
@@ -115,7 +113,6 @@ async def test_a_device_that_hears_itself_does_as_if_nothing_was_said(
     assert "I did not hear anything." not in device.screen.captions
 
 
-@pytest.mark.parametrize("paired_settings", [{}], ids=["off"])
 async def test_what_is_said_right_after_an_answer_is_not_lost(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
@@ -134,7 +131,6 @@ async def test_what_is_said_right_after_an_answer_is_not_lost(
     assert loudness(heard) > 0.8 * loudness(tone + next_command)
 
 
-@pytest.mark.parametrize("paired_settings", [{}], ids=["off"])
 async def test_devices_that_listen_while_they_speak_have_a_switch_and_are_not_interrupted_unless_it_is_on(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
@@ -156,7 +152,6 @@ async def test_devices_that_listen_while_they_speak_have_a_switch_and_are_not_in
         assert hass.states.is_state(SWITCH, state)
 
 
-@pytest.mark.parametrize("paired_settings", [{}], ids=["off"])
 async def test_a_build_that_removes_its_echo_has_the_switch_before_its_first_conversation(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
@@ -176,12 +171,12 @@ async def test_a_build_that_removes_its_echo_has_the_switch_before_its_first_con
     device = await boot(get_profile("camera", mode=ListeningMode.AUTO))
     await converse(device, command)
     await hass.async_block_till_done()
-    assert (state := hass.states.get(SWITCH)) is not None
+    state = state_of(hass, SWITCH)
     assert state.state == "unavailable"
     assert "restored" not in state.attributes
 
 
-@pytest.mark.usefixtures("no_detector")
+@pytest.mark.usefixtures("switched_on", "no_detector")
 async def test_without_a_detector_the_switch_is_unavailable(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:

@@ -31,15 +31,6 @@ def told(hass: HomeAssistant) -> tuple[str, str] | None:
     return issue.translation_key, issue.translation_placeholders["pipelines"]
 
 
-async def test_a_new_home_assistant_can_neither_hear_nor_speak(
-    hass: HomeAssistant, gateway_entry: MockConfigEntry
-) -> None:
-    """The issue goes with the gateway."""
-    assert told(hass) == ("no_speech", PIPELINE)
-    assert await hass.config_entries.async_unload(gateway_entry.entry_id)
-    assert told(hass) is None
-
-
 @pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
 async def test_the_issue_follows_the_engines_of_the_assistant_but_one_that_is_not_loaded_is_not_missing(
     hass: HomeAssistant, speech: Speech, gateway_entry: MockConfigEntry
@@ -69,6 +60,8 @@ async def test_the_issue_follows_the_engines_of_the_assistant_but_one_that_is_no
     er.async_get(hass).async_remove(recognizer)
     await asyncio.sleep(11)
     assert told(hass) == ("no_speech_to_text", PIPELINE)
+    assert await hass.config_entries.async_unload(gateway_entry.entry_id)
+    assert told(hass) is None
 
 
 @pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
