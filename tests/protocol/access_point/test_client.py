@@ -165,13 +165,16 @@ async def test_a_server_that_does_not_hand_us_requests_is_noticed(way: str, kind
             assert before + 2 <= tests <= before + 4
 
 
-@pytest.mark.parametrize("way", ["silent", "closed", "away"])
+@pytest.mark.parametrize("way", ["silent", "long", "closed", "away"])
 async def test_a_self_test_without_an_answer(way: str) -> None:
-    """Silence is deafness; a server that cannot be asked is left alone."""
+    """Silence is deafness, and what is too long is not read; a server that cannot be asked is left alone."""
 
     async def endpoint(connection: ServerConnection) -> None:
-        if way == "closed" and connection.request is not None and "/call/" in connection.request.path:
-            await connection.close(1008)
+        if connection.request is not None and "/call/" in connection.request.path:
+            if way == "long":
+                await connection.send(json.dumps({"id": 1, "result": {"a": "a" * 1024}}))
+            elif way == "closed":
+                await connection.close(1008)
         await connection.wait_closed()
 
     def refuse(connection: ServerConnection, request: Request) -> Response | None:
@@ -183,7 +186,7 @@ async def test_a_self_test_without_an_answer(way: str) -> None:
         async with running(url) as site:
             await asyncio.sleep(30)
             deaf = site.client.last_ending is not None and site.client.last_ending.kind is EndingKind.DEAF
-            assert deaf is (way == "silent")
+            assert deaf is (way in {"silent", "long"})
 
 
 async def test_a_change_of_the_tools_is_told_and_then_listed_again() -> None:
