@@ -128,7 +128,6 @@ def test_what_is_no_address(text: str, problem: AddressProblem) -> None:
         {"endpointId": "", "agentId": None, "exp": True},
         {"exp": 1e300},
         {"exp": -1e300, "agentId": 2**70},
-        {"exp": float("nan")},
         {"agentId": "\u202e" * 5, "endpointId": "\ud800"},
     ],
 )
@@ -138,7 +137,10 @@ def test_strange_claims_tell_little(claims: Any) -> None:
     assert address.host == "api.xiaozhi.me"
 
 
-@pytest.mark.parametrize("token", ["a.b.c", "a.!!!.c", "a.W1tbW1tb.c", "..", "a.////.c"])
+@pytest.mark.parametrize(
+    "token",
+    ["a.b.c", "a.!!!.c", "a.W1tbW1tb.c", "..", "a.////.c", jwt({"agentId": 2, "exp": float("nan")})],
+)
 def test_a_token_that_is_not_what_it_seems(token: str) -> None:
     assert AccessPointAddress.parse(CLOUD + token).agent is None
 
