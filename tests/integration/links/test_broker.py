@@ -31,6 +31,7 @@ from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts, VoiceT
 from simulator import SimulatedDevice, converse
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import Speech, open_issues, set_volume, wait_for_state
+from tests.integration.http_device import MakeEntry
 from tests.integration.names import CONNECTED, LIGHT, SATELLITE, VOLUME, Boot
 from tests.protocol.transport.mqtt.brokers import PushingBroker
 from tests.protocol.transport.udp.device import until
@@ -187,31 +188,38 @@ async def test_a_broker_that_hands_nothing_on_connects_no_device(
     await asyncio.wait((waking,))
 
 
+@pytest.fixture
+def stored(make_entry: MakeEntry, mqtt_data: dict[str, Any]) -> MockConfigEntry:
+    """A gateway that would go through a broker, not set up."""
+    broker = {CONF_HOST: "127.0.0.1", CONF_PORT: 1883, CONF_TLS: False}
+    return make_entry(**mqtt_data | {CONF_LINK: OfferedLink.BROKER.value, CONF_BROKER: broker})
+
+
 async def test_each_problem_of_the_broker_has_a_sentence_of_its_own(
-    hass: HomeAssistant, linked_entry: MockConfigEntry
+    hass: HomeAssistant, stored: MockConfigEntry
 ) -> None:
     texts = await async_get_translations(hass, "en", "issues", [DOMAIN])
     for problem in set(BrokerProblem) - {BrokerProblem.REFUSED}:
-        async_broker_changed(hass, linked_entry, BrokerError(problem, "[code:135] The words of a library"))
+        async_broker_changed(hass, stored, BrokerError(problem, "[code:135] The words of a library"))
         (issue,) = open_issues(hass)
         assert (issue.domain, issue.translation_key) == (DOMAIN, f"broker_{problem}")
         sentence = texts[f"component.{DOMAIN}.issues.broker_{problem}.description"]
         assert sentence.endswith(".")
         assert "{" not in sentence
-        async_broker_changed(hass, linked_entry, None)
+        async_broker_changed(hass, stored, None)
         assert not open_issues(hass)
     # The question for another password goes when the broker accepts the stored one after all.
-    async_broker_changed(hass, linked_entry, BrokerError(BrokerProblem.REFUSED, "Not authorized"))
+    async_broker_changed(hass, stored, BrokerError(BrokerProblem.REFUSED, "Not authorized"))
     await hass.async_block_till_done()
     assert hass.config_entries.flow.async_progress_by_handler(DOMAIN)
-    async_broker_changed(hass, linked_entry, None)
+    async_broker_changed(hass, stored, None)
     assert not hass.config_entries.flow.async_progress_by_handler(DOMAIN)
 
 
 @pytest.mark.parametrize(("library", "found"), [("websockets", "18.0"), ("aiomqtt", None)])
 async def test_a_library_in_a_version_that_was_not_tried_is_refused_in_words(
     hass: HomeAssistant,
-    linked_entry: MockConfigEntry,
+    stored: MockConfigEntry,
     monkeypatch: pytest.MonkeyPatch,
     library: str,
     found: str | None,
@@ -226,10 +234,10 @@ async def test_a_library_in_a_version_that_was_not_tried_is_refused_in_words(
         return found
 
     monkeypatch.setattr(library_versions, "version", installed)
-    assert not await hass.config_entries.async_reload(linked_entry.entry_id)
-    assert linked_entry.state is ConfigEntryState.SETUP_ERROR
-    assert linked_entry.reason is not None
-    assert library in linked_entry.reason
-    assert (found or "–") in linked_entry.reason
-    report = await async_get_config_entry_diagnostics(hass, linked_entry)
+    assert not await hass.config_entries.async_setup(stored.entry_id)
+    assert stored.state is ConfigEntryState.SETUP_ERROR
+    assert stored.reason is not None
+    assert library in stored.reason
+    assert (found or "–") in stored.reason
+    report = await async_get_config_entry_diagnostics(hass, stored)
     assert report["libraries"][library] == found
