@@ -72,7 +72,7 @@ async def test_a_turn_does_not_wait_for_a_detector_that_is_still_tried(hass: Hom
     assert detectors.available
 
 
-async def test_a_detector_is_tried_once_for_each_version_which_is_forgotten_with_the_gateway(
+async def test_a_detector_is_tried_once_for_each_version_and_when_what_is_stored_is_damaged_or_forgotten(
     start: Start, tmp_path: Path, hass: HomeAssistant, hass_storage: dict[str, Any]
 ) -> None:
     with installed(tmp_path, WORKS) as wheel:
@@ -84,20 +84,12 @@ async def test_a_detector_is_tried_once_for_each_version_which_is_forgotten_with
         wheel.update("9.1")
         assert await start()
         assert wheel.loaded_by() == ["another", "this", "another"]
+        for damaged in ({"version": 1, "data": ["9.0"]}, {"version": 1}, {"version": 2, "data": {}}):
+            hass_storage[STORED] = damaged
+            assert await start()
+        assert wheel.loaded_by() == ["another", "this", *["another"] * 4]
     assert STORED in hass_storage
     (entry,) = hass.config_entries.async_entries(DOMAIN)
     await hass.config_entries.async_remove(entry.entry_id)
     await hass.async_block_till_done()
     assert STORED not in hass_storage
-
-
-@pytest.mark.parametrize(
-    "stored", [{"version": 1, "data": ["9.0"]}, {"version": 1}, {"version": 2, "data": {}}]
-)
-async def test_a_detector_is_tried_again_when_what_is_stored_is_damaged(
-    hass_storage: dict[str, Any], start: Start, tmp_path: Path, stored: dict[str, Any]
-) -> None:
-    with installed(tmp_path, WORKS) as wheel:
-        hass_storage[STORED] = stored
-        assert await start()
-        assert wheel.loaded_by() == ["another", "this"]

@@ -1,11 +1,11 @@
 """Whether Home Assistant understands what was said so far, asked of its own recogniser."""
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from homeassistant.components import conversation
-from homeassistant.components.assist_pipeline import Pipeline
+from homeassistant.components.assist_pipeline import async_get_pipeline
 from homeassistant.components.conversation import HOME_ASSISTANT_AGENT
 from homeassistant.components.conversation.default_agent import DefaultAgent
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
@@ -20,14 +20,6 @@ from custom_components.xiaozhi.voice.understood_commands import UnderstoodComman
 
 MODEL = "conversation.model"
 
-TEA = """
-language: en
-intents:
-  MakeTea:
-    data:
-      - sentences: ["make [me] some tea"]
-"""
-
 type Understands = Callable[..., Awaitable[bool]]
 
 
@@ -38,8 +30,7 @@ def expose(hass: HomeAssistant, entity_id: str, name: str) -> None:
 
 @pytest.fixture(autouse=True)
 async def house(hass: HomeAssistant, home_assistant: None) -> None:
-    assert await async_setup_component(hass, "intent", {})
-    assert await async_setup_component(hass, "conversation", {})
+    assert await async_setup_component(hass, "assist_pipeline", {})
     expose(hass, "light.bedroom", "Bedroom Lamp")
     expose(hass, "lock.front", "Front Door")
     hass.states.async_set("light.secret", "off", {"friendly_name": "Secret Lamp"})
@@ -71,19 +62,12 @@ def understands(hass: HomeAssistant) -> Understands:
         *,
         prefer_local: bool = False,
     ) -> bool:
-        pipeline = Pipeline(
+        pipeline = replace(
+            async_get_pipeline(hass),
             conversation_engine=agent_id,
             conversation_language=language,
-            language="en",
-            name="Pipeline",
-            stt_engine="stt.engine",
-            stt_language="en",
-            tts_engine=None,
-            tts_language=None,
-            tts_voice=None,
-            wake_word_entity=None,
-            wake_word_id=None,
             prefer_local_intents=prefer_local,
+            stt_language="en",
         )
         return await commands.async_is_understood(text, pipeline, device_id)
 
@@ -122,20 +106,6 @@ async def test_the_language_of_the_pipeline_counts(hass: HomeAssistant, understa
         expose(hass, entity_id, thing)
         assert await understands(text, language=language)
         assert not await understands(text, language="tlh")
-
-
-async def test_sentences_of_the_owner_count(
-    hass: HomeAssistant, understands: Understands, tmp_path: Path
-) -> None:
-    hass.config.config_dir = str(tmp_path)
-    assert not await understands("make me some tea")
-    (tmp_path / "configuration.yaml").touch()
-    folder = tmp_path / "custom_sentences" / "en"
-    folder.mkdir(parents=True)
-    (folder / "tea.yaml").write_text(TEA)
-    await hass.services.async_call("conversation", "reload", {}, blocking=True)
-    assert await understands("make me some tea")
-    assert not await understands("make me some")
 
 
 @pytest.fixture

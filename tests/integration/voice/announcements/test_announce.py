@@ -1,7 +1,6 @@
 """The action *Announce* of Home Assistant, over real sockets, with each kind of device."""
 
 import asyncio
-from collections.abc import AsyncGenerator
 from typing import Any
 
 from homeassistant.core import HomeAssistant
@@ -15,7 +14,6 @@ from custom_components.xiaozhi.const import (
     CONF_SHOW_ANNOUNCEMENTS,
     EVENT_LEFT_OUT,
 )
-from custom_components.xiaozhi.device.commands import DeviceCommands
 from custom_components.xiaozhi.device.state import DeviceState
 from custom_components.xiaozhi.voice.announcements.announcer import Announcer
 from custom_components.xiaozhi.voice.announcements.refusals import AnnouncementRefusedError, Delivery
@@ -24,7 +22,7 @@ from simulator import Misbehaviour, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.boxes import Speech, act, change_settings, wait_for_state
 from tests.integration.http_device import paired_device
-from tests.integration.media.media_server import MediaServer, media_server, music
+from tests.integration.media.media_server import media_server, music
 from tests.integration.names import CLIENT_ID, MAC, OTHER_MAC, SATELLITE, Boot
 from tests.integration.voice.announcements.sounds import beep, is_heard
 from tests.protocol.audio.sounds import pitch_level
@@ -42,15 +40,6 @@ TWO_DEVICES = pytest.mark.parametrize(
 
 # Ten seconds: a device has read the last of a short announcement before it is heard.
 LONG_TEXT = "Dinner is ready. " * 12
-
-
-@pytest.fixture
-async def media(ffmpeg: None) -> AsyncGenerator[MediaServer]:
-    """A web server with two sounds, of one and of two seconds."""
-    async with media_server() as server:
-        server.file("/one.mp3", music(1))
-        server.file("/two.mp3", music(2))
-        yield server
 
 
 async def announce(hass: HomeAssistant, *satellites: str, **data: Any) -> None:
@@ -73,12 +62,11 @@ async def test_an_announcement_is_spoken_and_shown_by_an_idle_device(
     assert device.state is State.IDLE
 
 
+@pytest.mark.usefixtures("ffmpeg")
 async def test_media_are_announced_after_a_sound_of_the_owner_which_is_cut_if_it_is_long(
-    hass: HomeAssistant, boot: Boot, media: MediaServer
+    hass: HomeAssistant, boot: Boot
 ) -> None:
     device = await boot(NEW)
-    media.file("/long.mp3", music(40))
-    one, two, long = (media.url(f"/{name}.mp3") for name in ("one", "two", "long"))
 
     async def announced(**data: Any) -> tuple[Announcement, float]:
         before = len(device.announcements)
@@ -87,16 +75,18 @@ async def test_media_are_announced_after_a_sound_of_the_owner_which_is_cut_if_it
         assert announcement.outcome is Outcome.PLAYED
         return announcement, len(announcement.pcm) / 2 / device.speaker.rate
 
-    announcement, seconds = await announced(message="The door.", media_id=two, preannounce_media_id=one)
-    assert seconds == pytest.approx(3.1, abs=0.2)
-    ((at, text),) = announcement.shown
-    assert text == "The door."
-    assert at - announcement.played[0].time == pytest.approx(1, abs=0.1)
-    # The usual sound of Home Assistant is left out.
-    _, seconds = await announced(media_id=one)
-    assert seconds == pytest.approx(1.1, abs=0.15)
-    _, seconds = await announced(message="The door.", preannounce_media_id=long)
-    assert seconds == pytest.approx(30.6, abs=0.3)
+    async with media_server() as server:
+        one, two, long = (server.file(f"/{seconds}.mp3", music(seconds)) for seconds in (1, 2, 40))
+        announcement, seconds = await announced(message="The door.", media_id=two, preannounce_media_id=one)
+        assert seconds == pytest.approx(3.1, abs=0.2)
+        ((at, text),) = announcement.shown
+        assert text == "The door."
+        assert at - announcement.played[0].time == pytest.approx(1, abs=0.1)
+        # The usual sound of Home Assistant is left out.
+        _, seconds = await announced(media_id=one)
+        assert seconds == pytest.approx(1.1, abs=0.15)
+        _, seconds = await announced(message="The door.", preannounce_media_id=long)
+        assert seconds == pytest.approx(30.6, abs=0.3)
 
 
 async def test_a_text_without_end_is_refused_before_any_work_on_it(
@@ -235,32 +225,19 @@ async def test_it_is_set_for_an_announcement_and_restored_after_it_unless_it_is_
     assert device.values["volume"] == 40
 
 
-async def test_it_is_restored_when_the_call_that_should_have_has_failed(
-    hass: HomeAssistant,
-    device: SimulatedDevice,
-    linked_entry: MockConfigEntry,
-    monkeypatch: pytest.MonkeyPatch,
+async def test_it_is_restored_later_by_a_device_that_has_not_answered(
+    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
 ) -> None:
-    call_tool = DeviceCommands.call_tool
-    refused = 0
-
-    async def call(commands: DeviceCommands, name: str, arguments: Any = None, **more: Any) -> Any:
-        nonlocal refused
-        if arguments == {"volume": 40} and not refused:
-            refused += 1
-            raise HomeAssistantError("The device is busy")
-        return await call_tool(commands, name, arguments, **more)
-
-    monkeypatch.setattr(DeviceCommands, "call_tool", call)
-    await announce(hass, message="Dinner is ready.")
-    assert refused
+    saying = hass.async_create_task(announce(hass, message="Dinner is ready."))
+    await device.wait_for(lambda: device.state is State.NOTIFYING)
+    device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
+    await saying
     assert device.values["volume"] == 90
     # It is not forgotten when Home Assistant is restarted, either.
     stored = linked_entry.runtime_data.devices[MAC].state.as_dict()
     assert DeviceState.from_dict(stored).volume_to_restore == (40, 90)
+    device.misbehaviours.clear()
     await device.wait_for(lambda: device.values["volume"] == 40, 180)
-    await announce(hass, message="Dinner is ready.")
-    assert device.values["volume"] == 40
 
 
 @pytest.mark.parametrize("meanwhile", [90, 55])
