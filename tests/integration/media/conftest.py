@@ -1,13 +1,22 @@
-"""A web server with media on the loopback interface."""
+"""A web server with media on the loopback interface, and what no media may leave behind."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+import threading
 
 import pytest
 
-from tests.integration.media.media_server import MediaServer, media_server
+from tests.integration.media.media_server import MediaServer, children, media_server
 
 
 @pytest.fixture
 async def server(socket_enabled: None, ffmpeg: None) -> AsyncIterator[MediaServer]:
     async with media_server() as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays() -> Iterator[None]:
+    """Every stream must end its process and its thread, and leave no zombie."""
+    yield
+    assert children() == []
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("xiaozhi-speech")]

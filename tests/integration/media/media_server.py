@@ -6,9 +6,14 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from homeassistant.components.media_source import MediaSource
+from homeassistant.core import HomeAssistant
+from homeassistant.setup import async_setup_component
+from pytest_homeassistant_custom_component.common import MockModule, mock_integration, mock_platform
 
 from tests.protocol.audio.sounds import make_media, tone
 
@@ -128,6 +133,15 @@ class MediaServer:
         async with asyncio.timeout(10):
             while self.open:  # noqa: ASYNC110 - handlers end by themselves
                 await asyncio.sleep(0.01)
+
+
+async def add_media_source(hass: HomeAssistant, source: MediaSource) -> None:
+    """Set up an integration that has a source of media."""
+    mock_integration(hass, MockModule(source.domain))
+    get = AsyncMock(return_value=source)
+    mock_platform(hass, f"{source.domain}.media_source", Mock(async_get_media_source=get))
+    assert await async_setup_component(hass, source.domain, {})
+    await hass.async_block_till_done()
 
 
 def children() -> list[int]:

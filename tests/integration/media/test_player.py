@@ -1,22 +1,31 @@
 """The media player of a device, over real sockets, in each state in which a device plays."""
 
 import asyncio
-from collections.abc import Iterator
-import threading
-from typing import Any
+from pathlib import Path
+from typing import Any, override
 
 from homeassistant.components.ffmpeg import DATA_FFMPEG, FFmpegManager
+from homeassistant.components.media_player import BrowseError, MediaClass, SearchMedia, SearchMediaQuery
+from homeassistant.components.media_source import BrowseMediaSource, MediaSource, MediaSourceItem
 from homeassistant.core import HomeAssistant, State as EntityState
 from homeassistant.exceptions import HomeAssistantError, ServiceNotSupported, ServiceValidationError
 from homeassistant.helpers.llm import ToolInput
+from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.media.library import browse, search
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.boxes import Speech, act, change_settings, state_of, wait_for_state
-from tests.integration.media.media_server import MediaServer, children, music, with_titles
+from tests.integration.media.media_server import (
+    MediaServer,
+    add_media_source,
+    children,
+    music,
+    with_titles,
+)
 from tests.integration.names import SATELLITE, Boot
 from tests.protocol.audio.sounds import pitch_level
 
@@ -25,14 +34,6 @@ LINK = LinkKind.MQTT
 PLAYER = "media_player.kitchen_box_speaker"
 NEW = get_profile(version="2.5.0")
 OLD = get_profile()
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
-    """No decoder may be left running."""
-    yield
-    assert children() == []
-    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("xiaozhi-speech")]
 
 
 async def play(hass: HomeAssistant, media_id: str, **data: Any) -> None:
@@ -339,3 +340,51 @@ async def test_the_volume_is_that_of_the_device_and_a_mute_is_remembered(
     await do(hass, "volume_mute", is_volume_muted=False)
     assert device.values["volume"] == 50
     assert player(hass).attributes["is_volume_muted"] is False
+
+
+class Stations(MediaSource):
+    """A source with two stations and a film, which can be searched."""
+
+    @override
+    async def async_search_media(self, item: MediaSourceItem, query: SearchMediaQuery) -> SearchMedia:
+        kinds = {"jazz": "audio/mpeg", "rock": "music", "film": "video/mp4"}
+        return SearchMedia(
+            result=[
+                BrowseMediaSource(
+                    domain=self.domain,
+                    identifier=name,
+                    media_class=MediaClass.MUSIC,
+                    media_content_type=kind,
+                    title=name,
+                    can_play=True,
+                    can_expand=False,
+                )
+                for name, kind in kinds.items()
+            ]
+        )
+
+
+@pytest.mark.own_home
+async def test_folders_and_sounds_are_shown_and_found_in_every_source_that_can_be_searched_and_nothing_else(
+    hass: HomeAssistant, tmp_path: Path
+) -> None:
+    for name in ("song.mp3", "film.mp4", "picture.jpg"):
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "folder").mkdir()
+    hass.config.media_dirs = {"local": str(tmp_path)}
+    assert await async_setup_component(hass, "media_source", {})
+    for source in (Stations("stations"), MediaSource("not searched")):
+        await add_media_source(hass, source)
+    root = await browse(hass, None)
+    assert {child.title for child in root.children or ()} >= {"My media", "stations"}
+    local = await browse(hass, "media-source://media_source/local/.")
+    assert [child.title for child in local.children or ()] == ["folder", "song.mp3"]
+    for media_id in (None, "media-source://stations"):
+        query = SearchMediaQuery(search_query="jazz", media_content_id=media_id)
+        found = await search(hass, query)
+        assert [item.media_content_id for item in found.result] == [
+            "media-source://stations/jazz",
+            "media-source://stations/rock",
+        ]
+    with pytest.raises(BrowseError):
+        await search(hass, SearchMediaQuery(search_query="a", media_content_id="media-source://nothing"))

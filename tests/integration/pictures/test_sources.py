@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, override
-from unittest.mock import Mock
 
 from homeassistant.auth.const import GROUP_ID_USER
 from homeassistant.auth.models import User
@@ -17,18 +16,13 @@ from homeassistant.exceptions import HomeAssistantError, ServiceValidationError,
 from homeassistant.setup import async_setup_component
 from homeassistant.util import dt as dt_util
 import pytest
-from pytest_homeassistant_custom_component.common import (
-    MockModule,
-    MockUser,
-    mock_integration,
-    mock_platform,
-)
+from pytest_homeassistant_custom_component.common import MockUser
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from simulator import SimulatedDevice, get_profile
 from tests.integration.boxes import call_action, wait_for_state
-from tests.integration.media.media_server import MediaServer, media_server
+from tests.integration.media.media_server import MediaServer, add_media_source, media_server
 from tests.integration.names import Boot
 from tests.integration.pictures.eyes import png, shown_on
 
@@ -148,12 +142,7 @@ async def test_an_address_of_a_library_in_the_house_is_fetched(
         async def async_resolve_media(self, item: MediaSourceItem) -> PlayMedia:
             return PlayMedia(site.url("/picture"), "image/png")
 
-    async def get_album(_hass: HomeAssistant) -> MediaSource:
-        return Album("album")
-
-    mock_integration(hass, MockModule("album"))
-    mock_platform(hass, "album.media_source", Mock(async_get_media_source=get_album))
-    assert await async_setup_component(hass, "album", {})
+    await add_media_source(hass, Album("album"))
     await show(media={"media_content_id": "media-source://album/cat"})
     assert shown_on(camera) == [(320, 240)]
 
