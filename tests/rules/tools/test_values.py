@@ -68,6 +68,22 @@ def test_answers_are_read_as_what_they_say(
     assert as_text(answer) == state
 
 
+@pytest.mark.parametrize(
+    ("told", "value"),
+    [
+        ("25.3 °C", 25.3),
+        ("Temperature: 25.3°C", 25.3),
+        ("当前温度-3度", -3.0),
+        ("sensor error 5", None),
+        ("读取失败 3", None),
+        ("1 of 2", None),
+        ({"value": "42 %"}, 42.0),
+    ],
+)
+def test_a_number_among_words_is_a_number(told: Any, value: float | None) -> None:
+    assert as_number(told) == value
+
+
 def test_a_tool_that_says_nothing_has_no_state() -> None:
     answer = parse_answer(ToolResult())
     assert (as_flag(answer), as_number(answer), as_text(answer), as_attributes(answer)) == (

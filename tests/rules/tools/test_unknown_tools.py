@@ -1,0 +1,384 @@
+"""What tools that no table knows become: what their schemas say, and nothing guessed from words."""
+
+from collections.abc import Sequence
+import json
+from typing import Any, Final
+
+from homeassistant.const import EntityCategory, Platform
+from hypothesis import given, strategies as st
+import pytest
+
+from custom_components.xiaozhi.protocol.mcp.tool import Tool
+from custom_components.xiaozhi.tools.answer_values import members
+from custom_components.xiaozhi.tools.arguments import enumerated_texts
+from custom_components.xiaozhi.tools.entity_descriptions import (
+    ActionTool,
+    BinarySensorTool,
+    ButtonTool,
+    LightTool,
+    NumberTool,
+    Reading,
+    SelectTool,
+    SensorTool,
+    SwitchTool,
+    ToolEntity,
+)
+from custom_components.xiaozhi.tools.mapping import map_tools
+from custom_components.xiaozhi.tools.tool_names import Action, parse, readable
+from custom_components.xiaozhi.tools.tool_state import ToolList, prepare
+from custom_components.xiaozhi.tools.units import stated_unit
+from tests.rules.tools.invented import ANSWERS, DEVICES
+from tests.rules.tools.sample_tools import number, only, tool
+
+# Platform, name, device class and unit.
+EXPECTED: Final = {
+    "curtain": [
+        "button Curtain open",
+        "button Curtain close",
+        "button Curtain stop",
+        "number Curtain position",
+    ],
+    "aquarium": [
+        "sensor Aquarium water temperature",
+        "sensor Aquarium pH",
+        "sensor Aquarium water level",
+        "button Aquarium feed",
+        "light Aquarium light",
+        "button Aquarium pump start",
+        "button Aquarium pump stop",
+        "switch Aquarium heater",
+    ],
+    "door lock": [
+        "button Door lock",
+        "button Door unlock",
+        "binary_sensor Door locked",
+        "binary_sensor Door open",
+        "sensor Door battery %",
+    ],
+    "infrared": ["switch AC", "number AC temperature °C", "number AC fan speed", "button TV power toggle"],
+    "printer": [
+        "button Printer feed paper",
+        "number Printer density",
+        "sensor Printer state",
+        "sensor Printer paper remaining",
+        "sensor Printer head temperature",
+        "binary_sensor Printer paper empty",
+    ],
+    "Chinese names": [
+        "switch 窗帘",
+        "switch 风扇",
+        "number 风扇档位",
+        "switch 水泵",
+        "sensor 温度 temperature °C",
+        "sensor 湿度",
+        "sensor 土壤湿度 %",
+        "sensor 光照强度 illuminance lx",
+        "binary_sensor 有人",
+        "number 亮度",
+    ],
+}
+# What can do harm waits for its owner, and what may never change costs no readings.
+OFF: Final = {"button Door lock", "button Door unlock"}
+
+
+def entities_of(device: str) -> list[ToolEntity]:
+    shapes = {name: members(answer) for name, answer in ANSWERS.get(device, {}).items()}
+    return [entity for entity in map_tools(DEVICES[device], shapes) if entity.platform is not None]
+
+
+def described(entity: ToolEntity) -> str:
+    unit = getattr(entity, "unit", None)
+    return " ".join(filter(None, (str(entity.platform), entity.name or "-", entity.device_class, unit)))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_device_that_nobody_knows_has_entities_by_the_schemas_of_its_tools(device: str) -> None:
+    entities = entities_of(device)
+    assert [described(entity) for entity in entities] == EXPECTED[device]
+    assert {described(entity) for entity in entities if not entity.enabled} == OFF & set(EXPECTED[device])
+    assert len({entity.key for entity in entities}) == len(entities)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("self.chat.open", "self.chat.close"),
+        ("self.mouth.open", "self.mouth.close"),
+        ("self.garage.up", "self.garage.down"),
+        ("self.pump.start", "self.pump.stop"),
+    ],
+)
+def test_what_is_opened_locked_or_started_is_two_buttons(first: str, second: str) -> None:
+    entities = map_tools([tool(first), tool(second)])
+    assert [(entity.platform, entity.key) for entity in entities] == [
+        (Platform.BUTTON, f"tool_{first}"),
+        (Platform.BUTTON, f"tool_{second}"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("setter", "getter"), [("self.arm.set_speed", "self.arm.getSpeed"), ("设置亮度", "获取亮度")]
+)
+def test_getter_and_setter_are_one_number_however_they_are_spelt(setter: str, getter: str) -> None:
+    (found,) = map_tools([tool(setter, speed=number()), tool(getter)])
+    assert isinstance(found, NumberTool)
+    assert found.state == Reading(tool=getter)
+
+
+def test_members_of_an_object_are_sensors_and_states_of_their_own() -> None:
+    tools = [*DEVICES["aquarium"], tool("self.aquarium.set_water_level", level=number())]
+    shapes = {"self.aquarium.get_status": members(ANSWERS["aquarium"]["self.aquarium.get_status"])}
+    entities = {found.key: found for found in map_tools(tools, shapes)}
+    level = entities["tool_self.aquarium.set_water_level"]
+    assert isinstance(level, NumberTool)
+    assert level.state == Reading(tool="self.aquarium.get_status", member="water_level")
+    assert "tool_self.aquarium.get_status#water_level" not in entities
+    # How the call went is no reading. With one member or with many, the key has its path.
+    alone = map_tools([tool("self.room.get_data")], {"self.room.get_data": members({"ok": True, "co2": 600})})
+    assert [sensor.key for sensor in alone] == ["tool_self.room.get_data#co2"]
+
+
+def test_what_a_device_answers_makes_its_sensors_and_a_missing_member_takes_none_away() -> None:
+    tools, name = tuple(DEVICES["aquarium"]), "self.aquarium.get_status"
+    listed = prepare(tools, {}, {})
+    assert "tool_self.aquarium.get_status" in listed.entities
+    listed = prepare(tools, listed.shapes, {name: {"water_temp": "--", "ph": 7}})
+    known = prepare(tools, listed.shapes, {name: {"water_temp": 25.5}})
+    keys = {"tool_self.aquarium.get_status#water_temp", "tool_self.aquarium.get_status#ph"}
+    assert keys <= known.entities.keys()
+    assert prepare(tools, known.shapes, {name: {"water_temp": 26.0, "ph": 7}}) is known
+    # The shapes are stored: whatever the last answer was, a restart makes the same entities.
+    stored = json.loads(json.dumps({**known.as_dict(), "answers": {name: "busy"}}))
+    assert ToolList.from_dict(stored) is known
+    # Version 0.2 stored the answers only.
+    del stored["shapes"]
+    stored["answers"] = {name: {"water_temp": 26.0, "ph": 7}}
+    assert ToolList.from_dict(stored).entities.keys() == known.entities.keys()
+    others = prepare(DEVICES["curtain"], known.shapes, {name: {"ph": 7}})
+    assert not any("aquarium" in key for key in others.entities)
+
+
+@pytest.mark.parametrize(
+    ("name", "action", "subject", "rest"),
+    [
+        ("self.pump.turn_on", Action.ON, ("pump",), ""),
+        ("pumpOn", Action.ON, ("pump",), "pump"),
+        ("打开水泵", Action.ON, ("水泵",), "水泵"),
+        ("开灯", Action.ON, ("灯",), "灯"),
+        ("开关灯", Action.OTHER, ("开关灯",), "开关灯"),
+        ("关于", Action.OTHER, ("关于",), "关于"),
+        ("self.fan_on", Action.ON, ("fan",), "fan"),
+        ("self.fan.turnOff", Action.OFF, ("fan",), ""),
+        ("self.door_lock_status", Action.GET, ("door", "lock", "status"), "door_lock_status"),
+        ("获取PM2.5", Action.GET, ("pm", "2", "5"), "PM2_5"),
+        ("水泵状态", Action.GET, ("水泵",), "水泵"),
+        ("speed_set", Action.SET, ("speed",), "speed"),
+        ("curtain_set_position", Action.SET, ("curtain", "position"), "curtain_position"),
+        ("self.disp.setbacklight", Action.SET, ("disp", "backlight"), "backlight"),
+        ("self.setup", Action.OTHER, ("setup",), "setup"),
+        ("self.curtain.open", Action.OTHER, ("curtain", "open"), "open"),
+        ("self.train.whistle", Action.OTHER, ("train", "whistle"), "whistle"),
+    ],
+)
+def test_a_name_is_an_action_and_a_subject(
+    name: str, action: Action, subject: tuple[str, ...], rest: str
+) -> None:
+    parsed = parse(name)
+    assert (parsed.action, parsed.subject, parsed.rest) == (action, subject, rest)
+
+
+@pytest.mark.parametrize(
+    ("description", "unit"),
+    [
+        ("Pressure in kPa", "kPa"),
+        ("CO2 concentration in ppm", "ppm"),
+        ("PM2.5 in ug/m3", "μg/m³"),
+        ("Noise in dB", "dB"),
+        ("degrees Fahrenheit", "°F"),
+        ("当前温度，单位摄氏度", "°C"),
+        ("光照强度，单位lux", "lx"),
+        ("Move to an angle in degrees", "°"),
+        ("0 to 100 %", "%"),
+        ("Temperature in °C and humidity in %", None),
+        ("The temperature", None),
+        ("Ask pa and ma about mm and mA", None),
+    ],
+)
+def test_a_unit_is_what_a_description_states(description: str, unit: str | None) -> None:
+    assert stated_unit(description) == unit
+
+
+@pytest.mark.parametrize(
+    ("text", "texts"),
+    [
+        ("mode: 'cool', 'heat' or 'dry'", ("cool", "heat", "dry")),
+        ("模式：“制冷”、“制热”或“除湿”", ("制冷", "制热", "除湿")),
+        ("mode, e.g. 'cool' or 'heat'", None),
+        ("mode: 'cool', 'heat' etc.", None),
+        ("'a' or 'b', and 'c' or 'd'", None),
+        # Without quotes, it may be a type, a remark or the words of a sentence.
+        ("mode: cool, heat, dry or auto", None),
+        ("type: string, required", None),
+        ("0: off, 1: low, 2: high", None),
+        ("设置" * 1000, None),
+        ("'a'," * 1000, None),
+        ("'" * 4000, None),
+    ],
+)
+def test_an_enumeration_in_quotes_is_a_choice(text: str, texts: tuple[str, ...] | None) -> None:
+    assert enumerated_texts(text) == texts
+
+
+def test_only_some_readings_are_on_at_first() -> None:
+    entities = map_tools([tool(f"self.room{index}.get_temperature") for index in range(40)])
+    assert sum(entity.enabled for entity in entities) == 16
+    (news,) = map_tools([tool("self.get_news")])
+    assert not news.enabled
+    assert news.category is EntityCategory.DIAGNOSTIC
+
+
+@pytest.mark.parametrize(
+    ("tools", "kind", "name"),
+    [
+        ([tool("self.pump.turn_on"), tool("self.pump.turn_off")], SwitchTool, "Pump"),
+        ([tool("pump.on"), tool("pump.off"), tool("pump.get_state")], SwitchTool, "Pump"),
+        ([tool("self.turn_on"), tool("self.turn_off")], SwitchTool, "Turn on"),
+        ([tool("self.car.turn_on_light"), tool("self.car.turn_off_light")], LightTool, "Car light"),
+        ([tool("self.desk.lamp.on"), tool("self.desk.lamp.off")], LightTool, "Desk lamp"),
+        ([tool("self.bar.set_color", r=number(0, 9), g=number(0, 9), b=number(0, 9))], LightTool, "Bar"),
+        ([tool("self.fan.set_speed", speed=number(0, 5))], NumberTool, "Fan speed"),
+        ([tool("self.fan.speed", speed=number(0, 5))], NumberTool, "Fan speed"),
+        ([tool("self.fan.set_swing", on={"type": "boolean"})], SwitchTool, "Fan swing"),
+        ([tool("self.ai.enable", on=number(0, 1, default=0))], SwitchTool, "Ai enable"),
+        ([tool("self.eyes.set_style", "`a` or `b`.", style={"type": "string"})], SelectTool, "Eyes style"),
+        ([tool("self.rover.turn_left")], ButtonTool, "Rover turn left"),
+        ([tool("self.arm.wave", speed=number(1, 9, default=5))], ButtonTool, "Arm wave"),
+        ([tool("self.room.get_temperature")], SensorTool, "Room temperature"),
+        ([tool("self.room.is_dark")], BinarySensorTool, "Room dark"),
+        ([tool("self.room_is_dark")], BinarySensorTool, "Room dark"),
+        ([tool("self.tank.has_water")], BinarySensorTool, "Tank water"),
+        # To read a sensor every few minutes would ask a language model every few minutes.
+        ([tool("self.eye.ask_what_is_seen")], ButtonTool, "Eye ask what is seen"),
+        ([tool("self.eye.tell_me_who_it_is")], ButtonTool, "Eye tell me who it is"),
+        # Not enough is known to make more of these.
+        ([tool("self.arm.move", x=number(), y=number())], ActionTool, "Arm move"),
+        ([tool("self.arm.lift", height=number())], ActionTool, "Arm lift"),
+        ([tool("self.fan.set_speed", speed={"type": "integer"})], ActionTool, "Fan set speed"),
+        ([tool("self.say", text={"type": "string"})], ActionTool, "Say"),
+        ([tool("self.say", "Say 'a' or 'b'; in 'c' or 'd'", text={"type": "string"})], ActionTool, "Say"),
+        ([tool("self.note.set_text", "The `text`.", text={"type": "string"})], ActionTool, "Note set text"),
+        ([tool("self.x.set_list", items={"type": "array"})], ActionTool, "X set list"),
+    ],
+)  # fmt: skip
+def test_other_tools_are_treated_by_rules(tools: Sequence[Tool], kind: type[ToolEntity], name: str) -> None:
+    entity = only(*tools)
+    assert type(entity) is kind
+    assert entity.name == name
+    assert sorted(entity.tools) == sorted(tool.name for tool in tools)
+    # As in version 0.1, so that the owner's entity stays.
+    first = tools[0].name
+    group = first.rpartition(".")[0]
+    assert entity.key == (f"light_{group}" if group in {"self.desk.lamp", "self.bar"} else f"tool_{first}")
+
+
+def test_two_tools_of_a_colour_are_two_things() -> None:
+    channels = {"r": number(0, 255), "g": number(0, 255), "b": number(0, 255)}
+    other, light = map_tools([tool("self.bar.set_first", **channels), tool("self.bar.set_all", **channels)])
+    assert isinstance(light, LightTool)
+    assert light.tools == ("self.bar.set_all",)
+    assert isinstance(other, ActionTool)
+
+
+def test_an_unknown_tool_with_a_risk_is_disabled() -> None:
+    """`test_risk.py` has more of them."""
+    risky, harmless = only(tool("self.wifi.reset")), only(tool("self.preset_next"))
+    assert (risky.enabled, risky.category) == (False, EntityCategory.CONFIG)
+    assert (harmless.enabled, harmless.category) == (True, None)
+
+
+def test_words_of_different_tools_make_no_risk_together() -> None:
+    names = ("self.kettle.turn_on", "self.kettle.turn_off", "self.kettle.get_power")
+    assert only(*map(tool, names)).enabled
+    assert not only(tool("self.system.power_on"), tool("self.system.power_off")).enabled
+
+
+def test_names_are_made_readable() -> None:
+    assert readable("self.chassis.turn_left") == "Chassis turn left"
+    assert readable("self.camera.camera_flip") == "Camera flip"
+    assert readable("self.AEC.mode") == "AEC mode"
+    assert readable("EnterWiFiConfig") == "Enter Wi-Fi config"
+    assert readable("self.enterWiFiConfig") == "Enter Wi-Fi config"
+    assert readable("self.wi_fi.forget") == "Wi-Fi forget"
+    assert readable("self.wifi.wifi_scan") == "Wi-Fi scan"
+    assert readable("self.RGBLight.turnOn2") == "RGB light turn on2"
+    assert readable("self.air.co2_pm2_5_tvoc") == "Air CO₂ PM2.5 TVOC"
+    assert readable("...") == "..."
+    assert len(readable("very_" * 25)) <= 64
+
+
+WORDS: Final = st.sampled_from(
+    [
+        *("self", "lamp", "led", "set", "get", "turn_on", "turn_off", "enable", "disable", "brightness"),
+        *("rgb", "color", "reset", "is", "state", "power", "", "_", "on", "off", "fan", "灯", "A", "1"),
+    ]
+)
+PROPERTIES: Final = st.dictionaries(
+    st.sampled_from(["r", "g", "b", "red", "green", "blue", "level", "on", "mode"]),
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["integer", "boolean", "string", "array"])},
+        optional={
+            "minimum": st.integers(-(2**40), 2**40),
+            "maximum": st.integers(-(2**40), 2**40),
+            "default": st.sampled_from([0, 1, True, "x"]),
+        },
+    ),
+    max_size=4,
+)
+TOOLS: Final = st.lists(
+    st.builds(
+        lambda words, separator, properties, description, user_only: Tool.from_dict(
+            {
+                "name": separator.join(words) or "x",
+                "description": description,
+                "inputSchema": {
+                    "type": "object",
+                    "properties": properties,
+                    "required": [key for key, rule in properties.items() if "default" not in rule],
+                },
+                "annotations": {"audience": ["user"]} if user_only else {},
+            }
+        ),
+        st.lists(WORDS, max_size=5) | st.lists(st.text(max_size=10), max_size=3),
+        st.sampled_from([".", "_", " "]),
+        PROPERTIES,
+        st.text(max_size=30) | st.sampled_from(["`a` or `b`", "'a', 'b' and 'c'", "a: x\nb: y"]),
+        st.booleans(),
+    ),
+    max_size=12,
+).map(lambda tools: list({tool.name: tool for tool in tools if tool is not None}.values()))
+
+
+@given(TOOLS, st.randoms())
+def test_invented_tools_are_mapped_once_each_and_always_the_same(tools: list[Tool], random: Any) -> None:
+    entities = map_tools(tools)
+    assert sorted(name for entity in entities for name in entity.tools) == sorted(tool.name for tool in tools)
+    assert len({entity.key for entity in entities}) == len(entities)
+    assert map_tools(tools) == entities
+    shuffled = tools.copy()
+    random.shuffle(shuffled)
+    assert {entity.key for entity in map_tools(shuffled)} == {entity.key for entity in entities}
+    for entity in entities:
+        assert entity.name is None or 0 < len(entity.name) <= 64
+        if isinstance(entity, SensorTool):
+            # Home Assistant refuses a sensor that is configuration.
+            is_shown = entity.measured and not entity.user_only
+            assert entity.category is (None if is_shown else EntityCategory.DIAGNOSTIC)
+        if isinstance(entity, NumberTool):
+            assert -(2**31) <= entity.setter.minimum < entity.setter.maximum < 2**31
+
+
+def test_choices_of_the_schema_are_a_choice() -> None:
+    mood = {"type": "string", "enum": ["happy", "sad"]}
+    entity = only(tool("self.face.set_mood", mood=mood))
+    assert isinstance(entity, SelectTool)
+    assert entity.choice.options == ("happy", "sad")
