@@ -25,8 +25,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from scripts.tool_table import stock_tools
 from tests.integration.http_device import MAC, paired_device
 from tests.paths import ROOT
-from tests.rules.tools.invented import DEVICES
-from tests.rules.tools.sample_tools import tool as sample_tool
+from tests.rules.tools.sample_tools import DEVICES, tool as sample_tool
 
 _PAGES: Final = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 _AUTOMATION: Final = re.compile(r"^```yaml\n(alias: .*?)^```", re.MULTILINE | re.DOTALL)

@@ -27,8 +27,7 @@ from custom_components.xiaozhi.tools.mapping import map_tools
 from custom_components.xiaozhi.tools.tool_names import Action, parse, readable
 from custom_components.xiaozhi.tools.tool_state import ToolList, prepare
 from custom_components.xiaozhi.tools.units import stated_unit
-from tests.rules.tools.invented import ANSWERS, DEVICES
-from tests.rules.tools.sample_tools import number, only, tool
+from tests.rules.tools.sample_tools import ANSWERS, DEVICES, number, only, tool
 
 # Platform, name, device class and unit.
 EXPECTED: Final = {
