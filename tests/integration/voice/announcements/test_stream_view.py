@@ -6,15 +6,17 @@ from contextlib import closing, contextmanager
 from http import HTTPStatus
 import logging
 import socket
+from typing import Any
 
-from aiohttp import ClientSession
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import BaseTestServer
 from homeassistant.core import HomeAssistant
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.device_http.transfers import TRANSFERS, Stream
 from custom_components.xiaozhi.timeouts import AnnouncementTimeouts, Timeouts
+
+pytestmark = pytest.mark.usefixtures("gateway_entry")
 
 PIECE = bytes(4096)
 
@@ -22,14 +24,6 @@ PIECE = bytes(4096)
 @pytest.fixture
 def timeouts() -> Timeouts:
     return Timeouts(announcements=AnnouncementTimeouts(stall=3, closing=2))
-
-
-@pytest.fixture
-async def server(hass: HomeAssistant, gateway_entry: MockConfigEntry) -> AsyncGenerator[TestServer]:
-    server = TestServer(hass.http.app)
-    await server.start_server()
-    yield server
-    await server.close()
 
 
 class Source:
@@ -57,20 +51,19 @@ def offered(hass: HomeAssistant, source: Source) -> Iterator[tuple[Stream, str]]
 
 
 async def test_a_stream_is_sent_to_its_end_once(
-    hass: HomeAssistant, server: TestServer, caplog: pytest.LogCaptureFixture
+    hass: HomeAssistant, hass_client_no_auth: ClientSessionGenerator, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
+    client = await hass_client_no_auth()
     source = Source(10)
     with offered(hass, source) as (stream, path):
-        async with ClientSession() as session:
-            assert not stream.requested.done()
-            async with session.get(server.make_url(path), headers={"Connection": "close"}) as answer:
-                assert answer.status == HTTPStatus.OK
-                assert answer.headers["Transfer-Encoding"] == "chunked"
-                assert answer.content_type == "audio/ogg"
-                assert len(await answer.read()) == 10 * len(PIECE)
-            async with session.get(server.make_url(path)) as again:
-                assert again.status == HTTPStatus.NOT_FOUND
+        assert not stream.requested.done()
+        answer = await client.get(path, headers={"Connection": "close"})
+        assert answer.status == HTTPStatus.OK
+        assert answer.headers["Transfer-Encoding"] == "chunked"
+        assert answer.content_type == "audio/ogg"
+        assert len(await answer.read()) == 10 * len(PIECE)
+        assert (await client.get(path)).status == HTTPStatus.NOT_FOUND
     await stream.ended
     assert stream.delivered
     assert stream.direct
@@ -81,7 +74,7 @@ async def test_a_stream_is_sent_to_its_end_once(
     assert not any(path.rpartition("/")[2] in message for message in logged)
 
 
-def slow_reader(server: TestServer, path: str) -> socket.socket:
+def slow_reader(server: BaseTestServer[Any], path: str) -> socket.socket:
     """Ask for a path on a bare socket with little room, and read nothing."""
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -92,8 +85,9 @@ def slow_reader(server: TestServer, path: str) -> socket.socket:
 
 
 async def test_nothing_is_made_before_it_is_taken_and_a_device_that_takes_nothing_is_dropped(
-    hass: HomeAssistant, server: TestServer
+    hass: HomeAssistant, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
+    server = (await hass_client_no_auth()).server
     source = Source()
     with offered(hass, source) as (stream, path), closing(slow_reader(server, path)) as connection:
         began = await stream.requested
