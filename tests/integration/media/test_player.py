@@ -240,26 +240,18 @@ async def test_a_home_assistant_that_ends_ends_ffmpeg(
 # In a conversation, with any firmware.
 
 
-@pytest.fixture
-async def assistant(hass: HomeAssistant, speech: Speech) -> Speech:
-    """An assistant that has a script which plays jazz."""
-    speech.recognizer.lines = ["play some jazz"]
-    await speech.use(conversation_engine=speech.agent.entity_id)
-    return speech
-
-
-def ask_for(assistant: Speech, address: str) -> None:
+async def ask_for(speech: Speech, address: str) -> None:
     """Let the assistant play this when it is spoken to."""
-    assistant.agent.lines = ["Here is some jazz."]
+    await speech.answer_with("Here is some jazz.", heard=["play some jazz"])
     media = {"media_content_id": address, "media_content_type": "music"}
-    assistant.agent.uses = [ToolInput("media_player__play_media", media)]
+    speech.agent.uses = [ToolInput("media_player__play_media", media)]
 
 
 async def test_what_is_asked_for_in_a_conversation_plays_after_the_answer(
-    hass: HomeAssistant, boot: Boot, assistant: Speech, server: MediaServer, command: bytes
+    hass: HomeAssistant, boot: Boot, speech: Speech, server: MediaServer, command: bytes
 ) -> None:
     device = await boot(OLD)
-    ask_for(assistant, server.file("/song.mp3", music(6, title="So What")))
+    await ask_for(speech, server.file("/song.mp3", music(6, title="So What")))
     talk = asyncio.create_task(converse(device, command))
     await wait_for_state(hass, PLAYER, "buffering", 30)
     await wait_for_state(hass, PLAYER, "playing", 30)
@@ -277,7 +269,7 @@ async def test_what_is_asked_for_in_a_conversation_plays_after_the_answer(
 async def test_in_a_conversation_music_plays_until_somebody_ends_it_and_a_singer_is_not_taken_for_the_user(
     hass: HomeAssistant,
     boot: Boot,
-    assistant: Speech,
+    speech: Speech,
     server: MediaServer,
     command: bytes,
     linked_entry: MockConfigEntry,
@@ -285,7 +277,7 @@ async def test_in_a_conversation_music_plays_until_somebody_ends_it_and_a_singer
 ) -> None:
     change_settings(hass, linked_entry, interrupt_by_speaking=clicks)
     device = await boot(get_profile("s3", mode=ListeningMode.REALTIME) if clicks else OLD)
-    ask_for(assistant, endless(server))
+    await ask_for(speech, endless(server))
     await device.wake()
     device.say(command)
     await wait_for_state(hass, PLAYER, "playing", 30)

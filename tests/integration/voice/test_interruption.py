@@ -85,10 +85,9 @@ async def test_its_own_voice_from_the_loudspeaker_does_not_interrupt_a_device_bu
 ) -> None:
     """Echo cancellation leaves a rest of the answer, a packet late, in what the microphone hears."""
     speech.voice.says_words = True
-    speech.recognizer.lines = [COMMAND, OFF]
+    story = "The quick brown fox jumps over the lazy dog in the garden. " * 2
+    await speech.answer_with(story, "Good.", heard=[COMMAND, OFF])
     device = await boot(CANCELS_ECHO, echo=ECHO)
-    await speech.use(conversation_engine=speech.agent.entity_id)
-    speech.agent.lines = ["The quick brown fox jumps over the lazy dog in the garden. " * 2, "Good."]
     await device.wake()
     device.say(command)
     await device.wait_for(lambda: device.played_seconds > 4, 30)
