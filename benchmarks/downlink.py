@@ -25,7 +25,6 @@ async def measure(house: House, *, quick: bool) -> list[Row]:
     """Have devices ask for a long answer, all at once, and measure when its packets arrive."""
     links = [LinkKind.MQTT] if quick else list(LinkKind)
     sizes = (2,) if quick else (1, 20)
-    rounds = 1 if quick else 2
     house.speech_to_text.recognize = after(_SECONDS_OF_LISTENING, "what is new")
     usual, house.text_to_speech.wav = (
         house.text_to_speech.wav,
@@ -38,9 +37,7 @@ async def measure(house: House, *, quick: bool) -> list[Row]:
                 async with house.site(sizes[-1], link) as site:
                     await devices.boot(house.check_in_url, site.devices)
                     for size in sizes:
-                        accounts: list[Account] = []
-                        for _ in range(rounds):
-                            accounts += await devices.converse(["what is new"] * size)
+                        accounts = await devices.converse(["what is new"] * size)
                         rows.append(_row(link, size, accounts))
                     await devices.power_off()
     finally:
