@@ -234,6 +234,8 @@ def test_only_some_readings_are_on_at_first() -> None:
     (news,) = map_tools([tool("self.get_news")])
     assert not news.enabled
     assert news.category is EntityCategory.DIAGNOSTIC
+    assert only(tool("self.air.get_tvoc", "TVOC in ppb")).enabled, "what has a unit changes"
+    assert only(tool("self.air.get_humidity")).enabled, "its name says that it changes"
 
 
 @pytest.mark.parametrize(
