@@ -205,8 +205,13 @@ async def test_media_that_cannot_be_played_are_told_to_the_caller_and_without_ff
 
 
 async def test_a_device_that_leaves_ends_the_music_and_a_reload_leaves_nothing(
-    hass: HomeAssistant, boot: Boot, server: MediaServer, linked_entry: MockConfigEntry
+    hass: HomeAssistant,
+    boot: Boot,
+    server: MediaServer,
+    linked_entry: MockConfigEntry,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """Nor does a device that is removed while it plays."""
     device = await boot(NEW)
     await play(hass, endless(server))
     await asyncio.sleep(3)
@@ -222,6 +227,13 @@ async def test_a_device_that_leaves_ends_the_music_and_a_reload_leaves_nothing(
     await asyncio.sleep(3)
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await server.wait_unused()
+    await wait_for_state(hass, PLAYER, "idle", 60)
+    await play(hass, server.url("/radio"))
+    await asyncio.sleep(3)
+    hass.config_entries.async_remove_subentry(linked_entry, *linked_entry.subentries)
+    await server.wait_unused()
+    await hass.async_block_till_done()
+    assert not [record.message for record in caplog.records if record.exc_info]
 
 
 @pytest.mark.own_home

@@ -61,7 +61,10 @@ class IdleAnnouncement:
                 if not stream.requested.done():
                     await stream.content.aclose()
                 else:
-                    await asyncio.shield(stream.ended)
+                    # What sends it reads `pcm` until then, also if this is cancelled once more.
+                    while not stream.ended.done():
+                        with suppress(asyncio.CancelledError):
+                            await asyncio.wait((stream.ended,))
 
     async def _first(self, speech: AsyncGenerator[bytes]) -> bytes:
         try:
