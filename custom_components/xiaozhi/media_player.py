@@ -173,7 +173,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
         self._attr_media_duration = round(stream.seconds) if stream and stream.seconds else None
         self._attr_media_position = round(player.position) if player.media else None
         self._attr_media_position_updated_at = dt_util.utcnow() if player.media else None
-        if self.hass is not None:
+        if self.hass is not None and self.enabled:
             self.async_write_ha_state()
 
 

@@ -203,7 +203,8 @@ class _HeldConversation:
         if voice_turn is None:
             return ""
         voice_turn.end()
-        self._voice.satellite.tts_response_finished()
+        if self._voice.satellite.enabled:
+            self._voice.satellite.tts_response_finished()
         return voice_turn.answer.text
 
     async def _listen_meanwhile(self, start: TurnStart) -> None:

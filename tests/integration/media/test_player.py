@@ -7,8 +7,10 @@ from typing import Any, override
 from homeassistant.components.ffmpeg import DATA_FFMPEG, FFmpegManager
 from homeassistant.components.media_player import BrowseError, MediaClass, SearchMedia, SearchMediaQuery
 from homeassistant.components.media_source import BrowseMediaSource, MediaSource, MediaSourceItem
+from homeassistant.config_entries import RELOAD_AFTER_UPDATE_DELAY
 from homeassistant.core import HomeAssistant, State as EntityState
 from homeassistant.exceptions import HomeAssistantError, ServiceNotSupported, ServiceValidationError
+from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.llm import ToolInput
 from homeassistant.setup import async_setup_component
 import pytest
@@ -211,7 +213,7 @@ async def test_a_device_that_leaves_ends_the_music_and_a_reload_leaves_nothing(
     linked_entry: MockConfigEntry,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Nor does a device that is removed while it plays."""
+    """Nor does a player that is disabled, or a device that is removed, while it plays."""
     device = await boot(NEW)
     await play(hass, endless(server))
     await asyncio.sleep(3)
@@ -228,6 +230,15 @@ async def test_a_device_that_leaves_ends_the_music_and_a_reload_leaves_nothing(
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await server.wait_unused()
     await wait_for_state(hass, PLAYER, "idle", 60)
+    await play(hass, server.url("/radio"))
+    await asyncio.sleep(3)
+    for by in (er.RegistryEntryDisabler.USER, None):
+        er.async_get(hass).async_update_entity(PLAYER, disabled_by=by)
+        await server.wait_unused()
+    # After this time Home Assistant loads the entry again by itself.
+    await asyncio.sleep(RELOAD_AFTER_UPDATE_DELAY + 1)
+    await wait_for_state(hass, PLAYER, "idle", 60)
+    assert "This is a bug" not in caplog.text
     await play(hass, server.url("/radio"))
     await asyncio.sleep(3)
     hass.config_entries.async_remove_subentry(linked_entry, *linked_entry.subentries)

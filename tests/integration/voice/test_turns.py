@@ -4,6 +4,7 @@ import asyncio
 
 from homeassistant.components.assist_pipeline.pipeline import PipelineInput
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers import entity_registry as er
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
@@ -144,6 +145,20 @@ async def test_a_typed_question_goes_on_with_the_spoken_conversation_and_an_aler
     assert_nothing_lost(device)
     assert device.played_seconds >= played + 3
     assert device.speaker.own_seconds - rung == pytest.approx(3 * 0.84)
+
+
+async def test_a_satellite_that_is_disabled_ends_its_answer_without_a_warning(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    await speech.answer_with("It rains all day. " * 40)
+    device = await boot()
+    await device.wake()
+    device.say(command)
+    await device.wait_state(State.SPEAKING, 30)
+    er.async_get(hass).async_update_entity(SATELLITE, disabled_by=er.RegistryEntryDisabler.USER)
+    await device.wait_state(State.IDLE, 5)
+    await hass.async_block_till_done()
+    assert "This is a bug" not in caplog.text
 
 
 @pytest.mark.parametrize("ends", ["with our detector", "with an engine that finds it", "with neither"])
