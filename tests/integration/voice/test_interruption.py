@@ -40,9 +40,11 @@ def loudness(pcm: bytes | bytearray) -> float:
     return float(np.sum(np.square(np.frombuffer(pcm, "<i2").astype(float))))
 
 
-async def begin_long_answer(speech: Speech, device: SimulatedDevice, command: bytes) -> None:
-    await speech.use(conversation_engine=speech.agent.entity_id)
-    speech.agent.lines = ["Listen to this. " + "word " * 21, "Good."]
+async def begin_long_answer(
+    speech: Speech, device: SimulatedDevice, command: bytes, next_transcript: str = OFF
+) -> None:
+    long = "Listen to this. " + "word " * 21
+    await speech.answer_with(long, "Good.", heard=[COMMAND, next_transcript])
     await device.wake()
     device.say(command)
     await device.wait_for(lambda: device.played_seconds > 1, 30)
@@ -57,7 +59,6 @@ async def test_speaking_ends_the_answer_and_its_first_words_are_the_next_command
     next_command: bytes,
     moments: list[dict[str, Any]],
 ) -> None:
-    speech.recognizer.lines = [COMMAND, OFF]
     device = await boot(CANCELS_ECHO, echo=ECHO)
     await begin_long_answer(speech, device, command)
     said = asyncio.get_running_loop().time()
@@ -102,9 +103,8 @@ async def test_its_own_voice_from_the_loudspeaker_does_not_interrupt_a_device_bu
 async def test_a_device_that_hears_itself_does_as_if_nothing_was_said(
     speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
-    speech.recognizer.lines = [COMMAND, "listen to this word word word"]
     device = await boot(CANCELS_ECHO)
-    await begin_long_answer(speech, device, command)
+    await begin_long_answer(speech, device, command, "listen to this word word word")
     device.say(next_command)
     await device.wait_state(State.IDLE, 60)
     assert device.played_seconds < 5
@@ -138,7 +138,6 @@ async def test_devices_that_listen_while_they_speak_have_a_switch_and_are_not_in
     assert hass.states.get(SWITCH) is None
     await device.power_off()
     device = await boot(CANCELS_ECHO)
-    speech.recognizer.lines = [COMMAND]
     await begin_long_answer(speech, device, command)
     device.say(next_command)
     await device.wait_state(State.IDLE, 60)
@@ -154,7 +153,6 @@ async def test_devices_that_listen_while_they_speak_have_a_switch_and_are_not_in
 async def test_a_build_that_removes_its_echo_has_the_switch_before_its_first_conversation(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
-    speech.recognizer.lines = [COMMAND, OFF]
     device = await boot(get_profile("camera"))
     await hass.async_block_till_done()
     assert hass.states.is_state(SWITCH, "off")
@@ -179,7 +177,6 @@ async def test_a_build_that_removes_its_echo_has_the_switch_before_its_first_con
 async def test_without_a_detector_the_switch_is_unavailable(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
-    speech.recognizer.lines = [COMMAND]
     device = await boot(CANCELS_ECHO)
     await begin_long_answer(speech, device, command)
     assert hass.states.is_state(SWITCH, "unavailable")
