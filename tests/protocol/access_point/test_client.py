@@ -24,7 +24,7 @@ from simulator.access_point import (
     odd_calls,
     provoke,
 )
-from tests.protocol.access_point.site import ask, hold, reply, running, serving, until
+from tests.protocol.access_point.site import ask, hold, reply, running, scripted_tool, serving, until
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
 
@@ -234,6 +234,24 @@ async def test_closing_leaves_nothing_running(when: str) -> None:
         if server.connections:
             assert server.connections[0].close_code == 1000
         await site.client.close()
+
+
+async def test_closing_leaves_no_renewal_behind_where_nobody_reads_that_the_tools_have_changed() -> None:
+    async with serving() as server, running(server.url) as site:
+        site.house.made += [scripted_tool(f"{number:01000}", site.house.made[0].call) for number in range(60)]
+        await until(lambda: bool(server.connections))
+        (cloud,) = server.connections
+        await ask(cloud, "tools/list")
+        cloud.transport.pause_reading()
+        for _ in range(400):
+            await cloud.send('{"id":1,"method":"tools/list"}')
+        await asyncio.sleep(1)
+        del site.house.made[1]
+        refreshing = asyncio.create_task(site.client.refresh())
+        await asyncio.sleep(1)
+        await site.client.close()
+        await refreshing
+        assert "xiaozhi renew access point" not in {task.get_name() for task in asyncio.all_tasks()}
 
 
 async def test_every_odd_frame_has_a_clear_outcome() -> None:

@@ -116,7 +116,8 @@ class AccessPointClient:
             return
         with suppress(ConnectionClosed):
             await connection.send(_LIST_CHANGED)
-        if not self.address.self_hosted and (self._renewal is None or self._renewal.done()):
+        is_to_be_renewed = self._connection is connection and not self.address.self_hosted
+        if is_to_be_renewed and (self._renewal is None or self._renewal.done()):
             self._renewal = asyncio.create_task(self._renew(connection), name="xiaozhi renew access point")
 
     async def _renew(self, connection: ClientConnection) -> None:
