@@ -86,7 +86,9 @@ class Connection(asyncio.Protocol):
         incoming, self._incoming = self._incoming, []
         outgoing, self._outgoing = self._outgoing, []
         if not self._dropped:
-            self.reader.feed_data(b"".join(incoming))
+            # Nothing comes after the end, and a reader does not take that either.
+            if incoming:
+                self.reader.feed_data(b"".join(incoming))
             transport.write(b"".join(outgoing))
         if self._ended:
             self.reader.feed_eof()

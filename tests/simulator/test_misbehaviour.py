@@ -1,5 +1,6 @@
 """Faults that a server has to bear: it has borne nothing if the device does not have them."""
 
+import asyncio
 import struct
 from typing import Any
 
@@ -10,6 +11,8 @@ from simulator.application.misbehave import FaultInjector
 from simulator.audio.microphone import Voice
 from simulator.audio.opus import OpusEncoder, packet_duration
 from simulator.board.tools import board_tools
+from simulator.link.impairment import UdpImpairment
+from simulator.link.network import Network
 
 
 async def deeds(*what: Misbehaviour) -> list[Any]:
@@ -54,3 +57,21 @@ def test_the_microphone_hears_the_loudspeaker_softer() -> None:
     voice.say(struct.pack("<960h", *[1000] * 960))
     assert voice.next_frame() == struct.pack("<960h", *[3000] * 960)
     assert voice.next_frame() == bytes(1920)
+
+
+async def test_a_connection_that_the_other_end_has_closed_outlives_network_outages(
+    socket_enabled: None,
+) -> None:
+    def say_goodbye(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"goodbye")
+        writer.write_eof()
+
+    network = Network(UdpImpairment())
+    async with await asyncio.start_server(say_goodbye, "127.0.0.1", 0) as server:
+        device = await network.connect(*server.sockets[0].getsockname())
+        assert await device.reader.read() == b"goodbye"
+        for _ in range(2):
+            network.cut()
+            network.restore()
+        assert device.reader.at_eof()
+        network.close()
