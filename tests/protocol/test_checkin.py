@@ -165,7 +165,7 @@ def test_the_body_says_what_the_user_agent_does_not(agent: str, board: str, vers
         ({"Device-Id": "94:a9:90:28:a4:5g"}, b"", "Device-Id"),
         ({"Client-Id": "a b"}, b"", "Client-Id"),
         ({"Client-Id": "x" * 65}, b"", "Client-Id"),
-        ({}, b" " * (MAX_BODY_BYTES + 1), "larger than 65536 bytes"),
+        ({}, b" " * (MAX_BODY_BYTES + 1), "larger than 16384 bytes"),
     ],
 )
 def test_what_does_not_come_from_a_device_is_refused(

@@ -13,7 +13,7 @@ from .messages import JsonObject
 from .untrusted_json import parse_json
 from .untrusted_text import label
 
-MAX_BODY_BYTES: Final = 64 * 1024
+MAX_BODY_BYTES: Final = 16 * 1024
 _MAX_PARTITIONS: Final = 95
 _MAX_PARTITION_BYTES: Final = 1 << 32
 _OTA_PARTITIONS: Final = range(0x10, 0x20)
@@ -52,7 +52,7 @@ def parse_checkin(headers: Mapping[str, str], body: bytes) -> CheckIn:
 
     The headers identify the device. The body only adds facts, and may be invalid: the firmware does not
     escape text in it, such as a quote in the name of a Wi-Fi.
-    Raises `CheckInError` when an identifying header is missing or malformed, or the body is over 64 KiB.
+    Raises `CheckInError` when an identifying header is missing or malformed, or the body is over 16 KiB.
     """
     if len(body) > MAX_BODY_BYTES:
         raise CheckInError(f"body is larger than {MAX_BODY_BYTES} bytes")
