@@ -16,6 +16,8 @@ from ...tools.catalogue import STATUS_TOOL, VOLUME_TOOL
 
 _LOGGER = logging.getLogger(__name__)
 _ARGUMENT: Final = "volume"
+# Seconds that an announcement waits for it to be restored; a gateway that stops waits for 3.
+_RESTORING: Final = 2
 
 
 class AnnouncementVolume:
@@ -50,14 +52,13 @@ class AnnouncementVolume:
             self._in_use = False
             # Cancelling the announcement must not keep its volume.
             self._restoring = self._device.create_task(self._restore(), "restore volume")
-            await asyncio.wait((self._restoring,))
+            await asyncio.wait((self._restoring,), timeout=_RESTORING)
 
     @callback
     def _restore_late(self) -> None:
         """Restore the volume of a device that did not take it before."""
         if (
             self._device.state.volume_to_restore is not None
-            and self._device.linked
             and not self._in_use
             and (self._restoring is None or self._restoring.done())
         ):

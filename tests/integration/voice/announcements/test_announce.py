@@ -1,6 +1,7 @@
 """The action *Announce* of Home Assistant, over real sockets, with each kind of device."""
 
 import asyncio
+from contextlib import nullcontext
 from typing import Any
 
 from homeassistant.core import HomeAssistant
@@ -225,13 +226,22 @@ async def test_it_is_set_for_an_announcement_and_restored_after_it_unless_it_is_
     assert device.values["volume"] == 40
 
 
+@pytest.mark.parametrize("reloads", [False, True])
 async def test_it_is_restored_later_by_a_device_that_has_not_answered(
-    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
+    hass: HomeAssistant,
+    device: SimulatedDevice,
+    linked_entry: MockConfigEntry,
+    caplog: pytest.LogCaptureFixture,
+    reloads: bool,
 ) -> None:
-    saying = hass.async_create_task(announce(hass, message="Dinner is ready."))
+    saying = hass.async_create_task(announce(hass, message=LONG_TEXT if reloads else "Dinner is ready."))
     await device.wait_for(lambda: device.state is State.NOTIFYING)
     device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
-    await saying
+    if reloads:
+        assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    with pytest.raises(HomeAssistantError, match="gateway was stopped") if reloads else nullcontext():
+        await saying
+    assert not [record.message for record in caplog.records if record.exc_info]
     assert device.values["volume"] == 90
     # It is not forgotten when Home Assistant is restarted, either.
     stored = linked_entry.runtime_data.devices[MAC].state.as_dict()
