@@ -1,6 +1,5 @@
 """The voice satellite: holds a device's conversations with Assist."""
 
-from collections.abc import Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Any, Final, override
@@ -24,8 +23,9 @@ from homeassistant.const import (
     Platform,
 )
 from homeassistant.core import Context, Event, callback
-from homeassistant.helpers import entity_registry as er
+from homeassistant.helpers import config_validation as cv, entity_registry as er
 from homeassistant.helpers.target import TargetSelection, async_extract_referenced_entity_ids
+import voluptuous as vol
 
 from .const import DOMAIN, EVENT_LEFT_OUT
 from .device.device import Device
@@ -44,16 +44,12 @@ from .voice.timers import VoiceTimers
 
 PARALLEL_UPDATES = 0
 
+_TARGET: Final = cv.make_entity_service_schema(None, extra=vol.REMOVE_EXTRA)
 _SATELLITE: Final = AssistSatelliteEntityDescription(
     key="assist_satellite", translation_key="assist_satellite"
 )
 # No event reports where the parts of its pipeline work: it is looked up when the status is read.
 _FOLLOWED: Final = (AVAILABLE, SETTINGS, STATUS_READ, "linked", "wake_words")
-
-
-@callback
-def _is_announcement(call: Mapping[str, Any]) -> bool:
-    return (call[ATTR_DOMAIN], call[ATTR_SERVICE]) == (Platform.ASSIST_SATELLITE, "announce")
 
 
 class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
@@ -149,9 +145,12 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         return await self.async_ask(asking, answers, seconds)
 
     @callback
-    def _on_announce_action(self, call: Event) -> None:
-        """Notice that the announcement that comes next is for other satellites, too."""
-        target = TargetSelection(call.data[ATTR_SERVICE_DATA])
+    def _on_action(self, call: Event) -> None:
+        """Notice that the announcement that comes next, if this is one, is for other satellites, too."""
+        if (call.data[ATTR_DOMAIN], call.data[ATTR_SERVICE]) != (Platform.ASSIST_SATELLITE, "announce"):
+            return
+        # As the caller wrote it: several ids may be in one text.
+        target = TargetSelection(_TARGET(call.data[ATTR_SERVICE_DATA]))
         selected = async_extract_referenced_entity_ids(self.hass, target)
         satellites = {
             entity_id
@@ -210,9 +209,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         await super().async_added_to_hass()
         self.async_on_remove(self.device.conversations.hold(self._conversations.begin))
         self.async_on_remove(self._timers.start())
-        self.async_on_remove(
-            self.hass.bus.async_listen(EVENT_CALL_SERVICE, self._on_announce_action, _is_announcement)
-        )
+        self.async_on_remove(self.hass.bus.async_listen(EVENT_CALL_SERVICE, self._on_action))
 
     @override
     async def async_will_remove_from_hass(self) -> None:

@@ -149,8 +149,9 @@ async def test_a_broadcast_reaches_those_that_can_speak_and_does_not_fail_for_an
     assert (await new.wait_announced()).outcome is Outcome.PLAYED
     assert not old.announcements
     assert not old.screen.system_text
-    await act(hass, "assist_satellite", "announce", "all", message="Come to the table.")
-    assert [event.data["name"] for event in left_out] == ["Bedroom box", "Bedroom box"]
+    for several in ("all", f"{SATELLITE}, {OTHER_SATELLITE}"):
+        await act(hass, "assist_satellite", "announce", several, message="Come to the table.")
+    assert [event.data["name"] for event in left_out] == ["Bedroom box"] * 3
     # What comes next for it alone fails again.
     with pytest.raises(AnnouncementRefusedError, match="text with a sound instead"):
         await announce(hass, OTHER_SATELLITE, message="It gets cold.")
