@@ -213,8 +213,10 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
 
     @override
     async def async_will_remove_from_hass(self) -> None:
-        """End the conversation that is going on."""
+        """End the conversation that is going on, and the wait for an answer."""
         await super().async_will_remove_from_hass()
+        if self.asked is not None:
+            self.asked.cancel()
         self._conversations.cancel()
 
     @callback

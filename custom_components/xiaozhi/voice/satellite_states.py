@@ -24,7 +24,7 @@ from homeassistant.core import callback
 from homeassistant.helpers.chat_session import ChatSession, async_get_chat_session
 
 from ..device.device import Device
-from .announcements.refusals import check_length
+from .announcements.refusals import AnnouncementStoppedError, check_length
 
 # Since Home Assistant 2026.11 it is to be said on whose behalf a satellite talks: nobody's.
 _NO_USER: Final[dict[str, Any]] = (
@@ -36,7 +36,8 @@ class SatelliteStates(AssistSatelliteEntity):
     """A satellite whose pipelines are run by `pipeline_runs`, one run at a time."""
 
     device: Device
-    _asking = False
+    asked: asyncio.Future[str | None] | None = None
+    """The answer that an automation waits for; cancelled when the satellite is removed."""
 
     _announcing = cached_property(lambda _: asyncio.Lock())
     _conversation_ids = cached_property[dict[str, str]](lambda _: {})
@@ -113,23 +114,24 @@ class SatelliteStates(AssistSatelliteEntity):
         `ask` calls the function that it is given when what is said from then on may be the answer.
         Raises `SatelliteBusyError` if the answer to another question is awaited, and what `ask` raises.
         """
-        if self._asking:
+        if self.asked is not None:
             raise SatelliteBusyError
-        answer = asyncio.get_running_loop().create_future()
+        answer = self.asked = asyncio.get_running_loop().create_future()
 
         @callback
         def may_be_answered() -> None:
             self._ask_question_future = answer
 
-        self._asking = True
         try:
             async with self._announcing:
                 await ask(may_be_answered)
             await asyncio.wait((answer,), timeout=seconds)
         finally:
-            self._asking = False
+            self.asked = None
             if self._ask_question_future is answer:
                 self._ask_question_future = None
+        if answer.cancelled():
+            raise AnnouncementStoppedError("announcement_stopped", name=self.device.name)
         if not answer.done() or not (text := answer.result()):
             return None
         if not answers:

@@ -5,6 +5,7 @@ from typing import Any
 
 from homeassistant.core import HomeAssistant, ServiceResponse
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
+from homeassistant.helpers import entity_registry as er
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 import voluptuous as vol
@@ -69,6 +70,29 @@ async def test_what_was_said_comes_with_its_slots_or_as_it_was_understood(
         answer = await converse(device, command, word=f"hello {number}")
         assert (answer.answers, answer.played_seconds) == (["Thank you."], 0)
         assert await asking == {"id": which, "sentence": said, "slots": slots}
+
+
+@pytest.mark.parametrize("ends", ["reload", "removal", "disabling", "reload in the answer"])
+async def test_it_ends_with_the_satellite(
+    hass: HomeAssistant, boot: Boot, speech: Speech, linked_entry: MockConfigEntry, ends: str
+) -> None:
+    device = await boot(NEW)
+    asking = hass.async_create_task(ask(hass))
+    await device.wait_announced()
+    await asyncio.sleep(5)
+    match ends:
+        case "removal":
+            hass.config_entries.async_remove_subentry(linked_entry, *linked_entry.subentries)
+        case "disabling":
+            er.async_get(hass).async_update_entity(SATELLITE, disabled_by=er.RegistryEntryDisabler.USER)
+        case _:
+            if ends == "reload in the answer":
+                await device.wake()
+            assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    began = hass.loop.time()
+    with pytest.raises(HomeAssistantError, match="gateway was stopped or the device was removed"):
+        await asking
+    assert hass.loop.time() - began < 10
 
 
 async def test_no_answer_is_a_result_too(hass: HomeAssistant, boot: Boot, speech: Speech) -> None:
