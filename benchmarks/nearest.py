@@ -7,6 +7,7 @@ to be answered, and else one of them is let go).
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Iterator
 from operator import itemgetter
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder
-from custom_components.xiaozhi.protocol.audio.loudness import Loudness, levels, wake_word_levels
+from custom_components.xiaozhi.protocol.audio.loudness import Loudness, levels
 from custom_components.xiaozhi.voice.wake_word_arbitration import WakeWordArbitration
 from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
 
@@ -73,11 +74,11 @@ async def _answering(spoken: list[_Spoken], chance: _Chance, word: str | None) -
     arbitration = WakeWordArbitration()
     arriving: list[tuple[float, int, bytes | None]] = []
     lost = [asyncio.get_running_loop().create_future() for _ in heard]
-    loudness = [Loudness(wake_word_levels()) for _ in heard]
+    loudness = [Loudness(deque(), 60) for _ in heard]
     begins = _SPOKEN + chance.uniform(0, 0.5, len(heard))
     for device in np.argsort(begins):
         for sent in _packets(heard[device], _SPOKEN - _SENT, _SPOKEN) if word else ():
-            loudness[device].wake_word.extend(levels(sent))
+            loudness[device].wake_word += levels(sent)
         silent = word is None
         arbitration.claim(str(device), word, begins[device], loudness[device], lost[device], silent=silent)
         first = begins[device] + _WARM_UP

@@ -322,6 +322,8 @@ class _HeldConversation:
 
     async def _compare(self) -> None:
         """Find out which of the devices that were there before this one, and this one, is nearest."""
-        while self._voice.arbitration.competes(self._device.mac):
+        while competing := self._voice.arbitration.competing(self._device.mac):
             await asyncio.sleep(_COMPARISONS)
+            for loudness in competing:
+                await loudness.hear_wake_word()
             self._voice.arbitration.compare(loop_time())

@@ -119,9 +119,9 @@ class WakeWordArbitration:
             for start in {refused, *(start for start in same if refused.competes_with(start))}:
                 self._let_go(start)
 
-    def competes(self, mac: str) -> bool:
-        """Return whether a device may yet have to be compared with another one."""
-        return any(mac in {one.mac, other.mac} for one, other in self._pairs())
+    def competing(self, mac: str) -> list[Loudness]:
+        """Return what is heard by a device and those with which it may yet have to be compared, if any."""
+        return [start.loudness for pair in self._pairs() for start in pair if mac in {s.mac for s in pair}]
 
     def compare(self, now: float, understood: str | None = None) -> None:
         """Let go of each device that another one hears better, as far as that is known by now.
@@ -153,7 +153,7 @@ def _farther(one: _Start, other: _Start, now: float, *, at_once: bool) -> _Start
     """Return which of two is not to answer; None if that is not known, or both are to."""
     both = (one.loudness, other.loudness)
     if one.wake_word is not None and other.wake_word is not None:
-        if now - other.at < _FIRST_SOUND:
+        if now - other.at < _FIRST_SOUND or one.loudness.packets or other.loudness.packets:
             return None
         words = [[*loudness.wake_word, *loudness.turn] for loudness in both]
         first, second = (above_noise(heard, heard, _NOISE) for heard in words)

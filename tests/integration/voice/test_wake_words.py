@@ -135,7 +135,8 @@ class Room:
         self, mac: str, word: str | None, now: float, level: float = 0, *, silent: bool = False
     ) -> Claim:
         """Let a device hear a word so many dB above its noise, or speech after a press of its button."""
-        loudness = self.loudness[mac] = Loudness(deque([NOISE] * 50 + [NOISE + level] * 50 if word else ()))
+        loudness = self.loudness[mac] = Loudness(deque(), 60)
+        loudness.wake_word = [NOISE] * 50 + [NOISE + level] * 50 if word else []
         loudness.began = now
         loudness.turn = [NOISE + level * (number // 7 % 3) for number in range(175)]
         self.lost[mac] = asyncio.get_running_loop().create_future()

@@ -225,6 +225,31 @@ async def test_half_a_sentence_does_not_end_when_the_connection_breaks() -> None
             await read(turn)
 
 
+async def test_a_wake_word_is_decoded_only_to_compare_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[bytes] = []
+    decode = OpusDecoder.decode
+
+    def count(decoder: OpusDecoder, packet: bytes) -> bytes:
+        decoded.append(packet)
+        return decode(decoder, packet)
+
+    monkeypatch.setattr(OpusDecoder, "decode", count)
+    _, conversation, _ = make()
+    packets = OpusEncoder(UPLINK).encode(np.full(960 * 40, 8000, "<i2").tobytes())
+    for packet in packets:
+        conversation.audio_received(packet, 0)
+    conversation.message_received(ListenDetect("hi xiaozhi"))
+    conversation.message_received(ListenStart(ListenMode.AUTO))
+    turn = await conversation.next_turn()
+    assert turn is not None
+    assert not decoded
+    await asyncio.gather(turn.loudness.hear_wake_word(), turn.loudness.hear_wake_word())
+    assert decoded == packets[-33:]
+    assert len(turn.loudness.wake_word) == 99
+    await turn.loudness.hear_wake_word()
+    assert len(decoded) == 33
+
+
 async def test_the_sound_of_the_wake_word_that_comes_late_on_udp_is_not_part_of_the_command() -> None:
     link = LoggingLink()
     link.kind = LinkKind.MQTT

@@ -3,20 +3,21 @@
 Levels are those of 20 ms each, in dB. Boards differ in gain, so a device is compared with its own noise only.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
-from math import log10, sqrt, sumprod
-from statistics import fmean
+from math import log10
+from statistics import StatisticsError, correlation, pstdev
 from typing import Final
 
 import audioop
 
+from .codec import OpusDecoder
 from .timeline import UPLINK_SAMPLE_RATE
 
 _STEP: Final = 0.02
 _STEP_BYTES: Final = 2 * round(UPLINK_SAMPLE_RATE * _STEP)
-# Seconds of a wake word, and of what follows it.
-_WAKE_WORD: Final = 2.0
+# Seconds of what follows a wake word.
 _LONGEST: Final = 3.5
 # The share of all levels that are below that of the speech, which is unknown of less than half a second.
 _SPEECH: Final = 0.95
@@ -31,9 +32,12 @@ _LATER: Final = 5
 class Loudness:
     """The levels of what one device hears: its wake word, and the beginning of the turn after it."""
 
-    def __init__(self, wake_word: deque[float]) -> None:
-        """Begin with the levels of the wake word, of which more may follow."""
-        self.wake_word = wake_word
+    def __init__(self, packets: deque[bytes], frame_duration: int) -> None:
+        """Begin with the Opus packets of the wake word, of so many ms; more may follow."""
+        self.packets = packets
+        self.wake_word: list[float] = []
+        self._frame_duration = frame_duration
+        self._decoder: OpusDecoder | None = None
         self.turn: list[float] = []
         self.began = float("inf")
         """When the microphone was opened, at the latest, in seconds of the caller's clock."""
@@ -44,6 +48,13 @@ class Loudness:
             self.turn += levels(pcm)
             self.began = min(self.began, now - len(self.turn) * _STEP)
 
+    async def hear_wake_word(self) -> None:
+        """Decode the wake word: one packet at a time, since all of them would keep the event loop busy."""
+        while self.packets:
+            self._decoder = self._decoder or OpusDecoder(self._frame_duration)
+            self.wake_word += levels(self._decoder.decode(self.packets.popleft()))
+            await asyncio.sleep(0)
+
     def since(self, time: float) -> list[float]:
         """Return the levels since a moment of the turn."""
         return [level for number, level in enumerate(self.turn) if self.began + number * _STEP >= time]
@@ -53,11 +64,6 @@ def levels(pcm: bytes) -> list[float]:
     """Return the levels of 16 kHz mono 16-bit PCM."""
     steps = (pcm[start : start + _STEP_BYTES] for start in range(0, len(pcm), _STEP_BYTES))
     return [20 * log10(max(1, audioop.rms(step, 2))) for step in steps]
-
-
-def wake_word_levels() -> deque[float]:
-    """Return what keeps the levels of the last wake word."""
-    return deque(maxlen=round(_WAKE_WORD / _STEP))
 
 
 def above_noise(speech: Sequence[float], heard: Sequence[float], noise: float) -> float:
@@ -75,10 +81,7 @@ def above_noise(speech: Sequence[float], heard: Sequence[float], noise: float) -
 def deviation(heard: Sequence[float]) -> float:
     """Return the standard deviation of levels, without those of lost packets."""
     levels_heard = [level for level in heard if level]
-    if not levels_heard:
-        return 0.0
-    mean = fmean(levels_heard)
-    return sqrt(fmean((level - mean) ** 2 for level in levels_heard))
+    return pstdev(levels_heard) if levels_heard else 0.0
 
 
 def likeness(one: Sequence[float], other: Sequence[float]) -> float:
@@ -100,11 +103,7 @@ def _rises(loudness: Sequence[float]) -> list[float]:
 
 def _correlation(one: Sequence[float], other: Sequence[float]) -> float:
     """Return Pearson's coefficient, of as much as there is of both; 0 if one does not vary."""
-    size = min(len(one), len(other))
-    first, second = one[:size], other[:size]
-    spread = _covariance(first, first) * _covariance(second, second)
-    return _covariance(first, second) / sqrt(spread) if spread > 0 else 0.0
-
-
-def _covariance(one: Sequence[float], other: Sequence[float]) -> float:
-    return sumprod(one, other) - sum(one) * sum(other) / len(one)
+    try:
+        return correlation(one[: len(other)], other[: len(one)])
+    except StatisticsError:
+        return 0.0

@@ -6,12 +6,12 @@ may interrupt at any time; we say what it shows and plays, and end it. Source: t
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
 from ..audio.codec import OpusDecoder
-from ..audio.loudness import Loudness, levels, wake_word_levels
 from ..clock import loop_time
 from ..firmware_version import FirmwareVersion
 from ..messages import DeviceMessage, JsonObject, ListenMode
@@ -34,6 +34,8 @@ from .turn_audio import Turn
 
 # The beginning of a word is too soft to be found.
 _BEFORE_WORDS: Final = 0.2
+# The firmware keeps two seconds of its wake word.
+_WAKE_WORD_PACKETS: Final = 33
 
 
 class Conversation:
@@ -72,7 +74,7 @@ class Conversation:
         self._decoder = OpusDecoder(channel.hello.audio.frame_duration)
         self._shown = self.state
         self._turn: Turn | None = None
-        self._wake_word = wake_word_levels()
+        self._wake_word: deque[bytes] = deque(maxlen=_WAKE_WORD_PACKETS)
         self._barge_in = BargeInBuffer(self._timeouts.turn)
         self._next_words_since = float("inf")
         """Since when what is heard between turns belongs to the next one."""
@@ -111,7 +113,7 @@ class Conversation:
         elif self._table.hears_between_turns:
             self._barge_in.put(self._decoder.decode(packet), missing, now)
         elif self._table.hears_wake_word:
-            self._wake_word.extend(levels(self._decoder.decode(packet)))
+            self._wake_word.append(packet)
 
     def channel_closed(self) -> None:
         """End all waiting: the channel is gone."""
@@ -243,8 +245,7 @@ class Conversation:
 
     def _make_turn(self, start: TurnStart) -> Turn:
         longest = self._timeouts.held if start.mode is ListenMode.MANUAL else self._timeouts.turn
-        loudness = Loudness(self._wake_word)
-        return Turn(start, self._channel.hello.audio.frame_duration, loudness, longest=longest)
+        return Turn(start, self._channel.hello.audio.frame_duration, self._wake_word, longest=longest)
 
     def _set_deadline(self) -> None:
         deadline = self._table.deadline

@@ -1,10 +1,11 @@
 """One turn of a conversation: what the user says once."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator
 
 from ..audio.concealment import concealment
-from ..audio.loudness import Loudness, wake_word_levels
+from ..audio.loudness import Loudness
 from ..audio.timeline import UPLINK_SAMPLE_RATE, UplinkTimeline, silence
 from ..clock import loop_time
 from .state_table import TurnStart
@@ -17,11 +18,11 @@ class Turn:
     """
 
     def __init__(
-        self, start: TurnStart, frame_duration: int, loudness: Loudness | None = None, *, longest: float
+        self, start: TurnStart, frame_duration: int, wake_word: deque[bytes] | None = None, *, longest: float
     ) -> None:
         """Begin to collect frames of `frame_duration` ms. The audio ends after `longest` seconds of it."""
         self.start = start
-        self.loudness = loudness or Loudness(wake_word_levels())
+        self.loudness = Loudness(deque() if wake_word is None else wake_word, frame_duration)
         """How loud it begins, for comparison with other devices."""
         self._frame_duration = frame_duration
         self._timeline = UplinkTimeline(frame_duration)
