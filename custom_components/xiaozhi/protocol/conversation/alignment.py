@@ -55,12 +55,10 @@ class Alignment:
     def resumed(self, time: float) -> None:
         """Take note that the voice goes on after a pause at `time`, in seconds since its beginning."""
         guesses: dict[int, _Guess] = {}
-        for guess in self._guesses:
-            for extended in self._extended(guess, time):
-                known = guesses.get(extended.clause)
-                if known is None or extended.cost < known.cost:
-                    guesses[extended.clause] = extended
-        self._guesses = sorted(guesses.values(), key=lambda guess: guess.cost)[:_GUESSES]
+        extended = [new for guess in self._guesses for new in self._extended(guess, time)]
+        for guess in sorted(extended, key=lambda guess: guess.cost):
+            guesses.setdefault(guess.clause, guess)
+        self._guesses = list(guesses.values())[:_GUESSES]
 
     def _extended(self, guess: _Guess, time: float) -> Iterator[_Guess]:
         yield replace(guess, cost=guess.cost + _OTHER_PAUSE)

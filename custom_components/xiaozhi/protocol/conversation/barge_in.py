@@ -58,8 +58,7 @@ class BargeInBuffer:
             new = [frame for frame in self._frames if frame.at >= at]
             for frame in new:
                 yield frame
-            if new:
-                at = new[-1].at + len(new[-1].pcm) / _BYTES_PER_SECOND
-            else:
+                at = frame.at + len(frame.pcm) / _BYTES_PER_SECOND
+            if not new:
                 self._more.clear()
                 await self._more.wait()
