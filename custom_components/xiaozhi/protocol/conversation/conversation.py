@@ -34,8 +34,8 @@ from .turn_audio import Turn
 
 # The beginning of a word is too soft to be found.
 _BEFORE_WORDS: Final = 0.2
-# The firmware keeps two seconds of its wake word.
-_WAKE_WORD_PACKETS: Final = 33
+# Of the wake word, in ms: the firmware keeps as much.
+_WAKE_WORD: Final = 2000
 
 
 class Conversation:
@@ -71,10 +71,11 @@ class Conversation:
         """Where alerts and the end of what is played are waited for."""
         self._on_state_changed = on_state_changed
         self._table = ConversationTable(self._timeouts, audio_may_be_late=link.kind is LinkKind.MQTT)
-        self._decoder = OpusDecoder(channel.hello.audio.frame_duration)
+        frame_duration = channel.hello.audio.frame_duration
+        self._decoder = OpusDecoder(frame_duration)
         self._shown = self.state
         self._turn: Turn | None = None
-        self._wake_word: deque[bytes] = deque(maxlen=_WAKE_WORD_PACKETS)
+        self._wake_word: deque[bytes] = deque(maxlen=_WAKE_WORD // frame_duration)
         self._barge_in = BargeInBuffer(self._timeouts.turn)
         self._next_words_since = float("inf")
         """Since when what is heard between turns belongs to the next one."""
