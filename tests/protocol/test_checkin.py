@@ -1,6 +1,6 @@
 """The check-in: what a device says about itself, what it cannot be believed, and the answer to it.
 
-What a device must never be told cannot even be built.
+A reply that would harm a device cannot be built.
 """
 
 from datetime import datetime, timedelta, timezone

@@ -256,7 +256,7 @@ async def test_a_network_that_is_gone_in_mid_sentence_leaves_nothing_hanging_and
     await device.wait_said(10)
     device.cut_network()
     await asyncio.sleep(2)
-    # It is idle when it is told to speak, and would stay in that state, without a sound or a wake word.
+    # `tts start` reaches it when it is idle. It would go on speaking, without a sound, and hear no wake word.
     await device.click()
     device.restore_network()
     await device.wait_state(State.SPEAKING, 10)

@@ -100,8 +100,8 @@ async def test_wrong_arguments_are_told_to_the_assistant_and_chinese_ones_named_
     )
     await add(device, linked_entry, dance)
     offered = {tool.name: tool for tool in await own_tools(hass, device_id)}
-    told = {str(key): key.description for key in offered["xiaozhi__robot_dance"].parameters.schema}
-    assert told == {"argument_1": "Name on the device: 速度.", "times": None}
+    described = {str(key): key.description for key in offered["xiaozhi__robot_dance"].parameters.schema}
+    assert described == {"argument_1": "Name on the device: 速度.", "times": None}
     assistant.agent.uses = [
         llm.ToolInput(tool_name="xiaozhi__robot_dance", tool_args={"argument_1": 12, "times": 2}),
         llm.ToolInput(tool_name="xiaozhi__robot_dance", tool_args={"argument_1": 7, "times": 2}),
@@ -169,7 +169,7 @@ def tools_field(form: Any) -> tuple[Any, Any]:
 
 
 async def submit_tools(hass: HomeAssistant, form: Any, permissions: dict[str, Any]) -> None:
-    """Fill in the form of a device that has told of a wake word."""
+    """Fill in the form of a device whose wake word is known."""
     await submit_device(hass, form, permissions=permissions, wake_word_pipelines={})
 
 

@@ -236,9 +236,9 @@ async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says
         if state.name.startswith("Kitchen box ") and state.state != "unavailable"
     }
     (row,) = [line for line in PAGE.read_text().splitlines() if line.startswith("| Not connected |")]
-    told = {name for name in re.findall(r"\*([^*]+)\*", row) if name != "unavailable"}
+    promised = {name for name in re.findall(r"\*([^*]+)\*", row) if name != "unavailable"}
     disabled = {"Announcement volume", "Conversation", "Last contact", "Notification", "Response time"}
-    assert there == told - disabled
+    assert there == promised - disabled
 
 
 def made_up(device: SimulatedDevice, generation: int, count: int) -> None:

@@ -57,10 +57,10 @@ class Turn:
     """What became of a turn."""
 
     heard: list[str]
-    """What the device was told that it has heard."""
+    """What the device shows as heard."""
     waited: float
     """Seconds from the end of what was said to the transcript."""
-    told: dict[str, Any]
+    answered: dict[str, Any]
     """Attributes of the event *Answered*; empty if there was none."""
 
 
@@ -90,8 +90,8 @@ async def say(hass: HomeAssistant, device: SimulatedDevice, sound: bytes, word: 
     waited = now() - said
     await device.wait_state(State.IDLE, 20)
     await hass.async_block_till_done()
-    told = [change.data["new_state"].attributes for change in changes if change.data["entity_id"] == TOLD]
-    answers = [dict(attributes) for attributes in told if attributes["event_type"] == "answered"]
+    events = [change.data["new_state"].attributes for change in changes if change.data["entity_id"] == TOLD]
+    answers = [dict(attributes) for attributes in events if attributes["event_type"] == "answered"]
     return Turn(heard(), waited, answers[-1] if answers else {})
 
 
@@ -123,7 +123,7 @@ async def test_what_has_been_said_decides_how_long_the_pause_may_last(
     whisper.hears = lambda _: transcript
     turn = await say(hass, await boot(), command)
     assert turn.heard == [heard]
-    assert turn.told["ended_by"] == decided
+    assert turn.answered["ended_by"] == decided
     assert least < turn.waited < least + 0.35
     assert len(whisper.calls) == 1
     assert hass.states.is_state(LIGHT, "on" if heard == COMMAND else "off")
@@ -187,7 +187,7 @@ async def test_at_worst_a_turn_is_as_slow_as_a_pause_or_a_time_out_and_takes_a_c
         whisper.hangs = 1
     turn = await say(hass, await boot(), command)
     assert turn.heard == [COMMAND]
-    assert turn.told["ended_by"] == "pause"
+    assert turn.answered["ended_by"] == "pause"
     assert least < turn.waited < most
     assert len(whisper.calls) == 2
 
@@ -239,7 +239,7 @@ async def test_the_pause_that_ends_speech_is_the_one_that_was_chosen(
     device = await boot()
     await choose(hass, SELECT, choice)
     turn = await say(hass, device, command)
-    assert turn.told["ended_by"] == "pause"
+    assert turn.answered["ended_by"] == "pause"
     assert pause < turn.waited - whisper.seconds < pause + 0.35
 
 
@@ -279,9 +279,9 @@ async def test_consent_to_early_calls_that_are_billed_goes_with_the_device(
 
     async def ended_by(word: str) -> str:
         device = await boot()
-        told = (await say(hass, device, command, word)).told
+        answered = (await say(hass, device, command, word)).answered
         await device.power_off()
-        ended: str = told["ended_by"]
+        ended: str = answered["ended_by"]
         return ended
 
     assert await ended_by("hello") == "pause"

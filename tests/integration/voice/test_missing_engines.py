@@ -1,4 +1,4 @@
-"""The owner is told while Home Assistant cannot hear or speak, which is looked at every ten seconds."""
+"""An issue is shown while Home Assistant cannot hear or speak; it looks every ten seconds."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ from tests.integration.provisioning.forms import start_device, texts
 PIPELINE = "Home Assistant"
 
 
-def told(hass: HomeAssistant) -> tuple[str, str] | None:
+def shown_issue(hass: HomeAssistant) -> tuple[str, str] | None:
     """Return the key of the issue and the assistants that it names, after checking its texts."""
     issue = ir.async_get(hass).async_get_issue(DOMAIN, "no_speech")
     if issue is None:
@@ -47,7 +47,7 @@ async def test_the_issue_follows_the_engines_of_the_assistant_but_one_that_is_no
     ):
         await speech.use(stt_engine=hears, tts_engine=speaks)
         await asyncio.sleep(11)
-        assert told(hass) == expected
+        assert shown_issue(hass) == expected
         form = await start_device(hass, gateway_entry)
         hint = form["description_placeholders"]["speech"]
         assert ("[Voice assistants](/config/voice-assistants/assistants)" in hint) == bool(expected)
@@ -56,12 +56,12 @@ async def test_the_issue_follows_the_engines_of_the_assistant_but_one_that_is_no
     (entry,) = hass.config_entries.async_entries("scripted")
     assert await hass.config_entries.async_unload_platforms(entry, ["stt"])
     await asyncio.sleep(11)
-    assert told(hass) is None
+    assert shown_issue(hass) is None
     er.async_get(hass).async_remove(recognizer)
     await asyncio.sleep(11)
-    assert told(hass) == ("no_speech_to_text", PIPELINE)
+    assert shown_issue(hass) == ("no_speech_to_text", PIPELINE)
     assert await hass.config_entries.async_unload(gateway_entry.entry_id)
-    assert told(hass) is None
+    assert shown_issue(hass) is None
 
 
 @pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
@@ -79,7 +79,7 @@ async def test_the_assistant_of_each_device_counts_or_the_preferred_one_which_a_
 
     async def looked() -> tuple[str, str] | None:
         await asyncio.sleep(11)
-        return told(hass)
+        return shown_issue(hass)
 
     prefer = hass.data[KEY_ASSIST_PIPELINE].pipeline_store.async_set_preferred_item
     for pipeline_id, expected in ((other.id, None), (deaf.id, is_deaf)):
