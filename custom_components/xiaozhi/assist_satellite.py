@@ -1,9 +1,11 @@
 """The voice satellite: holds a device's conversations with Assist."""
 
+import asyncio
 from contextlib import aclosing
 from functools import partial
 from typing import Any, Final, override
 
+from homeassistant.components.assist_pipeline import VadSensitivity
 from homeassistant.components.assist_satellite import (
     AssistSatelliteAnnouncement,
     AssistSatelliteAnswer,
@@ -12,22 +14,10 @@ from homeassistant.components.assist_satellite import (
     AssistSatelliteEntityFeature,
     AssistSatelliteWakeWord,
 )
-from homeassistant.const import (
-    ATTR_DEVICE_ID,
-    ATTR_DOMAIN,
-    ATTR_NAME,
-    ATTR_SERVICE,
-    ATTR_SERVICE_DATA,
-    ENTITY_MATCH_ALL,
-    EVENT_CALL_SERVICE,
-    Platform,
-)
-from homeassistant.core import Context, Event, callback
-from homeassistant.helpers import config_validation as cv, entity_registry as er
-from homeassistant.helpers.target import TargetSelection, async_extract_referenced_entity_ids
-import voluptuous as vol
+from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME
+from homeassistant.core import callback
 
-from .const import DOMAIN, EVENT_LEFT_OUT
+from .const import EVENT_LEFT_OUT
 from .device.device import Device
 from .device.state import AVAILABLE, SETTINGS, STATUS_READ
 from .entity import XiaozhiEntity, existing, of_devices, platform
@@ -37,14 +27,20 @@ from .media.stream import media_sound
 from .voice.announcements.announcement_speech import announcement_utterance
 from .voice.announcements.refusals import AnnouncementInterruptedError, check_length
 from .voice.conversations import VoiceConversations
-from .voice.pipelines import chosen_pipeline, engine_locations
+from .voice.pipelines import (
+    END_OF_SPEECH_SELECT,
+    PIPELINE_SELECT,
+    assist_select,
+    chosen_pipeline,
+    engine_locations,
+)
+from .voice.questions import Question, matching_answer
 from .voice.satellite_states import SatelliteStates
 from .voice.speech_format import speech_options
 from .voice.timers import VoiceTimers
 
 PARALLEL_UPDATES = 0
 
-_TARGET: Final = cv.make_entity_service_schema(None, extra=vol.REMOVE_EXTRA)
 _SATELLITE: Final = AssistSatelliteEntityDescription(
     key="assist_satellite", translation_key="assist_satellite"
 )
@@ -73,8 +69,6 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         """Prepare the satellite of a device."""
         super().__init__(gateway, device, description)
         self._announcer = gateway.announcer(device)
-        self._shared_call: Context | None = None
-        """Context of the action that has the next announcement made here and elsewhere."""
         self._conversations = VoiceConversations(
             device,
             self,
@@ -97,13 +91,15 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     @override
     def pipeline_entity_id(self) -> str | None:
         """Select that says which pipeline to use."""
-        return self._select("pipeline")
+        return self._select(PIPELINE_SELECT)
 
     @property
     @override
     def vad_sensitivity_entity_id(self) -> str | None:
-        """Select that says how soon speech has ended."""
-        return self._select("vad_sensitivity")
+        """Select that says how soon speech has ended, if it says one of Home Assistant's own choices."""
+        entity_id = self._select(END_OF_SPEECH_SELECT)
+        state = self.hass.states.get(entity_id) if entity_id else None
+        return entity_id if state is not None and state.state in VadSensitivity else None
 
     @property
     @override
@@ -113,16 +109,19 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
 
     @override
     async def async_internal_announce(self, *args: Any, **more: Any) -> None:
-        """Announce, or leave it to the others, if it is for several and this device cannot now.
+        """Announce, or leave it to others of the same action, if this device cannot speak now and they can.
 
         A broadcast is one action for all satellites, which would fail as a whole.
         """
-        shared, self._shared_call = self._shared_call, None
-        if shared is not None and not self._announcer.can_announce:
-            data = {ATTR_DEVICE_ID: self.device.registry_id, ATTR_NAME: self.device.name}
-            self.hass.bus.async_fire(EVENT_LEFT_OUT, data, context=shared)
-            return
-        await super().async_internal_announce(*args, **more)
+        with self.gateway.broadcasts.joined(self._announcer, self._caller) as others_can_announce:
+            if not self._announcer.can_announce:
+                # Home Assistant calls all satellites of an action at once.
+                await asyncio.sleep(0)
+                if others_can_announce():
+                    data = {ATTR_DEVICE_ID: self.device.registry_id, ATTR_NAME: self.device.name}
+                    self.hass.bus.async_fire(EVENT_LEFT_OUT, data, context=self._caller)
+                    return
+            await super().async_internal_announce(*args, **more)
 
     @override
     async def async_announce(self, announcement: AssistSatelliteAnnouncement) -> None:
@@ -132,8 +131,8 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     @override
     async def async_start_conversation(self, start_announcement: AssistSatelliteAnnouncement) -> None:
         """Say something in the conversation that goes on, and listen. Raises `AnnouncementError`."""
-        with self.question_unheard():
-            await self._say(start_announcement, expects_answer=True)
+        await self._say(start_announcement, expects_answer=True)
+        self.asked(self._conversations.current)
 
     async def async_ask_user(
         self, question: str, answers: list[dict[str, Any]], seconds: float
@@ -141,24 +140,20 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         """Ask a question that is answered now, or in the next conversation. Raises `HomeAssistantError`."""
         check_length(self.device, question)
         pipeline = chosen_pipeline(self.hass, self.device)
-        asking = partial(self._announcer.ask, question, pipeline)
-        return await self.async_ask(asking, answers, seconds)
 
-    @callback
-    def _on_action(self, call: Event) -> None:
-        """Notice that the announcement that comes next, if this is one, is for other satellites, too."""
-        if (call.data[ATTR_DOMAIN], call.data[ATTR_SERVICE]) != (Platform.ASSIST_SATELLITE, "announce"):
-            return
-        # As the caller wrote it: several ids may be in one text.
-        target = TargetSelection(_TARGET(call.data[ATTR_SERVICE_DATA]))
-        selected = async_extract_referenced_entity_ids(self.hass, target)
-        satellites = {
-            entity_id
-            for entity_id in selected.referenced | selected.indirectly_referenced
-            if entity_id.startswith(f"{Platform.ASSIST_SATELLITE}.")
-        }
-        shared = ENTITY_MATCH_ALL in target.entity_ids or satellites > {self.entity_id}
-        self._shared_call = call.context if shared else None
+        async def ask(asked: Question) -> None:
+            # What is said of our own accord comes one after the other.
+            async with self.announcing:
+                await self._announcer.ask(
+                    question, pipeline, lambda: asked.was_asked(self._conversations.current)
+                )
+
+        sentence = await self.questions.ask(ask, seconds)
+        if sentence is None:
+            return None
+        if not answers:
+            return AssistSatelliteAnswer(id=None, sentence=sentence)
+        return matching_answer(sentence, answers, self.hass.config.language)
 
     async def _say(self, announcement: AssistSatelliteAnnouncement, *, expects_answer: bool) -> None:
         utterance = await announcement_utterance(
@@ -209,21 +204,17 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         await super().async_added_to_hass()
         self.async_on_remove(self.device.conversations.hold(self._conversations.begin))
         self.async_on_remove(self._timers.start())
-        self.async_on_remove(self.hass.bus.async_listen(EVENT_CALL_SERVICE, self._on_action))
 
     @override
     async def async_will_remove_from_hass(self) -> None:
         """End the conversation that is going on, and the wait for an answer."""
         await super().async_will_remove_from_hass()
-        if self.asked is not None:
-            self.asked.cancel()
+        self.questions.stop()
         self._conversations.cancel()
 
     @callback
     def _select(self, key: str) -> str | None:
-        entity_id = er.async_get(self.hass).async_get_entity_id(
-            Platform.SELECT, DOMAIN, f"{self.device.mac}-{key}"
-        )
+        entity_id = assist_select(self.hass, self.device, key)
         # A disabled select has no state; the pipeline's default then applies.
         return entity_id if entity_id and self.hass.states.get(entity_id) else None
 

@@ -26,6 +26,7 @@ from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
 from .timeouts import timeouts_of
 from .voice.announcements.announcer import Announcer
+from .voice.announcements.broadcasts import Broadcasts
 from .voice.missing_engines import async_report_missing_engines
 from .voice.speech_detectors import SpeechDetectors
 from .voice.speech_input import SpeechInputs
@@ -86,6 +87,7 @@ class Gateway:
             hass, self.detectors, partial(entry.async_create_background_task, hass)
         )
         self.arbitration = WakeWordArbitration()
+        self.broadcasts = Broadcasts()
         self._store = DeviceStore(hass, entry.entry_id, self._timeouts.store)
         self._announcers: dict[str, Announcer] = {}
         self._areas: dict[str, str] = {}

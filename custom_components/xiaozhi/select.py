@@ -3,14 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Final, override
 
-from homeassistant.components.assist_pipeline import (
-    AssistPipelineSelect,
-    VadSensitivity,
-    VadSensitivitySelect,
-)
+from homeassistant.components.assist_pipeline import AssistPipelineSelect, VadSensitivity
 from homeassistant.components.select import SelectEntity, SelectEntityDescription
 from homeassistant.const import EntityCategory
-from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraData
+from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraData, RestoreEntity
 
 from .const import CONF_CONVERSATION_STYLE, DOMAIN
 from .device.device import Device
@@ -18,6 +14,7 @@ from .entity import XiaozhiSettingEntity, XiaozhiToolEntity, existing, of_device
 from .gateway import Gateway
 from .settings import ConversationStyle
 from .tools.entity_descriptions import SelectTool
+from .voice.pipelines import END_OF_SPEECH_SELECT, PIPELINE_SELECT
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1
@@ -80,16 +77,19 @@ class XiaozhiPipelineSelect(AssistPipelineSelect):
         self._attr_device_info = device.info
 
 
-class XiaozhiEndOfSpeechSelect(VadSensitivitySelect):
+class XiaozhiEndOfSpeechSelect(SelectEntity, RestoreEntity):
     """What ends the user's speech: what has been said, or a pause as with Home Assistant's own select."""
 
     _attr_has_entity_name = True
+    _attr_should_poll = False
+    _attr_entity_category = EntityCategory.CONFIG
+    _attr_translation_key = END_OF_SPEECH_SELECT
     _attr_current_option = _QUICK_AND_PATIENT
 
     def __init__(self, gateway: Gateway, device: Device) -> None:
-        super().__init__(gateway.hass, device.mac)
+        self._attr_unique_id = f"{device.mac}-{END_OF_SPEECH_SELECT}"
         self._attr_device_info = device.info
-        self._attr_options = [_QUICK_AND_PATIENT, *self._attr_options]
+        self._attr_options = [_QUICK_AND_PATIENT, *VadSensitivity]
         self._chosen_by_owner = gateway.speech_inputs.chosen_by_owner
         self._subentry_id = device.subentry_id
 
@@ -105,8 +105,10 @@ class XiaozhiEndOfSpeechSelect(VadSensitivitySelect):
         """Restore the choice, but not the default of a time when there were only fixed pauses."""
         await super().async_added_to_hass()
         stored = await self.async_get_last_extra_data()
-        if stored is None and self.current_option == VadSensitivity.DEFAULT:
-            self._attr_current_option = _QUICK_AND_PATIENT
+        state = await self.async_get_last_state()
+        if state is not None and state.state in self.options:
+            of_before = stored is None and state.state == VadSensitivity.DEFAULT
+            self._attr_current_option = _QUICK_AND_PATIENT if of_before else state.state
         # Version 0.2.0 stored True.
         if stored is not None and stored.as_dict().get(_CHOSEN) in {True, self._subentry_id}:
             self._chosen_by_owner.add(self._subentry_id)
@@ -114,12 +116,13 @@ class XiaozhiEndOfSpeechSelect(VadSensitivitySelect):
     @override
     async def async_select_option(self, option: str) -> None:
         self._chosen_by_owner.add(self._subentry_id)
-        await super().async_select_option(option)
+        self._attr_current_option = option
+        self.async_write_ha_state()
 
 
 _ASSIST: Final[Mapping[str, Callable[[Gateway, Device], SelectEntity]]] = {
-    "pipeline": XiaozhiPipelineSelect,
-    "vad_sensitivity": XiaozhiEndOfSpeechSelect,
+    PIPELINE_SELECT: XiaozhiPipelineSelect,
+    END_OF_SPEECH_SELECT: XiaozhiEndOfSpeechSelect,
 }
 
 

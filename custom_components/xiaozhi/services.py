@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Final
 
 from homeassistant.auth.permissions.const import POLICY_CONTROL, POLICY_READ
-from homeassistant.components.assist_satellite import SatelliteBusyError
 from homeassistant.components.assist_satellite.const import DATA_COMPONENT as SATELLITES
 from homeassistant.components.assist_satellite.services import (
     has_no_punctuation,
@@ -30,7 +29,7 @@ from .assist_satellite import XiaozhiSatellite
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device.call_log import logged_call
 from .device.device import Device
-from .errors import InputError, UserError
+from .errors import InputError
 from .pictures.screen import async_open_picture, async_screenshot, async_show_image, require_tool
 from .pictures.slots import PICTURE_SLOTS
 from .pictures.sources import async_fetch_entity, async_fetch_media, async_fetch_url, entity_of
@@ -109,10 +108,7 @@ async def _ask(call: ServiceCall) -> ServiceResponse:
     data = call.data
     satellite = _satellite(call.hass, target_device(call))
     satellite.async_set_context(call.context)
-    try:
-        answer = await satellite.async_ask_user(data[ATTR_QUESTION], data[ATTR_ANSWERS], data[CONF_TIMEOUT])
-    except SatelliteBusyError as err:
-        raise UserError("question_pending", name=satellite.device.name) from err
+    answer = await satellite.async_ask_user(data[ATTR_QUESTION], data[ATTR_ANSWERS], data[CONF_TIMEOUT])
     return asdict(answer) if answer is not None else {"id": None, "sentence": None, "slots": {}}
 
 

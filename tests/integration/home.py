@@ -77,7 +77,10 @@ async def forget(hass: HomeAssistant) -> None:
     if (manager := hass.data.get(tts.DATA_TTS_MANAGER)) is not None:
         manager.mem_cache.clear()
         manager.file_cache.clear()
-    restore_state.async_get(hass).last_states.clear()
+    restored = restore_state.async_get(hass)
+    # Before 2026.11 there was one.
+    for states in ("last_states", "last_states_by_entity_id", "last_states_by_registry_id"):
+        getattr(restored, states, {}).clear()
     # The same word within two seconds counts as heard by two.
     hass.data.get(DATA_LAST_WAKE_UP, {}).clear()
     hass.config.internal_url = hass.config.external_url = None

@@ -18,7 +18,7 @@ from homeassistant.components.stt import (
 )
 from homeassistant.components.tts import TTSAudioRequest, TTSAudioResponse, TtsAudioType
 from homeassistant.config_entries import ConfigEntry, ConfigFlow
-from homeassistant.const import Platform
+from homeassistant.const import MAJOR_VERSION, MINOR_VERSION, Platform
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import intent, llm
 from homeassistant.helpers.entity import Entity
@@ -226,9 +226,10 @@ def _wav(pcm: bytes) -> bytes:
 async def add_entities(hass: HomeAssistant, domain: str, entities: dict[Platform, list[Entity]]) -> None:
     """Set up an integration that has these entities."""
 
-    async def set_up(hass: HomeAssistant, entry: ConfigEntry) -> bool:
+    async def set_up(hass: HomeAssistant, entry: ConfigEntry) -> bool | None:
         await hass.config_entries.async_forward_entry_setups(entry, list(entities))
-        return True
+        # Before 2026.11, Home Assistant wants to hear that it went well.
+        return None if (MAJOR_VERSION, MINOR_VERSION) >= (2026, 11) else True
 
     def adder(platform: Platform) -> MockPlatform:
         async def add_all(

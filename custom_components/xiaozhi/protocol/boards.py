@@ -36,10 +36,34 @@ _CANCEL_ECHO: Final = frozenset({name.format(panel) for name in _P4_NAMES for pa
 `main/Kconfig.projbuild` allows it (2.4.2, August 2026).
 """
 
+_KEEPS_LINES: Final = frozenset(
+    {
+        "atk-dnesp32s3-box",
+        "esp32-p4-nano-10.1-a",
+        "esp32-p4x-nano-10.1-a",
+        "esp32-s3-audio-board",
+        "esp32-s3-touch-amoled-1.8",
+        "esp32-s3-touch-amoled-1.8-v2",
+        "esp32-s3-touch-lcd-3.5",
+        "esp32-s3-touch-lcd-3.5b",
+    }
+)
+"""Source: `CONFIG_USE_WECHAT_MESSAGE_STYLE=y` in `main/boards/**/config.json` (August 2026)."""
+
 
 def cancels_echo(build: str) -> bool:
-    """Whether a build removes the echo of its own voice, and so listens while it speaks as it is released.
+    """Whether a build removes the echo of its own voice, and so listens while it speaks as it is released."""
+    return not _CANCEL_ECHO.isdisjoint(_names(build))
 
-    Before the name, some builds report their maker.
+
+def replaces_lines(build: str) -> bool:
+    """Whether the screen of a build shows a changed text in the place of the one before it, and at once.
+
+    Some add a line for each, as in a chat, and electronic paper takes seconds.
     """
-    return not _CANCEL_ECHO.isdisjoint((build, build.partition("-")[2]))
+    return "epaper" not in build and _KEEPS_LINES.isdisjoint(_names(build))
+
+
+def _names(build: str) -> tuple[str, str]:
+    # Before the name, some builds report their maker.
+    return build, build.partition("-")[2]

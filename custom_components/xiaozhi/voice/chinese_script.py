@@ -5,19 +5,17 @@ Assistant's sentences and the names of an owner's rooms are in one of the two. O
 dictionaries are loaded with the first transcript of such a pipeline.
 """
 
-from collections.abc import AsyncIterable, Callable
-from dataclasses import replace
+from collections.abc import Callable
 from enum import Enum, auto
 from functools import cache
 import re
 from typing import Final
 
-from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.const import MATCH_ALL
 from homeassistant.core import HomeAssistant
 
-from .engine_override import OverridingEngine
+from .speech_to_text import Convert
 
 
 class Script(Enum):
@@ -47,20 +45,11 @@ _AS_WRITTEN: Final = (
 _CANTONESE_WORDS: Final = ((re.compile("系(?![統列])"), "係"), (re.compile("^著"), "着"))
 
 
-def engine_in_script(hass: HomeAssistant, pipeline: Pipeline) -> OverridingEngine | None:
-    """Return an engine that writes the script of a Chinese pipeline; None for any other pipeline."""
-    script = _script_of(pipeline)
-    engine = pipeline.stt_engine and stt.async_get_speech_to_text_engine(hass, pipeline.stt_engine)
-    if script is None or not engine:
+def script_converter(hass: HomeAssistant, pipeline: Pipeline) -> Convert | None:
+    """Return what converts transcripts to the script of a Chinese pipeline; None for any other pipeline."""
+    if (script := _script_of(pipeline)) is None:
         return None
-
-    async def transcribe(metadata: stt.SpeechMetadata, stream: AsyncIterable[bytes]) -> stt.SpeechResult:
-        result = await engine.async_process_audio_stream(metadata, stream)
-        if not result.text:
-            return result
-        return replace(result, text=await hass.async_add_executor_job(convert, result.text, script))
-
-    return OverridingEngine(engine, transcribe)
+    return lambda text: hass.async_add_executor_job(convert, text, script)
 
 
 def convert(text: str, script: Script) -> str:

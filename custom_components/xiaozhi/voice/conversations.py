@@ -11,6 +11,7 @@ from homeassistant.core import callback
 
 from ..device.device import Device
 from ..device.events import ConversationEvent
+from ..protocol.boards import replaces_lines
 from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.state_table import Interruption, TurnStart
@@ -27,7 +28,9 @@ from .announcements.in_conversation import ConversationAnnouncements
 from .end_of_turn import INTERRUPTION
 from .interruption_by_speaking import is_echo, listen_for_interruption
 from .pipeline_runs import run_pipeline
-from .pipelines import chosen_pipeline, spoken_language
+from .pipelines import chosen_pipeline
+from .progressive_transcripts import ProgressiveTranscripts
+from .questions import Question
 from .repeated_prompt import repeats_prompt
 from .satellite_states import SatelliteStates
 from .speech_input import SpeechInput, SpeechInputs
@@ -63,6 +66,11 @@ class VoiceConversations:
     _task: asyncio.Task[None] | None = None
     _last: Conversation | None = None
     _unfinished: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    @property
+    def current(self) -> Conversation | None:
+        """The conversation that goes on."""
+        return self._last if self.device.in_conversation else None
 
     @callback
     def begin(self, conversation: Conversation) -> bool:
@@ -100,10 +108,9 @@ class VoiceConversations:
             _LOGGER.exception("Unexpected error in the conversation of %s", self.device.name)
         finally:
             # What waits for a turn is for the next conversation, if that has begun already.
-            if is_last := self._last is conversation:
-                self.satellite.conversation_ended()
+            self.satellite.questions.conversation_ended(conversation)
             await conversation.end()
-            if is_last:
+            if self._last is conversation:
                 self.announcements.conversation_ended()
 
 
@@ -124,6 +131,8 @@ class _HeldConversation:
         """The answer that the user interrupted by speaking."""
         self._asked_back = False
         """Whether the last turn ended with a question of the assistant."""
+        self._question: Question | None = None
+        """The question of an automation that this turn answers."""
         self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when another device answers this turn."""
 
@@ -181,6 +190,7 @@ class _HeldConversation:
         finally:
             has_ended, is_lost = running.done(), lost.done()
             said = self._end_turn()
+            self._leave_question()
             self._interrupted_answer = ""
             for each in (lost, running, listening, interruption):
                 each.cancel()
@@ -224,10 +234,11 @@ class _HeldConversation:
         if followed_up:
             timeouts = replace(timeouts, no_speech=self._device.settings.follow_up_wait)
             turn.extend(timeouts.no_speech)
-        answers_question = turn.start.question is None and self._voice.satellite.question_pending
         await self._run(turn, timeouts, followed_up=followed_up)
         if (voice_turn := self._voice_turn) is None or voice_turn.error == ANSWERED_ELSEWHERE:
             return False
+        if self._question is not None:
+            self._question.end()
         error, is_answered = voice_turn.error, voice_turn.error is None
         has_failed = not is_answered and error not in UNHEARD
         if has_failed:
@@ -239,7 +250,7 @@ class _HeldConversation:
         no_surprise = turn.stopped or (followed_up and error in SILENT)
         if has_failed or not (is_answered or no_surprise):
             await voice_turn.show_error()
-        if answers_question and is_answered:
+        if self._question is not None and self._question.answered:
             await self._thank()
         if await self._announcements.speak(self._conversation) or goes_on:
             await self._conversation.end_answer()
@@ -252,8 +263,8 @@ class _HeldConversation:
     async def _thank(self) -> None:
         """Acknowledge the answer to a question of an automation: no assistant has one for it."""
         hass = self._device.hass
-        text = await async_text(hass, "question_answered", spoken_language(hass, self._device))
         pipeline = chosen_pipeline(hass, self._device, self._woken_by)
+        text = await async_text(hass, "question_answered", pipeline.tts_language or pipeline.language)
         await self._announcements.acknowledge(self._conversation, text_utterance(hass, text, pipeline))
 
     async def _run(self, turn: Turn, timeouts: VoiceTimeouts, *, followed_up: bool) -> None:
@@ -280,8 +291,12 @@ class _HeldConversation:
         if claim is Claim.ELSEWHERE:
             _LOGGER.debug("%s: another device answers this wake word", device.name)
             return
+        self._take_question()
         speech_input = await voice.speech_inputs.speech_input(
-            device, voice.satellite, self._woken_by, by_button=by_button, asked_back=self._asked_back
+            device,
+            self._woken_by,
+            by_button=by_button,
+            answers_question=self._asked_back or self._question is not None,
         )
         comparing = asyncio.create_task(self._compare(), name="comparing")
         comparing.add_done_callback(log_failure)
@@ -298,27 +313,47 @@ class _HeldConversation:
     def _begin_turn(
         self, turn: Turn, timeouts: VoiceTimeouts, speech_input: SpeechInput, *, is_repeated: bool = False
     ) -> VoiceTurn:
-        self._voice_turn = VoiceTurn(
-            self._device,
-            self._conversation,
-            turn,
-            speech_input,
-            partial(run_pipeline, self._voice.satellite, turn.start, speech_input, is_repeated=is_repeated),
-            self._refuse,
-            timeouts,
+        satellite = self._voice.satellite
+        run = partial(
+            run_pipeline, satellite, turn.start, speech_input, self._question, is_repeated=is_repeated
         )
-        return self._voice_turn
+        voice_turn = VoiceTurn(
+            self._device, self._conversation, turn, speech_input, run, self._refuse, timeouts
+        )
+        board = self._device.state.board
+        if isinstance(speech_input.early, ProgressiveTranscripts) and board and replaces_lines(board):
+            speech_input.early.show = voice_turn.show_progress
+        self._voice_turn = voice_turn
+        return voice_turn
+
+    @callback
+    def _take_question(self) -> None:
+        """Let this turn answer the question of an automation, if there is one."""
+        self._question = self._voice.satellite.questions.pending
+        if self._question is not None:
+            self._question.turn = asyncio.current_task()
+
+    @callback
+    def _leave_question(self) -> None:
+        """Leave a question that this turn has not answered to the next one."""
+        if self._question is not None:
+            self._question.turn = None
+            self._question = None
 
     @callback
     def _refuse(self, transcript: str) -> str | None:
         """Return the code of the error if a transcript is not to be acted on."""
         if is_echo(transcript, self._interrupted_answer):
             return OWN_ECHO
-        answers_question = self._asked_back or self._voice.satellite.question_pending
-        if not answers_question and repeats_prompt(self._device.hass, transcript):
+        is_command = not self._asked_back and self._question is None
+        if is_command and repeats_prompt(self._device.hass, transcript):
             return NO_SPEECH
         self._voice.arbitration.answer(self._device.mac, loop_time())
-        return ANSWERED_ELSEWHERE if self._lost.done() else None
+        if self._lost.done():
+            return ANSWERED_ELSEWHERE
+        if self._question is not None:
+            self._question.end(transcript.strip())
+        return None
 
     async def _compare(self) -> None:
         """Find out which of the devices that were there before this one, and this one, is nearest."""

@@ -7,19 +7,18 @@ end, and while one runs, or somebody else speaks whose own call would have to wa
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import logging
 from typing import Any, Final
 
-from homeassistant.components import stt
 from homeassistant.core import callback
 
 from ..protocol.audio.detector import SpeechPaused
 from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE
 from ..timeouts import VoiceTimeouts
 from .end_of_turn import UNDERSTOOD_PAUSE, EndOfTurn
-from .engine_override import Engine
 from .speech_detectors import TurnDetector
+from .speech_to_text import Recognizer
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -44,11 +43,11 @@ class EngineCalls:
         """Whether a call that may be dropped would make nobody wait."""
         return not self._calls and not self.speaking - {turn}
 
-    async def transcribe(self, engine: Engine, metadata: stt.SpeechMetadata, pcm: bytes) -> stt.SpeechResult:
-        """Call an engine, which may raise anything."""
+    async def transcribe(self, recognizer: Recognizer, pcm: bytes) -> str:
+        """Call the engine, which may raise anything."""
         self._calls += 1
         try:
-            return await engine.async_process_audio_stream(replace(metadata), _pieces(pcm))
+            return await recognizer.transcribe(_pieces(pcm))
         finally:
             self._calls -= 1
 
@@ -59,7 +58,7 @@ class EarlyTranscripts:
 
     _turn: object
     """What the turn is called in `EngineCalls`."""
-    _engine: Engine
+    _recognizer: Recognizer
     _calls: EngineCalls
     _detector: TurnDetector
     """Reports pauses."""
@@ -72,7 +71,6 @@ class EarlyTranscripts:
     """What has decided that the turn has ended, or will decide as far as is known."""
     ended: bool = False
     """Whether the turn has ended. The engine may still work on what is dropped."""
-    _metadata: stt.SpeechMetadata | None = None
     # The pause that now is, what was said up to it, and its transcript.
     _pause: SpeechPaused | None = None
     _pcm: bytes = b""
@@ -93,11 +91,8 @@ class EarlyTranscripts:
         self._pause, self._text = None, ""
         self.ending = EndOfTurn.PAUSE
 
-    async def transcribe(
-        self, metadata: stt.SpeechMetadata, stream: AsyncIterable[bytes]
-    ) -> stt.SpeechResult:
-        """Transcribe the turn in the place of the engine, by an early transcript if there is one."""
-        self._metadata = metadata
+    async def transcribe(self, stream: AsyncIterable[bytes]) -> str:
+        """Return the transcript of the turn: an early one if there is one."""
         whole = bytearray()
         async for piece in stream:
             whole += piece
@@ -106,15 +101,12 @@ class EarlyTranscripts:
             # One call at a time, also if this one was dropped: the engine would let the next one wait.
             await asyncio.wait((call,), timeout=self._timeouts.early)
             call.cancel()
-        if self._text:
-            return stt.SpeechResult(self._text, stt.SpeechResultState.SUCCESS)
-        return await self._calls.transcribe(self._engine, metadata, bytes(whole))
+        return self._text or await self._calls.transcribe(self._recognizer, bytes(whole))
 
     @callback
     def _begin_call(self) -> None:
         if (
             self.ended
-            or self._metadata is None
             or self._pause is None
             or (self._call is not None and not self._call.done())
             or not self._calls_left
@@ -122,12 +114,12 @@ class EarlyTranscripts:
         ):
             return
         self._calls_left -= 1
-        work = self._transcribe_early(self._pause, self._metadata, self._pcm)
+        work = self._transcribe_early(self._pause, self._pcm)
         self._call = self._create_task(work, "early transcript")
 
-    async def _transcribe_early(self, pause: SpeechPaused, metadata: stt.SpeechMetadata, pcm: bytes) -> None:
+    async def _transcribe_early(self, pause: SpeechPaused, pcm: bytes) -> None:
         try:
-            text = await self._try_call(metadata, pcm)
+            text = await self._try_call(pcm)
         finally:
             self._call = None
         if pause != self._pause:
@@ -141,17 +133,14 @@ class EarlyTranscripts:
             self.ending = EndOfTurn.UNDERSTOOD
             self._detector.end_after(pause, UNDERSTOOD_PAUSE)
 
-    async def _try_call(self, metadata: stt.SpeechMetadata, pcm: bytes) -> str:
+    async def _try_call(self, pcm: bytes) -> str:
         try:
             async with asyncio.timeout(self._timeouts.recognition):
-                result = await self._calls.transcribe(self._engine, metadata, pcm)
+                return await self._calls.transcribe(self._recognizer, pcm)
         except Exception:
             # Engines may raise anything. The turn goes on as if nobody had asked.
             _LOGGER.debug("An early transcript failed", exc_info=True)
-        else:
-            if result.result is stt.SpeechResultState.SUCCESS:
-                return result.text or ""
-        return ""
+            return ""
 
 
 async def _pieces(pcm: bytes) -> AsyncGenerator[bytes]:

@@ -8,16 +8,21 @@ from homeassistant.components.assist_pipeline import (
     Pipeline,
     PipelineNotFound,
     async_get_pipeline,
+    async_get_pipelines,
 )
-from homeassistant.components.assist_pipeline.select import get_chosen_pipeline
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
+from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity import entity_sources
 from homeassistant.loader import IntegrationNotLoaded, async_get_loaded_integration
 
 from ..const import DOMAIN
 from ..device.device import Device
-from .engine_override import Engine
+from .speech_to_text import Engine
+
+PIPELINE_SELECT: Final = "pipeline"
+END_OF_SPEECH_SELECT: Final = "vad_sensitivity"
 
 # They transcribe while they listen, and are done soon after the last word: a call of its own would have to
 # begin at the first. By integration and a part of their names; of others, their `audio_processing` says so.
@@ -51,7 +56,17 @@ def chosen_pipeline(hass: HomeAssistant, device: Device, wake_word: str | None =
         except PipelineNotFound:
             # It was deleted since.
             pass
-    return async_get_pipeline(hass, get_chosen_pipeline(hass, DOMAIN, device.mac))
+    # The select shows names. Without a state, such as that of a disabled one, the preferred one applies.
+    select = assist_select(hass, device, PIPELINE_SELECT)
+    name = state.state if select is not None and (state := hass.states.get(select)) else None
+    chosen = next((pipeline for pipeline in async_get_pipelines(hass) if pipeline.name == name), None)
+    return chosen or async_get_pipeline(hass)
+
+
+@callback
+def assist_select(hass: HomeAssistant, device: Device, key: str) -> str | None:
+    """Return the entity id of a device's select for Assist."""
+    return er.async_get(hass).async_get_entity_id(Platform.SELECT, DOMAIN, f"{device.mac}-{key}")
 
 
 @callback

@@ -2,77 +2,113 @@
 
 Home Assistant's `async_accept_pipeline_from_satellite` takes only audio, and always has the pipeline's own
 detector find the end of speech. So `pipeline_runs` makes the runs, and here is what that method does around
-them: the states, the chat history, the context, the extra prompt of the next command, and a
-question whose answer an automation waits for. These are private members of the satellite. They are used in
-this module only, and `tests/rules/test_private_parts.py` fails when they or that method change.
+them: the states, the chat history, the extra prompt of the next command, and the answer to Home Assistant's
+own questions. `docs/architecture.md` lists what of it Home Assistant does not promise.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import AsyncIterable, Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 import inspect
 from typing import Any, Final, override
 
-from homeassistant.components.assist_pipeline import Pipeline, PipelineEvent
-from homeassistant.components.assist_satellite import (
-    AssistSatelliteAnswer,
-    AssistSatelliteEntity,
-    SatelliteBusyError,
-)
+from homeassistant.components.assist_pipeline import Pipeline, PipelineEvent, PipelineEventType, PipelineStage
+from homeassistant.components.assist_satellite import AssistSatelliteAnswer, AssistSatelliteEntity
+from homeassistant.components.conversation import AssistantContent, async_get_chat_log
 from homeassistant.core import callback
 from homeassistant.helpers.chat_session import ChatSession, async_get_chat_session
 
 from ..device.device import Device
-from .announcements.refusals import AnnouncementStoppedError, check_length
+from .announcements.refusals import check_length
+from .questions import Question, Questions
+
+type TakeEvent = Callable[[PipelineEvent], bool]
+"""Takes an event of a pipeline run; False if it comes too late."""
 
 # Since Home Assistant 2026.11 it is to be said on whose behalf a satellite talks: nobody's.
 _NO_USER: Final[dict[str, Any]] = (
     {"context": None} if "context" in inspect.signature(async_get_chat_session).parameters else {}
 )
+# A turn reports its own end, and its answer to a question.
+_NOT_SHOWN: Final = frozenset({PipelineEventType.STT_END, PipelineEventType.RUN_END})
+
+
+@dataclass(frozen=True, slots=True)
+class _BegunConversation:
+    """A conversation that an automation has begun: what the satellite has said, and what to make of it."""
+
+    message: str
+    prompt: str | None
 
 
 class SatelliteStates(AssistSatelliteEntity):
     """A satellite whose pipelines are run by `pipeline_runs`, one run at a time."""
 
     device: Device
-    asked: asyncio.Future[str | None] | None = None
-    """The answer that an automation waits for; cancelled when the satellite is removed."""
+    wake_word_awaited = False
+    """Whether Home Assistant's voice set-up waits for the next wake word, and no pipeline is to run."""
+    _begun: _BegunConversation | None = None
+    """What the next run goes on with."""
+    _beginning: _BegunConversation | None = None
+    """The same, while it is being said."""
+    _home_assistants_question: Question | None = None
+    _take_event: TakeEvent | None = None
 
-    _announcing = cached_property(lambda _: asyncio.Lock())
+    questions = cached_property(lambda self: Questions(self.device))
+    """What automations ask."""
+    announcing = cached_property(lambda _: asyncio.Lock())
+    """Held while something is said that no user has asked for."""
     _conversation_ids = cached_property[dict[str, str]](lambda _: {})
     """Ids of the chat histories, by pipeline: assistants do not share them."""
 
-    # States.
+    # Runs.
 
     @contextmanager
-    def pipeline_run(self, pipeline: Pipeline) -> Generator[tuple[ChatSession, str | None]]:
-        """Begin a run. Yields its chat history, and an extra prompt that the assistant receives with it."""
-        prompt, self._extra_system_prompt = self._extra_system_prompt, None
-        self._run_has_tts = False
-        # One that an automation has begun, or the pipeline's own.
-        begun, self._conversation_id = self._conversation_id, None
-        history = begun or self._conversation_ids.get(pipeline.id)
+    def chat_session(self, pipeline: Pipeline) -> Generator[tuple[ChatSession, str | None]]:
+        """Yield the chat history of a run, and an extra prompt that the assistant receives with it."""
+        begun, self._begun = self._begun, None
+        history = None if begun else self._conversation_ids.get(pipeline.id)
         with async_get_chat_session(self.hass, history, **_NO_USER) as session:
             self._conversation_ids[pipeline.id] = session.conversation_id
-            yield session, prompt
+            if begun is not None and begun.message:
+                with async_get_chat_log(self.hass, session) as log:
+                    said = AssistantContent(agent_id=self.entity_id, content=begun.message)
+                    log.async_add_assistant_content_without_tools(said)
+            yield session, begun.prompt if begun else None
 
     @callback
     def show_stage(self, event: PipelineEvent) -> None:
         """Show the stage that a run is in."""
-        self._internal_on_pipeline_event(event)
+        if event.type not in _NOT_SHOWN:
+            self._internal_on_pipeline_event(event)
+
+    async def run_as_home_assistant_does(
+        self, audio: AsyncIterable[bytes], take_event: TakeEvent, wake_word: str | None, end: PipelineStage
+    ) -> None:
+        """Have Home Assistant choose and run a pipeline and find the end of speech, or take the wake word."""
+        self._take_event = take_event
+        try:
+            await self.async_accept_pipeline_from_satellite(audio, end_stage=end, wake_word_phrase=wake_word)
+        finally:
+            self._take_event = None
 
     @callback
     @override
     def on_pipeline_event(self, event: PipelineEvent) -> None:
-        """Do nothing: the turn of a run has taken the event already."""
+        """Take an event of a run that Home Assistant makes. The turns of others have taken theirs."""
+        if self._take_event is not None:
+            self._take_event(event)
 
-    # The wake word that somebody waits for in Home Assistant's voice set-up.
-
-    @property
-    def wake_word_awaited(self) -> bool:
-        """Whether the next wake word is all that is wanted, and no pipeline is to run."""
-        return self._wake_word_intercept_future is not None
+    @override
+    async def async_intercept_wake_word(self) -> str | None:
+        """Take the next wake word for the voice set-up."""
+        self.wake_word_awaited = True
+        try:
+            return await super().async_intercept_wake_word()
+        finally:
+            self.wake_word_awaited = False
 
     # Announcements: in turn, where Home Assistant would refuse the second.
 
@@ -80,80 +116,60 @@ class SatelliteStates(AssistSatelliteEntity):
     async def async_internal_announce(self, message: str | None = None, *args: Any, **more: Any) -> None:
         """Announce when what was to be announced before has been."""
         check_length(self.device, message)
-        async with self._announcing:
+        async with self.announcing:
             await super().async_internal_announce(message, *args, **more)
 
     @override
     async def async_internal_start_conversation(
-        self, start_message: str | None = None, *args: Any, **more: Any
+        self,
+        start_message: str | None = None,
+        start_media_id: str | None = None,
+        extra_system_prompt: str | None = None,
+        *args: Any,
+        **more: Any,
     ) -> None:
-        """Begin in turn, as `async_internal_announce`."""
+        """Begin in turn. What is said next belongs to this, so no automation may wait for an answer."""
         check_length(self.device, start_message)
-        async with self._announcing:
-            await super().async_internal_start_conversation(start_message, *args, **more)
+        self.questions.check_free()
+        async with self.announcing:
+            self._beginning = _BegunConversation(start_message or "", extra_system_prompt or start_message)
+            try:
+                await super().async_internal_start_conversation(
+                    start_message, start_media_id, extra_system_prompt, *args, **more
+                )
+            finally:
+                self._beginning = None
 
     @override
     async def async_internal_ask_question(
         self, question: str | None = None, *args: Any, **more: Any
     ) -> AssistSatelliteAnswer | None:
-        """Ask in turn, as `async_internal_announce`."""
+        """Ask in turn."""
         check_length(self.device, question)
-        async with self._announcing:
-            return await super().async_internal_ask_question(question, *args, **more)
-
-    # Questions of automations.
-
-    async def async_ask(
-        self,
-        ask: Callable[[Callable[[], None]], Awaitable[None]],
-        answers: list[dict[str, Any]],
-        seconds: float,
-    ) -> AssistSatelliteAnswer | None:
-        """Ask, and take what is said next for the answer, also in another conversation. None if nothing is.
-
-        `ask` calls the function that it is given when what is said from then on may be the answer.
-        Raises `SatelliteBusyError` if the answer to another question is awaited, and what `ask` raises.
-        """
-        if self.asked is not None:
-            raise SatelliteBusyError
-        answer = self.asked = asyncio.get_running_loop().create_future()
-
-        @callback
-        def may_be_answered() -> None:
-            self._ask_question_future = answer
-
-        try:
-            async with self._announcing:
-                await ask(may_be_answered)
-            await asyncio.wait((answer,), timeout=seconds)
-        finally:
-            self.asked = None
-            if self._ask_question_future is answer:
-                self._ask_question_future = None
-        if answer.cancelled():
-            raise AnnouncementStoppedError("announcement_stopped", name=self.device.name)
-        if not answer.done() or not (text := answer.result()):
-            return None
-        if not answers:
-            return AssistSatelliteAnswer(id=None, sentence=text)
-        return self._question_response_to_answer(text, answers)
-
-    @contextmanager
-    def question_unheard(self) -> Generator[None]:
-        """Take nothing that is said meanwhile for the answer to a question."""
-        answer, self._ask_question_future = self._ask_question_future, None
-        try:
-            yield
-        finally:
-            self._ask_question_future = answer
+        self.questions.check_free()
+        async with self.announcing:
+            try:
+                with self.questions.asking(self._answer) as asked:
+                    self._home_assistants_question = asked
+                    return await super().async_internal_ask_question(question, *args, **more)
+            finally:
+                self._home_assistants_question = None
 
     @callback
-    def conversation_ended(self) -> None:
-        """Answer a question with nothing: nobody will speak any more."""
-        if self._ask_question_future is not None and not self._ask_question_future.done():
-            self._ask_question_future.set_result(None)
+    def asked(self, conversation: object) -> None:
+        """Note that the user is to speak now, in a conversation if that goes on."""
+        self._begun, self._beginning = self._beginning, None
+        if (question := self._home_assistants_question) is not None:
+            question.was_asked(conversation)
+            if conversation is None:
+                question.end()
 
-    @property
-    def question_pending(self) -> bool:
-        """Whether what is said next answers a question of an automation."""
-        return self._ask_question_future is not None
+    @callback
+    def _answer(self, text: str | None) -> None:
+        """Answer Home Assistant's question. A run that Home Assistant makes answers it by itself."""
+        if self._take_event is not None:
+            return
+        event = PipelineEvent(PipelineEventType.RUN_END)
+        if text is not None:
+            event = PipelineEvent(PipelineEventType.STT_END, {"stt_output": {"text": text}})
+        self._internal_on_pipeline_event(event)

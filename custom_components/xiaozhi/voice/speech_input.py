@@ -11,7 +11,7 @@ from homeassistant.components.assist_pipeline import (
 from homeassistant.core import HomeAssistant, callback
 
 from ..device.device import Device
-from .chinese_script import engine_in_script
+from .chinese_script import script_converter
 from .early_transcripts import CreateTask, EarlyTranscripts, EngineCalls
 from .end_of_turn import (
     ANSWER_TO_QUESTION,
@@ -21,10 +21,10 @@ from .end_of_turn import (
     UNTIL_RELEASED,
     EndOfTurn,
 )
-from .engine_override import Engine, OverridingEngine
-from .pipelines import chosen_pipeline, transcribes_early
-from .satellite_states import SatelliteStates
+from .pipelines import END_OF_SPEECH_SELECT, assist_select, chosen_pipeline, transcribes_early
+from .progressive_transcripts import ProgressiveTranscripts
 from .speech_detectors import SpeechDetectors, TurnDetector
+from .speech_to_text import Hear, Recognizer
 from .understood_commands import UnderstoodCommands
 
 
@@ -37,10 +37,12 @@ class SpeechInput:
     """What finds speech and its end."""
     pipeline_silence: float | None = None
     """Seconds of silence by which the pipeline finds the end, if it has to."""
-    override_engine: OverridingEngine | None = None
-    """What transcribes in the place of the pipeline's engine; None if that is as good."""
-    early: EarlyTranscripts | None = None
-    """Early transcripts, if there are any."""
+    recognizer: Recognizer | None = None
+    """The engine of the pipeline, if there is one."""
+    hear: Hear | None = None
+    """What transcribes in the place of the pipeline; None if that is as good."""
+    early: EarlyTranscripts | ProgressiveTranscripts | None = None
+    """What is known before the end of the turn, if anything is."""
     calls: EngineCalls = field(default_factory=EngineCalls)
     """The use of the engine by all devices."""
 
@@ -84,67 +86,71 @@ class SpeechInputs:
         self._engines: dict[str, EngineCalls] = {}
 
     async def speech_input(
-        self,
-        device: Device,
-        satellite: SatelliteStates,
-        woken_by: str | None,
-        *,
-        by_button: bool,
-        asked_back: bool,
+        self, device: Device, woken_by: str | None, *, by_button: bool, answers_question: bool
     ) -> SpeechInput:
         """Return how to listen to a turn of a conversation that was `woken_by` a wake word.
 
-        The user ends a turn `by_button`. One that answers the assistant, which `asked_back`, is no command.
+        The user ends a turn `by_button`. One that answers a question is no command.
         """
-        hass = self._hass
-        pipeline = chosen_pipeline(hass, device, woken_by)
-        engine_id = pipeline.stt_engine
-        engine: Engine | None = None
-        if engine_id is not None:
-            engine = stt.async_get_speech_to_text_engine(hass, engine_id)
-        calls = self._engines.setdefault(engine_id or "", EngineCalls())
-        answers_question = asked_back or satellite.question_pending
-        chosen = device.subentry_id in self.chosen_by_owner
-        fixed_pause = self._fixed_pause(satellite)
+        pipeline = chosen_pipeline(self._hass, device, woken_by)
+        recognizer = self._recognizer(pipeline)
+        calls = self._engines.setdefault(pipeline.stt_engine or "", EngineCalls())
+        fixed_pause = self._fixed_pause(device)
         pause = fixed_pause or VadSensitivity.DEFAULT
+        asks_early = False
+        if recognizer is not None and not by_button and not fixed_pause:
+            chosen = device.subentry_id in self.chosen_by_owner
+            asks_early = recognizer.reports_progress or transcribes_early(
+                self._hass, pipeline, recognizer.engine, chosen_by_owner=chosen
+            )
         if by_button:
-            engine, settings = None, UNTIL_RELEASED
-        elif (
-            engine is None
-            or fixed_pause
-            or not transcribes_early(hass, pipeline, engine, chosen_by_owner=chosen)
-        ):
-            engine, settings = None, FIXED_PAUSES[pause]
+            settings = UNTIL_RELEASED
+        elif asks_early:
+            settings = ANSWER_TO_QUESTION if answers_question else QUICK_AND_PATIENT
+        else:
+            settings = FIXED_PAUSES[pause]
             if answers_question:
                 settings = replace(settings, begin=SHORTEST_WORD)
-        else:
-            settings = ANSWER_TO_QUESTION if answers_question else QUICK_AND_PATIENT
         detector = await self.detectors.async_load(settings)
-        speech_input = SpeechInput(pipeline, detector, calls=calls)
+        speech_input = SpeechInput(pipeline, detector, recognizer=recognizer, calls=calls)
         if detector is None and not by_button:
+            # The pipeline finds the end of speech, and so it has to transcribe.
             speech_input.pipeline_silence = VadSensitivity.to_seconds(pause)
-        speech_input.override_engine = engine_in_script(hass, pipeline)
-        if engine is not None and detector is not None:
-            engine = speech_input.override_engine or engine
-            is_understood = partial(
-                self._commands.async_is_understood, pipeline=pipeline, device_id=device.registry_id
-            )
-            speech_input.early = EarlyTranscripts(
-                speech_input,
-                engine,
-                calls,
-                detector,
-                None if answers_question else is_understood,
-                self._create_task,
-                device.timeouts.voice,
-            )
-            speech_input.override_engine = OverridingEngine(engine, speech_input.early.transcribe)
+        elif recognizer is not None:
+            is_understood = None
+            if asks_early and not answers_question:
+                is_understood = partial(
+                    self._commands.async_is_understood, pipeline=pipeline, device_id=device.registry_id
+                )
+            if detector is not None and recognizer.reports_progress:
+                speech_input.early = ProgressiveTranscripts(
+                    recognizer, detector, is_understood, self._create_task
+                )
+            elif detector is not None and asks_early:
+                speech_input.early = EarlyTranscripts(
+                    speech_input,
+                    recognizer,
+                    calls,
+                    detector,
+                    is_understood,
+                    self._create_task,
+                    device.timeouts.voice,
+                )
+            if speech_input.early is not None:
+                speech_input.hear = speech_input.early.transcribe
+            elif recognizer.convert is not None:
+                speech_input.hear = recognizer.transcribe
         return speech_input
 
     @callback
-    def _fixed_pause(self, satellite: SatelliteStates) -> VadSensitivity | None:
+    def _recognizer(self, pipeline: Pipeline) -> Recognizer | None:
+        engine = pipeline.stt_engine and stt.async_get_speech_to_text_engine(self._hass, pipeline.stt_engine)
+        return Recognizer(engine, pipeline, script_converter(self._hass, pipeline)) if engine else None
+
+    @callback
+    def _fixed_pause(self, device: Device) -> VadSensitivity | None:
         """Return the pause that the owner has chosen; None for *By what was said*."""
-        entity_id = satellite.vad_sensitivity_entity_id
+        entity_id = assist_select(self._hass, device, END_OF_SPEECH_SELECT)
         state = self._hass.states.get(entity_id) if entity_id else None
         # It has no choice while it is being restored, and none if it is disabled.
         return VadSensitivity(state.state) if state and state.state in VadSensitivity else None

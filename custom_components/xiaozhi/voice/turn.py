@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterable, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 import logging
@@ -10,7 +10,6 @@ from math import inf
 from typing import Any, Final
 
 from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType
-from homeassistant.components.assist_pipeline.error import PipelineError
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
@@ -35,6 +34,7 @@ from .turn_errors import (
     RECOGNITION_HANGS,
     SPEECH_FAILED,
     SPEECH_HANGS,
+    TurnError,
     async_error_text,
 )
 
@@ -98,7 +98,7 @@ class VoiceTurn:
     def take_event(self, event: PipelineEvent) -> bool:
         """Take an event of this turn's pipeline run; False if the turn has ended.
 
-        Raises `PipelineError`, which ends the run.
+        Raises `TurnError`, which ends the run.
         """
         if self._ended:
             return False
@@ -111,7 +111,7 @@ class VoiceTurn:
             case PipelineEventType.STT_END:
                 self._speech_input.understood()
                 if (code := self._refuse(data["stt_output"]["text"])) is not None:
-                    raise PipelineError(code, "This is no command for the device")
+                    raise TurnError(code)
                 self._wait_at_most(self._timeouts.quiet)
             case _:
                 self._wait_at_most(self._timeouts.quiet)
@@ -171,12 +171,13 @@ class VoiceTurn:
         try:
             async with aclosing(spoken.for_pipeline()) as audio:
                 await self._run_pipeline(audio, self.take_event)
-        except PipelineError as err:
-            self._fail(err.code)
         except (HomeAssistantError, RuntimeError) as err:
-            # A pipeline that cannot even start, because a part of it was deleted.
-            _LOGGER.warning("The voice pipeline could not start: %s", err)
-            self._fail("")
+            # Errors of Home Assistant's pipelines have codes, too.
+            code = getattr(err, "code", "")
+            if not code:
+                # A pipeline that cannot even start, because a part of it was deleted.
+                _LOGGER.warning("The voice pipeline could not start: %s", err)
+            self._fail(code)
 
     @callback
     def _all_heard(self, silent_for: float | None) -> None:
@@ -270,6 +271,12 @@ class VoiceTurn:
     def _fail(self, code: str) -> None:
         if self.error is None:
             self.error = code
+
+    async def show_progress(self, text: str) -> None:
+        """Show what is understood so far, while somebody still speaks."""
+        if not self._speech_ended:
+            with suppress(LinkClosedError):
+                await self._conversation.show(messages.transcript(text))
 
     async def _heard(self, text: str) -> None:
         self._device.events.fire(ConversationEvent.HEARD, text)

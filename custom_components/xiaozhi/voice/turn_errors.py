@@ -3,6 +3,7 @@
 from typing import Final
 
 from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
 
 from ..texts.translated import async_text
 
@@ -11,6 +12,8 @@ SPEECH_FAILED: Final = "speech-failed"
 RECOGNITION_HANGS: Final = "stt-timeout"
 ASSISTANT_HANGS: Final = "intent-timeout"
 SPEECH_HANGS: Final = "tts-timeout"
+RECOGNITION_FAILED: Final = "stt-stream-failed"
+UNSUPPORTED_SPEECH: Final = "stt-provider-unsupported-metadata"
 NOT_UNDERSTOOD: Final = "stt-no-text-recognized"
 """Code of a turn in which nothing was understood, such as a noise."""
 OWN_ECHO: Final = "own-echo"
@@ -29,7 +32,7 @@ _TEXT_OF_ERROR: Final = {
     # No other part that we ask for can be missing in a pipeline.
     "validation-error": "voice_without_speech_to_text",
     "stt-provider-missing": "voice_no_speech_to_text",
-    "stt-provider-unsupported-metadata": "voice_no_speech_to_text",
+    UNSUPPORTED_SPEECH: "voice_no_speech_to_text",
     "tts-not-supported": "voice_no_text_to_speech",
     RECOGNITION_HANGS: "voice_no_speech_to_text",
     SPEECH_FAILED: "voice_no_text_to_speech",
@@ -40,6 +43,14 @@ _TEXT_OF_ERROR: Final = {
     ASSISTANT_HANGS: "voice_no_assistant",
 }
 _TEXT_OF_OTHER_ERROR: Final = "voice_failed"
+
+
+class TurnError(HomeAssistantError):
+    """Ends a turn, with the code of an error of the pipeline or of our own."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 async def async_error_text(hass: HomeAssistant, code: str, language: str) -> str:

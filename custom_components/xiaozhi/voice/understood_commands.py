@@ -1,7 +1,7 @@
 """Whether Home Assistant understands what was said so far as a command, asked without acting on it."""
 
 import logging
-from typing import Final
+from typing import Any, Final
 
 from hassil.recognize import RecognizeResult
 from homeassistant.components.assist_pipeline import Pipeline
@@ -11,7 +11,6 @@ from homeassistant.components.conversation import (
     ConversationInput,
     async_get_agent,
 )
-from homeassistant.components.conversation.default_agent import DefaultAgent
 from homeassistant.components.media_player import INTENT_MEDIA_SEARCH_AND_PLAY
 from homeassistant.const import ATTR_SUPPORTED_FEATURES, MATCH_ALL
 from homeassistant.core import Context, HomeAssistant, callback
@@ -53,9 +52,8 @@ class UnderstoodCommands:
         return bool(results) and not any(_may_go_on(text, result) for result in results)
 
     async def _recognise(self, text: str, pipeline: Pipeline, device_id: str | None) -> list[RecognizeResult]:
-        agent = async_get_agent(self._hass, HOME_ASSISTANT_AGENT)
-        if not isinstance(agent, DefaultAgent):
-            return []
+        # What its recogniser is called is not promised.
+        agent: Any = async_get_agent(self._hass, HOME_ASSISTANT_AGENT)
         # The recogniser keeps the answer for the same input, and a turn that is not understood would lose its
         # "no such device" by that. The turn itself names the satellite, too, so its input is another one.
         asked = ConversationInput(

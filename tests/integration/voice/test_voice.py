@@ -190,10 +190,10 @@ async def test_a_button_instead_of_the_wake_word_is_an_error_and_what_begins_a_c
     await device.wait_state(State.IDLE, 10)
     assert not speech.recognizer.streams
 
-    async def start(*_: object) -> None:
+    async def start(*_: object, **__: object) -> None:
         """Leave it to the person to begin."""
 
-    monkeypatch.setattr(XiaozhiSatellite, "async_start_conversation", start)
+    monkeypatch.setattr(XiaozhiSatellite, "_say", start)
     await speech.answer_with("I close it.", "Good.", heard=[COMMAND] * 2)
     await satellite(hass).async_internal_start_conversation(
         start_media_id="http://127.0.0.1/hello.wav",

@@ -8,10 +8,8 @@ import homeassistant.components
 import pytest
 
 from custom_components.xiaozhi.voice import pipelines
-from custom_components.xiaozhi.voice.engine_override import OverridingEngine
 from custom_components.xiaozhi.voice.pipelines import EngineLocation, transcribes_early
 from custom_components.xiaozhi.voice.speech_format import OTHER_FORMATS
-from tests.integration.speech import ScriptedSpeechToText
 
 
 @pytest.mark.parametrize(
@@ -38,13 +36,6 @@ def test_engines_are_known_by_their_integration_and_name(
     engine: Any = SimpleNamespace(name=name, audio_processing=processing)
     answers = [transcribes_early(hass, pipeline, engine, chosen_by_owner=chosen) for chosen in (False, True)]
     assert answers == [early == "always", early != "never"]
-
-
-def test_an_engine_that_stands_in_for_another_offers_the_same_and_is_in_no_list() -> None:
-    engine = ScriptedSpeechToText()
-    overriding = OverridingEngine(engine, engine.async_process_audio_stream)
-    assert overriding.audio_processing == engine.audio_processing
-    assert overriding.supported_languages == []
 
 
 def test_home_assistants_engines_that_give_only_mp3_are_known() -> None:

@@ -1,0 +1,126 @@
+"""A question that an automation asks on a device, from asking to the answer. One at a time.
+
+It is asked by our action *Ask* or by Home Assistant's *Ask question*. What is said next answers it: in the
+conversation in which it was asked or, if the device was idle, in the next one.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any
+
+from hassil import Group, Intents, WildcardSlotList, recognize
+from homeassistant.components.assist_satellite import AssistSatelliteAnswer
+from homeassistant.core import callback
+
+from ..device.device import Device
+from ..errors import UserError
+from .announcements.refusals import AnnouncementStoppedError
+
+
+class Question:
+    """A question that is being asked, or whose answer is awaited."""
+
+    def __init__(self, deliver: Callable[[str | None], None]) -> None:
+        """`deliver` takes the transcript of the answer once, or None if there will be none."""
+        self._deliver = deliver
+        self.pending = False
+        """Whether what is said next answers it."""
+        self.answered = False
+        self.turn: asyncio.Task[Any] | None = None
+        """The turn that may answer it, while it runs."""
+        self.conversation: object = None
+        """The only conversation in which it can be answered; None if any can."""
+        self._ended = False
+
+    @callback
+    def was_asked(self, conversation: object) -> None:
+        """Note that what is said from now on answers it, in a `conversation` if one goes on."""
+        if not self._ended:
+            self.pending, self.conversation = True, conversation
+
+    @callback
+    def end(self, text: str | None = None) -> None:
+        """Take the answer, or None if there will be none."""
+        if not self._ended:
+            self._ended, self.pending, self.answered = True, False, text is not None
+            self._deliver(text)
+
+
+class Questions:
+    """The questions of automations to one device."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._question: Question | None = None
+        self._stopped = asyncio.Event()
+
+    @property
+    def pending(self) -> Question | None:
+        """The question that what is said next answers."""
+        question = self._question
+        return question if question is not None and question.pending else None
+
+    @callback
+    def check_free(self) -> None:
+        """Check that there is no question. Raises `UserError`."""
+        if self._question is not None:
+            raise UserError("question_pending", name=self._device.name)
+
+    @contextmanager
+    def asking(self, deliver: Callable[[str | None], None]) -> Generator[Question]:
+        """Ask a question. Raises `UserError` if there is one already."""
+        self.check_free()
+        question = self._question = Question(deliver)
+        try:
+            yield question
+        finally:
+            self._question = None
+
+    async def ask(self, ask: Callable[[Question], Awaitable[None]], seconds: float) -> str | None:
+        """Ask, and return what is said next, also in another conversation; None if nothing is.
+
+        Raises `UserError` if there is a question already, `AnnouncementStoppedError` if the satellite goes,
+        and what `ask` raises.
+        """
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        with self.asking(answer.set_result) as question:
+            await ask(question)
+            await asyncio.wait((answer,), timeout=seconds)
+            if question.turn is not None:
+                # Somebody has begun in time.
+                await asyncio.wait((answer, question.turn), return_when=asyncio.FIRST_COMPLETED)
+        if self._stopped.is_set():
+            raise AnnouncementStoppedError("announcement_stopped", name=self._device.name)
+        return answer.result() if answer.done() else None
+
+    @callback
+    def conversation_ended(self, conversation: object) -> None:
+        """End a question that can be answered only in this conversation."""
+        if self._question is not None and self._question.conversation is conversation:
+            self._question.end()
+
+    @callback
+    def stop(self) -> None:
+        """End the question: the satellite goes."""
+        self._stopped.set()
+        if self._question is not None:
+            self._question.end()
+
+
+def matching_answer(text: str, answers: list[dict[str, Any]], language: str) -> AssistSatelliteAnswer:
+    """Return which of the answers of an action a transcript is, if any, with what stands for its slots."""
+    sentences = [{"sentences": answer["sentences"], "metadata": {"id": answer["id"]}} for answer in answers]
+    intents = Intents.from_dict({"language": language, "intents": {"Answer": {"data": sentences}}})
+    templates = chain.from_iterable(data.sentences for data in intents.intents["Answer"].data)
+    groups = (template.expression for template in templates if isinstance(template.expression, Group))
+    names = chain.from_iterable(group.list_names() for group in groups)
+    found = recognize(text, intents, slot_lists={name: WildcardSlotList(name) for name in names})
+    if found is None:
+        return AssistSatelliteAnswer(id=None, sentence=text)
+    return AssistSatelliteAnswer(
+        id=(found.intent_metadata or {})["id"],
+        sentence=text,
+        slots={name: entity.value for name, entity in found.entities.items()},
+    )

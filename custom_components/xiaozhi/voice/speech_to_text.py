@@ -1,0 +1,110 @@
+"""Speech to text for one turn, by the engine of its pipeline, in the place of the pipeline's own first stage.
+
+A pipeline asks its engine once, when all has been said, and takes what that writes. Where a turn needs more,
+such as early transcripts or another script, the engine is asked here, and the pipeline begins with the text.
+"""
+
+from collections.abc import AsyncIterable, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, replace
+import logging
+from typing import Final
+
+from homeassistant.components import stt
+from homeassistant.components.assist_pipeline import Pipeline, PipelineEvent, PipelineEventType
+
+from .turn_errors import NOT_UNDERSTOOD, RECOGNITION_FAILED, UNSUPPORTED_SPEECH, TurnError
+
+_LOGGER = logging.getLogger(__name__)
+
+type Engine = stt.SpeechToTextEntity | stt.Provider
+type Convert = Callable[[str], Awaitable[str]]
+type Hear = Callable[[AsyncIterable[bytes]], Awaitable[str]]
+"""Returns the transcript of 16 kHz mono 16-bit PCM; empty if nothing was understood. May raise anything."""
+
+METADATA: Final = stt.SpeechMetadata(
+    language="",
+    format=stt.AudioFormats.WAV,
+    codec=stt.AudioCodecs.PCM,
+    bit_rate=stt.AudioBitRates.BITRATE_16,
+    sample_rate=stt.AudioSampleRates.SAMPLERATE_16000,
+    channel=stt.AudioChannels.CHANNEL_MONO,
+)
+"""What engines are given, but for the language."""
+
+# Since Home Assistant 2026.11, an engine may report what it has understood so far.
+_PROGRESS: Final = "async_process_audio_stream_with_progress"
+
+
+@dataclass(frozen=True, slots=True)
+class Recognizer:
+    """The speech-to-text engine of a pipeline, which may raise anything."""
+
+    engine: Engine
+    pipeline: Pipeline
+    convert: Convert | None = None
+    """Converts transcripts to the script of the pipeline."""
+
+    @property
+    def metadata(self) -> stt.SpeechMetadata:
+        """What the engine is given."""
+        return replace(METADATA, language=self.pipeline.stt_language or self.pipeline.language)
+
+    @property
+    def reports_progress(self) -> bool:
+        """Whether the engine reports what it has understood while somebody still speaks."""
+        own = getattr(type(self.engine), _PROGRESS, None)
+        return own is not None and own is not getattr(stt.SpeechToTextEntity, _PROGRESS, None)
+
+    async def transcribe(
+        self, stream: AsyncIterable[bytes], on_progress: Callable[[str], None] | None = None
+    ) -> str:
+        """Return the transcript. `on_progress` gets all that is understood so far, not converted."""
+        result = await self._result(stream, on_progress)
+        if result.result is not stt.SpeechResultState.SUCCESS:
+            raise TurnError(RECOGNITION_FAILED)
+        return await self.converted(result.text or "")
+
+    async def converted(self, text: str) -> str:
+        """Return a transcript in the script of the pipeline."""
+        return await self.convert(text) if text and self.convert is not None else text
+
+    async def _result(
+        self, stream: AsyncIterable[bytes], on_progress: Callable[[str], None] | None
+    ) -> stt.SpeechResult:
+        if not self.reports_progress:
+            return await self.engine.async_process_audio_stream(self.metadata, stream)
+        speakers: dict[str | None, str] = {}
+        async with aclosing(getattr(self.engine, _PROGRESS)(self.metadata, stream)) as results:
+            async for result in results:
+                if isinstance(result, stt.SpeechResult):
+                    return result
+                speakers[result.speaker_id] = result.text
+                if on_progress is not None:
+                    on_progress(" ".join(speakers.values()))
+        raise TurnError(RECOGNITION_FAILED)
+
+
+async def speech_to_text(
+    recognizer: Recognizer,
+    hear: Hear,
+    stream: AsyncIterable[bytes],
+    on_event: Callable[[PipelineEvent], None],
+) -> str:
+    """Return what somebody says. Reports the events of a pipeline's first stage. Raises `TurnError`."""
+    engine = recognizer.engine
+    if not engine.check_metadata(recognizer.metadata):
+        raise TurnError(UNSUPPORTED_SPEECH)
+    processing = asdict(engine.audio_processing)
+    on_event(PipelineEvent(PipelineEventType.STT_START, {"audio_processing": processing}))
+    try:
+        text = await hear(stream)
+    except TurnError:
+        raise
+    except Exception as err:
+        _LOGGER.exception("%s could not transcribe what was said", engine.name)
+        raise TurnError(RECOGNITION_FAILED) from err
+    if not text:
+        raise TurnError(NOT_UNDERSTOOD)
+    on_event(PipelineEvent(PipelineEventType.STT_END, {"stt_output": {"text": text}}))
+    return text
