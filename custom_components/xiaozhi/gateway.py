@@ -24,10 +24,12 @@ from .protocol.tasks import close_all
 from .provisioning.checkin_answers import CheckIns
 from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
+from .texts.issues import async_report_change
 from .timeouts import timeouts_of
 from .voice.announcements.announcer import Announcer
 from .voice.announcements.broadcasts import Broadcasts
 from .voice.missing_engines import async_report_missing_engines
+from .voice.pipeline_runs import runs_are_known
 from .voice.speech_detectors import SpeechDetectors
 from .voice.speech_input import SpeechInputs
 from .voice.wake_word_arbitration import WakeWordArbitration
@@ -111,6 +113,8 @@ class Gateway:
         )
         for registered in dr.async_entries_for_config_entry(dr.async_get(self.hass), self.entry.entry_id):
             self._take_name(registered)
+        if not runs_are_known():
+            async_report_change(self.hass, "runs")
         self.access_points.async_start()
         self.entry.async_on_unload(async_report_missing_engines(self.hass, self.devices.values))
         # The owner is to know at once where there is none, and the first turn need not wait for the library.

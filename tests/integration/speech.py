@@ -94,6 +94,23 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
                 await asyncio.sleep(left)
 
 
+class ProgressiveSpeechToText(ScriptedSpeechToText):
+    """Reports a word more of its line for each 0.16 s that it hears."""
+
+    async def async_process_audio_stream_with_progress(
+        self, metadata: SpeechMetadata, stream: AsyncIterable[bytes]
+    ) -> AsyncGenerator[Any]:
+        words, heard = self.lines[0].split() if self.lines and self.lines[0] else [], bytearray()
+        reported = 0
+        self.streams.append(heard)
+        async for chunk in stream:
+            heard += chunk
+            if (known := min(len(heard) // 5120, len(words))) > reported:
+                reported = known
+                yield stt.PartialSpeechResult(" ".join(words[:known]))
+        yield SpeechResult(self.lines.pop(0), SpeechResultState.SUCCESS)
+
+
 class ScriptedTextToSpeech(tts.TextToSpeechEntity):
     """Speaks a tone that lasts a second for 20 letters of the text."""
 

@@ -1,20 +1,18 @@
-"""Private parts of Home Assistant: none but a few are used, and those still exist."""
+"""What Home Assistant does not promise: each such part that we use has a row in `docs/architecture.md`."""
 
-from collections.abc import Callable, Iterator
-import hashlib
+import ast
+from collections.abc import Iterator
 import importlib
 import inspect
+from pathlib import Path
 import pkgutil
 import re
 from types import ModuleType
 
-from homeassistant.components.assist_pipeline import async_pipeline_from_audio_stream
-from homeassistant.components.assist_pipeline.default_pipeline import _DefaultPipelineProcessor
-from homeassistant.components.assist_satellite import AssistSatelliteEntity
-from homeassistant.components.stt import async_get_provider
-import pytest
+from homeassistant.components.conversation import ConversationEntity
 
 import custom_components.xiaozhi as integration
+from tests.paths import ROOT
 
 # Meant for integrations: helpers of flows, how an event is fired, how a notification is recorded, which
 # attributes are not recorded, and what triggers and conditions set in their base classes.
@@ -34,16 +32,8 @@ MEANT_FOR_USE = {
     "_trigger_event",
     "_unrecorded_attributes",
 }
-# In `voice/satellite_states.py`, which says why.
-PRIVATE = {
-    "_ask_question_future",
-    "_conversation_id",
-    "_extra_system_prompt",
-    "_internal_on_pipeline_event",
-    "_question_response_to_answer",
-    "_run_has_tts",
-    "_wake_word_intercept_future",
-}
+INTERNAL = re.compile(r"async_internal_\w+|internal_async_\w+")
+FOLDER = Path(integration.__path__[0])
 
 
 def modules() -> Iterator[ModuleType]:
@@ -51,7 +41,7 @@ def modules() -> Iterator[ModuleType]:
         yield importlib.import_module(found.name)
 
 
-def private_parts(cls: type) -> set[str]:
+def private_members(cls: type) -> set[str]:
     """Return the members of Home Assistant's classes that a class of ours uses or overrides."""
     used = set(re.findall(r"(?:self|super\(\))\.(_[a-z]\w*)", inspect.getsource(cls)))
     used |= {name for name in vars(cls) if re.fullmatch(r"_[a-z]\w*", name)}
@@ -63,35 +53,104 @@ def private_parts(cls: type) -> set[str]:
     return {name for name in used & theirs if not name.startswith(("_attr_", "_abc_"))}
 
 
-def test_no_private_part_of_home_assistant_is_used_but_those_that_are_known() -> None:
-    """It also fails when one of them is gone: what Home Assistant no longer has is not found here."""
-    found: dict[str, set[str]] = {}
+def is_offered(module: str, name: str) -> bool:
+    """Whether a component offers a name at its root, or defines it there."""
+    root = importlib.import_module(module)
+    if (offered := getattr(root, "__all__", None)) is None or name in offered:
+        return True
+    return re.search(rf"^((async )?def |class )?{name}\b", inspect.getsource(root), re.MULTILINE) is not None
+
+
+def unpromised(source: str) -> Iterator[str]:
+    """Yield what a file of ours uses below the roots of components, of their data, and of their storage."""
+    tree = ast.parse(source)
+    components: dict[str, str] = {}
+    theirs: set[str] = set()
+    for node in ast.walk(tree):
+        if (
+            not isinstance(node, ast.ImportFrom)
+            or node.level
+            or not (node.module or "").startswith("homeassistant.")
+        ):
+            continue
+        module, names = node.module or "", {alias.name for alias in node.names}
+        theirs |= names
+        if module == "homeassistant.components":
+            components |= {name: f"{module}.{name}" for name in names}
+        elif module.startswith("homeassistant.components."):
+            at_root = module.count(".") == 2
+            yield from (name for name in names if not (at_root and is_offered(module, name)))
+    for node in ast.walk(tree):
+        if (name := unpromised_use(node, components, theirs)) is not None:
+            yield name
+
+
+def unpromised_use(node: ast.AST, components: dict[str, str], theirs: set[str]) -> str | None:
+    """Return what a node uses; it may use `components` and other names that are `theirs`."""
+    found: str | None = None
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in components:
+            found = None if is_offered(components[name], attribute) else attribute
+        case ast.Subscript(
+            value=ast.Attribute(value=ast.Name(id="hass") | ast.Attribute(attr="hass"), attr="data"),
+            slice=ast.Name(id=key),
+        ) if key in theirs:
+            found = key
+        # Home Assistant's own assistant offers more than assistants have to.
+        case ast.Attribute(value=ast.Name(id="agent"), attr=name) if not hasattr(ConversationEntity, name):
+            found = name
+        case ast.Constant(value=str(path)) if re.match(r"/api/(?!xiaozhi)", path):
+            found = path
+        case ast.Attribute(attr=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if (
+            INTERNAL.fullmatch(name)
+        ):
+            found = name
+        case ast.Call(func=ast.Name(id="Store"), args=[*_, ast.Constant(value=str(key))]):
+            found = key
+    return found
+
+
+def found() -> set[str]:
+    """Return all that is used of what Home Assistant does not promise."""
+    names: set[str] = set()
     for module in modules():
         for cls in vars(module).values():
             if inspect.isclass(cls) and cls.__module__ == module.__name__:
-                for name in private_parts(cls):
-                    found.setdefault(name, set()).add(
-                        module.__name__.removeprefix(f"{integration.__name__}.")
-                    )
-    assert found.keys() == MEANT_FOR_USE | PRIVATE
-    assert set().union(*(found[name] for name in PRIVATE)) == {"voice.satellite_states"}
+                names |= private_members(cls)
+    for file in FOLDER.rglob("*.py"):
+        names.update(unpromised(file.read_text()))
+    return names - MEANT_FOR_USE
 
 
-@pytest.mark.parametrize(
-    ("what", "digest"),
-    [
-        (AssistSatelliteEntity.async_accept_pipeline_from_satellite, "2825c38a650ceb09"),
-        (async_pipeline_from_audio_stream, "450cd08deced23ea"),
-        (_DefaultPipelineProcessor.prepare_speech_to_text, "d7886b821f792ad0"),
-        (async_get_provider, "30cb1f21a4f7bc4f"),
-    ],
-    ids=["satellite", "stream", "engine", "provider"],
-)
-def test_what_home_assistant_does_around_a_spoken_turn_is_as_it_was(
-    what: Callable[..., object], digest: str
-) -> None:
-    """`voice/satellite_states.py` does the same around our runs. `voice/engine_override.py` needs it, too.
+def rows() -> list[set[str]]:
+    """Return the names of each row of the table."""
+    text = (ROOT / "docs/architecture.md").read_text()
+    table = text.partition("## What Home Assistant does not promise")[2].partition("\n## ")[0]
+    lines = [line for line in table.splitlines() if line.startswith("| `")]
+    return [set(re.findall(r"`([^`]+)`", line.split("|")[1])) for line in lines]
 
-    Compare both, then set the new digest.
-    """
-    assert hashlib.sha256(inspect.getsource(what).encode()).hexdigest()[:16] == digest
+
+def test_each_part_that_home_assistant_does_not_promise_has_a_row() -> None:
+    """And each row is still needed."""
+    assert found() == set().union(*rows())
+    assert len(rows()) <= 12
+    assert len({name for name in found() if name.startswith("_")}) <= 3
+
+
+def test_what_is_not_promised_is_found() -> None:
+    source = """
+from homeassistant.components import assist_pipeline
+from homeassistant.components.ai_task.const import DATA_PREFERENCES
+from homeassistant.components.stt import SpeechResult
+assist_pipeline.PipelineRun(hass)
+assist_pipeline.async_get_pipeline(hass)
+hass.data[DATA_PREFERENCES]
+engine.internal_async_process_audio_stream
+Store(hass, 1, "core.config_entries")
+"""
+    assert {*unpromised(source)} == {
+        "DATA_PREFERENCES",
+        "PipelineRun",
+        "core.config_entries",
+        "internal_async_process_audio_stream",
+    }

@@ -1,9 +1,14 @@
 """What the owner is to mend, as repair issues."""
 
+from typing import Final
+
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import issue_registry as ir
 
 from ..const import DOMAIN
+from .translated import known_text
+
+_CHANGED: Final = "home_assistant_changed"
 
 
 @callback
@@ -27,3 +32,10 @@ def async_raise_issue(
         translation_key=key or issue_id,
         translation_placeholders=placeholders or None,
     )
+
+
+@callback
+def async_report_change(hass: HomeAssistant, part: str) -> None:
+    """Report that a part of Home Assistant is not as it was, and what the owner misses until an update."""
+    missing = known_text(hass, f"changed_{part}")
+    async_raise_issue(hass, f"{_CHANGED}_{part}", _CHANGED, missing=missing)

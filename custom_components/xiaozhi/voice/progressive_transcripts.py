@@ -64,20 +64,17 @@ class ProgressiveTranscripts:
     @callback
     def _consider(self) -> None:
         # One at a time; what comes meanwhile is considered after that.
-        if self._task is None and self._text and not self.ended:
+        if self._text and not self.ended and (self._task is None or self._task.done()):
             self._task = self._create_task(self._follow(), "transcript in progress")
 
     async def _follow(self) -> None:
-        try:
-            considered = None
-            while (now := (self._text, self._pause)) != considered and not self.ended:
-                considered = now
-                text = await self._recognizer.converted(now[0])
-                if self.show is not None:
-                    await self.show(text)
-                await self._end_if_understood(text, now[1])
-        finally:
-            self._task = None
+        considered = None
+        while (now := (self._text, self._pause)) != considered and not self.ended:
+            considered = now
+            text = await self._recognizer.converted(now[0])
+            if self.show is not None:
+                await self.show(text)
+            await self._end_if_understood(text, now[1])
 
     async def _end_if_understood(self, text: str, pause: SpeechPaused | None) -> None:
         if pause is None or self._is_understood is None or not await self._is_understood(text):

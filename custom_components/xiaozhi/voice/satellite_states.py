@@ -31,6 +31,7 @@ type TakeEvent = Callable[[PipelineEvent], bool]
 _NO_USER: Final[dict[str, Any]] = (
     {"context": None} if "context" in inspect.signature(async_get_chat_session).parameters else {}
 )
+_NO_SOUND_BEFORE: Final = {"preannounce_media_id": None}
 # A turn reports its own end, and its answer to a question.
 _NOT_SHOWN: Final = frozenset({PipelineEventType.STT_END, PipelineEventType.RUN_END})
 
@@ -110,14 +111,15 @@ class SatelliteStates(AssistSatelliteEntity):
         finally:
             self.wake_word_awaited = False
 
-    # Announcements: in turn, where Home Assistant would refuse the second.
+    # Announcements: in turn, where Home Assistant would refuse the second, and without its usual sound, since
+    # the device plays one of its own first.
 
     @override
     async def async_internal_announce(self, message: str | None = None, *args: Any, **more: Any) -> None:
         """Announce when what was to be announced before has been."""
         check_length(self.device, message)
         async with self.announcing:
-            await super().async_internal_announce(message, *args, **more)
+            await super().async_internal_announce(message, *args, **_NO_SOUND_BEFORE | more)
 
     @override
     async def async_internal_start_conversation(
@@ -135,7 +137,7 @@ class SatelliteStates(AssistSatelliteEntity):
             self._beginning = _BegunConversation(start_message or "", extra_system_prompt or start_message)
             try:
                 await super().async_internal_start_conversation(
-                    start_message, start_media_id, extra_system_prompt, *args, **more
+                    start_message, start_media_id, extra_system_prompt, *args, **_NO_SOUND_BEFORE | more
                 )
             finally:
                 self._beginning = None
@@ -151,7 +153,9 @@ class SatelliteStates(AssistSatelliteEntity):
             try:
                 with self.questions.asking(self._answer) as asked:
                     self._home_assistants_question = asked
-                    return await super().async_internal_ask_question(question, *args, **more)
+                    return await super().async_internal_ask_question(
+                        question, *args, **_NO_SOUND_BEFORE | more
+                    )
             finally:
                 self._home_assistants_question = None
 

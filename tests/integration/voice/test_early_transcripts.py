@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType, async_get_pipelines
 from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
 from homeassistant.config_entries import ConfigSubentry
-from homeassistant.const import EVENT_STATE_CHANGED
+from homeassistant.const import EVENT_STATE_CHANGED, Platform
 from homeassistant.core import HomeAssistant, State as EntityState
 from homeassistant.loader import async_get_loaded_integration
 import pytest
@@ -28,6 +29,7 @@ from simulator import SimulatedDevice, State, get_profile
 from tests.integration.boxes import Speech, choose, paired_boxes
 from tests.integration.http_device import MakeEntry, paired_device
 from tests.integration.names import CLIENT_ID, COMMAND, LIGHT, MAC, OTHER_MAC, SATELLITE, Boot
+from tests.integration.speech import ProgressiveSpeechToText, add_entities
 
 from .whisper import Whisper
 
@@ -173,6 +175,40 @@ async def test_a_turn_looks_the_same_whoever_asks_the_engine(
         turns.append((turn.heard, given, later, [*states]))
     assert turns[0] == turns[1]
     assert turns[0][:2] == ([COMMAND], COMMAND)
+
+
+@pytest.mark.skipif(not hasattr(stt, "PartialSpeechResult"), reason="since Home Assistant 2026.11")
+@pytest.mark.parametrize(
+    ("line", "board", "shows", "ended_by"),
+    [
+        (COMMAND, "lamp", True, "complete_command"),
+        (f"{COMMAND} now or later", "lamp", True, "pause"),
+        # Its screen adds a line for each text.
+        (COMMAND, "s3", False, "complete_command"),
+    ],
+)
+async def test_an_engine_that_reports_its_progress_is_asked_once_and_shown_while_one_speaks(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    *,
+    line: str,
+    board: str,
+    shows: bool,
+    ended_by: str,
+) -> None:
+    engine = ProgressiveSpeechToText()
+    engine._attr_unique_id = engine._attr_name = "progressive"
+    await add_entities(hass, "progressive", {Platform.STT: [engine]})
+    await speech.use(stt_engine=engine.entity_id)
+    engine.lines = [line]
+    turn = await say(hass, await boot(get_profile(board)), command)
+    assert len(engine.streams) == 1
+    assert turn.answered["ended_by"] == ended_by
+    assert (len(turn.heard) > 3) == shows
+    assert all(line.startswith(heard) for heard in turn.heard)
+    assert turn.heard[-1] == line
 
 
 @pytest.mark.parametrize(

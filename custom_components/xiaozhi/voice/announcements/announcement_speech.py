@@ -8,8 +8,6 @@ from urllib.parse import urlsplit
 from homeassistant.components import tts
 from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.components.assist_satellite import AssistSatelliteAnnouncement
-from homeassistant.components.assist_satellite.connection_test import CONNECTION_TEST_URL_BASE
-from homeassistant.components.assist_satellite.const import PREANNOUNCE_URL
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.network import is_hass_url
 from yarl import URL
@@ -24,6 +22,8 @@ from .utterance import OpenSpeech, Utterance
 type OpenMedia = Callable[[str], OpenSpeech]
 """Opens media of the library or at a web address."""
 
+# What Home Assistant's voice set-up has a satellite fetch.
+_TEST_SOUND: Final = "/api/assist_satellite/connection_test/"
 # A sound before an announcement is kept in memory, and cut to this length.
 _MAX_SOUND_SECONDS: Final = 30
 
@@ -38,12 +38,12 @@ async def announcement_utterance(
 ) -> Utterance:
     """Return what is to be said, when the sound before it is there. Raises `UserError`.
 
-    The device plays a sound of its own first, so Home Assistant's usual one is left out. `origin` is where
-    the device reaches Home Assistant, and so do we: the address that is set may be one for the internet.
+    `origin` is where the device reaches Home Assistant, and so do we: the address that is set may be one for
+    the internet.
     """
     sound = b""
     before = announcement.preannounce_media_id
-    if before is not None and urlsplit(before).path != PREANNOUNCE_URL:
+    if before is not None:
         sound = await _short_sound(open_media(_near(hass, before, origin)))
     speech = _speech_of(hass, announcement, open_media, origin)
     return Utterance(
@@ -52,7 +52,7 @@ async def announcement_utterance(
         text_begins=len(sound) / (2 * DOWNLINK.sample_rate),
         expects_answer=expects_answer,
         at_announcement_volume=True,
-        waits_for_device=urlsplit(announcement.media_id).path.startswith(CONNECTION_TEST_URL_BASE),
+        waits_for_device=urlsplit(announcement.media_id).path.startswith(_TEST_SOUND),
     )
 
 

@@ -142,6 +142,56 @@ async def test_announcements_do_not_wait_for_an_answer(
     assert await asking == {"id": "yes", "sentence": "yes", "slots": {}}
 
 
+async def test_an_answer_that_has_begun_in_time_is_heard_to_the_end(
+    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
+) -> None:
+    device = await boot(NEW)
+    speech.recognizer.lines = ["yes"]
+    speech.recognizer.may_go_on.clear()
+    asking = hass.async_create_task(ask(hass, timeout=10))
+    await device.wait_announced()
+    await asyncio.sleep(4)
+    answering = hass.async_create_task(converse(device, command))
+    await asyncio.sleep(15)
+    speech.recognizer.may_go_on.set()
+    assert (await answering).answers == ["Thank you."]
+    assert await asking == {"id": "yes", "sentence": "yes", "slots": {}}
+
+
+async def test_a_question_that_waits_is_left_alone_by_other_questions(
+    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
+) -> None:
+    device = await boot(NEW)
+    speech.recognizer.lines = ["yes"]
+    asking = hass.async_create_task(ask(hass))
+    await device.wait_announced()
+    for action, text in (("start_conversation", "start_message"), ("ask_question", "question")):
+        asked = {text: "And the door?"}
+        with pytest.raises(HomeAssistantError, match="asked something already"):
+            await act(hass, "assist_satellite", action, SATELLITE, returns=text == "question", **asked)
+    await say(device, command)
+    assert await asking == {"id": "yes", "sentence": "yes", "slots": {}}
+
+
+async def test_a_conversation_that_hangs_does_not_end_the_question_after_it(
+    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
+) -> None:
+    """Its engine does not let itself be cancelled."""
+    device = await boot(NEW)
+    speech.recognizer.stopping_seconds = 4
+    await device.wake()
+    device.say(command)
+    await asyncio.sleep(0.8)
+    await device.click()
+    await device.wait_state(State.IDLE)
+    speech.recognizer.lines = ["yes"]
+    asking = hass.async_create_task(ask(hass))
+    await device.wait_announced()
+    await asyncio.sleep(10)
+    await say(device, command, "hello again")
+    assert await asking == {"id": "yes", "sentence": "yes", "slots": {}}
+
+
 async def test_home_assistants_own_actions_say_what_helps(
     hass: HomeAssistant, boot: Boot, speech: Speech
 ) -> None:
