@@ -318,7 +318,13 @@ class _HeldConversation:
             run_pipeline, satellite, turn.start, speech_input, self._question, is_repeated=is_repeated
         )
         voice_turn = VoiceTurn(
-            self._device, self._conversation, turn, speech_input, run, self._refuse, timeouts
+            self._device,
+            self._conversation,
+            turn,
+            speech_input,
+            run_pipeline=run,
+            refuse=self._refuse,
+            timeouts=timeouts,
         )
         board = self._device.state.board
         if isinstance(speech_input.early, ProgressiveTranscripts) and board and replaces_lines(board):

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
 from functools import partial
 import logging
 from math import inf
@@ -53,40 +52,47 @@ _STEPS: Final = {
 }
 
 
-@dataclass(eq=False)
 class VoiceTurn:
     """Runs one turn on a conversation.
 
     Pipeline events come from a callback; one task takes them in order and talks to the device, another plays.
     """
 
-    _device: Device
-    _conversation: Conversation
-    _turn: Turn
-    _speech_input: SpeechInput
-    _run_pipeline: RunPipeline
-    _refuse: Callable[[str], str | None]
-    """Returns the code of the error if a transcript is no command for the turn."""
-    _timeouts: VoiceTimeouts
-    error: str | None = None
-    """Code of what went wrong; None when nothing did, empty when it has no code."""
-    times: TurnTimes = field(default_factory=TurnTimes)
-    _events: asyncio.Queue[PipelineEvent | None] = field(default_factory=asyncio.Queue)
-    _token: str | None = None
-    _acknowledges: bool = False
-    _playing: asyncio.Task[None] | None = None
-    _speech_ended: bool = False
-    _timer: asyncio.TimerHandle | None = None
-    _pipeline: asyncio.Task[None] | None = None
-    _reported: bool = False
-    _ended: bool = False
-
-    def __post_init__(self) -> None:
-        """Prepare the answer."""
-        self._hass = self._device.hass
-        self._is_push_to_talk = self._turn.start.mode is ListenMode.MANUAL
+    def __init__(
+        self,
+        device: Device,
+        conversation: Conversation,
+        turn: Turn,
+        speech_input: SpeechInput,
+        *,
+        run_pipeline: RunPipeline,
+        refuse: Callable[[str], str | None],
+        timeouts: VoiceTimeouts,
+    ) -> None:
+        """`refuse` returns the code of the error if a transcript is no command for the turn."""
+        self._hass = device.hass
+        self._device = device
+        self._conversation = conversation
+        self._turn = turn
+        self._speech_input = speech_input
+        self._run_pipeline = run_pipeline
+        self._refuse = refuse
+        self._timeouts = timeouts
+        self._is_push_to_talk = turn.start.mode is ListenMode.MANUAL
         first_sound = partial(self._passed, TurnStep.FIRST_SOUND)
-        self.answer = Answer(self._hass, self._conversation, first_sound, self._speaks)
+        self.answer = Answer(self._hass, conversation, first_sound, self._speaks)
+        self.error: str | None = None
+        """Code of what went wrong; None when nothing did, empty when it has no code."""
+        self.times = TurnTimes()
+        self._events: asyncio.Queue[PipelineEvent | None] = asyncio.Queue()
+        self._token: str | None = None
+        self._acknowledges = False
+        self._pipeline: asyncio.Task[None] | None = None
+        self._playing: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._speech_ended = False
+        self._reported = False
+        self._ended = False
 
     @callback
     def end(self) -> None:
