@@ -17,6 +17,7 @@ from homeassistant.components.assist_satellite import (
 from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME
 from homeassistant.core import callback
 
+from .clock.timers import VoiceTimers
 from .const import EVENT_LEFT_OUT
 from .device.device import Device
 from .device.state import AVAILABLE, SETTINGS, STATUS_READ
@@ -37,7 +38,6 @@ from .voice.pipelines import (
 from .voice.questions import Question, matching_answer
 from .voice.satellite_states import SatelliteStates
 from .voice.speech_format import speech_options
-from .voice.timers import VoiceTimers
 
 PARALLEL_UPDATES = 0
 

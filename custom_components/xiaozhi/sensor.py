@@ -14,6 +14,7 @@ from homeassistant.components.sensor import (
 from homeassistant.const import PERCENTAGE, EntityCategory, Platform, UnitOfTemperature, UnitOfTime
 
 from .access_point.entities import LastCallSensor, ToolsOfferedSensor
+from .clock.timers import next_timer_end
 from .const import ATTR_HINT
 from .device.device import Device
 from .device.state import AVAILABLE, RESPONSE, part_key
@@ -35,7 +36,6 @@ from .texts.translated import known_text
 from .tools.answer_values import as_attributes, as_number, as_text
 from .tools.catalogue import CATALOGUE
 from .tools.entity_descriptions import Reading, SensorTool
-from .voice.timers import next_timer_end
 
 PARALLEL_UPDATES = 0
 

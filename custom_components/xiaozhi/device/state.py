@@ -121,7 +121,7 @@ class DeviceState:
     volume_to_restore: tuple[int, int] | None = None
     """Its usual volume, and that of the announcements after which it could not be restored yet."""
     timers: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    """The voice timers that were set on it and have not ended, by id; `voice/timers.py` reads them."""
+    """The voice timers that were set on it and have not ended, by id; `clock/timers.py` reads them."""
 
     pictures: Mapping[PictureKind, Picture] = field(default_factory=dict)
     """The last picture of each kind."""

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import pytest
 
+from custom_components.xiaozhi.clock.timers import SetTimer
 from custom_components.xiaozhi.device.state import DeviceState, changed_keys
 from custom_components.xiaozhi.protocol.boards import cancels_echo
 from custom_components.xiaozhi.protocol.device_status import DeviceStatus
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.voice.timers import SetTimer
 from simulator import ListeningMode
 from simulator.board.profile import BOARDS
 

@@ -32,17 +32,17 @@ from ..protocol.transport.link import LinkKind
 from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
 from ..tools.catalogue import STATUS_TOOL
-from .announcements.announcement_speech import text_utterance
-from .announcements.announcer import Announcer
-from .announcements.refusals import (
+from ..voice.announcements.announcement_speech import text_utterance
+from ..voice.announcements.announcer import Announcer
+from ..voice.announcements.refusals import (
     AnnouncementInterruptedError,
     AnnouncementRefusedError,
     AnnouncementStoppedError,
     Delivery,
     SoundError,
 )
-from .announcements.utterance import Utterance
-from .pipelines import chosen_pipeline, spoken_language
+from ..voice.announcements.utterance import Utterance
+from ..voice.pipelines import chosen_pipeline, spoken_language
 
 _LOGGER = logging.getLogger(__name__)
 

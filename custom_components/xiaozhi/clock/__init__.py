@@ -1,0 +1,1 @@
+"""Timers and alarms of a device: what rings when, kept over restarts."""
