@@ -1,6 +1,6 @@
 """The XiaoZhi integration: Home Assistant as the backend of XiaoZhi voice devices."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Final
 
 from homeassistant.const import Platform
@@ -9,14 +9,12 @@ from homeassistant.helpers import config_validation as cv, issue_registry as ir
 from homeassistant.helpers.typing import ConfigType
 
 from .const import DOMAIN, ENTRY_VERSION
-from .device.device import Device
 from .device.store import DeviceStore
 from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
 from .links.library_versions import async_check_libraries
 from .mcp_extras import async_extend_device
 from .mcp_extras.read_action import async_setup_read_action
 from .pictures.views import async_register_picture_views
-from .provisioning.checkin_answers import CheckIns
 from .provisioning.checkin_views import async_register_checkin_views
 from .services import async_setup_services
 from .settings import GatewaySettings
@@ -47,20 +45,20 @@ PLATFORMS: Final = [
 async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:
     """Register views and actions once; without a running gateway they answer with an error."""
 
-    def check_ins() -> CheckIns | None:
-        gateway = running_gateway(hass)
-        return None if gateway is None else gateway.check_ins
+    def running[PartT](part: Callable[[Gateway], PartT]) -> Callable[[], PartT | None]:
+        def find() -> PartT | None:
+            gateway = running_gateway(hass)
+            return None if gateway is None else part(gateway)
 
-    def devices() -> Mapping[str, Device] | None:
-        gateway = running_gateway(hass)
-        return None if gateway is None else gateway.devices
+        return find
 
+    transfers = running(lambda gateway: gateway.transfers)
     if any(entry.version > ENTRY_VERSION for entry in hass.config_entries.async_entries(DOMAIN)):
         # Home Assistant refuses to start it, and says no more than that a migration has failed.
         async_raise_issue(hass, "newer_version", severity=ir.IssueSeverity.ERROR)
-    async_register_checkin_views(hass, check_ins)
-    async_register_picture_views(hass, devices)
-    async_register_stream_view(hass)
+    async_register_checkin_views(hass, running(lambda gateway: gateway.check_ins))
+    async_register_picture_views(hass, running(lambda gateway: gateway.devices), transfers)
+    async_register_stream_view(hass, transfers)
     async_setup_services(hass)
     async_setup_read_action(hass)
     return True

@@ -33,6 +33,7 @@ _PRIVATE: Final = {
     CONF_TOKEN,
     CONF_USERNAME,
     "carrier",
+    "followed",
     "ip",
     "origin",
     "session",

@@ -16,6 +16,7 @@ from .const import DOMAIN
 from .device.device import Device
 from .device.state import DETECTORS
 from .device.store import DeviceStore
+from .device_http.transfers import Transfers
 from .firmware.library import FirmwareFiles
 from .links.admission import PairedDevices
 from .links.broker_issue import async_broker_changed
@@ -25,7 +26,7 @@ from .provisioning.checkin_answers import CheckIns
 from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
 from .texts.issues import async_report_change
-from .timeouts import timeouts_of
+from .timeouts import USUAL, Timeouts
 from .voice.announcements.announcer import Announcer
 from .voice.announcements.broadcasts import Broadcasts
 from .voice.missing_engines import async_report_missing_engines
@@ -69,14 +70,15 @@ def find_device(hass: HomeAssistant, device_id: str) -> Device | None:
 class Gateway:
     """Runtime of the gateway entry."""
 
-    def __init__(self, hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
+    def __init__(self, hass: HomeAssistant, entry: XiaozhiConfigEntry, timeouts: Timeouts = USUAL) -> None:
         self.hass = hass
         self.entry = entry
         self.settings = GatewaySettings.from_entry(entry)
         self.devices: dict[str, Device] = {}
         """By MAC."""
         self.discovery = DeviceDiscovery(hass, entry)
-        self._timeouts = timeouts_of(hass)
+        self._timeouts = timeouts
+        self.transfers = Transfers(timeouts)
         self.access_points = AccessPoints(hass, entry, self._timeouts.access_point)
         paired = PairedDevices(self.settings, self.devices)
         self.listeners = Listeners(
@@ -156,7 +158,7 @@ class Gateway:
                 known.apply(subentry)
                 self._register(known, renamed=renamed)
                 continue
-            device = Device(self.hass, self.entry, subentry, self._store, self._timeouts)
+            device = Device(self.hass, self.entry, subentry, self._store, self._timeouts, self.transfers)
             self.devices[mac] = device
             self._announcers[mac] = Announcer(device)
             self._register(device)

@@ -31,7 +31,6 @@ from .device.call_log import logged_call
 from .device.device import Device
 from .errors import InputError
 from .pictures.screen import async_open_picture, async_screenshot, async_show_image, require_tool
-from .pictures.slots import PICTURE_SLOTS
 from .pictures.sources import async_fetch_entity, async_fetch_media, async_fetch_url, entity_of
 from .pictures.vision import MAX_QUESTION, async_take_photo
 from .protocol import messages
@@ -175,8 +174,12 @@ async def _screenshot(call: ServiceCall) -> None:
 
 
 async def _show_image(call: ServiceCall) -> None:
-    async with call.hass.data[PICTURE_SLOTS].shown:
-        picture = await async_open_picture(call.hass, await _fetch_picture(call))
+    devices, refusal = target_devices(call)
+    if not devices:
+        raise refusal or InputError("no_device_in_target")
+    transfers = devices[0].transfers
+    async with transfers.pictures.shown:
+        picture = await async_open_picture(call.hass, transfers, await _fetch_picture(call))
 
     async def show_one(device: Device) -> None:
         with logged_call(device, PREVIEW_TOOL, call.context):

@@ -3,10 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from homeassistant.core import HomeAssistant, callback
-from homeassistant.util.hass_dict import HassKey
-
-from .const import DOMAIN
 from .protocol.timeouts import (
     AccessPointTimeouts,
     BrokerTimeouts,
@@ -222,12 +218,5 @@ class Timeouts:
     websocket: WebSocketTimeouts = field(default_factory=WebSocketTimeouts)
 
 
-_USUAL: Final = Timeouts()
-TIMEOUTS: Final[HassKey[Timeouts]] = HassKey(f"{DOMAIN}_timeouts")
-"""Time-outs other than the usual ones, for tests. They are to be set before the gateway starts."""
-
-
-@callback
-def timeouts_of(hass: HomeAssistant) -> Timeouts:
-    """Return the time-outs for this Home Assistant. Views and forms need them without a gateway, too."""
-    return hass.data.get(TIMEOUTS, _USUAL)
+USUAL: Final = Timeouts()
+"""Those of every gateway but in tests, and of what needs no gateway, such as forms."""

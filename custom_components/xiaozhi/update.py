@@ -11,7 +11,6 @@ from homeassistant.components.update import (
 
 from .device.device import Device
 from .device.state import INSTALLATION
-from .device_http.transfers import TRANSFERS
 from .entity import XiaozhiEntity, existing, of_devices, platform
 from .errors import InputError
 from .firmware.image import FirmwareError, FirmwareImage
@@ -110,7 +109,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
             await installation.run(
                 firmware.version,
                 image.content,
-                self.hass.data[TRANSFERS],
+                device.transfers,
                 # Unless forced, the device takes only newer versions.
                 force=not self.version_is_newer(firmware.version, device.state.firmware or ""),
                 restart=device.commands.restart if device.linked else None,

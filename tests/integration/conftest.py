@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Generator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 import secrets
 import socket
@@ -27,6 +28,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
+from custom_components import xiaozhi as integration
 from custom_components.xiaozhi.const import (
     CONF_LINK,
     CONF_MQTT_PORT,
@@ -42,7 +44,7 @@ from custom_components.xiaozhi.forms import gateway_form
 from custom_components.xiaozhi.protocol.audio.silero_probe import probe_key
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.settings import OfferedLink
-from custom_components.xiaozhi.timeouts import TIMEOUTS, Timeouts
+from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import Profile, SimulatedDevice, get_profile
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import Speech, wait_for_state
@@ -120,9 +122,11 @@ def timeouts() -> Timeouts:
 
 
 @pytest.fixture(autouse=True)
-async def home_assistant(hass: HomeAssistant, socket_enabled: None, timeouts: Timeouts) -> None:
+async def home_assistant(
+    hass: HomeAssistant, socket_enabled: None, timeouts: Timeouts, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Run the part of Home Assistant that every set-up has, and allow sockets on the loopback interface."""
-    hass.data[TIMEOUTS] = timeouts
+    monkeypatch.setattr(integration, "Gateway", partial(integration.Gateway, timeouts=timeouts))
     assert await async_setup_component(hass, "homeassistant", {})
     # The speech detector was tried before: there would be a process for it in each test.
     store: Store[dict[str, str]] = Store(hass, 1, f"{DOMAIN}.speech_detector")

@@ -14,12 +14,13 @@ from homeassistant.exceptions import HomeAssistantError, ServiceValidationError,
 from homeassistant.helpers import entity_registry as er
 from homeassistant.setup import async_setup_component
 import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 import voluptuous as vol
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.commands import DeviceCommands
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.device_http.transfers import TRANSFERS, Upload
+from custom_components.xiaozhi.device_http.transfers import Upload
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice
@@ -106,13 +107,17 @@ async def test_a_photo_is_taken_with_an_answer_and_without(
 
 
 async def test_the_screen_becomes_a_picture_unless_it_sends_none(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant,
+    camera: SimulatedDevice,
+    device_id: str,
+    linked_entry: MockConfigEntry,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert hass.states.get(SCREEN) is None
     await call_action(hass, "screenshot", device_id)
     assert (await async_get_image(hass, SCREEN)).content == jpeg(320, 240)
     [call] = [event for event in camera.events("tool") if event["name"] == "self.screen.snapshot"]
-    transfers = hass.data[TRANSFERS]
+    transfers = linked_entry.runtime_data.transfers
     assert transfers.take(Upload, call["arguments"]["url"].rpartition("/")[2]) is None
     monkeypatch.setattr("simulator.application.device_tools.jpeg", lambda _width, _height: b"no picture")
     with pytest.raises(HomeAssistantError, match="did not send a picture"):

@@ -8,6 +8,7 @@ from typing import Any, override
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.core import HomeAssistant, callback
 
+from ..device_http.transfers import Transfers
 from ..firmware.offer_at_checkin import Installation
 from ..protocol.checkin import CheckIn
 from ..protocol.conversation.state_table import ConversationState
@@ -32,9 +33,10 @@ class Device(DeviceModel):
         subentry: ConfigSubentry,
         store: DeviceStore,
         timeouts: Timeouts,
+        transfers: Transfers,
     ) -> None:
         """Prepare a device that is not linked."""
-        super().__init__(hass, entry, subentry, store, timeouts)
+        super().__init__(hass, entry, subentry, store, timeouts, transfers)
         self.session: LinkSession | None = None
         """The session on its link; commands go through `commands`."""
         self.commands = DeviceCommands(self, lambda: self.session)

@@ -15,6 +15,7 @@ from homeassistant.helpers.dispatcher import async_dispatcher_send
 from homeassistant.util.signal_type import SignalType
 
 from ..const import DOMAIN, MANUFACTURER
+from ..device_http.transfers import Transfers
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import RequestHandler
 from ..protocol.messages import JsonObject
@@ -49,9 +50,11 @@ class DeviceModel:
         subentry: ConfigSubentry,
         store: DeviceStore,
         timeouts: Timeouts,
+        transfers: Transfers,
     ) -> None:
         self.hass = hass
         self.timeouts = timeouts
+        self.transfers = transfers
         self.subentry_id = subentry.subentry_id
         self.settings = DeviceSettings.from_subentry(subentry)
         self.info = DeviceInfo(identifiers={(DOMAIN, self.mac)})
@@ -73,6 +76,8 @@ class DeviceModel:
         """What is announced to the device's MCP server."""
         self.handshake_steps: list[HandshakeStep] = []
         """What is asked of the device after its tools, on every link."""
+        self.open_questions: dict[str, Any] = {}
+        """Its questions that a person can answer now, by the id of their repair issue."""
 
     @property
     def mac(self) -> str:

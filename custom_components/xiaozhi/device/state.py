@@ -45,6 +45,7 @@ _RECORD: Final = vol.Schema(
         "told": vol.Maybe(vol.Coerce(LinkKind)),
         "listens_while_speaking": vol.Maybe(bool),
         "wake_words": vol.All([str], vol.Coerce(tuple)),
+        "followed": vol.All([str], vol.Coerce(tuple)),
         "extended": bool,
         "answers": dict,
         "calls": {str: dict},
@@ -120,6 +121,8 @@ class DeviceState:
     """Id of its last conversation over MQTT, to end it if Home Assistant could not."""
     volume_to_restore: tuple[int, int] | None = None
     """Its usual volume, and that of the announcements after which it could not be restored yet."""
+    followed: tuple[str, ...] = ()
+    """URIs of its resources whose updates it is to report."""
     timers: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     """The voice timers that were set on it and have not ended, by id; `clock/timers.py` reads them."""
 
@@ -147,6 +150,7 @@ class DeviceState:
             **{name: getattr(self, name) for name in _RECORD.schema if name != "told"},
             "told": self.preferred_link,
             "wake_words": list(self.wake_words),
+            "followed": list(self.followed),
             **self.tools.as_dict(),
             "status": asdict(self.status),
             "last_contact": self.last_contact.isoformat() if self.last_contact else None,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import secrets
 from typing import ClassVar, Final
 
-from homeassistant.util.hass_dict import HassKey
-
-from ..const import DOMAIN, FILE_PATH, STREAM_PATH, UPLOAD_PATH
+from ..const import FILE_PATH, STREAM_PATH, UPLOAD_PATH
+from ..timeouts import Timeouts
+from .picture_slots import PictureSlots
 
 # The token is the only credential of these requests.
 _TOKEN_BYTES: Final = 24
@@ -76,9 +76,11 @@ type Transfer = Upload | Download | Stream
 
 
 class Transfers:
-    """The open addresses. Each closes after its first use, or when its context ends."""
+    """The open addresses of a gateway. Each closes after its first use, or when its context ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeouts: Timeouts) -> None:
+        self.timeouts = timeouts
+        self.pictures = PictureSlots()
         self._open: dict[str, Transfer] = {}
 
     @contextmanager
@@ -95,6 +97,3 @@ class Transfers:
         """Return the transfer of a kind for a token, and close its address."""
         transfer = self._open.pop(token, None)
         return transfer if isinstance(transfer, kind) else None
-
-
-TRANSFERS: Final[HassKey[Transfers]] = HassKey(f"{DOMAIN}_transfers")

@@ -30,7 +30,7 @@ from ..protocol.access_point.address import AccessPointAddress, AddressError
 from ..protocol.access_point.dialling import DialError, check_address
 from ..protocol.access_point.tools import ToolList
 from ..texts.translated import async_text
-from ..timeouts import timeouts_of
+from ..timeouts import USUAL
 from .multiple_choice import multiple_choice
 
 _LOGGER = logging.getLogger(__name__)
@@ -153,9 +153,8 @@ class AccessPointFlow(ConfigSubentryFlow):
         if (known := self._subentry_of(self._address)) is not None and known.data[CONF_URL] == text.strip():
             # It is in use: a self-hosted server would throw the connection out for the test.
             return {}
-        timeouts = timeouts_of(self.hass).access_point
         try:
-            await check_address(self._address, get_default_context(), timeouts)
+            await check_address(self._address, get_default_context(), USUAL.access_point)
         except DialError as err:
             _LOGGER.debug("%s cannot be used: %s", self._address, err.detail)
             placeholders["code"] = "?" if err.status is None else str(err.status)

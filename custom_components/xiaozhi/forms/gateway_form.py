@@ -47,7 +47,7 @@ from ..protocol.checkin_reply import is_mqtt_name
 from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerError, BrokerProblem
 from ..provisioning.address import HostProblem, async_leads_here, check_in_url, host_problem
 from ..settings import OfferedLink, broker_settings
-from ..timeouts import timeouts_of
+from ..timeouts import USUAL
 
 # The only port on which the firmware encrypts MQTT (its `main/protocols/mqtt_protocol.cc`).
 _TLS_PORT: Final = 8883
@@ -193,7 +193,7 @@ async def gateway_errors(
     # A list that is saved already may be down for a while; a repair issue says so.
     if releases is not None and releases != known.get(CONF_FIRMWARE_RELEASES):
         try:
-            await async_fetch_releases(hass, releases, timeouts_of(hass).firmware)
+            await async_fetch_releases(hass, releases, USUAL.firmware)
         except FirmwareError:
             if releases == STOCK_RELEASES:
                 errors[CONF_STOCK_RELEASES] = "no_stock_releases"
@@ -224,7 +224,7 @@ async def broker_errors(
     """
     if errors := _unusable(broker, address):
         return errors
-    settings = replace(broker_settings(broker), timeouts=timeouts_of(hass).broker)
+    settings = replace(broker_settings(broker), timeouts=USUAL.broker)
     await hass.async_add_import_executor_job(import_module, BROKER_MODULE)
     from ..protocol.transport.owner_broker.broker_client import check_broker, pushes  # noqa: PLC0415
 

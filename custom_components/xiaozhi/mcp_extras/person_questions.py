@@ -9,7 +9,6 @@ from uuid import uuid4
 from homeassistant.components import persistent_notification
 from homeassistant.core import Event, callback
 from homeassistant.helpers import issue_registry as ir
-from homeassistant.util.hass_dict import HassKey
 
 from ..const import DOMAIN
 from ..device.device import Device
@@ -40,10 +39,6 @@ class OpenQuestion:
             self.answer.set_result({"action": action} | ({} if content is None else {"content": content}))
 
 
-OPEN_QUESTIONS: Final[HassKey[dict[str, OpenQuestion]]] = HassKey(f"{DOMAIN}_open_questions")
-"""By id of the repair issue."""
-
-
 async def ask_people(device: Device, params: JsonObject) -> JsonObject:
     """Return the result of `elicitation/create`. Raises `RequestError`."""
     message, fields = parse_question_form(params)
@@ -60,7 +55,6 @@ async def ask_people(device: Device, params: JsonObject) -> JsonObject:
     )
     notice = await async_text(hass, "device_asks", **question.placeholders)
     title = await async_text(hass, "device_asks_title", **question.placeholders)
-    open_questions = hass.data.setdefault(OPEN_QUESTIONS, {})
 
     @callback
     def dismissed(event: Event[Any]) -> None:
@@ -69,7 +63,7 @@ async def ask_people(device: Device, params: JsonObject) -> JsonObject:
             question.resolve("cancel")
 
     stop = hass.bus.async_listen(ir.EVENT_REPAIRS_ISSUE_REGISTRY_UPDATED, dismissed)
-    open_questions[issue_id] = question
+    device.open_questions[issue_id] = question
     try:
         ir.async_create_issue(
             hass,
@@ -87,7 +81,7 @@ async def ask_people(device: Device, params: JsonObject) -> JsonObject:
         return {"action": "cancel"}
     finally:
         stop()
-        open_questions.pop(issue_id, None)
+        device.open_questions.pop(issue_id, None)
         ir.async_delete_issue(hass, DOMAIN, issue_id)
         persistent_notification.async_dismiss(hass, issue_id)
 

@@ -1,7 +1,7 @@
 """The form of a repair in which a person answers a device."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from homeassistant.components.repairs import RepairsFlow, RepairsFlowResult
 from homeassistant.core import callback
@@ -18,7 +18,8 @@ from homeassistant.helpers.selector import (
 )
 import voluptuous as vol
 
-from .person_questions import OPEN_QUESTIONS, OpenQuestion
+from ..gateway import running_gateway
+from .person_questions import OpenQuestion
 from .question_form import FormField
 
 _NUMBERS: Final = frozenset({"integer", "number"})
@@ -70,10 +71,11 @@ class QuestionFlow(RepairsFlow):
 
     @property
     def _question(self) -> OpenQuestion:
-        question = self.hass.data.get(OPEN_QUESTIONS, {}).get(self.issue_id)
-        if question is None:
-            raise AbortFlow("gone")
-        return question
+        gateway = running_gateway(self.hass)
+        for device in () if gateway is None else gateway.devices.values():
+            if (question := device.open_questions.get(self.issue_id)) is not None:
+                return cast("OpenQuestion", question)
+        raise AbortFlow("gone")
 
     @callback
     def _resolve(self, action: Any) -> RepairsFlowResult:

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, SupportsResponse, callback
 from homeassistant.helpers import config_validation as cv
-from homeassistant.util.hass_dict import HassKey
 import voluptuous as vol
 
 from ..actions.rights import require_admin
@@ -43,9 +42,6 @@ _SCHEMA: Final = cv.make_entity_service_schema(
 
 MAX_FOLLOWED: Final = 32
 
-_FOLLOWED: Final[HassKey[dict[str, set[str]]]] = HassKey(f"{DOMAIN}_followed_resources")
-"""URIs of the followed resources, by the subentry of the device, until Home Assistant restarts."""
-
 
 @callback
 def async_follow_again(device: Device) -> None:
@@ -53,34 +49,34 @@ def async_follow_again(device: Device) -> None:
 
     The device reports their updates, which become events like all its notifications.
     """
-    device.handshake_steps.append(partial(_subscribe_again, _followed(device)))
+    device.handshake_steps.append(partial(_subscribe_again, device))
 
 
-async def _subscribe_again(uris: set[str], mcp: McpClient) -> None:
-    for uri in sorted(uris):
+async def _subscribe_again(device: Device, mcp: McpClient) -> None:
+    for uri in device.state.followed:
         try:
             await mcp.request("resources/subscribe", {"uri": uri})
         except McpCallError:
             # Other firmware, which does not have this resource.
-            uris.discard(uri)
+            _remember(device, uri, followed=False)
 
 
 async def _follow(device: Device, mcp: McpClient, uri: str, *, wanted: bool) -> None:
     """Begin or end to follow a resource. Raises `InputError` and `McpError`."""
-    uris = _followed(device)
     if not wanted:
-        uris.discard(uri)
+        _remember(device, uri, followed=False)
         await mcp.request("resources/unsubscribe", {"uri": uri})
         return
-    if len(uris | {uri}) > MAX_FOLLOWED:
+    if len({*device.state.followed, uri}) > MAX_FOLLOWED:
         raise InputError("too_many_followed", name=device.name, limit=str(MAX_FOLLOWED))
     await mcp.request("resources/subscribe", {"uri": uri})
-    uris.add(uri)
+    _remember(device, uri, followed=True)
 
 
 @callback
-def _followed(device: Device) -> set[str]:
-    return device.hass.data.setdefault(_FOLLOWED, {}).setdefault(device.subentry_id, set())
+def _remember(device: Device, uri: str, *, followed: bool) -> None:
+    others = (known for known in device.state.followed if known != uri)
+    device.update(followed=(*others, uri) if followed else tuple(others))
 
 
 @callback

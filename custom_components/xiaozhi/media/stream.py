@@ -17,7 +17,7 @@ from ..errors import UserError
 from ..protocol.audio.speech_decoder import SpeechError, decode_speech
 from ..protocol.messages import DOWNLINK
 from ..protocol.untrusted_text import one_line
-from ..timeouts import timeouts_of
+from ..timeouts import USUAL
 from .ffmpeg import FfmpegInput, read_sound
 from .ffmpeg_log import FfmpegLog
 from .source import find_media, media_name
@@ -57,7 +57,7 @@ class MediaStream:
         self._hass = hass
         self._media = media
         self._name = media_name(media.media_id)
-        self._timeouts = timeouts_of(hass).media
+        self._timeouts = USUAL.media
         self._on_change = on_change
         self._log = FfmpegLog()
         self._decoded = self._decode()

@@ -8,22 +8,21 @@ from PIL.Image import Image
 
 from ..device.device import Device
 from ..device.state import PictureKind
-from ..device_http.transfers import TRANSFERS, Download, Upload
+from ..device_http.transfers import Download, Transfers, Upload
 from ..errors import InputError, UserError
 from ..protocol.multipart import FormError, parse_form
 from ..tools.catalogue import PREVIEW_TOOL, SCREEN_INFO_TOOL, SNAPSHOT_TOOL
 from .decoder import PictureError, check_jpeg, fit, open_picture
 from .image_entities import async_keep_picture
-from .slots import PICTURE_SLOTS
 
 # The largest screen of a supported board has 1280 by 800.
 _MAX_SIDE: Final = 2048
 
 
-async def async_open_picture(hass: HomeAssistant, content: bytes) -> Image:
+async def async_open_picture(hass: HomeAssistant, transfers: Transfers, content: bytes) -> Image:
     """Decode a picture to show. Raises `InputError`."""
     try:
-        return await hass.data[PICTURE_SLOTS].decode(hass, partial(open_picture, content))
+        return await transfers.pictures.decode(hass, partial(open_picture, content))
     except PictureError as err:
         raise InputError(err.key) from err
 
@@ -32,10 +31,10 @@ async def async_screenshot(hass: HomeAssistant, device: Device) -> None:
     """Take a screenshot of a device. Raises `HomeAssistantError`."""
     require_tool(device, SNAPSHOT_TOOL)
     upload, origin = Upload(), _origin(device)
-    with hass.data[TRANSFERS].offer(upload) as path:
+    with device.transfers.offer(upload) as path:
         await device.commands.call_tool(SNAPSHOT_TOOL, {"url": origin + path})
     try:
-        picture = await hass.data[PICTURE_SLOTS].decode(
+        picture = await device.transfers.pictures.decode(
             hass, partial(_screenshot, upload.content_type, upload.body or b"")
         )
     except (FormError, PictureError) as err:
@@ -60,8 +59,8 @@ async def async_show_image(hass: HomeAssistant, device: Device, picture: Image) 
             work = partial(fit, picture, (width, height), monochrome=rest.get("monochrome") is True)
         case _:
             raise UserError("no_screen_size", name=device.name)
-    png = await hass.data[PICTURE_SLOTS].decode(hass, work)
-    with hass.data[TRANSFERS].offer(Download(png, "image/png")) as path:
+    png = await device.transfers.pictures.decode(hass, work)
+    with device.transfers.offer(Download(png, "image/png")) as path:
         await device.commands.call_tool(PREVIEW_TOOL, {"url": origin + path})
 
 

@@ -16,11 +16,9 @@ from ..const import FILE_PATH, UPLOAD_PATH, VISION_PATH
 from ..device.device import Device
 from ..device_http.access import for_devices, path_of, required
 from ..device_http.bodies import receive_body
-from ..device_http.transfers import TRANSFERS, Download, Transfers, Upload
+from ..device_http.transfers import Download, Transfers, Upload
 from ..links.admission import same
-from ..timeouts import timeouts_of
 from .decoder import MAX_JPEG_BYTES
-from .slots import PICTURE_SLOTS, PictureSlots
 from .vision import Vision
 
 _LOGGER = logging.getLogger(__name__)
@@ -31,17 +29,17 @@ _CHUNK: Final = 16 * 1024
 
 @callback
 def async_register_picture_views(
-    hass: HomeAssistant, devices: Callable[[], Mapping[str, Device] | None]
+    hass: HomeAssistant,
+    devices: Callable[[], Mapping[str, Device] | None],
+    transfers: Callable[[], Transfers | None],
 ) -> None:
     """Register the views. They cannot be unregistered.
 
-    `devices` returns the paired devices by MAC; None while no gateway runs.
+    `devices` returns the paired devices by MAC, `transfers` the open addresses; None while no gateway runs.
     """
-    hass.data[TRANSFERS] = Transfers()
-    hass.data[PICTURE_SLOTS] = PictureSlots()
     hass.http.register_view(VisionView(devices))
-    hass.http.register_view(UploadView())
-    hass.http.register_view(FileView())
+    hass.http.register_view(UploadView(transfers))
+    hass.http.register_view(FileView(transfers))
 
 
 class VisionView(HomeAssistantView):
@@ -80,16 +78,19 @@ class UploadView(HomeAssistantView):
     name = "api:xiaozhi:upload"
     requires_auth = False
 
+    def __init__(self, transfers: Callable[[], Transfers | None]) -> None:
+        self._transfers = transfers
+
     @for_devices
     async def post(self, request: web.Request, token: str) -> web.Response:
         """Take the upload for this address."""
-        hass = request.app[KEY_HASS]
-        timeouts = timeouts_of(hass).pictures
-        upload = hass.data[TRANSFERS].take(Upload, token)
+        transfers = required(self._transfers())
+        timeouts = transfers.timeouts.pictures
+        upload = transfers.take(Upload, token)
         if upload is None:
             raise web.HTTPNotFound(text="Nothing is expected here")
         try:
-            async with hass.data[PICTURE_SLOTS].upload(timeouts.slot):
+            async with transfers.pictures.upload(timeouts.slot):
                 body = await receive_body(request, _MAX_BODY_BYTES, timeouts.upload)
         except TimeoutError as err:
             raise web.HTTPServiceUnavailable(text="Too many pictures at once") from err
@@ -104,12 +105,15 @@ class FileView(HomeAssistantView):
     name = "api:xiaozhi:file"
     requires_auth = False
 
+    def __init__(self, transfers: Callable[[], Transfers | None]) -> None:
+        self._transfers = transfers
+
     @for_devices
     async def get(self, request: web.Request, token: str) -> web.StreamResponse:
         """Send the file at this address, as fast as the device takes it."""
-        hass = request.app[KEY_HASS]
-        timeouts = timeouts_of(hass).pictures
-        download = hass.data[TRANSFERS].take(Download, token)
+        transfers = required(self._transfers())
+        timeouts = transfers.timeouts.pictures
+        download = transfers.take(Download, token)
         if download is None:
             raise web.HTTPNotFound(text="Nothing is offered here")
         response = web.StreamResponse(headers={"Content-Type": download.content_type})

@@ -26,7 +26,6 @@ from ..voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg
 from .image_entities import async_keep_picture, picture_entity
 from .screen import require_tool
-from .slots import PICTURE_SLOTS
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -117,7 +116,7 @@ async def _look(
 
     Raises `UserError` if there is no answer; the language model reads the reason aloud.
     """
-    slots = hass.data[PICTURE_SLOTS]
+    slots = device.transfers.pictures
     async with slots.upload(device.timeouts.pictures.slot):
         if (body := await receive()) is None:
             raise UserError("photo_not_complete")

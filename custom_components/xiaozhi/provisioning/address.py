@@ -17,7 +17,7 @@ from yarl import URL
 from ..const import OTA_PATH
 from ..links.server_for_device import is_known_here_only
 from ..settings import GatewaySettings, gateway_entry
-from ..timeouts import timeouts_of
+from ..timeouts import USUAL
 
 GATEWAY_HEADER: Final = "X-XiaoZhi-Gateway"
 """On the page at the check-in address: the name of the gateway."""
@@ -83,9 +83,8 @@ def is_https_only(hass: HomeAssistant) -> bool:
 
 async def async_leads_here(hass: HomeAssistant, address: str) -> bool:
     """Whether a host is this computer, or the gateway answers there: it may be published by another one."""
-    timeout = timeouts_of(hass).calls.probe
     try:
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(USUAL.calls.probe):
             found = await hass.loop.getaddrinfo(address, None, family=AF_INET)
     except OSError, TimeoutError, UnicodeError:
         return False
@@ -96,7 +95,7 @@ async def async_leads_here(hass: HomeAssistant, address: str) -> bool:
     if entry is None or url is None:
         return False
     try:
-        async with asyncio.timeout(timeout), async_get_clientsession(hass).get(url) as answer:
+        async with asyncio.timeout(USUAL.calls.probe), async_get_clientsession(hass).get(url) as answer:
             return answer.headers.get(GATEWAY_HEADER) == GatewaySettings.from_entry(entry).name
     except TimeoutError, aiohttp.ClientError:
         return False

@@ -6,7 +6,7 @@ import logging
 from aiohttp import web
 from homeassistant.const import CONTENT_TYPE_JSON
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
+from homeassistant.helpers.http import HomeAssistantView
 from homeassistant.util import dt as dt_util
 
 from ..const import OTA_PATH
@@ -14,7 +14,7 @@ from ..device_http.access import check_origin, for_devices, path_of, required
 from ..device_http.bodies import receive_body
 from ..protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
 from ..protocol.checkin_reply import encode_reply
-from ..timeouts import timeouts_of
+from ..timeouts import USUAL
 from .address import is_usable_host
 from .address_page import async_address_page
 from .checkin_answers import Caller, CheckIns
@@ -85,7 +85,7 @@ class ActivationView(HomeAssistantView):
 
 async def _accept(request: web.Request) -> CheckIn:
     """Return the parsed check-in. Raises aiohttp's HTTP errors for other callers."""
-    body = await receive_body(request, MAX_BODY_BYTES, timeouts_of(request.app[KEY_HASS]).calls.body)
+    body = await receive_body(request, MAX_BODY_BYTES, USUAL.calls.body)
     try:
         return parse_checkin(request.headers, body)
     except CheckInError as err:

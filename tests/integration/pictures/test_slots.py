@@ -10,7 +10,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import VISION_PATH
-from custom_components.xiaozhi.pictures.slots import PictureSlots
+from custom_components.xiaozhi.device_http.picture_slots import PictureSlots
 from tests.integration.names import CLIENT_ID, MAC
 from tests.integration.pictures.eyes import sentence
 

@@ -6,6 +6,7 @@ the sound at once. Source: `main/notify/notify_player.cc` of the firmware.
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 import fcntl
@@ -17,13 +18,13 @@ from typing import Final
 
 from aiohttp import web
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
+from homeassistant.helpers.http import HomeAssistantView
 
 from ...const import STREAM_PATH
-from ...device_http.access import for_devices
-from ...device_http.transfers import TRANSFERS, Stream
+from ...device_http.access import for_devices, required
+from ...device_http.transfers import Stream, Transfers
 from ...protocol.clock import loop_time
-from ...timeouts import AnnouncementTimeouts, timeouts_of
+from ...timeouts import AnnouncementTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -39,9 +40,9 @@ _RESET_AT_CLOSE: Final = struct.pack("ii", 1, 0)
 
 
 @callback
-def async_register_stream_view(hass: HomeAssistant) -> None:
-    """Register the view. It cannot be unregistered."""
-    hass.http.register_view(StreamView())
+def async_register_stream_view(hass: HomeAssistant, transfers: Callable[[], Transfers | None]) -> None:
+    """Register the view. It cannot be unregistered. `transfers` returns None while no gateway runs."""
+    hass.http.register_view(StreamView(transfers))
 
 
 class StreamView(HomeAssistantView):
@@ -51,16 +52,19 @@ class StreamView(HomeAssistantView):
     name = "api:xiaozhi:stream"
     requires_auth = False
 
+    def __init__(self, transfers: Callable[[], Transfers | None]) -> None:
+        self._transfers = transfers
+
     @for_devices
     async def get(self, request: web.Request, token: str) -> web.StreamResponse:
         """Send the stream at this address, no faster than the device takes it."""
-        hass = request.app[KEY_HASS]
-        stream = hass.data[TRANSFERS].take(Stream, token)
+        transfers = required(self._transfers())
+        stream = transfers.take(Stream, token)
         if stream is None:
             raise web.HTTPNotFound(text="Nothing is offered here")
         response = web.StreamResponse(headers={**_HEADERS, "Content-Type": stream.content_type})
         response.enable_chunked_encoding()
-        sender = _Sender(request, response, stream, timeouts_of(hass).announcements)
+        sender = _Sender(request, response, stream, transfers.timeouts.announcements)
         stream.direct = _is_direct(request)
         stream.requested.set_result(loop_time())
         sending = asyncio.create_task(sender.send())

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, aclosing, suppress
 from homeassistant.core import callback
 
 from ...device.device import Device
-from ...device_http.transfers import TRANSFERS, Stream
+from ...device_http.transfers import Stream
 from ...protocol import messages
 from ...protocol.audio.ogg import OggOpusEncoder
 from ...protocol.clock import loop_time, sleep_until
@@ -81,7 +81,7 @@ class IdleAnnouncement:
     async def _offer(self, stream: Stream) -> bool:
         if (origin := self._device.state.origin) is None:
             raise AnnouncementRefusedError("no_web_address", name=self._device.name)
-        with self._device.hass.data[TRANSFERS].offer(stream) as path:
+        with self._device.transfers.offer(stream) as path:
             lines = subtitles(self._utterance.text, start=self._utterance.text_begins)
             requested_at = await self._call(stream, messages.notify(origin + path, lines))
             if requested_at is None:

@@ -13,7 +13,8 @@ from homeassistant.core import HomeAssistant
 import pytest
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.device_http.transfers import TRANSFERS, Stream
+from custom_components.xiaozhi.device_http.transfers import Stream
+from custom_components.xiaozhi.settings import gateway_entry
 from custom_components.xiaozhi.timeouts import AnnouncementTimeouts, Timeouts
 
 pytestmark = pytest.mark.usefixtures("gateway_entry")
@@ -46,7 +47,9 @@ class Source:
 @contextmanager
 def offered(hass: HomeAssistant, source: Source) -> Iterator[tuple[Stream, str]]:
     stream = Stream(source(), "audio/ogg")
-    with hass.data[TRANSFERS].offer(stream) as path:
+    entry = gateway_entry(hass)
+    assert entry is not None
+    with entry.runtime_data.transfers.offer(stream) as path:
         yield stream, path
 
 

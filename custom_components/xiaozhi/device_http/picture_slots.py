@@ -6,9 +6,6 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from homeassistant.core import HomeAssistant
-from homeassistant.util.hass_dict import HassKey
-
-from ..const import DOMAIN
 
 # Of 2 MB each, and as much again while the form is parsed.
 _UPLOADS: Final = 4
@@ -52,6 +49,3 @@ class PictureSlots:
                 # Otherwise the event loop logs an exception that was never retrieved.
                 job.exception()
             return job.result()
-
-
-PICTURE_SLOTS: Final[HassKey[PictureSlots]] = HassKey(f"{DOMAIN}_picture_slots")
