@@ -118,6 +118,16 @@ class PushingBroker:
         self._server.abort_clients()
         await self._server.wait_closed()
 
+    @property
+    def clients(self) -> int:
+        """Number of those that are connected."""
+        return len(self._filters)
+
+    def send(self, packet: bytes) -> None:
+        """Send the same bytes to all clients."""
+        for writer in self._filters:
+            writer.write(packet)
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._filters[writer] = set()
         connection = MqttConnection(reader, writer, MqttTimeouts())

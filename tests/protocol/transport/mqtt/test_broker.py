@@ -143,6 +143,31 @@ async def test_a_broker_that_throws_us_out_is_asked_less_and_less_unless_we_were
     await broker.stop()
 
 
+@pytest.mark.parametrize(
+    ("packet", "losses"),
+    [(b"\x30\x10\x00\x0cxiaozhi/\xff/up{}", 0), (b"\x30\x04\x00\x0cxi", 1)],
+    ids=["topic is no UTF-8", "topic is cut off"],
+)
+async def test_what_the_library_cannot_read_is_read_once(
+    packet: bytes, losses: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A device can publish to any topic; a broker like EMQX passes it on. That filled the log and a core."""
+    broker = await PushingBroker().start()
+    async with running(broker.port, timeouts=BrokerTimeouts(first_retry=0.01)) as site:
+        broker.send(packet)
+        await until(lambda: len(site.problems) == 1 + 2 * losses)
+        async with Client("127.0.0.1", broker.port) as client:
+            await client.publish(uplink_topic(Address(MAC, GATEWAY).client_id), encoded(LISTEN))
+            await site.linked()
+        # Data for a connection that was left open would have it read again.
+        broker.send(b"\xd0\x00")
+        await asyncio.sleep(0.1)
+        assert len(site.problems) == 1 + 2 * losses
+        await until(lambda: broker.clients == 1)
+    assert len(caplog.records) <= 3
+    await broker.stop()
+
+
 async def test_an_error_of_ours_does_not_end_the_search_for_the_broker(
     broker: Mosquitto, caplog: pytest.LogCaptureFixture
 ) -> None:

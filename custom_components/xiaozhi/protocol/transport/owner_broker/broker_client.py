@@ -25,9 +25,9 @@ _FAILURE: Final = 0x80
 # Bad user name or password, not authorized: the library's codes for every version of MQTT.
 _NOT_ALLOWED: Final = frozenset({0x86, 0x87})
 
-# Our errors say what the library would log.
+# Our errors say what the library would log, in which each message of a device could be a line.
 _CLIENT_LOGGER: Final = logging.getLogger(f"{__name__}.library")
-_CLIENT_LOGGER.setLevel(logging.ERROR)
+_CLIENT_LOGGER.setLevel(logging.CRITICAL)
 
 
 @asynccontextmanager
@@ -48,6 +48,8 @@ async def connected(settings: BrokerSettings, client_id: str | None = None) -> A
         max_queued_incoming_messages=_MAX_WAITING,
         logger=_CLIENT_LOGGER,
     )
+    # Drops a message whose topic is not UTF-8. After an exception, that packet would be read without end.
+    client._client.suppress_exceptions = True  # noqa: SLF001
     await _connect(client, settings)
     try:
         yield client
@@ -139,3 +141,5 @@ async def _hang_up(client: Client, settings: BrokerSettings) -> None:
     client.timeout = settings.timeouts.hang_up
     with suppress(MqttError):
         await client.__aexit__(None, None, None)
+    # After an error in a packet, the above has left the socket open.
+    client._client.disconnect()  # noqa: SLF001
