@@ -9,7 +9,14 @@ from homeassistant.exceptions import HomeAssistantError
 from ..errors import UserError
 from ..protocol.conversation.readiness import MainTask
 from ..protocol.mcp.client import McpClient
-from ..protocol.mcp.model import McpCallError, McpError, McpNoReasonError, McpTimeoutError, Progress
+from ..protocol.mcp.model import (
+    McpCallError,
+    McpDisconnectedError,
+    McpError,
+    McpNoReasonError,
+    McpTimeoutError,
+    Progress,
+)
 from ..protocol.mcp.result import ToolResult
 from ..protocol.tasks import log_failure
 from ..protocol.transport.link import LinkClosedError
@@ -92,6 +99,9 @@ class ToolCalls:
         call = self._create_task(self._run(work, semaphore), f"call {name}")
         call.add_done_callback(log_failure)
         await asyncio.wait((call,))
+        if call.cancelled():
+            # With the gateway. The caller goes on.
+            raise McpDisconnectedError("the gateway is stopping", sent=True)
         return call.result()
 
     async def _run(self, work: Coroutine[Any, Any, ToolResult], semaphore: asyncio.Semaphore) -> ToolResult:
