@@ -11,6 +11,7 @@ from homeassistant.core import HomeAssistant, callback
 from ..device_http.transfers import Transfers
 from ..firmware.offer_at_checkin import Installation
 from ..protocol.checkin import CheckIn
+from ..protocol.conversation.readiness import MainTask
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import Link, LinkKind
@@ -40,6 +41,9 @@ class Device(DeviceModel):
         self.session: LinkSession | None = None
         """The session on its link; commands go through `commands`."""
         self.commands = DeviceCommands(self, lambda: self.session)
+        self._main_task = MainTask(
+            blocked_by_tools=lambda: self.state.runs_tools_on_main_task, probe=self._probe_main_task
+        )
         self.installation: Installation | None = None
         """The running installation of a firmware, if any."""
         self._last_statistics: dict[str, Any] = {}
@@ -149,7 +153,9 @@ class Device(DeviceModel):
         # A link over a broker begins with a message from the device, which shows that it can send.
         can_answer = self.state.answers_unasked or self._just_started or not link.notices_loss
         self._just_started = False
-        self.session = LinkSession(self, link, can_answer=can_answer, on_closed=self._on_closed)
+        self.session = LinkSession(
+            self, link, self._main_task, can_answer=can_answer, on_closed=self._on_closed
+        )
         if self.session.reachable:
             self.session.log("%s is connected over %s", link.kind, quietly=older is not None)
         if older is not None:
@@ -166,6 +172,9 @@ class Device(DeviceModel):
             await session.link.close("device removed or gateway stopped")
 
     # For the session.
+
+    async def _probe_main_task(self) -> bool:
+        return self.session is not None and await self.session.probe_main_task()
 
     @callback
     def _on_closed(self, session: LinkSession, reason: str) -> None:

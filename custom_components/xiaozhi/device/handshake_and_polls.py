@@ -65,6 +65,8 @@ class HandshakeAndPolls:
         self._running: asyncio.Task[None] | None = None
         self._listing = asyncio.Lock()
         self._to_list = False
+        self._missing: list[Callable[[], Awaitable[None]]] = []
+        """Steps of the handshake that have not succeeded yet."""
         self._listed = asyncio.Event()
         """Whether the list of tools has been requested."""
         self.quiet = asyncio.Event()
@@ -138,11 +140,11 @@ class HandshakeAndPolls:
     async def _run(self, delay: float = 0) -> None:
         await asyncio.sleep(delay)
         steps = [partial(step, self._mcp) for step in self._device.handshake_steps]
-        missing: list[Callable[[], Awaitable[None]]] = [self._initialize, self._list_tools, *steps]
+        self._missing = [self._initialize, self._list_tools, *steps]
         for poll in count():
-            answers = await self._take(missing)
+            answers = await self._take()
             self._listed.set()
-            if missing and self._link.notices_loss and self._device.state.firmware_version is None:
+            if self._missing and self._link.notices_loss and self._device.state.firmware_version is None:
                 # Old firmware sounds an alarm for every question before its hello, which starts this again.
                 self._running = None
                 return
@@ -167,16 +169,16 @@ class HandshakeAndPolls:
             _LOGGER.debug("%s: pinged: %s", self._device.name, err)
         return True
 
-    async def _take(self, missing: list[Callable[[], Awaitable[None]]]) -> bool:
+    async def _take(self) -> bool:
         """Run and remove the missing steps; return whether the device answers.
 
         A step that the device refuses is not repeated.
         """
         try:
-            while missing:
+            while self._missing:
                 with suppress(McpCallError):
-                    await missing[0]()
-                del missing[0]
+                    await self._missing[0]()
+                del self._missing[0]
         except (McpError, LinkClosedError) as err:
             _LOGGER.debug("%s: handshake failed, to be tried again: %s", self._device.name, err)
             return not isinstance(err, McpTimeoutError)
@@ -205,6 +207,7 @@ class HandshakeAndPolls:
             await self._list_tools()
         except (McpError, LinkClosedError) as err:
             _LOGGER.debug("%s: tools could not be listed: %s", self._device.name, err)
+            self._missing.append(self._list_tools)
 
     # Readings.
 

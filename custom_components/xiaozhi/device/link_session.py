@@ -31,8 +31,10 @@ from .tool_calls import ToolCalls
 
 _LOGGER = logging.getLogger(__name__)
 
-# After these, a device on a broker counts as gone; the broker does not report that.
+# After these, a device on a broker counts as gone; the broker does not report that. One without tools answers
+# none: it shows only by talking that it is there.
 _UNANSWERED_POLLS: Final = 2
+_UNANSWERED_WITHOUT_TOOLS: Final = 10
 
 
 class LinkSession(LinkHandler):
@@ -42,6 +44,7 @@ class LinkSession(LinkHandler):
         self,
         device: DeviceModel,
         link: Link,
+        main_task: MainTask,
         *,
         can_answer: bool,
         on_closed: Callable[[LinkSession, str], None],
@@ -65,12 +68,8 @@ class LinkSession(LinkHandler):
             timeouts=self._timeouts.mcp,
         )
         """Asks the device's MCP server for anything but tools, which are called with `calls`."""
-        self._main_task = MainTask(
-            blocked_by_tools=not device.state.extended
-            and (firmware is None or not firmware.runs_tools_aside),
-            probe=self._probe_main_task,
-        )
-        self.calls = ToolCalls(self.mcp, self._main_task, device.create_task)
+        self._main_task = main_task
+        self.calls = ToolCalls(self.mcp, main_task, device.create_task)
         self.polls = HandshakeAndPolls(
             device,
             link,
@@ -85,8 +84,11 @@ class LinkSession(LinkHandler):
         self._tasks: set[asyncio.Task[None]] = set()
         self._can_answer = can_answer
         self._talked = False
-        # Polls since the last answer; None for a device without tools, which answers none.
-        self._unanswered = 0 if firmware is None or firmware.has_tools else None
+        # Polls since the last sign of life, and how many of them may be.
+        self._unanswered = 0
+        self._may_be_unanswered = (
+            _UNANSWERED_POLLS if firmware is None or firmware.has_tools else _UNANSWERED_WITHOUT_TOOLS
+        )
         self.reachable = link.notices_loss and can_answer
         """Whether our messages arrive. Most brokers deliver nothing to a device that never subscribes."""
         if link.stays_connected and can_answer:
@@ -222,8 +224,7 @@ class LinkSession(LinkHandler):
 
     @callback
     def _on_answer(self) -> None:
-        if self._unanswered is not None:
-            self._unanswered = 0
+        self._unanswered = 0
         if not self.reachable:
             self.reachable = True
             self.log("%s is connected over %s", self.link.kind)
@@ -281,13 +282,13 @@ class LinkSession(LinkHandler):
 
     async def _count_silence(self) -> None:
         """Count a poll that was not answered; the link ends after too many of them."""
-        if self._unanswered is None or self.link.notices_loss:
+        if self.link.notices_loss:
             return
         self._unanswered += 1
-        if self._unanswered >= _UNANSWERED_POLLS:
+        if self._unanswered >= self._may_be_unanswered:
             await self.link.close("the device does not answer any more")
 
-    async def _probe_main_task(self) -> bool:
+    async def probe_main_task(self) -> bool:
         """Have a tool run at once, behind what the device was sent before; return whether it did."""
         if not self.polls.started or STATUS_TOOL not in self._device.tools:
             return False

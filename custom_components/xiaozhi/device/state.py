@@ -184,6 +184,12 @@ class DeviceState:
         return version is None or version.notices_reconnection
 
     @property
+    def runs_tools_on_main_task(self) -> bool:
+        """Whether a running tool keeps the device from acting on messages."""
+        version = self.firmware_version
+        return not self.extended and (version is None or not version.runs_tools_aside)
+
+    @property
     def address(self) -> str | None:
         """IP address, if known. Devices on Wi-Fi report it only in their check-in, at every start."""
         return self.status.ip or self.ip

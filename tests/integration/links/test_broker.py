@@ -28,7 +28,7 @@ from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings i
 )
 from custom_components.xiaozhi.settings import OfferedLink
 from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts, VoiceTimeouts
-from simulator import SimulatedDevice, converse
+from simulator import SimulatedDevice, converse, get_profile
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import Speech, open_issues, set_volume, wait_for_state
 from tests.integration.http_device import MakeEntry
@@ -136,6 +136,19 @@ async def test_a_device_that_does_not_answer_any_more_is_unavailable_until_it_do
     await device.boot()
     await wait_for_state(hass, VOLUME, "70", 10)
     await set_volume(hass, device, 20)
+
+
+@pytest.mark.parametrize(
+    "timeouts", [replace(QUICK, mcp=McpTimeouts(initialize=0.1, list_tools=0.1))], ids=["soon"]
+)
+async def test_a_device_without_tools_that_is_silent_for_long_is_not_connected(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    device = await boot(get_profile("s3", "1.6.2"))
+    await device.wake()
+    await wait_for_state(hass, CONNECTED, "on", 60)
+    await device.lose_power()
+    await wait_for_state(hass, CONNECTED, "off", 60)
 
 
 @pytest.mark.parametrize(

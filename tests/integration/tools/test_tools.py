@@ -133,8 +133,12 @@ async def test_tools_that_come_later_are_there_at_once_and_entities_follow_what_
     assert hass.states.is_state(pump, "off")
 
     tools += gone
+    # A listing that is not answered is repeated with the next poll.
+    device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
     announce(device)
-    await wait_for_state(hass, fan, "0")
+    await asyncio.sleep(15)
+    device.misbehaviours.clear()
+    await wait_for_state(hass, fan, "0", 60)
     # A getter that comes later is read, and a unit that comes later is shown, without a reload.
     heater = "number.kitchen_box_heater_level"
 

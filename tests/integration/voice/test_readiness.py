@@ -2,6 +2,7 @@
 
 import asyncio
 
+from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import llm
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, Misbehaviour, Pace, SimulatedDevice, State, converse, get_profile
-from tests.integration.boxes import Speech, assert_nothing_lost, mac_of, paired_boxes
+from tests.integration.boxes import Speech, assert_nothing_lost, introduce, mac_of, paired_boxes
 from tests.integration.names import COMMAND, Boot
 
 LINK = LinkKind.MQTT
@@ -85,6 +86,23 @@ async def test_it_is_told_to_speak_before_the_words_are_understood(
     told = [event["message"].get("state") for event in device.events("received")]
     assert told.count("start") == 1
     assert_nothing_lost(device)
+
+
+@pytest.mark.parametrize("link", LinkKind)
+async def test_a_device_that_never_proves_it_is_waited_for_three_times_over_either_link(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
+) -> None:
+    """On a WebSocket, each conversation is a new link."""
+    speech.recognizer.lines = [COMMAND] * 4
+    device = await boot(pace=QUICK)
+    await introduce(hass, device)
+    device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
+    waits = []
+    for number in range(4):
+        await converse(device, command, word=f"hello {number}")
+        waits.append(first_packet(device) - time_of(device, type="stt"))
+        await asyncio.sleep(3)
+    assert [wait > 4 for wait in waits] == [True, True, True, False], waits
 
 
 VOLUME = "self.audio_speaker.set_volume"

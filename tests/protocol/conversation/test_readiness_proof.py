@@ -49,7 +49,7 @@ async def test_only_the_calls_that_run_now_are_waited_for() -> None:
 
 
 async def test_tools_in_threads_of_their_own_keep_nothing_waiting() -> None:
-    main_task = MainTask(blocked_by_tools=False)
+    main_task = MainTask(blocked_by_tools=lambda: False)
     with main_task.call():
         assert not main_task.running
         async with asyncio.timeout(5):

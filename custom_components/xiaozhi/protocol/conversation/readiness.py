@@ -20,10 +20,13 @@ _MAX_UNPROVEN: Final = 3
 
 
 class MainTask:
-    """The main task of one device, as far as the calls of one link keep it busy."""
+    """The main task of one device, as far as our calls keep it busy."""
 
     def __init__(
-        self, *, blocked_by_tools: bool = True, probe: Callable[[], Coroutine[Any, Any, bool]] | None = None
+        self,
+        *,
+        blocked_by_tools: Callable[[], bool] = lambda: True,
+        probe: Callable[[], Coroutine[Any, Any, bool]] | None = None,
     ) -> None:
         """Some firmware runs tools on a task of their own: they keep nothing waiting.
 
@@ -41,7 +44,7 @@ class MainTask:
     def call(self) -> Generator[None]:
         """Count a call as running, until it is answered or given up."""
         over = asyncio.Event()
-        if self._blocked_by_tools:
+        if self._blocked_by_tools():
             self.running[over] = loop_time()
         try:
             yield

@@ -78,8 +78,6 @@ class MqttLink(Link):
         """Attach to the handler. `address`, a host name or IPv4, is where the device reaches `audio`."""
         super().__init__()
         self.audio_counters = UdpCounters()
-        self.last_seen = loop_time()
-        """Seconds of `loop_time` at the device's last message or audio packet."""
         self._carrier = carrier
         self._audio_server = audio
         self._address = address
@@ -158,11 +156,10 @@ class MqttLink(Link):
         """Handle a message from the device; a malformed one is dropped. Raises `FloodError`."""
         if self._handler is None or self._ended is not None:
             return
-        self.last_seen = loop_time()
         if self._audio is not None:
             # The device has sent the audio before the message.
             self._audio.flush()
-        match message := self._parse(payload, self.last_seen):
+        match message := self._parse(payload, loop_time()):
             case None:
                 pass
             case DeviceHello():
@@ -182,7 +179,7 @@ class MqttLink(Link):
         self._speaks = False
         if hello.transport not in {_TRANSPORT, ""}:
             # An answer with another transport than the device's would crash older firmware.
-            self._drop(f"hello asks for transport {hello.transport!r}", self.last_seen)
+            self._drop(f"hello asks for transport {hello.transport!r}", loop_time())
             return
         audio = self._audio_server.open_channel(hello.audio, self._audio_received, self.audio_counters)
         channel = self._new_channel(hello)
@@ -216,7 +213,7 @@ class MqttLink(Link):
         """Handle a message that came while no channel was open."""
         if not isinstance(message, ConversationMessage) or (session_id := message.session_id) is None:
             return
-        if self._left is not None and self._left[0] == session_id and self.last_seen < self._left[1]:
+        if self._left is not None and self._left[0] == session_id and loop_time() < self._left[1]:
             # Sent before our goodbye arrived, such as `listen` after an answer.
             return
         self._hang_up_soon(session_id)
@@ -253,7 +250,6 @@ class MqttLink(Link):
     def _audio_received(self, packet: bytes, missing: int) -> None:
         if self._channel is None or self._handler is None:
             return
-        self.last_seen = loop_time()
         self.counters.packets_in += 1
         self.counters.bytes_in += len(packet)
         self._handler.audio_received(packet, missing)

@@ -43,10 +43,10 @@ class BrokerCounters:
 class BrokerConnection:
     """Stays connected to a broker, and runs an `MqttLink` for each device that is heard there.
 
-    A broker does not say who is connected. A device counts as linked from its first message on. The
-    user of the link notices, by `MqttLink.last_seen` and by calls without an answer, when it has gone, and
-    closes the link. Devices without a link are probed, soon after they may have connected and then less and
-    less often, down to once a minute, so that an idle one is found.
+    A broker does not say who is connected. A device counts as linked from its first message on. The user of
+    the link notices by calls without an answer when it has gone, and closes the link. Devices without a link
+    are probed, soon after they may have connected and then less and less often, down to once a minute, so
+    that an idle one is found.
     """
 
     def __init__(
