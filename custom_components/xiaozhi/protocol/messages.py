@@ -75,6 +75,8 @@ class DeviceHello:
     transport: str
     audio: AudioFormat
     supports_mcp: bool
+    version: int = 1
+    """On a WebSocket, how audio is framed: from 2 on with a header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,7 @@ type DeviceMessage = (
 # Settings that the firmware's encoder allows; stock firmware uses only 60 ms.
 _UPLINK_SAMPLE_RATES: Final = frozenset({8000, 12000, 16000, 24000, 48000})
 _UPLINK_FRAME_DURATIONS: Final = frozenset({5, 10, 20, 40, 60, 80, 100, 120})
+_HELLO_VERSIONS: Final = frozenset({1, 2, 3})
 
 
 def parse_message(data: str | bytes) -> DeviceMessage:
@@ -178,6 +181,7 @@ def _parse_hello(message: JsonObject) -> DeviceHello:
             frame_duration=_choice(audio, "frame_duration", _UPLINK_FRAME_DURATIONS, 60),
         ),
         supports_mcp=features.get("mcp") is True,
+        version=_choice(message, "version", _HELLO_VERSIONS, 1),
     )
 
 
@@ -269,7 +273,8 @@ def server_hello(*, transport: str, session_id: str, udp: JsonObject | None = No
         },
     }
     if udp is not None:
-        hello["udp"] = udp
+        # The version is for programs, which know it from the device's hello.
+        hello |= {"version": 3, "udp": udp}
     return hello
 
 

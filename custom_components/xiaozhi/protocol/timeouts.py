@@ -56,8 +56,8 @@ class WebSocketTimeouts:
     """For the opening handshake."""
     upgrade_delay: float = 0.03
     """Delay of our answer to the device's request: it could miss a faster one."""
-    hello: float = 10
-    """From then to its hello. The device waits as long for ours."""
+    hello: float = 120
+    """From then to its hello, where it is not pinged. Stock firmware says it at once."""
     send: float = 5
     """To make room for a message or packet."""
     close: float = 0.5

@@ -41,9 +41,10 @@ def paired() -> tuple[ConfigSubentryData, ...]:
 async def client(
     speech: Speech, linked_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator
 ) -> AsyncGenerator[WebSocketClient]:
-    """A client that has checked in and said hello."""
+    """A client that has checked in, and says hello minutes after it has connected, as esp_xiaozhi does."""
     about = {"mac": MAC, "client_id": CLIENT_ID, "board": "pc-client", "version": "2.0.3"}
     async with connected(await hass_client_no_auth(), answer, **about) as client:
+        await asyncio.sleep(300)
         await client.hello()
         yield client
     assert client.connection.close_code == 1000

@@ -30,6 +30,12 @@ _PACKETS = st.one_of(
     _connects(),
     st.builds(lambda t, p: (wire.publish(t, p), mqtt.Publish(t, p)), _TEXTS, st.binary(max_size=300)),
     st.builds(
+        lambda t, p, i: (wire.publish(t, p, qos=1, packet_id=i), mqtt.Publish(t, p, i)),
+        _TEXTS,
+        st.binary(max_size=300),
+        st.integers(0, 65535),
+    ),
+    st.builds(
         lambda i, f: (wire.subscribe(i, *f), mqtt.Subscribe(i, f)),
         st.integers(0, 65535),
         st.lists(_TEXTS, max_size=5).map(tuple),

@@ -169,6 +169,14 @@ async def test_a_subscription_is_granted_for_the_own_topic_only(site: Site) -> N
     assert (await device.receive_message())[0] == downlink_topic(MAC)
 
 
+async def test_a_message_at_qos_1_is_acknowledged(site: Site) -> None:
+    """Some programs publish so, and would connect again and again."""
+    device = await site.device()
+    await device.send(wire.publish(uplink_topic(MAC), encoded(LISTEN), qos=1, packet_id=0x1234))
+    assert await device.receive() == (0x40, b"\x12\x34")
+    await site.recorders[0].wait_for("message")
+
+
 async def test_a_disconnect_ends_the_link(site: Site) -> None:
     """What follows it is not looked at; and we may stop in that moment."""
     device = await site.device()
@@ -186,7 +194,7 @@ async def test_a_disconnect_ends_the_link(site: Site) -> None:
     "packets",
     [
         pytest.param(wire.connect("id", MAC, TOKEN), id="second connect"),
-        pytest.param(wire.publish(uplink_topic(MAC), b"{}", qos=1), id="qos 1"),
+        pytest.param(wire.publish(uplink_topic(MAC), b"{}", qos=2), id="qos 2"),
         pytest.param(wire.packet(0x30, bytes(MAX_PACKET_BYTES + 1))[:10], id="giant"),
         pytest.param(
             wire.publish("elsewhere", bytes(MAX_PACKET_BYTES)) * 3 + b"\xf0\x00", id="giants for others"

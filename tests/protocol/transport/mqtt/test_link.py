@@ -68,6 +68,8 @@ async def test_a_hello_is_answered_with_all_that_the_firmware_needs(
     await site.say(hello)
     (answer,) = site.published
     assert answer == server_hello(transport="udp", session_id=answer["session_id"], udp=answer["udp"])
+    assert answer["version"] == 3
+    assert answer["udp"]["encryption"] == "aes-128-ctr"
     assert answer["udp"]["server"] == "192.0.2.1"
     assert answer["udp"]["port"] == site.audio.port
     assert len(answer["udp"]["key"]) == len(answer["udp"]["nonce"]) == 32

@@ -81,11 +81,19 @@ async def test_messages_and_audio_arrive_in_their_order_and_are_counted() -> Non
 
 async def test_ending_the_conversation_closes_the_connection_although_the_device_does_not_answer() -> None:
     """A close frame, and then the end of TCP: the device would keep it open until it talks again."""
-    async with running() as site:
+    async with running(close=5) as site:
         device = await RawDevice.talking(site)
         link, recorder = site.links[0], site.recorders[0]
-        await link.close_channel()
+        now = asyncio.get_running_loop().time
+        began = now()
+        closing = asyncio.create_task(link.close_channel())
         assert await device.receive_close() == (1000, "the conversation is over")
+        # Later, the device could be woken in this moment.
+        assert now() - began < 0.1
+        # It may still send, and have sent.
+        device.send_frame(Opcode.PING)
+        await asyncio.sleep(1)
+        await closing
         assert recorder.events[1:] == [
             ("channel_closed", "the conversation is over"),
             ("link_closed", "the conversation is over"),
@@ -168,6 +176,22 @@ async def test_a_device_that_answers_no_ping_is_gone_when_it_is_not_heard_either
         assert await device.receive_close() == (1011, "the device does not answer any more")
         assert asyncio.get_running_loop().time() - heard < 6.5
         assert site.recorders[0].names == ["opened", *["audio"] * 10, "channel_closed", "link_closed"]
+
+
+async def test_a_client_that_stays_connected_says_hello_when_it_is_woken() -> None:
+    """As Espressif's esp_xiaozhi does. It is there as long as it answers pings."""
+    async with running(Site(pings_safe=True), ping_interval=5, pong=5) as site:
+        device = await RawDevice.connect(site)
+        for _ in range(30):
+            ping = await device.receive()
+            assert ping is not None
+            assert ping.opcode is Opcode.PING
+            device.send_frame(Opcode.PONG, bytes(ping.data))
+        device.send_json(HELLO)
+        answer = await device.receive()
+        assert answer is not None
+        assert answer.opcode is Opcode.TEXT
+        await site.recorders[0].wait_for("opened")
 
 
 async def test_a_device_whose_firmware_does_not_survive_pings_is_never_pinged() -> None:

@@ -1,8 +1,8 @@
 """Server-side codec of MQTT 3.1.1, without I/O.
 
 Source: the OASIS standard "MQTT Version 3.1.1"; its section numbers are given where a rule looks arbitrary.
-Packets from clients are parsed, packets to clients are written. Devices publish at QoS 0, and nothing else is
-offered, as by the server of the firmware's makers.
+Packets from clients are parsed, packets to clients are written. Devices publish at QoS 0, programs also at
+QoS 1, which is acknowledged; what is sent to them is of QoS 0, as by the server of the firmware's makers.
 """
 
 from collections.abc import Callable
@@ -47,6 +47,8 @@ class Publish:
 
     topic: str
     payload: bytes
+    packet_id: int | None = None
+    """To be acknowledged, at QoS 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,11 @@ def _parse_publish(body: _Body) -> Publish:
     return Publish(body.text(), body.rest())
 
 
+def _parse_publish_at_qos_1(body: _Body) -> Publish:
+    topic, packet_id = body.text(), body.number()
+    return Publish(topic, body.rest(), packet_id)
+
+
 def _parse_subscribe(body: _Body) -> Subscribe:
     packet_id = body.number()
     filters: list[str] = []
@@ -146,6 +153,8 @@ PARSERS: Final[dict[int, Callable[[_Body], Packet]]] = {
     0x30: _parse_publish,
     # To be retained.
     0x31: _parse_publish,
+    # The same at QoS 1, and sent again.
+    **dict.fromkeys((0x32, 0x33, 0x3A, 0x3B), _parse_publish_at_qos_1),
     0x82: _parse_subscribe,
     0xC0: lambda _: Signal.PING,
     0xE0: lambda _: Signal.DISCONNECT,
@@ -168,6 +177,11 @@ def publish(topic: str, payload: bytes) -> bytes:
     """Send a message at QoS 0."""
     name = topic.encode()
     return _packet(0x30, len(name).to_bytes(2) + name + payload)
+
+
+def puback(packet_id: int) -> bytes:
+    """Acknowledge a message of QoS 1."""
+    return _packet(0x40, packet_id.to_bytes(2))
 
 
 def suback(packet_id: int, codes: bytes) -> bytes:

@@ -161,7 +161,9 @@ class MqttServer:
             if not budget.take(loop_time()):
                 raise FloodError("more than 100 MQTT packets a second")
             match packet:
-                case Publish(topic, payload):
+                case Publish(topic, payload, packet_id):
+                    if packet_id is not None:
+                        connection.write(mqtt.puback(packet_id))
                     # What it publishes elsewhere reaches nobody.
                     if topic == uplink_topic(mac):
                         await link.receive(payload)

@@ -54,6 +54,8 @@ class UdpChannel:
         return {
             "server": address,
             "port": self._listener.port,
+            # For programs; the firmware knows no other.
+            "encryption": "aes-128-ctr",
             "key": self._session.key.hex(),
             "nonce": self._session.nonce.hex(),
         }

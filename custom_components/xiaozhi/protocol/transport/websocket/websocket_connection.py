@@ -29,6 +29,9 @@ from ..link import Admission
 _SEND_BUFFER: Final = 16 * 1024
 # Bytes parsed before their frames are counted: a few milliseconds with the smallest frames.
 _SLICE: Final = 4 * 1024
+# From a close frame to the end of what we send. At that, stock firmware frees an object that a wake word of this
+# moment uses; there is none so soon after it has gone idle. It never closes TCP first.
+_END_DELAY: Final = 0.02
 _MAX_CLOSE_REASON: Final = 123
 _MESSAGES: Final = frozenset({Opcode.TEXT, Opcode.BINARY})
 
@@ -59,7 +62,8 @@ class WebSocketConnection(ServerConnection):
         self._frames = TokenBucket(rate=600, burst=600)
         # Pings, pongs and fragments of messages.
         self._controls = TokenBucket(rate=5, burst=50)
-        self._drop_timer: asyncio.TimerHandle | None = None
+        self._drop_timers: tuple[asyncio.TimerHandle, ...] = ()
+        self._sending_ended = False
         self.heard_at = loop_time()
         """When the peer has sent anything last, in seconds of `loop_time`."""
 
@@ -75,6 +79,7 @@ class WebSocketConnection(ServerConnection):
 
     async def hang_up(self, code: CloseCode, reason: str) -> None:
         """Send a close frame if the device still accepts one, and end the TCP connection."""
+        self._drop_soon()
         # A slow reader may block even this; the library's own time-out begins only after that.
         with suppress(TimeoutError):
             async with asyncio.timeout(self._close_seconds):
@@ -98,12 +103,15 @@ class WebSocketConnection(ServerConnection):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._pending.leave(self)
-        if self._drop_timer is not None:
-            self._drop_timer.cancel()
+        for timer in self._drop_timers:
+            timer.cancel()
         super().connection_lost(exc)
 
     @override
     def data_received(self, data: bytes) -> None:
+        if self._sending_ended:
+            # The library could want to answer it.
+            return
         self.heard_at = loop_time()
         for start in range(0, len(data), _SLICE):
             super().data_received(data[start : start + _SLICE])
@@ -135,9 +143,14 @@ class WebSocketConnection(ServerConnection):
         return frame.opcode not in _MESSAGES and not self._controls.take(now)
 
     def _drop_soon(self) -> None:
-        if self._drop_timer is None:
-            loop = asyncio.get_running_loop()
-            self._drop_timer = loop.call_later(self._close_seconds, self.abort)
+        if not self._drop_timers:
+            later = asyncio.get_running_loop().call_later
+            self._drop_timers = later(_END_DELAY, self._end_sending), later(self._close_seconds, self.abort)
+
+    def _end_sending(self) -> None:
+        if self._tcp is not None and self.protocol.close_sent is not None:
+            self._sending_ended = True
+            self._tcp.write_eof()
 
 
 class QuietLogger(logging.LoggerAdapter[logging.Logger]):

@@ -96,9 +96,9 @@ class WebSocketLink(Link):
         try:
             admission = self._connection.admission
             handler = self._attach(admission)
-            await self._shake_hands(handler)
             if admission.pings_safe:
                 watch = asyncio.create_task(self._watch())
+            await self._shake_hands(handler)
             while True:
                 frame = await self._connection.recv()
                 if self._ended is None:
@@ -125,6 +125,8 @@ class WebSocketLink(Link):
         hello = await self._receive_hello()
         if hello.transport not in {_TRANSPORT, ""}:
             raise _ViolationError("hello for another transport than websocket")
+        if hello.version != 1:
+            raise _ViolationError(f"audio framing of version {hello.version}; only version 1 is supported")
         channel = self._new_channel(hello)
         answer = server_hello(transport=_TRANSPORT, session_id=channel.session_id)
         await self._send(encode(answer).encode(), text=True)
@@ -133,8 +135,10 @@ class WebSocketLink(Link):
             handler.channel_opened(channel)
 
     async def _receive_hello(self) -> DeviceHello:
+        # Clients that stay connected say hello only when they are woken. Pings show that they are there.
+        patience = None if self._connection.admission.pings_safe else self._timeouts.hello
         try:
-            async with asyncio.timeout(self._timeouts.hello):
+            async with asyncio.timeout(patience):
                 frame = await self._connection.recv()
         except TimeoutError:
             raise _ViolationError("no hello in time") from None

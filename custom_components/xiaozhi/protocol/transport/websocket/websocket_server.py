@@ -103,6 +103,9 @@ class WebSocketServer:
         refusal = self._authenticate_device(cast("WebSocketConnection", connection), request)
         # The device listens for the answer only after sending the request, and may miss a faster one.
         await asyncio.sleep(self._timeouts.upgrade_delay)
+        if self._server is None:
+            # Before version 17, the library looks for that before it asks us.
+            return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "The server is stopping.\n")
         return refusal
 
     def _authenticate_device(self, connection: WebSocketConnection, request: Request) -> Response | None:
