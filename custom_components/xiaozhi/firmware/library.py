@@ -1,9 +1,11 @@
 """Available firmware: files in a folder, and a list of releases on the web."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
+from itertools import islice
+from operator import attrgetter
 import os
 from pathlib import Path
 import re
@@ -41,8 +43,9 @@ _NAMES: Final = (
 )
 _SUFFIXES: Final = {".bin", ".zip"}
 _MAX_FILES: Final = 1000
-# A list of GitHub has some 200 KiB for each release.
-_MAX_LIST_BYTES: Final = 8 * 1024 * 1024
+# A list of GitHub has some 200 KiB and 130 boards for each release.
+_MAX_LIST_BYTES: Final = 1024 * 1024
+_MAX_LISTED: Final = 1000
 
 type _File = tuple[Path, int, int]
 """A file with the time of its last change in ns and its size in bytes."""
@@ -55,6 +58,8 @@ class Firmware:
     board: str
     """The build variant, as a device reports it in its check-in."""
     version: str
+    number: FirmwareVersion
+    """The version, for comparison."""
     source: Path | URL
     page: str | None = None
     """Web page of the release."""
@@ -63,17 +68,14 @@ class Firmware:
     size: int | None = None
     """Bytes on the device; None until the file is read."""
 
-    @property
-    def number(self) -> FirmwareVersion:
-        """The version, for comparison."""
-        return FirmwareVersion.parse(self.version) or FirmwareVersion(0, 0, 0)
-
     @classmethod
     def from_name(cls, name: str, source: Path | URL, page: str | None = None) -> Self | None:
         """Parse board and version from the name of a file; None if it has neither."""
         for pattern in _NAMES:
-            if (match := pattern.fullmatch(name)) and is_version(match["version"]):
-                return cls(board=match["board"], version=match["version"], source=source, page=page)
+            if (match := pattern.fullmatch(name)) is None or not is_version(version := match["version"]):
+                continue
+            if number := FirmwareVersion.parse(version):
+                return cls(board=match["board"], version=version, number=number, source=source, page=page)
         return None
 
     def check(self, image: FirmwareImage) -> FirmwareImage:
@@ -101,8 +103,8 @@ class FirmwareFiles:
         self._busy = asyncio.Lock()
         self._read: dict[_File, Firmware | FirmwareError] = {}
         """The files of the folder, with what they hold or why they cannot be used."""
-        self._in_folder: list[Firmware] = []
         self._listed: list[Firmware] = []
+        self._of_boards: Mapping[str, Sequence[Firmware]] = {}
         self._list_due = 0.0
         self._problems: dict[str, FirmwareError] = {}
         """Why files of the folder cannot be used, by name."""
@@ -117,10 +119,9 @@ class FirmwareFiles:
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)
 
-    def find(self, board: str) -> list[Firmware]:
+    def find(self, board: str) -> Sequence[Firmware]:
         """Return the firmware for a board, the newest first; of one version, the owner's file first."""
-        found = [firmware for firmware in (*self._in_folder, *self._listed) if firmware.board == board]
-        return sorted(found, key=lambda firmware: firmware.number, reverse=True)
+        return self._of_boards.get(board, ())
 
     @property
     def has_releases(self) -> bool:
@@ -130,9 +131,10 @@ class FirmwareFiles:
     async def async_look(self, _now: object = None) -> None:
         """Look for firmware, and call the listeners."""
         async with self._busy:
-            self._in_folder = await self._hass.async_add_executor_job(self._read_folder)
+            in_folder = await self._hass.async_add_executor_job(self._read_folder)
             if self._releases is not None and self._hass.loop.time() >= self._list_due:
                 await self._refresh(self._releases)
+            self._of_boards = _by_board([*in_folder, *self._listed])
             await self._report()
         for listener in tuple(self._listeners):
             listener()
@@ -227,7 +229,8 @@ def _parse_releases(body: bytes) -> list[Firmware]:
     except ValueError as err:
         raise FirmwareError("releases_no_list") from err
     releases = listed if isinstance(listed, list) else [listed]
-    return [firmware for release in releases if isinstance(release, dict) for firmware in _assets(release)]
+    found = (firmware for release in releases if isinstance(release, dict) for firmware in _assets(release))
+    return list(islice(found, _MAX_LISTED))
 
 
 def _assets(release: dict[str, Any]) -> Iterator[Firmware]:
@@ -241,6 +244,14 @@ def _assets(release: dict[str, Any]) -> Iterator[Firmware]:
                 shown = page if isinstance(page, str) and _web_address(page) else None
                 if url and (firmware := Firmware.from_name(name, url, shown)):
                     yield firmware
+
+
+def _by_board(found: list[Firmware]) -> Mapping[str, Sequence[Firmware]]:
+    """Return firmware by board, the newest first."""
+    boards: dict[str, list[Firmware]] = {}
+    for firmware in sorted(found, key=attrgetter("number"), reverse=True):
+        boards.setdefault(firmware.board, []).append(firmware)
+    return boards
 
 
 def _web_address(text: str) -> URL | None:

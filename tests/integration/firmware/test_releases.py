@@ -95,11 +95,14 @@ def release(version: str, file: str, **more: Any) -> dict[str, Any]:
 async def test_releases_on_the_web_are_offered_and_fetched_when_they_are_wanted(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, releases: Releases, as_list: bool
 ) -> None:
-    """The list may be of all releases or of the last one; what is no firmware in it is passed over."""
+    """The list may be of all releases or of the last one; no firmware in it, or beyond a thousand, is passed over."""
     await point_to(hass, linked_entry, releases.url)
     newest = release("2.4.2", releases.file)
     old, draft = release("2.3.0", releases.file), release("2.5.0", releases.file, draft=True)
-    releases.list([None, old, newest, draft, {"assets": [{"name": 7}, "?"]}] if as_list else newest)
+    others = [{"name": f"v1.{n}.0_b.zip", "browser_download_url": releases.file} for n in range(1000)]
+    beyond = [{"assets": others}, release("2.6.0", releases.file)]
+    listed = [None, old, newest, draft, {"assets": [{"name": 7}, "?"]}, *beyond]
+    releases.list(listed if as_list else newest)
     box = await boot_linked(hass, boot)
     await look(hass)
     assert versions(hass) == ("on", "2.4.1", "2.4.2")
@@ -139,7 +142,7 @@ async def test_a_list_that_cannot_be_used_is_told(
         ("[]", "holds no firmware"),
         ('{"message": "API rate limit exceeded"}', "holds no firmware"),
         (file, "holds no firmware"),
-        (" " * 9 * 1024 * 1024, "sends more than 8 MiB"),
+        (" " * 2 * 1024 * 1024, "sends more than 1 MiB"),
     ):
         releases.list(listed)
         await point_to(hass, linked_entry, releases.url)
