@@ -147,15 +147,19 @@ def test_header_names_are_read_in_any_case() -> None:
     ("agent", "board", "version"),
     [
         ("bread-compact-wifi/2.4.2", "bread-compact-wifi", "2.4.2"),
-        ("a/b/1.9.0", "a/b", "1.9.0"),
+        ("a/b/2.4.2", "a/b", "2.4.2"),
         ("", "bread-compact-wifi-128x64", "2.4.2"),
-        ("board/", "board", "2.4.2"),
-        ("1.2.3", "bread-compact-wifi-128x64", "1.2.3"),
+        ("board/", "bread-compact-wifi-128x64", "2.4.2"),
+        ("python-requests/2.34.2", "bread-compact-wifi-128x64", "2.4.2"),
+        ("Go-http-client/1.1", "bread-compact-wifi-128x64", "2.4.2"),
     ],
 )
-def test_the_body_says_what_the_user_agent_does_not(agent: str, board: str, version: str) -> None:
+def test_the_body_counts_more_than_the_user_agent_of_a_library(agent: str, board: str, version: str) -> None:
     checkin = parse_checkin(HEADERS | {"User-Agent": agent}, json.dumps(BODY).encode())
     assert (checkin.board, checkin.firmware_version) == (board, version)
+    # A body that cannot be read leaves only the header.
+    without = parse_checkin(HEADERS | {"User-Agent": "a/b/1.9.0"}, b"")
+    assert (without.board, without.firmware_version) == ("a/b", "1.9.0")
 
 
 @pytest.mark.parametrize(

@@ -67,11 +67,14 @@ def parse_checkin(headers: Mapping[str, str], body: bytes) -> CheckIn:
     facts = _parse_body(body)
     board, application = _object(facts, "board"), _object(facts, "application")
     agent_board, _, agent_version = header.get("user-agent", "").rpartition("/")
+    version = label(application.get("version"))
+    # Programs send that of their HTTP library; the firmware's has the version of its body.
+    of_firmware = version is None or version == label(agent_version)
     return CheckIn(
         mac=mac,
         client_id=client_id,
-        firmware_version=label(agent_version) or label(application.get("version")),
-        board=label(agent_board) or label(board.get("name")),
+        firmware_version=version or label(agent_version),
+        board=(label(agent_board) if of_firmware else None) or label(board.get("name")),
         chip_model=label(facts.get("chip_model_name")),
         firmware_space=_firmware_space(facts.get("partition_table")),
         ip=_ipv4(board.get("ip")),
