@@ -84,7 +84,7 @@ class Gateway:
         self.listeners = Listeners(
             hass, self.settings, paired, partial(async_broker_changed, hass, entry), self._timeouts
         )
-        self.check_ins = CheckIns(hass, entry, self.settings, paired, self.discovery, self.listeners.expect)
+        self.check_ins = CheckIns(entry, self.settings, paired, self.discovery, self.listeners.expect)
         self.firmware_files = FirmwareFiles(hass, self.settings.firmware_releases, self._timeouts.firmware)
         self.detectors = SpeechDetectors(hass, self._detectors_unavailable, self._timeouts.voice)
         self.speech_inputs = SpeechInputs(

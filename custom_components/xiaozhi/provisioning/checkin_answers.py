@@ -1,12 +1,13 @@
 """Replies to check-ins: the link settings for a paired device, a pairing code for any other."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
-from homeassistant.config_entries import ConfigEntry
-from homeassistant.core import HomeAssistant
+from homeassistant.config_entries import SAVE_DELAY, ConfigEntry
+from homeassistant.const import CONF_TOKEN
 
 from ..device.device import Device
 from ..links.admission import PairedDevices
@@ -15,9 +16,11 @@ from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import pairing_section
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkKind
-from ..settings import GatewaySettings
+from ..settings import GatewaySettings, device_subentries
 from .discovery import DeviceDiscovery
-from .saved_pairings import SavedPairings
+
+# Home Assistant writes a changed entry after `SAVE_DELAY`.
+_SAVED_SECONDS: Final = SAVE_DELAY + 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +40,6 @@ class CheckIns:
 
     def __init__(
         self,
-        hass: HomeAssistant,
         entry: ConfigEntry[Any],
         settings: GatewaySettings,
         paired: PairedDevices,
@@ -45,20 +47,18 @@ class CheckIns:
         expect: Callable[[str], None],
     ) -> None:
         """Answer for the gateway of `entry`. `expect` gets the MAC of each device that will use MQTT."""
-        self._hass = hass
-        self._entry = entry
         self._settings = settings
         self._paired = paired
         self._discovery = discovery
         self._expect = expect
-        self._saved = SavedPairings(hass, entry)
+        self._saved = {
+            mac: subentry.data.get(CONF_TOKEN) for mac, subentry in device_subentries(entry).items()
+        }
+        """The tokens on the disk, by MAC."""
 
-    async def answer(self, checkin: CheckIn, caller: Caller) -> JsonObject | None:
-        """Return the reply to a check-in; None for a device whose pairing is not on the disk."""
-        device = self._paired.find(checkin.mac, checkin.client_id)
-        if device is not None:
-            if not await self._saved.has(device):
-                return None
+    async def answer(self, checkin: CheckIn, caller: Caller) -> JsonObject:
+        """Return the reply to a check-in."""
+        if (device := await self._find(checkin)) is not None:
             device.on_check_in(checkin)
             device.register()
             return self._server_for(device, caller)
@@ -70,15 +70,23 @@ class CheckIns:
         )
 
     async def activation(self, checkin: CheckIn) -> HTTPStatus:
-        """Answer a device that asks whether its code was typed: yes, not yet, or it must check in first.
-
-        If it were accepted before its pairing is on the disk and a crash undid the pairing, it would show no
-        code any more.
-        """
-        if (device := self._paired.find(checkin.mac, checkin.client_id)) is not None:
-            return HTTPStatus.OK if await self._saved.has(device) else HTTPStatus.ACCEPTED
+        """Answer a device that asks whether its code was typed: yes, not yet, or it must check in first."""
+        if await self._find(checkin) is not None:
+            return HTTPStatus.OK
         waiting = self._discovery.registry.get(checkin.mac, checkin.client_id)
         return HTTPStatus.NOT_FOUND if waiting is None else HTTPStatus.ACCEPTED
+
+    async def _find(self, checkin: CheckIn) -> Device | None:
+        """Return the paired device that calls, once its pairing is on the disk.
+
+        If a crash undid it later, the device would show no code any more, or have a token that is forgotten.
+        """
+        device = self._paired.find(checkin.mac, checkin.client_id)
+        if device is None or self._saved.get(device.mac) == (token := device.settings.token):
+            return device
+        await asyncio.sleep(_SAVED_SECONDS)
+        self._saved[device.mac] = token
+        return self._paired.find(checkin.mac, checkin.client_id)
 
     def _server_for(self, device: Device, caller: Caller) -> JsonObject:
         settings = self._settings

@@ -54,9 +54,7 @@ class CheckInView(HomeAssistantView):
         if not is_usable_host(host):
             raise web.HTTPBadRequest(text="Host header without a name or an IPv4 address")
         caller = Caller(remote=request.remote or "", host=host, origin=f"{request.scheme}://{request.host}")
-        if (reply := await check_ins.answer(checkin, caller)) is None:
-            # The device tries again, less and less often.
-            raise web.HTTPServiceUnavailable(text="The pairing is not saved")
+        reply = await check_ins.answer(checkin, caller)
         return web.Response(body=encode_reply(reply, dt_util.now()), content_type=CONTENT_TYPE_JSON)
 
 
