@@ -60,6 +60,8 @@ class WebSocketTimeouts:
     """From then to its hello, where it is not pinged. Stock firmware says it at once."""
     send: float = 5
     """To make room for a message or packet."""
+    receive: float = 15
+    """To take audio: its Wi-Fi may have a hole."""
     close: float = 0.5
     """To accept the close frame. Devices do not answer it, and keep their end open."""
     ping_interval: float = 20

@@ -17,6 +17,7 @@ from ..timeouts import ConversationTimeouts
 from ..transport.link import Link, LinkKind
 from .readiness import MainTask, SpeechStart
 
+_FRAME: Final = DOWNLINK.frame_duration / 1000
 # Audio on UDP and control on MQTT are unordered: a stop must not overtake the last packets.
 _UNORDERED_MARGIN: Final = 0.25
 # Jitter and the loudspeaker's buffers delay the computed end of playback.
@@ -100,12 +101,15 @@ class Loudspeaker:
             for packet in packets:
                 await self._wait_ready()
                 await sleep_until(self._pacer.next_send_time())
+                if late := await self._link.wait_received():
+                    self._pacer.add_sound(loop_time(), late * _FRAME)
+                    await sleep_until(self._pacer.next_send_time())
                 await before_packet(seconds)
                 on_packet()
                 self._speaking = True
                 await self._link.send_audio(packet)
                 self._pacer.sent(loop_time())
-                seconds += DOWNLINK.frame_duration / 1000
+                seconds += _FRAME
 
     async def _start_when_free(self) -> float:
         await self._main_task.wait_free()

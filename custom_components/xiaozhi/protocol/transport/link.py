@@ -130,6 +130,13 @@ class Link(ABC):
     async def send_audio(self, packet: bytes) -> None:
         """Send one Opus packet of the format `DOWNLINK`."""
 
+    async def wait_received(self) -> int:
+        """Wait while the network holds back much of the audio, as in a hole of the Wi-Fi.
+
+        Returns how many packets reach the device all at once then; 0 if there was nothing to wait for.
+        """
+        return 0
+
     @abstractmethod
     async def close_channel(self) -> None:
         """End the conversation; the device goes idle. Does nothing when none is open."""

@@ -191,6 +191,33 @@ async def test_a_device_that_stops_reading_loses_its_link(send: Callable[[Link],
         ]
 
 
+async def test_a_hole_in_the_wifi_holds_back_no_more_than_the_play_queue_takes() -> None:
+    """It comes all at once when the hole ends. A hole that does not end is the end of the link."""
+    sent: list[int] = []
+
+    async def play(link: Link) -> None:
+        while True:
+            sent.append(await link.wait_received())
+            await link.send_audio(bytes(250))
+            await asyncio.sleep(0.06)
+
+    async with running() as site, bystander(site):
+        device = await RawDevice.talking(site, receive_buffer=2048)
+        playing = asyncio.create_task(play(site.links[1]))
+        reading = asyncio.create_task(device.wait_until_dropped())
+        await asyncio.sleep(10)
+        assert len(sent) > 150
+        assert not any(sent)
+        reading.cancel()
+        device.writer.transport.pause_reading()
+        sent.clear()
+        await asyncio.sleep(5)
+        # Those that the device's own buffers take, and 21.
+        assert len(sent) < 60
+        with pytest.raises(LinkClosedError, match="does not take what it is sent"):
+            await playing
+
+
 @pytest.mark.parametrize(
     ("by_us", "reason"), [(True, "enough"), (False, "the device closed the connection")], ids=["we", "device"]
 )

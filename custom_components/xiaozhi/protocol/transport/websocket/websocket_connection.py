@@ -12,8 +12,11 @@ Tested with websockets 15.0.1, 16.0, 17.0 and 17.4. Home Assistant asks for 15.0
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+import fcntl
 import logging
 import socket
+import sys
+import termios
 from typing import Any, Final, cast, override
 
 from websockets.asyncio.server import ServerConnection
@@ -29,8 +32,8 @@ from ..link import Admission
 _SEND_BUFFER: Final = 16 * 1024
 # Bytes parsed before their frames are counted: a few milliseconds with the smallest frames.
 _SLICE: Final = 4 * 1024
-# From a close frame to the end of what we send. At that, stock firmware frees an object that a wake word of this
-# moment uses; there is none so soon after it has gone idle. It never closes TCP first.
+# From a close frame to the end of what we send. At that, stock firmware frees an object that a wake word of
+# this moment uses; there is none so soon after it has gone idle. It never closes TCP first.
 _END_DELAY: Final = 0.02
 _MAX_CLOSE_REASON: Final = 123
 _MESSAGES: Final = frozenset({Opcode.TEXT, Opcode.BINARY})
@@ -71,6 +74,14 @@ class WebSocketConnection(ServerConnection):
         """Note that the device is paired: from now on, nobody else can displace this connection."""
         self.admission = admission
         self._pending.let_in(self)
+
+    @property
+    def unacknowledged(self) -> int:
+        """Bytes that the device's side has not acknowledged."""
+        if self._tcp is None or self._tcp.is_closing():
+            return 0
+        waiting = fcntl.ioctl(self._tcp.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
+        return self._tcp.get_write_buffer_size() + int.from_bytes(waiting, sys.byteorder)
 
     def abort(self) -> None:
         """End the TCP connection at once, without a close frame."""

@@ -5,6 +5,7 @@ A stock device connects for one conversation: link and audio channel are one.
 """
 
 import asyncio
+from collections import deque
 import logging
 from typing import ClassVar, Final, override
 
@@ -36,6 +37,9 @@ _LOGGER = logging.getLogger(__name__)
 _TRANSPORT: Final = "websocket"
 # Speech takes a few hundred bytes a packet; 4000 is 120 ms at 266 kbit/s.
 _MAX_PACKET_BYTES: Final = 4000
+# On their way at once: what the shortest play queue holds (1.2 s), and more than a slow Wi-Fi needs.
+_MAX_ON_THE_WAY: Final = 20
+_WAIT_STEP: Final = 0.02
 
 
 class _ViolationError(Exception):
@@ -56,6 +60,8 @@ class WebSocketLink(Link):
         self._remote = peer_address(connection)
         # Packets dropped since the last valid one: their time has passed as well.
         self._missing = 0
+        self._sizes = deque[int](maxlen=_MAX_ON_THE_WAY)
+        """Of the audio packets that were sent last."""
 
     @property
     @override
@@ -74,7 +80,23 @@ class WebSocketLink(Link):
     async def send_audio(self, packet: bytes) -> None:
         self._require_channel()
         await self._send(packet, text=False)
+        self._sizes.append(len(packet))
         self.counters.packets_out += 1
+
+    @override
+    async def wait_received(self) -> int:
+        if not self._is_held_back():
+            return 0
+        try:
+            async with asyncio.timeout(self._timeouts.receive):
+                while self._is_held_back():  # noqa: ASYNC110 - the kernel tells nobody
+                    await asyncio.sleep(_WAIT_STEP)
+        except TimeoutError:
+            raise self._drop_link() from None
+        return _MAX_ON_THE_WAY
+
+    def _is_held_back(self) -> bool:
+        return len(self._sizes) == _MAX_ON_THE_WAY and self._connection.unacknowledged > sum(self._sizes)
 
     @override
     async def close_channel(self) -> None:
@@ -217,11 +239,14 @@ class WebSocketLink(Link):
         except ConnectionClosed as err:
             raise LinkClosedError(self._ended or _describe(err)) from err
         except TimeoutError:
-            reason = "the device does not take what it is sent"
-            self._end(reason)
-            self._connection.abort()
-            raise LinkClosedError(reason) from None
+            raise self._drop_link() from None
         self.counters.bytes_out += len(data)
+
+    def _drop_link(self) -> LinkClosedError:
+        reason = "the device does not take what it is sent"
+        self._end(reason)
+        self._connection.abort()
+        return LinkClosedError(reason)
 
 
 def _describe(err: ConnectionClosed) -> str:
