@@ -94,12 +94,12 @@ class DevicePlayer:
     async def resume(self) -> None:
         """Go on where it was paused; radio goes on where it is now. Raises as `play`."""
         if self.state is MediaPlayerState.PAUSED and self.media is not None:
-            media = self.media
+            media, position = self.media, self._paused_at
             try:
                 await self.play(media)
             except HomeAssistantError:
                 # It may work later.
-                self.media = media
+                self.media, self._paused_at = media, position
                 self._change(MediaPlayerState.PAUSED)
                 raise
 
@@ -134,7 +134,7 @@ class DevicePlayer:
     async def _play_through(self, stream: MediaStream, begun: asyncio.Future[None]) -> None:
         await stream.open()
         self._titled()
-        if self._announcer.delivery is Delivery.CONVERSATION:
+        if self._announcer.delivery is Delivery.CONVERSATION and not begun.done():
             # The caller may be the turn after which it begins.
             begun.set_result(None)
         while True:
@@ -144,6 +144,8 @@ class DevicePlayer:
                 # It goes on when what was more urgent has been said.
                 self._started_from = self._heard(stream)
                 self._change(MediaPlayerState.BUFFERING)
+                if not stream.rewind(self._started_from):
+                    return
             else:
                 return
 
@@ -151,12 +153,20 @@ class DevicePlayer:
         @callback
         def start() -> None:
             self._started_at = loop_time()
+            if self._announcer.delivery is Delivery.NOTIFY:
+                self._started_at += self._device.timeouts.announcements.pop_up
             self._change(MediaPlayerState.PLAYING)
             if not begun.done():
                 begun.set_result(None)
 
         self._shown_title = stream.title
-        return Utterance(text=stream.title, speech=stream.pcm, gives_way=True, on_start=start)
+        return Utterance(
+            text=stream.title,
+            speech=stream.pcm,
+            gives_way=True,
+            on_start=start,
+            on_delivered=stream.kept.clear,
+        )
 
     @callback
     def _titled(self) -> None:
@@ -176,8 +186,8 @@ class DevicePlayer:
         """Return the seconds of a stream that have been played."""
         heard = self._started_from
         if self.state is MediaPlayerState.PLAYING:
-            heard += loop_time() - self._started_at
-        return max(min(heard, stream.played), 0.0)
+            heard += max(loop_time() - self._started_at, 0.0)
+        return min(heard, stream.played)
 
     @callback
     def _end(self) -> None:

@@ -26,6 +26,9 @@ _LOGGER = logging.getLogger(__name__)
 
 _MAX_TITLE: Final = 200
 _RATE: Final = DOWNLINK.sample_rate
+_PIECE: Final = 32 * 1024
+# More than any device reads ahead of what it plays.
+_KEPT: Final = 20 * 2 * _RATE
 # Seconds between two changes of what is known: a station may send titles at any rate, and each is recorded.
 _MIN_PAUSE: Final = 1.0
 
@@ -62,6 +65,11 @@ class MediaStream:
         self._log = FfmpegLog()
         self._decoded = self._decode()
         self._next: asyncio.Task[bytes] | None = None
+        self.kept = bytearray()
+        """The last seconds that were taken; none if they will be played in any case."""
+        self._again = bytearray()
+        """What is to be taken once more."""
+        self._ended = False
         self._closed = False
         self._changes = Debouncer(hass, _LOGGER, cooldown=_MIN_PAUSE, immediate=True, function=self._changed)
         self.played = 0.0
@@ -95,16 +103,35 @@ class MediaStream:
 
         Closing this does not close the source: another call goes on where this one ended.
         """
-        while piece := await self._next_piece(self._timeouts.stall):
-            self._next = None
+        while piece := bytes(self._again[:_PIECE]) or await self._next_piece(self._timeouts.stall):
+            if self._again:
+                del self._again[:_PIECE]
+            else:
+                self._next = None
             self.played += len(piece) / (2 * _RATE)
+            self.kept += piece
+            del self.kept[:-_KEPT]
             yield piece
         if piece is None:
             raise UserError("media_stalled", media=self._name)
+        self._ended = True
+
+    def rewind(self, seconds: float) -> bool:
+        """Go on at these seconds of it, as far as they are kept; False if that is the end.
+
+        A device reads ahead of what it plays, and drops that when it is to play something else.
+        """
+        start = max(len(self.kept) - 2 * round((self.played - seconds) * _RATE), 0)
+        again = self.kept[start:]
+        del self.kept[start:]
+        self._again[:0] = again
+        self.played -= len(again) / (2 * _RATE)
+        return bool(self._again) or not self._ended
 
     async def aclose(self) -> None:
         """Close the source. For those who still read, it has ended."""
         self._closed = True
+        self._again.clear()
         self._changes.async_shutdown()
         if self._next is not None:
             self._next.cancel()

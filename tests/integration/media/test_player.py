@@ -132,6 +132,7 @@ async def test_a_file_is_paused_and_goes_on_where_it_was(
     with pytest.raises(HomeAssistantError, match="cannot be played"):
         await do(hass, "media_play")
     assert player(hass).state == "paused"
+    assert player(hass).attributes["media_position"] == position
     server.handlers["/song.mp3"] = handler
     await do(hass, "media_play")
     assert player(hass).state == "playing"
@@ -176,6 +177,42 @@ async def test_the_next_media_take_the_place_of_those_that_play_and_an_announcem
     for found, hertz in ((music_before, 440), (bell, 880), (music_after, 440)):
         assert pitch_level(found.pcm, device.speaker.rate, hertz) > 4000
     await server.wait_unused()
+
+
+@pytest.mark.parametrize(("at", "seconds"), [(3, 8), (3, 4.5), (1, 4.5)])
+async def test_after_an_announcement_a_file_goes_on_where_the_device_was(
+    hass: HomeAssistant,
+    boot: Boot,
+    server: MediaServer,
+    caplog: pytest.LogCaptureFixture,
+    at: float,
+    seconds: float,
+) -> None:
+    """It reads some seconds ahead, of a short file all of it, and then plays it to its end."""
+    device = await boot(NEW)
+    await play(hass, server.file("/song.mp3", music(seconds)))
+    await asyncio.sleep(at)
+    await play(hass, server.file("/bell.mp3", music(1, hertz=880)), announce=True)
+    await wait_for_state(hass, PLAYER, "idle", 30)
+    before, bell, *after = taken(device)
+    assert bell.outcome is Outcome.PLAYED
+    heard = sum(len(found.pcm) for found in (before, *after)) / 2 / device.speaker.rate
+    # The device plays a moment longer than it is sent.
+    assert seconds - 0.2 < heard < seconds + 1.2
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
+async def test_music_plays_also_if_its_caller_is_cancelled_while_the_station_opens(
+    hass: HomeAssistant, boot: Boot, speech: Speech, server: MediaServer, command: bytes
+) -> None:
+    device = await boot(OLD)
+    await device.wake()
+    opening = asyncio.create_task(play(hass, server.pieces("/late", [music(1)] * 9, every=2)))
+    await wait_for_state(hass, PLAYER, "buffering", 5)
+    opening.cancel()
+    device.say(command)
+    await wait_for_state(hass, PLAYER, "playing", 30)
+    await do(hass, "media_stop")
 
 
 async def test_media_that_cannot_be_played_are_told_to_the_caller_and_without_ffmpeg_what_to_install(

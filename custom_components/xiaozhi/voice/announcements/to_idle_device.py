@@ -65,6 +65,8 @@ class IdleAnnouncement:
                     while not stream.ended.done():
                         with suppress(asyncio.CancelledError):
                             await asyncio.wait((stream.ended,))
+                    if stream.delivered:
+                        self._utterance.on_delivered()
 
     async def _first(self, speech: AsyncGenerator[bytes]) -> bytes:
         try:

@@ -30,6 +30,8 @@ class Utterance:
     """Whether `speech` is to be opened only when an idle device asks for it."""
     on_start: Callable[[], None] = lambda: None
     """Called when the device begins to play it."""
+    on_delivered: Callable[[], object] = lambda: None
+    """Called when an idle device has all of it, and plays it to its end whatever happens."""
 
     @property
     def is_message(self) -> bool:
