@@ -52,14 +52,21 @@ can be called by name, too.
   `get_news`.
 - The title of a tool, which stock firmware does not have, is the name of the entity made from that tool
   alone.
-- Tools that the device reserves for users, and those that
-  [can do harm](assistant.md#which-abilities), are configuration. Those that restart, reset, erase, unlock,
-  disconnect or switch off are disabled until you enable them.
+- Tools that the device reserves for users are configuration.
 - When a tool makes another entity than before, because the firmware has changed, the old entity is removed.
   When a tool is gone, its entity is unavailable, and you can delete it.
 
 *Assumed* means that the device does not report the state: it is the value last set from Home Assistant. A
 reported state is read when the device connects, half a second after a change, and every five minutes.
+
+## Tools that can do harm
+
+A tool of other firmware that has a word of a [list](assistant.md#which-abilities) in its name, in English,
+pinyin or Chinese, or that the device marks as destructive, is off for the assistant, and its entity is
+*configuration* and disabled at first. A name such as `lock.get_state` says that a tool only reads, which does
+no harm; nothing else that a device says about a tool makes it harmless, and descriptions are not read. All
+other tools are on, and you decide about each: in [*Tools for the assistant*](settings.md#a-device) and in the
+settings of the entity.
 
 ## A cover of two buttons
 

@@ -18,7 +18,7 @@ from ..protocol.mcp.tool import Tool, ToolProperty
 from ..protocol.untrusted_json import is_bounded
 from ..protocol.untrusted_text import clean_data, one_line
 from .tool_names import words
-from .tool_risks import is_reading, risks_of
+from .tool_risks import only_reads, risks_of
 
 _SETTING_WORDS: Final = frozenset({"set", "turn", "switch", "enable", "disable"})
 
@@ -93,9 +93,9 @@ def annotations_of(tool: Tool) -> ToolAnnotations:
     """Return hints about the risks of a tool. No tool acts outside of the house."""
     risks = risks_of(tool)
     sets = not _SETTING_WORDS.isdisjoint(words(tool.name))
-    reads = not risks and (is_reading(tool.name) or (tool.hints.get("readOnlyHint", False) and not sets))
+    reads = not risks and (only_reads(tool) or (tool.hints.get("readOnlyHint", False) and not sets))
     return ToolAnnotations(
-        read_only=reads and tool.hints.get("readOnlyHint", True),
+        read_only=reads,
         destructive=bool(risks),
         idempotent=not risks and tool.hints.get("idempotentHint", reads or sets),
         open_world=tool.hints.get("openWorldHint", False),

@@ -42,7 +42,6 @@ from .entity_descriptions import (
     SwitchTool,
     ToolEntity,
 )
-from .risk_words import DISABLED_RISKS
 from .tool_names import LIGHTS, Action, parse, readable, word_set, words
 from .tool_risks import risks_of
 from .units import DEVICE_CLASSES, stated_unit
@@ -354,13 +353,12 @@ class _Mapper:
         self, stock: StockTool, names: tuple[str, ...], named: str, *, titled: bool = True
     ) -> dict[str, Any]:
         """Return the fields of all kinds. With `titled`, the first tool's title, if any, is the name."""
-        # Those of stock tools are in the catalogue.
-        judged = () if names[0] in CATALOGUE else names
-        risks = {risk for name in judged for risk in risks_of(self._tools[name])}
+        # The catalogue says it of stock tools.
+        risky = names[0] not in CATALOGUE and any(risks_of(self._tools[name]) for name in names)
         user_only = any(self._tools[name].user_only for name in names)
         title = self._tools[names[0]].title if titled else None
         # By default, Home Assistant does not expose configuration entities to assistants.
-        is_config = bool(risks) or user_only
+        is_config = risky or user_only
         return {
             "key": stock.key or _key(names[0]),
             "tools": names,
@@ -370,7 +368,7 @@ class _Mapper:
             "translation_key": stock.translation_key,
             "device_class": stock.device_class,
             "category": stock.category or (EntityCategory.CONFIG if is_config else None),
-            "enabled": risks.isdisjoint(DISABLED_RISKS) if stock.enabled is None else stock.enabled,
+            "enabled": not risky if stock.enabled is None else stock.enabled,
             "user_only": user_only,
         }
 

@@ -1,13 +1,7 @@
-"""The risks of tools, what they mean for entities and users' rights, and the words that reveal them.
+"""The risks of tools, what they mean for users' rights, and the words in names that reveal them."""
 
-As in Home Assistant, locks, doors, alarms and the like are not exposed by default.
-"""
-
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
-
-from .tool_names import LIGHTS, word_set
 
 
 class Risk(StrEnum):
@@ -35,220 +29,86 @@ GUARDED_RISKS: Final = frozenset({Risk.FIRMWARE, Risk.IDENTITY, Risk.NETWORK})
 """Only for administrators, in any way."""
 ADMIN_RISKS: Final = GUARDED_RISKS | {Risk.RESTART}
 """Only administrators may call such a tool by its name. All users may press restart buttons, as elsewhere."""
-DISABLED_RISKS: Final = ADMIN_RISKS | {Risk.ACCESS, Risk.ERASE, Risk.POWER, Risk.SETUP}
-"""Entities with these risks are disabled by default."""
 
+RISK_WORDS: Final[dict[Risk, tuple[str, ...]]] = {
+    Risk.ACCESS: (
+        "door doors gate gates garage lock locks unlock deadbolt latch turnstile open+safe open+barrier",
+        "opendoor closedoor opengate closegate opengarage closegarage",
+        "kaimen guanmen kaisuo guansuo jiesuo mensuo menjin suomen damen chekumen daozha",
+        "门 锁 道闸 闸机 车库 保险柜 保险箱",
+    ),
+    Risk.ALARM: (
+        "alarm alarms disarm siren burglar security",
+        "baojing jingbao jingdi bufang chefang anfang",
+        "警报 报警 警铃 警笛 布防 撤防 安防",
+    ),
+    Risk.COMPUTER: (
+        "application applications desktop kill terminate",
+        "screencap screencapture screenrecord screenshot screenshots",
+        "open+app start+app close+app run+program start+program close+program",
+        "yingyong chengxu jincheng jieping jietu zhuomian",
+        "应用 程序 进程 桌面 截屏 截图",
+    ),
+    Risk.ERASE: (
+        "delete destroy erase forget format purge remove uninstall wipe clear+all clear+data clear+history",
+        "shanchu cachu geshihua xiezai",
+        "删除 擦除 抹除 抹掉 移除 卸载 格式化 清+数据 清+记录 清+存储",
+    ),
+    Risk.FIRMWARE: (
+        "asset assets bootloader burn dfu downgrade efuse firmware fw ota partition partitions rollback",
+        "upgrade update+system update+device update+software write+flash program+flash",
+        "gujian shengji shuaji shaolu fenqu",
+        "固件 升级 刷机 烧录 分区 闪存 系统+更新",
+    ),
+    Risk.HEAT: (
+        "heat heater heaters heating preheat boiler burner cooktop fireplace fryer furnace grill hotplate",
+        "ignite kettle oven radiator sauna soldering stove thermostat toaster",
+        "jiare zhire dianre reshuiqi nuanqi dinuan qunuanqi kaoxiang guolu dianhuo",
+        "加热 电热 制热 热水器 取暖 暖气 地暖 电暖 烤箱 锅炉 灶 火炉 点火",
+    ),
+    Risk.IDENTITY: (
+        "account bind certificate credential credentials deregister factory factoryreset identity logout mac",
+        "nvs pair pairing passcode password secret secrets token unbind unpair unregister uuid",
+        "bangding jiebang peidui zhuxiao dengchu mima zhanghao zhanghu huifuchuchang chuchang",
+        "绑定 解绑 配对 注销 登出 退出登录 密码 令牌 证书 账号 账户 帐号 身份 出厂",
+    ),
+    Risk.MACHINE: (
+        "blade cnc drill eeprom eval exec gcode i2c iic laser modbus mower register registers saw shell spi",
+        "uart jiguang",
+        "激光 寄存器 代码",
+    ),
+    Risk.NETWORK: (
+        "4g ap apn cellular dhcp dns ethernet gateway hostname hotspot modem mqtt netif network networking",
+        "provision provisioning proxy router server softap ssid vpn websocket wifi wlan",
+        "wangluo lianwang duanwang peiwang redian luyouqi fuwuqi",
+        "网络 联网 断网 配网 无线网 热点 路由器 服务器",
+    ),
+    Risk.POWER: (
+        "breaker deepsleep hibernate hibernation mains powercycle poweroff shutdown",
+        "system+off device+off machine+off computer+off system+halt system+sleep device+sleep",
+        "guanji xiumian duandian dianzha",
+        "关机 休眠 断电 总闸 电闸 断路器 电源 供电",
+    ),
+    Risk.RESTART: ("reboot reset restart chongqi chongzhi fuwei", "重启 重新启动 重置 复位 还原"),
+    Risk.SETUP: (
+        "aec calibrate calibration config configuration configure reconfigure trim trims jiaozhun biaoding",
+        "校准 标定 配置 微调",
+    ),
+    Risk.VALVE: (
+        "faucet gas hydrant valve valves famen ranqi meiqi shuilongtou",
+        "阀 燃气 煤气 天然气 水龙头",
+    ),
+}
+"""English words, pinyin and Chinese. A name has the risk if it has one of them; with `+`, if it has both."""
 
-ITSELF: Final = word_set(
-    "self system device chip board esp esp32 mcu cpu robot xiaozhi machine host pc computer",
-    "server nas unit",
+HARMLESS: Final = (
+    "doorbell alarmclock childlock keylock screenlock lockscreen",
+    "门铃 门口 门前 门外 门边 门旁 专门 热门 部门 入门 闹钟 童锁 锁屏 屏幕锁 热点新闻",
 )
-"""Words for the device itself."""
-GENERIC: Final = ITSELF | word_set(
-    "all app auto automatic battery button check close control cut cycle disable down enable",
-    "execute force full get hard immediate it its kernel key kill main mode now off on open",
-    "power press program set soft software supply switch the this to toggle total turn",
-    "version whole your",
-)
-"""With only these words, the device itself is meant; else a part or an appliance: coffee.power_off."""
-EVERYDAY: Final = LIGHTS | word_set(
-    "animation backlight body canvas caption chassis clock color colour count counter",
-    "countdown cursor display effect eye eyes face fan game gimbal hand head lcd leg lyrics",
-    "matrix message motor motors music neck notification odometer oled pixel pixels playlist",
-    "pose position posture pump queue relay reminder score screen servo servos song sound",
-    "stopwatch story subtitle text theme timer timers track video volume wallpaper zoom",
-)
-"""Things that may be cleared, reset or restarted without harm."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RiskRow:
-    """Words of one risk, in names and in descriptions."""
-
-    risk: Risk
-    words: frozenset[str] = frozenset()
-    """A name has the risk if it has one of these words,"""
-    unless: frozenset[str] = frozenset()
-    """none of these,"""
-    needs: frozenset[str] = frozenset()
-    """and, if given, one of these."""
-    itself: bool = False
-    """Whether the risk needs the device itself as the object."""
-    acts: frozenset[str] = frozenset()
-    """A description has the risk if one of these verbs"""
-    things: frozenset[str] = frozenset()
-    """has one of these objects."""
-    bare: frozenset[str] = frozenset()
-    """Verbs that are a risk in a description also without an object."""
-
-
-RISK_ROWS: Final = (
-    RiskRow(
-        risk=Risk.ACCESS,
-        words=word_set("unlock deadbolt latch turnstile garage"),
-        unless=LIGHTS,
-        acts=word_set("open close lock unlock release trigger operate control toggle"),
-        things=word_set(
-            "lock locks door doors gate gates garage deadbolt latch safe barrier turnstile",
-        ),
-        bare=word_set("unlock"),
-    ),
-    RiskRow(
-        risk=Risk.ACCESS,
-        words=word_set("door doors gate gates lock locks"),
-        unless=LIGHTS
-        | word_set(
-            "bell chime child face focus key keyboard keys orientation rotation screen volume",
-        ),
-    ),
-    RiskRow(risk=Risk.ACCESS, words=word_set("safe barrier"), needs=word_set("open close lock raise lift")),
-    RiskRow(
-        risk=Risk.VALVE,
-        words=word_set("valve valves gas faucet hydrant"),
-        acts=word_set("open close shut operate control enable disable turn toggle"),
-        things=word_set("valve valves gas faucet hydrant"),
-    ),
-    RiskRow(
-        risk=Risk.ALARM,
-        words=word_set("alarm alarms"),
-        unless=word_set("clock wake timer snooze time hour minute morning ring ringtone"),
-        acts=word_set("arm bypass disable disarm enable mute silence trigger"),
-        things=word_set("alarm alarms siren security"),
-        bare=word_set("disarm"),
-    ),
-    RiskRow(risk=Risk.ALARM, words=word_set("disarm siren burglar security")),
-    RiskRow(
-        risk=Risk.HEAT,
-        words=word_set(
-            "heat heater heaters heating preheat boiler oven stove furnace cooktop hotplate kettle",
-            "radiator fireplace burner ignite grill toaster fryer sauna soldering thermostat",
-        ),
-        unless=word_set("map index sensor"),
-        acts=word_set(
-            "enable disable open close control start set turn toggle ignite heat preheat",
-        ),
-        things=word_set(
-            "heat heater heaters heating boiler oven stove furnace cooktop hotplate kettle radiator",
-            "fireplace burner sauna thermostat",
-        ),
-    ),
-    RiskRow(
-        risk=Risk.POWER,
-        words=word_set("power shutdown"),
-        itself=True,
-        acts=word_set("close cut cycle disable disconnect interrupt kill shutdown toggle"),
-        things=ITSELF | word_set("power mains electricity breaker"),
-        bare=word_set("shutdown"),
-    ),
-    RiskRow(risk=Risk.POWER, words=word_set("off down halt"), needs=ITSELF - {"self"}, itself=True),
-    RiskRow(
-        risk=Risk.POWER,
-        words=word_set("breaker deepsleep hibernate hibernation mains sleep"),
-        unless=word_set(
-            "timer screen display music sound sounds song story noise face emotion eyes",
-        ),
-        bare=word_set("hibernate"),
-    ),
-    RiskRow(
-        risk=Risk.RESTART,
-        words=word_set("restart reset"),
-        unless=EVERYDAY,
-        acts=word_set("restart reboot reset"),
-        things=ITSELF - {"machine", "robot"},
-        bare=word_set("restart reboot"),
-    ),
-    RiskRow(risk=Risk.RESTART, words=word_set("reboot tft")),
-    RiskRow(
-        risk=Risk.FIRMWARE,
-        words=word_set(
-            "asset assets bootloader dfu downgrade efuse firmware fw ota partition partitions upgrade",
-            "rollback",
-        ),
-        acts=word_set(
-            "burn change download downgrade erase flash install program replace rollback update",
-            "upgrade write",
-        ),
-        things=word_set("firmware bootloader partition partitions ota assets"),
-    ),
-    RiskRow(
-        risk=Risk.FIRMWARE,
-        words=word_set("flash"),
-        needs=word_set("burn chip erase format image memory program rom wipe write"),
-    ),
-    RiskRow(
-        risk=Risk.FIRMWARE,
-        words=word_set("update"),
-        itself=True,
-        acts=word_set("update upgrade"),
-        things=ITSELF | word_set("software"),
-    ),
-    RiskRow(
-        risk=Risk.NETWORK,
-        words=word_set(
-            "ap apn cellular dhcp dns ethernet gateway hotspot hostname modem mqtt netif network",
-            "networking provision provisioning proxy router server softap ssid vpn websocket wifi",
-            "wlan",
-        ),
-        acts=word_set(
-            "change clear close config configure connect delete disable disconnect enable enter",
-            "forget join leave open reconfigure reset restart set setup switch",
-        ),
-        things=word_set("dns hotspot mqtt network router server ssid wifi wlan"),
-        bare=word_set("provision"),
-    ),
-    RiskRow(
-        risk=Risk.IDENTITY,
-        words=word_set(
-            "account bind certificate credential credentials deregister factory factoryreset identity",
-            "logout mac nvs pair pairing passcode password secret secrets token unbind unpair",
-            "unregister uuid",
-        ),
-        acts=word_set("bind change delete remove reset set unbind unpair unregister"),
-        things=word_set(
-            "account cloud credential credentials identity nvs owner password passcode token",
-        ),
-        bare=word_set("factoryreset unbind unpair unregister logout"),
-    ),
-    RiskRow(
-        risk=Risk.ERASE,
-        words=word_set("clear delete format remove purge"),
-        unless=EVERYDAY | word_set("audio date image output"),
-        acts=word_set("clear delete destroy erase format purge remove uninstall wipe"),
-        things=word_set(
-            "card content contents data database disk drive everything file files flash history log",
-            "logs memory nvs photos partition record records recording recordings sd settings storage",
-        ),
-    ),
-    RiskRow(risk=Risk.ERASE, words=word_set("destroy erase forget uninstall wipe")),
-    RiskRow(
-        risk=Risk.MACHINE,
-        words=word_set(
-            "blade cnc drill eeprom eval exec gcode iic laser modbus mower register registers saw",
-            "shell spi uart",
-        ),
-        acts=word_set("send execute run write start fire"),
-        things=word_set(
-            "blade cnc drill gcode iic laser modbus mower register registers saw shell spi uart",
-        ),
-    ),
-    RiskRow(
-        risk=Risk.COMPUTER,
-        words=word_set("app apps application applications process processes program programs"),
-        needs=word_set("close kill launch open quit run start stop terminate"),
-        unless=word_set("brew bake cook dish washer washing"),
-        acts=word_set("close kill launch open quit run start stop terminate"),
-        things=word_set("application applications process processes program programs software"),
-    ),
-    RiskRow(
-        risk=Risk.COMPUTER,
-        words=word_set("desktop screencap screencapture screenrecord screenshot screenshots"),
-        acts=word_set("capture grab record share"),
-        things=word_set("desktop monitor screen screens screenshot screenshots"),
-    ),
-    RiskRow(
-        risk=Risk.SETUP,
-        words=word_set(
-            "aec calibrate calibration config configuration configure reconfigure trim trims",
-        ),
-    ),
-)
+"""Words, and pairs of words, that contain one of those above and mean something else."""
+READING: Final = "check get has is list measure query read scan 获取 查询 查看 得到 检查 检测 读取 扫描 是否"
+"""A tool only reads if the last part of its name begins with one of these,"""
+STATES: Final = "address info ip level rssi ssid state status temperature version 状态 信息 电量 温度"
+"""or is one of these,"""
+ALSO_ACTS: Final = "and or then 并 再 后"
+"""and has none of these."""

@@ -9,7 +9,6 @@ from .answer_values import MAX_MEMBERS, Member, MemberKind, members
 from .catalogue import CATALOGUE
 from .entity_descriptions import ToolEntity
 from .mapping import map_tools
-from .tool_risks import risks_of
 
 type _Shapes = tuple[tuple[str, tuple[Member, ...]], ...]
 
@@ -18,10 +17,7 @@ class ToolList:
     """A list of tools with the shapes of their answers, and the entities that they make. It never changes."""
 
     def __init__(self, tools: tuple[Tool, ...], shapes: _Shapes = ()) -> None:
-        """Judge and map the tools, which takes long for hostile texts."""
-        for tool in tools:
-            # In advance, outside of the event loop: the results are remembered.
-            risks_of(tool)
+        """Map the tools, which takes long for hostile texts."""
         self.tools = tools
         self.by_name = {tool.name: tool for tool in tools}
         self.shapes = dict(shapes)

@@ -17,8 +17,7 @@ from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.tools import tool_risks
-from custom_components.xiaozhi.tools.risk_words import Risk
+from custom_components.xiaozhi.tools import tool_state
 from simulator import SimulatedDevice, get_profile
 from simulator.board.picture import jpeg
 from simulator.board.tools import Image, Tool, Tool as SimulatedTool
@@ -256,12 +255,12 @@ async def test_what_is_no_text_is_handed_on_as_data_and_texts_of_tools_are_not_j
     for name, (_, answer) in GIVEN.items():
         assert await call_action(hass, "call_tool", device_id, tool=f"self.find.{name}") == answer, name
     judged: dict[str, int] = {}
-    find = tool_risks.risks_in_name
+    map_tools = tool_state.map_tools
 
-    def find_and_note(name: str) -> tuple[Risk, ...]:
-        judged.setdefault(name, threading.get_ident())
-        return find(name)
+    def map_and_note(tools: Any, shapes: Any) -> Any:
+        judged.update((tool.name, threading.get_ident()) for tool in tools)
+        return map_tools(tools, shapes)
 
-    monkeypatch.setattr(tool_risks, "risks_in_name", find_and_note)
+    monkeypatch.setattr(tool_state, "map_tools", map_and_note)
     await add(device, known, Tool(name="self.hostile.text", description="open a b c d e f " * 60))
     assert judged["self.hostile.text"] != threading.get_ident()

@@ -140,44 +140,44 @@ async def test_tools_that_come_later_are_there_at_once_and_entities_follow_what_
     device.misbehaviours.clear()
     await wait_for_state(hass, fan, "0", 60)
     # A getter that comes later is read, and a unit that comes later is shown, without a reload.
-    heater = "number.kitchen_box_heater_level"
+    mist = "number.kitchen_box_mist_level"
 
     def setter(maximum: int, description: str = "") -> SimulatedTool:
         return SimulatedTool(
-            name="self.heater.set_level",
+            name="self.mist.set_level",
             description=description,
             properties={"level": {"type": "integer", "minimum": 0, "maximum": maximum}},
-            set={"heater": "$level"},
+            set={"mist": "$level"},
         )
 
     tools = register(device, setter(10))
-    await wait_for_state(hass, heater, "unknown")
-    state = state_of(hass, heater)
+    await wait_for_state(hass, mist, "unknown")
+    state = state_of(hass, mist)
     assert (state.attributes["max"], state.attributes["assumed_state"]) == (10, True)
     assert "unit_of_measurement" not in state.attributes
-    entity_registry.async_update_entity(heater, icon="mdi:fire")
+    entity_registry.async_update_entity(mist, icon="mdi:fire")
 
-    device.values["heater"] = 40
+    device.values["mist"] = 40
     tools[-1:] = [
         setter(100, "In percent"),
-        SimulatedTool(name="self.heater.get_level", description="", get="heater"),
+        SimulatedTool(name="self.mist.get_level", description="", get="mist"),
     ]
     announce(device)
-    await wait_for_state(hass, heater, "40")
-    state = state_of(hass, heater)
+    await wait_for_state(hass, mist, "40")
+    state = state_of(hass, mist)
     assert "assumed_state" not in state.attributes
     assert (state.attributes["max"], state.attributes["unit_of_measurement"]) == (100, "%")
     assert state.attributes["icon"] == "mdi:fire"
-    await act(hass, "number", "set_value", heater, value=55)
-    await wait_for_state(hass, heater, "55")
+    await act(hass, "number", "set_value", mist, value=55)
+    await wait_for_state(hass, mist, "55")
 
     del tools[-1]
     announce(device)
-    await until(lambda: (now := hass.states.get(heater)) is not None and "assumed_state" in now.attributes)
-    read = calls(device).count("self.heater.get_level")
-    await act(hass, "number", "set_value", heater, value=60)
-    assert hass.states.is_state(heater, "60")
-    assert calls(device).count("self.heater.get_level") == read
+    await until(lambda: (now := hass.states.get(mist)) is not None and "assumed_state" in now.attributes)
+    read = calls(device).count("self.mist.get_level")
+    await act(hass, "number", "set_value", mist, value=60)
+    assert hass.states.is_state(mist, "60")
+    assert calls(device).count("self.mist.get_level") == read
 
 
 async def test_without_a_status_tool_the_volume_is_read_from_its_own_getter(

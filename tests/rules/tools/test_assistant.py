@@ -70,7 +70,7 @@ def test_the_owner_may_choose_but_never_a_tool_for_users_only(stock: dict[str, T
 
 @pytest.mark.parametrize(
     "name",
-    ["self.system.reset_state", "self.ota.read_and_flash", "self.get_and_clear", "self.system.power_off"],
+    ["self.system.reset_state", "self.ota.read_and_flash", "self.get_and_erase", "self.system.power_off"],
 )
 def test_a_dangerous_tool_never_passes_as_reading_and_is_there_only_by_choice(name: str) -> None:
     tools = by_name(tool(name))
@@ -154,7 +154,7 @@ def test_arguments_have_names_that_all_language_models_take() -> None:
         ("lock.set_pin", {"idempotentHint": True}, (False, True, False, False)),
         ("self.room.tell", {"idempotentHint": True}, (False, False, True, False)),
         ("self.room.tell", {"destructiveHint": True, "openWorldHint": True}, (False, True, False, True)),
-        ("self.room.get_level", {"readOnlyHint": False}, (False, False, True, False)),
+        ("self.room.get_level", {"readOnlyHint": False}, (False, False, False, False)),
     ],
 )
 def test_hints_of_the_device_only_make_the_assistant_more_careful(

@@ -77,7 +77,7 @@ EXPECTED: Final = {
     ],
 }
 # What can do harm waits for its owner, and what may never change costs no readings.
-OFF: Final = {"button Door lock", "button Door unlock"}
+OFF: Final = {"button Door lock", "button Door unlock", "switch Aquarium heater"}
 
 
 def entities_of(device: str) -> list[ToolEntity]:
@@ -298,7 +298,7 @@ def test_an_unknown_tool_with_a_risk_is_disabled() -> None:
 
 
 def test_words_of_different_tools_make_no_risk_together() -> None:
-    names = ("self.kettle.turn_on", "self.kettle.turn_off", "self.kettle.get_power")
+    names = ("self.pump.turn_on", "self.pump.turn_off", "self.pump.get_power")
     assert only(*map(tool, names)).enabled
     assert not only(tool("self.system.power_on"), tool("self.system.power_off")).enabled
 
