@@ -17,7 +17,6 @@ from homeassistant.components.assist_satellite import (
 from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME
 from homeassistant.core import callback
 
-from .clock.timers import VoiceTimers
 from .const import EVENT_LEFT_OUT
 from .device.device import Device
 from .device.state import AVAILABLE, SETTINGS, STATUS_READ
@@ -76,7 +75,6 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
             gateway.arbitration,
             self._announcer.in_conversation,
         )
-        self._timers = VoiceTimers(device, self._announcer)
 
     @property
     @override
@@ -203,7 +201,6 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         """Begin to hold the device's conversations."""
         await super().async_added_to_hass()
         self.async_on_remove(self.device.conversations.hold(self._conversations.begin))
-        self.async_on_remove(self._timers.start())
 
     @override
     async def async_will_remove_from_hass(self) -> None:

@@ -7,6 +7,7 @@ from homeassistant.const import (
     CONF_CLIENT_ID,
     CONF_HOST,
     CONF_MAC,
+    CONF_NAME,
     CONF_PASSWORD,
     CONF_TOKEN,
     CONF_USERNAME,
@@ -105,5 +106,6 @@ def _describe(device: Device) -> dict[str, Any]:
     # Answers and arguments may hold private data.
     for known in ("answers", "calls"):
         record[known] = sorted(record[known])
+    record["timers"] = async_redact_data(record["timers"], {CONF_NAME})
     described: dict[str, Any] = async_redact_data(record, _PRIVATE)
     return described

@@ -12,6 +12,7 @@ from homeassistant.helpers import device_registry as dr, issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
 
 from .access_point.access_points import AccessPoints
+from .clock.device_clock import DeviceClock
 from .const import DOMAIN
 from .device.device import Device
 from .device.state import DETECTORS
@@ -94,6 +95,7 @@ class Gateway:
         self.broadcasts = Broadcasts()
         self._store = DeviceStore(hass, entry.entry_id, self._timeouts.store)
         self._announcers: dict[str, Announcer] = {}
+        self._clocks: dict[str, DeviceClock] = {}
         self._areas: dict[str, str] = {}
         self._device_listeners: list[DeviceListener] = []
 
@@ -131,6 +133,8 @@ class Gateway:
     async def async_stop(self) -> None:
         """Close the ports and all links, and save the state of the devices, whatever fails."""
         self.firmware_files.stopped = True
+        for clock in self._clocks.values():
+            clock.stop()
         await _close(self._announcers.values(), self.devices.values())
         await close_all(self.discovery.async_stop())
         await self.access_points.async_stop()
@@ -151,6 +155,7 @@ class Gateway:
         subentries = device_subentries(self.entry)
         for mac in self.devices.keys() - subentries.keys():
             gone, announcer = self.devices.pop(mac), self._announcers.pop(mac)
+            self._clocks.pop(mac).stop()
             gone.create_task(_close([announcer], [gone]), "close link")
         for mac, subentry in subentries.items():
             if (known := self.devices.get(mac)) is not None:
@@ -160,8 +165,10 @@ class Gateway:
                 continue
             device = Device(self.hass, self.entry, subentry, self._store, self._timeouts, self.transfers)
             self.devices[mac] = device
-            self._announcers[mac] = Announcer(device)
+            self._announcers[mac] = announcer = Announcer(device)
             self._register(device)
+            self._clocks[mac] = clock = DeviceClock(device, announcer)
+            clock.start()
             for listener in tuple(self._device_listeners):
                 listener(device)
         self.access_points.async_entry_updated()

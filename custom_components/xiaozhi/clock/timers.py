@@ -5,51 +5,33 @@ out of reach when a timer ends, so Home Assistant refuses to set a timer on it.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator, Sequence
-from contextlib import ExitStack, aclosing, contextmanager, suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
-import logging
+import math
 from typing import Any, Final, Self
 
 from homeassistant.components import persistent_notification
 from homeassistant.components.intent import TimerEventType, TimerInfo, async_register_timer_handler
 from homeassistant.core import CALLBACK_TYPE, callback
-from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import intent
 from homeassistant.util import dt as dt_util
 from homeassistant.util.hass_dict import HassKey
 import voluptuous as vol
 
 from ..const import DOMAIN
 from ..device.device import Device
-from ..device.state import STATUS_READ
-from ..protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
-from ..protocol.conversation.conversation import Conversation
-from ..protocol.faces import Face
-from ..protocol.messages import DOWNLINK
+from ..protocol.clock import loop_time
 from ..protocol.transport.link import LinkKind
 from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
-from ..tools.catalogue import STATUS_TOOL
-from ..voice.announcements.announcement_speech import text_utterance
-from ..voice.announcements.announcer import Announcer
-from ..voice.announcements.refusals import (
-    AnnouncementInterruptedError,
-    AnnouncementRefusedError,
-    AnnouncementStoppedError,
-    Delivery,
-    SoundError,
-)
-from ..voice.announcements.utterance import Utterance
-from ..voice.pipelines import chosen_pipeline, spoken_language
-
-_LOGGER = logging.getLogger(__name__)
+from ..voice.pipelines import spoken_language
+from .ring import Bell, Ring, RingEnd
 
 _KNOWN: Final[HassKey[set[str]]] = HassKey(f"{DOMAIN}_timers")
 """Ids of the running timers that were set since Home Assistant started; all others are gone."""
-# These decide whether timers are taken. A ring that was refused is tried again when the status is read.
-_FOLLOWED: Final = ("linked", "link", "firmware", "conversation", "timers", STATUS_READ)
+# These decide whether timers are taken.
+_FOLLOWED: Final = ("linked", "link", "timers")
 _STORED: Final = vol.Schema(
     {
         vol.Required("name"): str,
@@ -87,37 +69,58 @@ class SetTimer:
 @callback
 def next_timer_end(device: Device) -> datetime | None:
     """Return when the next timer of a device ends; None if none runs."""
-    timers = map(SetTimer.from_dict, device.state.timers.values())
-    return min((timer.ends_at for timer in timers if timer and timer.ends_at), default=None)
+    ends = (timer.ends_at for timer in _timers(device).values() if timer.ends_at is not None)
+    now = dt_util.utcnow()
+    return min((end for end in ends if end > now), default=None)
+
+
+def _timers(device: Device) -> Mapping[str, SetTimer]:
+    timers = {key: SetTimer.from_dict(stored) for key, stored in device.state.timers.items()}
+    return {key: timer for key, timer in timers.items() if timer is not None}
 
 
 class VoiceTimers:
     """Follows the timers of one device, and rings when they end.
 
-    Those that have not ended are stored with the device's state, by the ids that Home Assistant gave them:
-    Home Assistant itself forgets them when it is restarted.
+    Each is stored with the device's state until it has rung or was reported, by the id that Home Assistant
+    gave it: Home Assistant itself forgets them when it is restarted, and they are then started again.
     """
 
-    def __init__(self, device: Device, announcer: Announcer) -> None:
+    def __init__(self, device: Device, bell: Bell) -> None:
         self._hass = hass = device.hass
         self._device = device
-        self._announcer = announcer
+        self._bell = bell
         self._known = hass.data.setdefault(_KNOWN, set())
         self._timeouts = device.timeouts.timers
         self._unregister: CALLBACK_TYPE | None = None
         self._unlisten: CALLBACK_TYPE | None = None
-        self._changed = asyncio.Event()
-        self._ended: list[TimerInfo] = []
-        """Those that are to ring."""
-        self._ringing: asyncio.Task[None] | None = None
+        self._due: dict[str, float] = {}
+        """Those that are to ring, with the time of the event loop until which they may begin to."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._ringing = False
 
     @callback
     def start(self) -> CALLBACK_TYPE:
-        """Take timers from now on, and notify the owner of lost ones. Returns a function that ends this."""
+        """Take timers from now on, and go on with stored ones. Returns a function that ends this."""
         self._unlisten = self._device.listen(_FOLLOWED, self._device_changed)
         self._device_changed()
-        if lost := self._take_lost():
-            self._device.create_task(self._report("timers_lost", lost), "report lost timers")
+        stored, now = _timers(self._device), dt_util.utcnow()
+        self._forget(self._device.state.timers.keys() - stored.keys())
+        lost: list[str] = []
+        left: dict[str, int] = {}
+        for key, timer in stored.items():
+            seconds = (timer.ends_at - now).total_seconds() if timer.ends_at else None
+            if seconds is not None and -self._timeouts.unreachable < seconds <= 0:
+                self._is_due(key, -seconds)
+            elif seconds is not None and seconds > 0:
+                if key not in self._known:
+                    # A clock that is wrong by years must not make it a timer of years.
+                    left[key] = min(math.ceil(seconds), timer.seconds)
+            elif seconds is not None or key not in self._known:
+                # It is late, or it was paused: only a running timer can be started again.
+                lost.append(key)
+        if lost or left:
+            self._run(self._recover(lost, left), "start timers again")
         return self._stop
 
     @callback
@@ -126,176 +129,117 @@ class VoiceTimers:
             if end is not None:
                 end()
         self._unlisten = self._unregister = None
-        if self._ringing is not None:
-            self._ringing.cancel()
+        for task in self._tasks:
+            task.cancel()
 
     @callback
     def _device_changed(self) -> None:
         """Take timers as long as the device stays connected, and those that run in any case."""
         device = self._device
-        self._changed.set()
-        stays_connected = device.linked and device.state.link is LinkKind.MQTT
-        wanted = stays_connected or bool(device.state.timers) or self._is_ringing
+        wanted = (device.linked and device.state.link is LinkKind.MQTT) or bool(device.state.timers)
         if wanted and self._unregister is None and (device_id := device.registry_id) is not None:
             self._unregister = async_register_timer_handler(self._hass, device_id, self._happened)
         elif not wanted and self._unregister is not None:
             self._unregister()
             self._unregister = None
 
-    @property
-    def _is_ringing(self) -> bool:
-        return self._ringing is not None and not self._ringing.done()
-
     @callback
     def _happened(self, event: TimerEventType, timer: TimerInfo) -> None:
-        timers = dict(self._device.state.timers)
-        timers.pop(timer.id, None)
-        self._known.discard(timer.id)
-        if event in (TimerEventType.STARTED, TimerEventType.UPDATED):
-            ends_at = dt_util.utcnow() + timedelta(seconds=timer.seconds_left) if timer.is_active else None
-            timers[timer.id] = _set_timer(timer, ends_at).as_dict()
-            self._known.add(timer.id)
-        elif event is TimerEventType.FINISHED:
-            self._ended.append(timer)
-            if not self._is_ringing:
-                self._ringing = self._device.create_task(self._ring(), "ring")
-        self._device.update(timers=timers)
+        if event is TimerEventType.CANCELLED:
+            self._forget([timer.id])
+            return
+        ends_at = dt_util.utcnow() + timedelta(seconds=timer.seconds_left)
+        paused = event is not TimerEventType.FINISHED and not timer.is_active
+        stored = SetTimer(
+            name=timer.name or "", seconds=timer.created_seconds, ends_at=None if paused else ends_at
+        )
+        self._known.add(timer.id)
+        self._device.update(timers={**self._device.state.timers, timer.id: stored.as_dict()})
+        if event is TimerEventType.FINISHED:
+            self._is_due(timer.id)
 
     @callback
-    def _take_lost(self) -> list[SetTimer]:
-        """Remove and return the timers that a restart of Home Assistant ended, or that could not ring."""
-        now = dt_util.utcnow()
-        running: dict[str, dict[str, Any]] = {}
-        lost: list[SetTimer] = []
-        for timer_id, stored in self._device.state.timers.items():
-            if (timer := SetTimer.from_dict(stored)) is None:
-                continue
-            if timer_id in self._known and (timer.ends_at is None or timer.ends_at > now):
-                running[timer_id] = stored
+    def _forget(self, keys: Iterable[str]) -> None:
+        gone = set(keys)
+        self._known -= gone
+        for key in gone:
+            self._due.pop(key, None)
+        timers = {key: stored for key, stored in self._device.state.timers.items() if key not in gone}
+        self._device.update(timers=timers)
+
+    async def _recover(self, lost: list[str], left: Mapping[str, int]) -> None:
+        """Start timers again that a restart of Home Assistant has ended, and report those that are lost."""
+        stored = _timers(self._device)
+        for key, seconds in left.items():
+            slots: dict[str, Any] = {"seconds": {"value": seconds}}
+            if name := stored[key].name:
+                slots["name"] = {"value": name}
+            try:
+                await intent.async_handle(
+                    self._hass,
+                    DOMAIN,
+                    intent.INTENT_START_TIMER,
+                    slots,
+                    language=spoken_language(self._hass, self._device),
+                    device_id=self._device.registry_id,
+                )
+            except intent.IntentError:
+                lost.append(key)
             else:
-                lost.append(timer)
-        self._device.update(timers=running)
-        return lost
+                self._forget([key])
+        if lost:
+            await self._report("timers_lost", lost)
+
+    @callback
+    def _is_due(self, key: str, late: float = 0) -> None:
+        self._due[key] = loop_time() + self._timeouts.unreachable - late
+        if not self._ringing:
+            self._ringing = True
+            self._run(self._ring(), "ring")
 
     async def _ring(self) -> None:
         """Ring for the timers that have ended, until the user ends it or it has rung long enough."""
-        while self._ended:
-            ended = tuple(self._ended)
-            self._ended.clear()
-            try:
-                async with asyncio.timeout(self._timeouts.unreachable):
-                    if await self._ring_when_reachable(await self._text(ended)):
-                        # Who ends the ring sees to all that have ended meanwhile.
-                        self._ended.clear()
-            except TimeoutError:
-                await self._report("timers_missed", [_set_timer(timer, None) for timer in ended])
-        self._ringing = None
-        self._device_changed()
-
-    async def _ring_when_reachable(self, text: str) -> bool:
-        """Ring as well as the device can; return whether the user has ended it."""
-        while True:
-            self._changed.clear()
-            if (delivery := self._announcer.delivery) is not Delivery.NONE:
-                try:
-                    if delivery is not Delivery.TEXT:
-                        with suppress(AnnouncementRefusedError):
-                            return await self._sound(text)
-                    return await self._show(text)
-                except HomeAssistantError as err:
-                    _LOGGER.debug("%s did not ring: %s", self._device.name, err)
-            await self._changed.wait()
-
-    async def _text(self, ended: Sequence[TimerInfo]) -> str:
-        names = ", ".join(one_line(timer.name) for timer in ended if timer.name)
-        key = "timer_ended_named" if names else "timer_ended"
-        return await async_text(self._hass, key, ended[0].language, timer=names)
-
-    async def _sound(self, text: str) -> bool:
-        """Ring with sound. Raises as `Announcer.say`."""
-        woken = asyncio.Event()
-        with ExitStack() as refusal:
-
-            @callback
-            def started() -> None:
-                if self._announcer.delivery is Delivery.NOTIFY:
-                    refusal.enter_context(self._refusing_conversations(woken))
-
-            sound = partial(self._ring_sound, text)
-            try:
-                await self._announcer.say(
-                    Utterance(text=text, speech=sound, text_begins=TIMER_SOUND_SECONDS, on_start=started)
-                )
-            except AnnouncementInterruptedError:
-                # Waking the device has ended the ring; the conversation that follows is not meant.
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(self._timeouts.waking):
-                        await woken.wait()
-                return True
-            except AnnouncementStoppedError:
-                # By the media player.
-                return True
-            except SoundError as err:
-                # The timer sound was played, and the text is on the screen.
-                _LOGGER.warning("The end of a timer could not be spoken: %s", err)
-        return False
-
-    @contextmanager
-    def _refusing_conversations(self, woken: asyncio.Event) -> Generator[None]:
-        """Notify `woken` of conversations, and hold none."""
-
-        def refuse(_conversation: Conversation) -> bool:
-            woken.set()
-            return False
-
-        stop = self._device.conversations.hold(refuse)
         try:
-            yield
+            while self._due:
+                ended, timers = tuple(self._due), _timers(self._device)
+                names = ", ".join(one_line(timers[key].name) for key in ended if timers[key].name)
+                text = await async_text(
+                    self._hass,
+                    "timer_ended_named" if names else "timer_ended",
+                    spoken_language(self._hass, self._device),
+                    timer=names,
+                )
+                ring = Ring(
+                    kind="timer", text=text, seconds=self._timeouts.ring, shown_seconds=self._timeouts.show
+                )
+                try:
+                    end = await self._bell.ring(ring, min(self._due[key] for key in ended))
+                except TimeoutError:
+                    late = [key for key, until in self._due.items() if until <= loop_time()]
+                    await self._report("timers_missed", late)
+                else:
+                    # Who ends the ring sees to all that have ended meanwhile.
+                    self._forget(tuple(self._due) if end is RingEnd.STOPPED else ended)
         finally:
-            stop()
+            self._ringing = False
 
-    async def _ring_sound(self, text: str) -> AsyncGenerator[bytes]:
-        """In a conversation, ring once and say what has ended; otherwise ring on and on."""
-        strike = await self._hass.async_add_executor_job(timer_sound, DOWNLINK.sample_rate)
-        yield strike
-        if self._announcer.delivery is Delivery.CONVERSATION:
-            spoken = text_utterance(self._hass, text, chosen_pipeline(self._hass, self._device))
-            async with aclosing(spoken.speech()) as speech:
-                async for pcm in speech:
-                    yield pcm
-            return
-        for _ in range(round(self._timeouts.ring / TIMER_SOUND_SECONDS) - 1):
-            yield strike
-
-    async def _show(self, text: str) -> bool:
-        """Show it with the sound of an alert, repeatedly; return whether the user has woken the device."""
-        status = await async_text(self._hass, "timer", spoken_language(self._hass, self._device))
-        woken = asyncio.Event()
-        with self._refusing_conversations(woken):
-            for number in range(round(self._timeouts.show / self._timeouts.between_alerts)):
-                await self._device.commands.show(status=status, message=text, emotion=Face.HAPPY)
-                if number == 0 and STATUS_TOOL in self._device.tools:
-                    # Nothing else shows that the device has not lost its power.
-                    await self._device.commands.call_tool(STATUS_TOOL)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(self._timeouts.between_alerts):
-                        await woken.wait()
-                        return True
-        return False
-
-    async def _report(self, key: str, timers: Sequence[SetTimer]) -> None:
-        """Notify the owner of timers that have not rung."""
-        named = ", ".join(_description(timer) for timer in timers)
+    async def _report(self, key: str, timers: list[str]) -> None:
+        """Notify the owner of timers that have not rung, and forget them."""
+        stored = _timers(self._device)
+        named = ", ".join(_description(stored[timer]) for timer in timers)
         persistent_notification.async_create(
             self._hass,
             await async_text(self._hass, key, name=self._device.name, timers=named),
             title=await async_text(self._hass, f"{key}_title"),
             notification_id=f"{DOMAIN}_{key}_{self._device.mac}",
         )
+        self._forget(timers)
 
-
-def _set_timer(timer: TimerInfo, ends_at: datetime | None) -> SetTimer:
-    return SetTimer(name=timer.name or "", seconds=timer.created_seconds, ends_at=ends_at)
+    @callback
+    def _run(self, work: Any, what: str) -> None:
+        task = self._device.create_task(work, what)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
 
 def _description(timer: SetTimer) -> str:

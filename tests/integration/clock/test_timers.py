@@ -6,7 +6,7 @@ from typing import Any
 
 from homeassistant.components.intent import async_device_supports_timers
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import intent
+from homeassistant.helpers import entity_registry as er, intent
 from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -16,7 +16,7 @@ from custom_components.xiaozhi.timeouts import Timeouts, TimerTimeouts
 from simulator import SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.boxes import Speech, state_of, wait_for_state
-from tests.integration.names import Boot
+from tests.integration.names import SATELLITE, Boot
 
 LINK = LinkKind.MQTT
 
@@ -174,20 +174,94 @@ async def test_no_timer_can_be_set_on_a_device_that_is_out_of_reach_between_its_
     assert not async_device_supports_timers(hass, device_id)
 
 
-@pytest.mark.own_home
-async def test_timers_outlive_a_reload_and_the_owner_is_told_of_those_that_a_restart_has_ended(
-    hass: HomeAssistant, boot: Boot, handle: Say, notes: list[str], linked_entry: MockConfigEntry
+async def test_each_timer_of_a_device_that_is_away_is_reported_ten_minutes_after_its_end(
+    hass: HomeAssistant, boot: Boot, handle: Say, notes: list[str]
 ) -> None:
     device = await boot()
+    await device.wait_for(lambda: bool(device.events("tool")))
+    await handle("HassStartTimer", seconds=5, name="pizza")
+    await handle("HassStartTimer", seconds=65, name="bread")
+    await device.lose_power()
+    began = hass.loop.time()
+    for name, at in (("pizza", 155), ("bread", 215)):
+        assert f"{name} (" in await told(notes)
+        assert hass.loop.time() - began == pytest.approx(at, abs=5)
+        notes.clear()
+
+
+async def test_a_disabled_satellite_swallows_no_timer(
+    hass: HomeAssistant, boot: Boot, handle: Say, linked_entry: MockConfigEntry
+) -> None:
+    device = await boot()
+    await handle("HassStartTimer", seconds=40, name="pizza")
+    er.async_get(hass).async_update_entity(SATELLITE, disabled_by=er.RegistryEntryDisabler.USER)
+    await hass.config_entries.async_reload(linked_entry.entry_id)
+    await device.wait_for(lambda: len(alerts(device)) == 10, 120)
+
+
+async def restart(hass: HomeAssistant, entry: MockConfigEntry, handle: Say, *, off: float = 0) -> None:
+    """Restart all of Home Assistant that knows of timers; it is off for some seconds."""
+    assert await hass.config_entries.async_unload(entry.entry_id)
+    await handle("HassCancelAllTimers")
+    hass.data.pop("xiaozhi_timers")
+    await asyncio.sleep(off)
+    assert await hass.config_entries.async_setup(entry.entry_id)
+    await hass.async_block_till_done()
+
+
+@pytest.mark.own_home
+@pytest.mark.usefixtures("wall_clock")
+async def test_timers_outlive_a_reload_and_a_restart_except_those_that_are_paused(
+    hass: HomeAssistant, boot: Boot, handle: Say, notes: list[str], linked_entry: MockConfigEntry
+) -> None:
+    await boot()
     await handle("HassStartTimer", minutes=50, name="pizza")
+    await handle("HassStartTimer", minutes=20, name="bread")
+    await handle("HassPauseTimer", name="bread")
+    await hass.async_block_till_done()
+    ends = state_of(hass, NEXT_TIMER).state
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await hass.async_block_till_done()
-    assert not hass.states.is_state(NEXT_TIMER, "unknown")
+    assert hass.states.is_state(NEXT_TIMER, ends)
     assert not notes
-    # A new Home Assistant knows no timer.
-    hass.data.pop("xiaozhi_timers")
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await restart(hass, linked_entry, handle, off=60)
     text = await told(notes)
-    assert "pizza (0:50:00)" in text
+    assert "bread (0:20:00)" in text
+    assert "pizza" not in text
+    again, before = (dt_util.parse_datetime(end) for end in (state_of(hass, NEXT_TIMER).state, ends))
+    assert again is not None
+    assert before is not None
+    assert abs((again - before).total_seconds()) <= 2
+    await handle("HassCancelTimer", name="pizza")
+    await hass.async_block_till_done()
     assert hass.states.is_state(NEXT_TIMER, "unknown")
-    assert device.mac
+
+
+@pytest.mark.own_home
+@pytest.mark.usefixtures("wall_clock")
+@pytest.mark.parametrize(("off", "rings"), [(60, True), (300, False)])
+async def test_a_timer_that_ended_while_home_assistant_was_off_rings_late_or_is_reported(
+    hass: HomeAssistant,
+    boot: Boot,
+    handle: Say,
+    notes: list[str],
+    linked_entry: MockConfigEntry,
+    off: float,
+    rings: bool,
+) -> None:
+    device = await boot()
+    await handle("HassStartTimer", seconds=5, name="pizza")
+    await restart(hass, linked_entry, handle, off=off)
+    if rings:
+        await device.wait_for(lambda: len(alerts(device)) == 2)
+        # What was cut off in its ring rings again, and has rung then.
+        assert await hass.config_entries.async_reload(linked_entry.entry_id)
+        await device.wait_for(lambda: len(alerts(device)) == 12)
+        await asyncio.sleep(60)
+        await restart(hass, linked_entry, handle)
+        await asyncio.sleep(60)
+        assert len(alerts(device)) == 12
+        assert not notes
+    else:
+        assert "pizza (0:00:05)" in await told(notes)
+        assert not alerts(device)

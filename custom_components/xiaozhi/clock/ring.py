@@ -1,0 +1,206 @@
+"""The ring of a timer or an alarm, as loud and as long as the device can."""
+
+from array import array
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import ExitStack, aclosing, contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+import logging
+from typing import Final
+
+from homeassistant.core import CALLBACK_TYPE, callback
+from homeassistant.exceptions import HomeAssistantError
+
+from ..device.device import Device
+from ..device.state import STATUS_READ
+from ..protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
+from ..protocol.conversation.conversation import Conversation
+from ..protocol.faces import Face
+from ..protocol.messages import DOWNLINK
+from ..texts.translated import async_text
+from ..tools.catalogue import STATUS_TOOL
+from ..voice.announcements.announcement_speech import text_utterance
+from ..voice.announcements.announcer import Announcer
+from ..voice.announcements.refusals import (
+    AnnouncementInterruptedError,
+    AnnouncementRefusedError,
+    AnnouncementStoppedError,
+    Delivery,
+    SoundError,
+)
+from ..voice.announcements.utterance import Utterance
+from ..voice.pipelines import chosen_pipeline, spoken_language
+
+_LOGGER = logging.getLogger(__name__)
+
+# What may let a device ring that could not. A ring that was refused is tried again when the status is read.
+_FOLLOWED: Final = ("linked", "link", "firmware", "conversation", STATUS_READ)
+# Loudness of an alarm from its beginning on, and seconds for which each lasts.
+_STEPS: Final = (0.25, 0.5, 0.75, 1.0)
+_STEP_SECONDS: Final = 15
+# Of a reminder, which is said several times.
+_REPETITIONS: Final = 3
+_PAUSE_SECONDS: Final = 12
+
+
+class RingEnd(StrEnum):
+    """How a ring has ended."""
+
+    STOPPED = "stopped"
+    """By the user."""
+    SAID = "said"
+    """It was said to a user in a conversation."""
+    OVER = "over"
+    """It has rung long enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ring:
+    """What is to ring."""
+
+    kind: str
+    """Key of the text in the status bar of the screen."""
+    text: str
+    """On the screen, and said in a conversation."""
+    seconds: float
+    """How long it rings with sound."""
+    shown_seconds: float
+    """How long it rings with alerts, which make a short sound."""
+    speaks: bool = False
+    """Whether the text is said also while the device is idle, instead of ringing on and on."""
+    rises: bool = False
+    """Whether it gets louder, up to the volume of announcements."""
+    on_start: Callable[[], None] = lambda: None
+    """Called whenever the device begins to ring."""
+
+
+class Bell:
+    """Rings on one device, for one thing at a time."""
+
+    def __init__(self, device: Device, announcer: Announcer) -> None:
+        self._hass = device.hass
+        self._device = device
+        self._announcer = announcer
+        self._timeouts = device.timeouts.timers
+        self._turn = asyncio.Lock()
+        self._changed = asyncio.Event()
+
+    @callback
+    def start(self) -> CALLBACK_TYPE:
+        """Follow whether the device can ring. Returns a function that ends this."""
+        return self._device.listen(_FOLLOWED, self._changed.set)
+
+    async def ring(self, ring: Ring, deadline: float) -> RingEnd:
+        """Ring, as soon as the device can. Raises `TimeoutError` if it cannot until `deadline`."""
+        async with self._turn:
+            while True:
+                self._changed.clear()
+                if (delivery := self._announcer.delivery) is not Delivery.NONE:
+                    try:
+                        if delivery is not Delivery.TEXT:
+                            with suppress(AnnouncementRefusedError):
+                                return await self._sound(ring)
+                        return await self._show(ring)
+                    except HomeAssistantError as err:
+                        _LOGGER.debug("%s did not ring: %s", self._device.name, err)
+                async with asyncio.timeout_at(deadline):
+                    await self._changed.wait()
+
+    async def _sound(self, ring: Ring) -> RingEnd:
+        """Ring with sound. Raises as `Announcer.say`."""
+        woken = asyncio.Event()
+        in_conversation = False
+        with ExitStack() as refusal:
+
+            @callback
+            def started() -> None:
+                nonlocal in_conversation
+                ring.on_start()
+                if self._announcer.delivery is Delivery.NOTIFY:
+                    refusal.enter_context(self._refusing_conversations(woken))
+                else:
+                    in_conversation = True
+
+            utterance = Utterance(
+                text=ring.text,
+                speech=partial(self._ring_sound, ring),
+                text_begins=TIMER_SOUND_SECONDS,
+                on_start=started,
+                at_announcement_volume=ring.rises or ring.speaks,
+            )
+            try:
+                await self._announcer.say(utterance)
+            except AnnouncementInterruptedError:
+                # Waking the device has ended the ring; the conversation that follows is not meant.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._timeouts.waking):
+                        await woken.wait()
+                return RingEnd.STOPPED
+            except AnnouncementStoppedError:
+                # By the media player.
+                return RingEnd.STOPPED
+            except SoundError as err:
+                # The bell was played, and the text is on the screen.
+                _LOGGER.warning("What rings could not be spoken: %s", err)
+        return RingEnd.SAID if in_conversation else RingEnd.OVER
+
+    @contextmanager
+    def _refusing_conversations(self, woken: asyncio.Event) -> Generator[None]:
+        """Notify `woken` of conversations, and hold none."""
+
+        def refuse(_conversation: Conversation) -> bool:
+            woken.set()
+            return False
+
+        stop = self._device.conversations.hold(refuse)
+        try:
+            yield
+        finally:
+            stop()
+
+    async def _ring_sound(self, ring: Ring) -> AsyncGenerator[bytes]:
+        """In a conversation, ring once and say the text; otherwise ring on, or say it several times."""
+        strikes = await self._hass.async_add_executor_job(_strikes, ring.rises)
+        in_conversation = self._announcer.delivery is Delivery.CONVERSATION
+        if in_conversation or ring.speaks:
+            spoken = text_utterance(self._hass, ring.text, chosen_pipeline(self._hass, self._device))
+            for number in range(1 if in_conversation else _REPETITIONS):
+                if number:
+                    yield bytes(2 * DOWNLINK.sample_rate * _PAUSE_SECONDS)
+                yield strikes[-1]
+                async with aclosing(spoken.speech()) as speech:
+                    async for pcm in speech:
+                        yield pcm
+            return
+        for number in range(round(ring.seconds / TIMER_SOUND_SECONDS)):
+            step = int(number * TIMER_SOUND_SECONDS / _STEP_SECONDS)
+            yield strikes[min(step, len(strikes) - 1)]
+
+    async def _show(self, ring: Ring) -> RingEnd:
+        """Show it with the sound of an alert, repeatedly, until the user wakes the device."""
+        status = await async_text(self._hass, ring.kind, spoken_language(self._hass, self._device))
+        woken = asyncio.Event()
+        with self._refusing_conversations(woken):
+            for number in range(round(ring.shown_seconds / self._timeouts.between_alerts)):
+                await self._device.commands.show(status=status, message=ring.text, emotion=Face.HAPPY)
+                if number == 0:
+                    if STATUS_TOOL in self._device.tools:
+                        # Nothing else shows that the device has not lost its power.
+                        await self._device.commands.call_tool(STATUS_TOOL)
+                    ring.on_start()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._timeouts.between_alerts):
+                        await woken.wait()
+                        return RingEnd.STOPPED
+        return RingEnd.OVER
+
+
+def _strikes(rises: bool) -> list[bytes]:
+    """Return the sound of the bell, or the same at each step of loudness."""
+    strike = timer_sound(DOWNLINK.sample_rate)
+    if not rises:
+        return [strike]
+    samples = array("h", strike)
+    return [array("h", (round(sample * step) for sample in samples)).tobytes() for step in _STEPS]
