@@ -11,6 +11,7 @@ from homeassistant.core import HomeAssistant, callback
 from ..device_http.transfers import Transfers
 from ..firmware.offer_at_checkin import Installation
 from ..protocol.checkin import CheckIn
+from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.readiness import MainTask
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.messages import JsonObject
@@ -71,7 +72,12 @@ class Device(DeviceModel):
     @property
     def in_conversation(self) -> bool:
         """Whether the device has an audio channel open, also if it rests in push-to-talk."""
-        return self.session is not None and self.session.conversation is not None
+        return self.conversation is not None
+
+    @property
+    def conversation(self) -> Conversation | None:
+        """The conversation on its audio channel."""
+        return self.session.conversation if self.session else None
 
     def describe(self) -> dict[str, Any]:
         """Return the whole state of the device for diagnostics. Much of it is private."""

@@ -149,8 +149,9 @@ class DeviceConversations:
     @callback
     def begin(self, conversation: Conversation) -> bool:
         """Pass on a conversation that the device has started; return whether it is held."""
-        self._events.fire(ConversationEvent.STARTED)
-        return bool(self._holders) and self._holders[-1](conversation)
+        if held := bool(self._holders) and self._holders[-1](conversation):
+            self._events.fire(ConversationEvent.STARTED)
+        return held
 
     @callback
     def add_answer(self, text: str, times: TurnTimes) -> None:

@@ -56,6 +56,8 @@ class LinkSession(LinkHandler):
         """
         self.link = link
         self.conversation: Conversation | None = None
+        self._held = False
+        """Whether the conversation is, or was, taken by anybody."""
         self._device = device
         self._on_closed = on_closed
         self._timeouts = device.timeouts
@@ -127,7 +129,8 @@ class LinkSession(LinkHandler):
             self._on_conversation_state,
             timeouts=self._timeouts.conversation,
         )
-        if not self._device.conversations.begin(self.conversation):
+        self._held = self._device.conversations.begin(self.conversation)
+        if not self._held:
             _LOGGER.debug("%s: no voice satellite to hold this conversation", self._device.name)
             self._device.create_task(self.conversation.end(), "end conversation")
         self._device.set_state(self._device.state.after_contact())
@@ -175,7 +178,8 @@ class LinkSession(LinkHandler):
             self.polls.quiet.set()
             if self.link.stays_connected and (alerts := conversation.loudspeaker.take_alerts()):
                 self.create_task(self._show_later(alerts), "show alerts")
-            self._device.events.fire(ConversationEvent.ENDED)
+            if self._held:
+                self._device.events.fire(ConversationEvent.ENDED)
             self._device.refresh()
 
     @override

@@ -110,8 +110,6 @@ class VoiceConversations:
             # What waits for a turn is for the next conversation, if that has begun already.
             self.satellite.questions.conversation_ended(conversation)
             await conversation.end()
-            if self._last is conversation:
-                self.announcements.conversation_ended()
 
 
 class _HeldConversation:

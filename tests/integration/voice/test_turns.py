@@ -10,7 +10,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
-from custom_components.xiaozhi.protocol.transport.link import LinkClosedError
+from custom_components.xiaozhi.protocol.transport.link import LinkClosedError, LinkKind
 from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import Pace, State, converse
 from tests.integration.boxes import Speech, assert_nothing_lost, wait_for_state
@@ -202,3 +202,25 @@ async def test_a_button_that_is_held_in_silence_or_only_tapped_commands_nothing_
     await device.press()
     await device.release()
     await device.wait_for(lambda: not device.channel_open, 30)
+
+
+@pytest.mark.parametrize("link", LinkKind)
+async def test_a_button_that_is_pressed_again_before_its_release_arrives_begins_the_next_turn(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
+) -> None:
+    """After a hole in the Wi-Fi, both arrive at once."""
+    speech.recognizer.lines = [COMMAND, COMMAND]
+    device = await boot()
+    await device.press()
+    device.say(command)
+    await device.wait_said()
+    device.cut_network()
+    await device.release()
+    await device.press()
+    device.restore_network()
+    device.say(command)
+    await device.wait_said()
+    assert device.state is State.LISTENING
+    await device.release()
+    await device.wait_for(lambda: "Turned on the switch" in device.screen.captions, 20)
+    assert hass.states.is_state(LIGHT, "on")

@@ -197,15 +197,18 @@ async def test_what_is_heard_between_turns_is_bounded_and_gone_with_the_next_ans
 
 
 async def test_the_end_of_the_channel_ends_all_waiting() -> None:
-    _, conversation, _, states = await in_turn()
+    link, conversation, _, states = await in_turn()
     waiting = asyncio.ensure_future(conversation.interruption())
     await conversation.end()
     assert await waiting is Interruption.CLOSED
     assert await conversation.next_turn() is None
     assert states[-1] is ConversationState.IDLE
+    # The device has begun another one.
+    link.open_channel = LoggingLink().open_channel
     with pytest.raises(LinkClosedError):
         await conversation.begin_answer()
     assert conversation.state is ConversationState.IDLE
+    assert not link.messages
     await conversation.end()
 
 

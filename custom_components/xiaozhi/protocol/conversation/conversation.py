@@ -36,6 +36,9 @@ from .turn_audio import Turn
 _BEFORE_WORDS: Final = 0.2
 # Of the wake word, in ms: the firmware keeps as much.
 _WAKE_WORD: Final = 2000
+# Between the release of the button and `tts start`: what the device has sent after the release, in the same
+# TCP segment, is to be read first. Speech recognition begins meanwhile.
+_RELEASED: Final = 0.02
 
 
 class Conversation:
@@ -82,6 +85,8 @@ class Conversation:
         self._spoken_since = float("inf")
         """Since when the answer is spoken."""
         self._changed = asyncio.Event()
+        self.closed = asyncio.Event()
+        """Set when the channel is gone: the end of the conversation, also for those who do not hold it."""
         self._timer: asyncio.TimerHandle | None = None
         self._interruption: asyncio.Future[Interruption] = asyncio.get_running_loop().create_future()
 
@@ -120,6 +125,7 @@ class Conversation:
         """End all waiting: the channel is gone."""
         self.loudspeaker.close()
         self._happened(Event.CHANNEL_CLOSED)
+        self.closed.set()
 
     # What the holder of the conversation does.
 
@@ -154,7 +160,17 @@ class Conversation:
         await self._link.send(message)
 
     async def begin_answer(self) -> None:
-        """Stop listening and make the device ready to speak. Call it as soon as the user has finished."""
+        """Stop listening and make the device ready to speak. Call it as soon as the user has finished.
+
+        If the user speaks again already, this is an `interruption`, and does not return.
+        """
+        if self._table.turn.mode is ListenMode.MANUAL:
+            await asyncio.sleep(_RELEASED)
+        if self.closed.is_set():
+            raise LinkClosedError("the conversation is over")
+        if self._table.turn_waits:
+            self._interrupt(Interruption.NEXT_TURN)
+            await asyncio.get_running_loop().create_future()
         self._happened(Event.ANSWER_BEGUN)
         self._barge_in.take(float("inf"))
         self._next_words_since = self._spoken_since = float("inf")
@@ -235,14 +251,17 @@ class Conversation:
                     self._turn.stopped = True
                     self._turn.end_speech()
                 case Interruption():
-                    self.loudspeaker.withdraw()
-                    if not self._interruption.done():
-                        self._interruption.set_result(action)
+                    self._interrupt(action)
         self._changed.set()
         self._set_deadline()
         if self.state is not self._shown:
             self._shown = self.state
             self._on_state_changed(self._shown)
+
+    def _interrupt(self, reason: Interruption) -> None:
+        self.loudspeaker.withdraw()
+        if not self._interruption.done():
+            self._interruption.set_result(reason)
 
     def _make_turn(self, start: TurnStart) -> Turn:
         longest = self._timeouts.held if start.mode is ListenMode.MANUAL else self._timeouts.turn

@@ -34,7 +34,7 @@ class _Waiting:
 class ConversationAnnouncements:
     """What is to be said in the conversation of a device; one utterance at a time.
 
-    Who holds the conversation calls `speak` between two turns, and `conversation_ended` at its end.
+    Who holds the conversation calls `speak` between two turns.
     """
 
     def __init__(self, device: Device, volume: AnnouncementVolume) -> None:
@@ -43,7 +43,6 @@ class ConversationAnnouncements:
         self._volume = volume
         self._waiting: _Waiting | None = None
         self._there = asyncio.Event()
-        self._ended = asyncio.Event()
         self.plays_music = False
         """Whether what is heard now is music."""
 
@@ -54,32 +53,29 @@ class ConversationAnnouncements:
 
         Raises `AnnouncementInterruptedError` and `SoundError`.
         """
+        if (conversation := self._device.conversation) is None:
+            return False
         waiting = _Waiting(utterance, asyncio.get_running_loop().create_future())
-        self._waiting = waiting
-        self._there.set()
+        self._put(waiting)
+        closed = asyncio.create_task(conversation.closed.wait(), name="end of the conversation")
         try:
-            return await waiting.said
+            await asyncio.wait((waiting.said, closed), return_when=asyncio.FIRST_COMPLETED)
+            return self._waiting is not waiting and await waiting.said
         finally:
+            closed.cancel()
+            waiting.said.cancel()
             self._take()
+
+    async def wait_over(self) -> None:
+        """Wait until there is no conversation."""
+        while (conversation := self._device.conversation) is not None:
+            await conversation.closed.wait()
 
     # For who holds the conversation.
 
     async def wait(self) -> None:
         """Wait until something is to be said."""
         await self._there.wait()
-
-    @callback
-    def conversation_ended(self) -> None:
-        """Note that the conversation has ended."""
-        self._ended.set()
-        if (waiting := self._take()) is not None and not waiting.said.done():
-            waiting.said.set_result(False)
-
-    async def wait_over(self) -> None:
-        """Wait until no conversation is held."""
-        while self._device.in_conversation:
-            self._ended.clear()
-            await self._ended.wait()
 
     async def speak(self, conversation: Conversation) -> bool:
         """Say what waits. Return whether the user is to answer it. Raises `LinkClosedError`.
@@ -124,6 +120,11 @@ class ConversationAnnouncements:
             await conversation.show(messages.tts_caption(utterance.text))
 
     @callback
+    def _put(self, waiting: _Waiting) -> None:
+        self._waiting = waiting
+        self._there.set()
+
+    @callback
     def _take(self) -> _Waiting | None:
         waiting, self._waiting = self._waiting, None
         self._there.clear()
@@ -133,23 +134,32 @@ class ConversationAnnouncements:
         """Say something, and report how that went. Raises `LinkClosedError`."""
         utterance, said = waiting.utterance, waiting.said
         error: AnnouncementError | None = None
-        self.plays_music = utterance.gives_way
+        begun = False
         try:
             async with self._volume.changed(wanted=utterance.at_announcement_volume):
+                if not conversation.answering:
+                    await conversation.begin_answer()
+                begun = True
+                self.plays_music = utterance.gives_way
                 await self._speak(conversation, utterance)
         except asyncio.CancelledError, LinkClosedError:
-            error = AnnouncementInterruptedError("announcement_interrupted", name=self._device.name)
+            if begun:
+                error = AnnouncementInterruptedError("announcement_interrupted", name=self._device.name)
             raise
         except Exception as err:  # noqa: BLE001 - the source of a sound may raise anything
             error = sound_error(err, self._device)
         finally:
             self.plays_music = False
             if not said.done():
-                said.set_result(True) if error is None else said.set_exception(error)
+                if error is not None:
+                    said.set_exception(error)
+                elif begun or conversation.closed.is_set():
+                    said.set_result(begun)
+                else:
+                    # The user was first.
+                    self._put(waiting)
 
     async def _speak(self, conversation: Conversation, utterance: Utterance) -> None:
-        if not conversation.answering:
-            await conversation.begin_answer()
         captions = Captions()
         captions.replace(utterance.text)
         # Only where all that is heard is the text, its pauses show where the voice is in it.

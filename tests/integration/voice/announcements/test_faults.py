@@ -4,11 +4,16 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
-from homeassistant.core import HomeAssistant
+from homeassistant.core import HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import entity_registry as er, intent
+from homeassistant.helpers.dispatcher import async_dispatcher_connect
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.const import CONF_ANNOUNCEMENT_VOLUME
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.device.device_model import EVENT_SIGNAL
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.voice.announcements.announcer import Announcer
 from custom_components.xiaozhi.voice.announcements.refusals import (
@@ -22,8 +27,8 @@ from custom_components.xiaozhi.voice.announcements.refusals import (
 from custom_components.xiaozhi.voice.announcements.utterance import Utterance
 from simulator import Pace, Profile, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Announcement, Outcome
-from tests.integration.boxes import Speech, act, wait_for_state
-from tests.integration.names import COMMAND, MAC, Boot
+from tests.integration.boxes import Speech, act, change_settings, wait_for_state
+from tests.integration.names import COMMAND, MAC, SATELLITE, Boot
 from tests.integration.voice.announcements.sounds import Sound, beep, endless, is_heard
 from tests.protocol.audio.sounds import pitch_level
 
@@ -259,3 +264,68 @@ async def test_a_sound_that_cannot_be_made_leaves_the_conversation_alone(
     assert not talking.last_error
     assert not talking.channel_open
     assert states.count("listening") == 1
+
+
+@pytest.mark.parametrize("holder", ["a ring", "none", "one that hangs"])
+async def test_one_that_waits_in_a_conversation_ends_with_it_whoever_holds_that(
+    hass: HomeAssistant, boot: Boot, announcer: Announcer, device_id: str, known: Device, holder: str
+) -> None:
+    """An automation makes it when a conversation starts. The end of a ring by the wake word is none."""
+    device = await boot(OLD)
+    said: list[asyncio.Task[None]] = []
+
+    @callback
+    def happened(_device: object, _event: object) -> None:
+        said.append(hass.async_create_task(announcer.say(Utterance(text="Hello.", speech=beep(1)))))
+
+    stop = async_dispatcher_connect(hass, EVENT_SIGNAL, happened)
+    match holder:
+        case "a ring":
+            slots = {"seconds": {"value": 1}}
+            await intent.async_handle(hass, "test", "HassStartTimer", slots, device_id=device_id)
+            await device.wait_for(lambda: "alert" in str(device.events("received")))
+        case "none":
+            er.async_get(hass).async_update_entity(SATELLITE, disabled_by=er.RegistryEntryDisabler.USER)
+            await hass.async_block_till_done()
+        case _:
+            known.conversations.hold(lambda _conversation: True)
+    await device.wake()
+    stop()
+    await device.power_off()
+    assert bool(said) is (holder == "one that hangs")
+    for task in said:
+        with pytest.raises(AnnouncementRefusedError, match="not connected"):
+            async with asyncio.timeout(30):
+                await task
+
+
+async def test_a_button_that_is_pressed_before_an_announcement_has_begun_is_answered_first(
+    hass: HomeAssistant,
+    boot: Boot,
+    announcer: Announcer,
+    speech: Speech,
+    command: bytes,
+    linked_entry: MockConfigEntry,
+) -> None:
+    await speech.answer_with("Which light?", "It is on.", heard=[COMMAND] * 2)
+    change_settings(hass, linked_entry, **{CONF_ANNOUNCEMENT_VOLUME: 90})
+    device = await boot(OLD, pace=Pace())
+
+    async def ask() -> None:
+        await device.press()
+        device.say(command)
+        await device.wait_said()
+        await device.release()
+
+    await ask()
+    await device.wait_for(lambda: "Which light?" in device.screen.captions and device.speaker.empty)
+    await device.wait_state(State.IDLE)
+    await asyncio.sleep(1)
+    device.tool_seconds["self.audio_speaker.set_volume"] = 0.5
+    saying = asyncio.create_task(
+        announcer.say(Utterance(text="The door.", speech=beep(1), at_announcement_volume=True))
+    )
+    await asyncio.sleep(0.2)
+    await ask()
+    await saying
+    assert device.screen.captions == ["Which light?", "It is on.", "The door."]
