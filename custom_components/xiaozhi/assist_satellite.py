@@ -130,7 +130,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     async def async_start_conversation(self, start_announcement: AssistSatelliteAnnouncement) -> None:
         """Say something in the conversation that goes on, and listen. Raises `AnnouncementError`."""
         await self._say(start_announcement, expects_answer=True)
-        self.asked(self._conversations.current)
+        self.asked(self.device.conversation)
 
     async def async_ask_user(
         self, question: str, answers: list[dict[str, Any]], seconds: float
@@ -143,7 +143,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
             # What is said of our own accord comes one after the other.
             async with self.announcing:
                 await self._announcer.ask(
-                    question, pipeline, lambda: asked.was_asked(self._conversations.current)
+                    question, pipeline, lambda: asked.was_asked(self.device.conversation)
                 )
 
         sentence = await self.questions.ask(ask, seconds)

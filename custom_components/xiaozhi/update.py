@@ -1,5 +1,6 @@
 """Update entity for the firmware of a device."""
 
+from collections.abc import Sequence
 from typing import Any, Final, override
 
 from homeassistant.components.update import (
@@ -116,7 +117,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
             )
 
     @property
-    def _found(self) -> list[Firmware]:
+    def _found(self) -> Sequence[Firmware]:
         return self.gateway.firmware_files.find(self.device.state.board or "")
 
     async def _load(self, version: str | None) -> tuple[Firmware, FirmwareImage]:

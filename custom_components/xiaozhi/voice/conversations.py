@@ -64,19 +64,12 @@ class VoiceConversations:
         default_factory=partial(TokenBucket, rate=_RUNS_PER_SECOND, burst=_RUNS_AT_ONCE)
     )
     _task: asyncio.Task[None] | None = None
-    _last: Conversation | None = None
     _unfinished: set[asyncio.Task[Any]] = field(default_factory=set)
-
-    @property
-    def current(self) -> Conversation | None:
-        """The conversation that goes on."""
-        return self._last if self.device.in_conversation else None
 
     @callback
     def begin(self, conversation: Conversation) -> bool:
         """Hold a conversation; one that is still going on is cancelled."""
         self.cancel()
-        self._last = conversation
         before = tuple(self._unfinished)
         self._task = self.device.create_task(self._hold(conversation, before), "conversation")
         self.is_to_end(self._task)
@@ -107,7 +100,6 @@ class VoiceConversations:
         except Exception:
             _LOGGER.exception("Unexpected error in the conversation of %s", self.device.name)
         finally:
-            # What waits for a turn is for the next conversation, if that has begun already.
             self.satellite.questions.conversation_ended(conversation)
             await conversation.end()
 

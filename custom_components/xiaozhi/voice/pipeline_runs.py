@@ -18,7 +18,6 @@ from homeassistant.components.assist_pipeline import (
     PipelineStage,
 )
 from homeassistant.core import Context, callback
-from homeassistant.exceptions import HomeAssistantError
 
 from ..protocol.conversation.state_table import TurnStart
 from .questions import Question
@@ -26,6 +25,7 @@ from .satellite_states import SatelliteStates, TakeEvent
 from .speech_format import speech_options
 from .speech_input import SpeechInput
 from .speech_to_text import METADATA, speech_to_text
+from .turn_errors import FAILED, TurnError
 
 # What is used of Home Assistant's runs: classes with their parameters, and methods.
 _PARAMETERS: Final = {
@@ -85,7 +85,7 @@ async def run_pipeline(
         return
     if not runs_are_known():
         if is_typed:
-            raise HomeAssistantError("Questions cannot be typed with this version of Home Assistant")
+            raise TurnError(FAILED)
         await satellite.run_as_home_assistant_does(audio, take_event, wake_word, end)
         return
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Generator
-from contextlib import suppress
 from typing import Any
 
 from homeassistant.components.logbook.helpers import async_subscribe_events
@@ -12,13 +11,13 @@ from homeassistant.helpers import entity_registry as er, llm
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
-from custom_components.xiaozhi.const import DOMAIN, EVENT_LEFT_OUT, EVENT_QUESTION, EVENT_TOOL_CALL
+from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION, EVENT_TOOL_CALL
 from custom_components.xiaozhi.logbook import async_describe_events
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse, get_profile
 from simulator.board.tools import Tool as SimulatedTool
 from tests.integration.boxes import Speech, call_action, wait_for_state
-from tests.integration.names import COMMAND, SATELLITE, Boot
+from tests.integration.names import COMMAND, Boot
 from tests.integration.tools.own_tools import register
 from tests.protocol.transport.udp.device import until
 
@@ -32,18 +31,6 @@ def lines(hass: HomeAssistant, events: list[Event[Any]]) -> list[str]:
     shown = [describe[event.event_type](event) for event in events]
     assert all(line["name"] == "Kitchen box" for line in shown)
     return [line["message"] for line in shown]
-
-
-async def test_an_announcement_for_several_that_leaves_it_out_is_shown(
-    hass: HomeAssistant, boot: Boot
-) -> None:
-    await boot()
-    left_out = async_capture_events(hass, EVENT_LEFT_OUT)
-    for others in (["assist_satellite.another"], []):
-        data = {"message": "Dinner is ready.", "entity_id": [SATELLITE, *others]}
-        with suppress(HomeAssistantError):
-            await hass.services.async_call("assist_satellite", "announce", data, blocking=True)
-    assert lines(hass, left_out) == ["was left out of an announcement: it can speak only in a conversation"]
 
 
 async def test_calls_of_people_and_of_the_assistant_are_shown_and_polls_are_not(

@@ -16,6 +16,7 @@ from custom_components.xiaozhi.const import (
     EVENT_LEFT_OUT,
 )
 from custom_components.xiaozhi.device.state import DeviceState
+from custom_components.xiaozhi.logbook import async_describe_events
 from custom_components.xiaozhi.voice.announcements.announcer import Announcer
 from custom_components.xiaozhi.voice.announcements.refusals import AnnouncementRefusedError, Delivery
 from custom_components.xiaozhi.voice.announcements.utterance import Utterance
@@ -152,9 +153,22 @@ async def test_a_broadcast_reaches_those_that_can_speak_and_does_not_fail_for_an
     for several in ("all", f"{SATELLITE}, {OTHER_SATELLITE}"):
         await act(hass, "assist_satellite", "announce", several, message="Come to the table.")
     assert [event.data["name"] for event in left_out] == ["Bedroom box"] * 3
+    described: dict[str, Any] = {}
+    async_describe_events(hass, lambda _, event, describe: described.update({event: describe}))
+    assert "was left out of an announcement" in described[EVENT_LEFT_OUT](left_out[0])["message"]
     # What comes next for it alone fails again.
     with pytest.raises(AnnouncementRefusedError, match="text with a sound instead"):
         await announce(hass, OTHER_SATELLITE, message="It gets cold.")
+
+
+@TWO_DEVICES
+async def test_an_announcement_that_none_of_several_can_speak_fails_with_the_reason(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    await boot(OLD)
+    await boot(OLD, mac=OTHER_MAC)
+    with pytest.raises(AnnouncementRefusedError, match="text with a sound instead"):
+        await announce(hass, SATELLITE, OTHER_SATELLITE, message="Dinner is ready.")
 
 
 async def test_a_device_that_cannot_speak_while_it_is_idle_says_so_unless_it_may_show_announcements(
