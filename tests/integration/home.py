@@ -11,7 +11,7 @@ from homeassistant.components import tts
 from homeassistant.components.assist_pipeline.const import DATA_LAST_WAKE_UP
 from homeassistant.components.assist_pipeline.pipeline import KEY_ASSIST_PIPELINE, PipelineStorageCollection
 from homeassistant.const import STATE_OFF
-from homeassistant.core import HomeAssistant
+from homeassistant.core import HomeAssistant, State
 from homeassistant.helpers import (
     area_registry as ar,
     device_registry as dr,
@@ -24,6 +24,7 @@ from homeassistant.helpers import (
     translation,
 )
 from homeassistant.setup import async_setup_component
+from homeassistant.util import dt as dt_util
 from pytest_homeassistant_custom_component.common import async_test_home_assistant
 
 
@@ -61,6 +62,19 @@ def wake(hass: HomeAssistant) -> None:
     core._hass.hass = hass
 
 
+def remember(hass: HomeAssistant, state: State, extra: dict[str, Any] | None) -> None:
+    """Let an entity that is added find this state as its last one."""
+    # By entity id; before 2026.11 that was the only way.
+    states = min(_last_states(hass).items())[1]
+    stored = {"state": state.as_dict(), "extra_data": extra, "last_seen": dt_util.utcnow()}
+    states[state.entity_id] = restore_state.StoredState.from_dict(stored)
+
+
+def _last_states(hass: HomeAssistant) -> dict[str, dict[str, restore_state.StoredState]]:
+    kept = vars(restore_state.async_get(hass))
+    return {name: states for name, states in kept.items() if name.startswith("last_states")}
+
+
 async def forget(hass: HomeAssistant) -> None:
     """Remove what a test has left in a Home Assistant, so that the next one finds it empty."""
     for entry in hass.config_entries.async_entries():
@@ -77,10 +91,8 @@ async def forget(hass: HomeAssistant) -> None:
     if (manager := hass.data.get(tts.DATA_TTS_MANAGER)) is not None:
         manager.mem_cache.clear()
         manager.file_cache.clear()
-    restored = restore_state.async_get(hass)
-    # Before 2026.11 there was one.
-    for states in ("last_states", "last_states_by_entity_id", "last_states_by_registry_id"):
-        getattr(restored, states, {}).clear()
+    for states in _last_states(hass).values():
+        states.clear()
     # The same word within two seconds counts as heard by two.
     hass.data.get(DATA_LAST_WAKE_UP, {}).clear()
     hass.config.internal_url = hass.config.external_url = None

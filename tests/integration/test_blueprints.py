@@ -57,7 +57,9 @@ async def front_door(hass: HomeAssistant, core: None, tmp_path: Path) -> str:
     """A camera whose picture is a file; there before the web server starts."""
     path = tmp_path / "door.png"
     await asyncio.to_thread(path.write_bytes, png(320, 240))
-    entry = MockConfigEntry(domain=LOCAL_FILE, options={CONF_NAME: "Front door", CONF_FILE_PATH: str(path)})
+    # Before 2026.11 its name was an option.
+    options = {CONF_NAME: "Front door", CONF_FILE_PATH: str(path)}
+    entry = MockConfigEntry(domain=LOCAL_FILE, title="Front door", options=options)
     entry.add_to_hass(hass)
     await running(hass, entry)
     return "camera.front_door"

@@ -17,16 +17,13 @@ from homeassistant.const import EVENT_STATE_CHANGED, Platform
 from homeassistant.core import HomeAssistant, State as EntityState
 from homeassistant.loader import async_get_loaded_integration
 import pytest
-from pytest_homeassistant_custom_component.common import (
-    MockConfigEntry,
-    async_capture_events,
-    mock_restore_cache_with_extra_data,
-)
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, get_profile
 from tests.integration.boxes import Speech, choose, paired_boxes
+from tests.integration.home import remember
 from tests.integration.http_device import MakeEntry, paired_device
 from tests.integration.names import CLIENT_ID, COMMAND, LIGHT, MAC, OTHER_MAC, SATELLITE, Boot
 from tests.integration.speech import ProgressiveSpeechToText, add_entities
@@ -296,7 +293,7 @@ async def test_a_choice_is_kept_and_the_default_is_the_new_one(
     extra: dict[str, Any] | None,
     shown: str,
 ) -> None:
-    mock_restore_cache_with_extra_data(hass, [(EntityState(SELECT, stored), extra)])
+    remember(hass, EntityState(SELECT, stored), extra)
     entry = make_entry(paired_device(MAC, CLIENT_ID), **link_data)
     assert await hass.config_entries.async_setup(entry.entry_id)
     await hass.async_block_till_done()
