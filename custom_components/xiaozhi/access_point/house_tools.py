@@ -10,6 +10,7 @@ from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
 from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import llm
+from homeassistant.util import slugify
 import probatio
 import voluptuous as vol
 
@@ -32,6 +33,10 @@ _FAILED: Final = "The tool failed without saying why."
 class HouseTool(OfferedTool):
     """A tool of an LLM API."""
 
+    names: frozenset[str]
+    """Its name, and those with the API in front by which its owner may have chosen it: until 2026.10, Home
+    Assistant put the API's name in front of all tools of several APIs, since then its id where two APIs have
+    the name."""
     label: str
     """What people know it by: its title, if it has one, and its name."""
     written_by_owner: bool
@@ -40,11 +45,21 @@ class HouseTool(OfferedTool):
     """Whether the tool acts beyond the house, or does not say that it does not."""
 
 
-def _house_tool(tool: llm.Tool, api: llm.APIInstance) -> HouseTool:
+def offerable_apis(hass: HomeAssistant) -> dict[str, str]:
+    """Return the names of the LLM APIs by id, without those for administrators: a cloud is none."""
+    # Before 2026.11 there were none of those.
+    return {api.id: api.name for api in llm.async_get_apis(hass) if not getattr(api, "requires_admin", False)}
+
+
+def _house_tool(tool: llm.Tool, api: llm.APIInstance, *, taken: bool) -> HouseTool:
+    """Describe a tool. If its name is `taken` by another API, its own API stands in front."""
+    by_id, by_name = (f"{slugify(part)}__{tool.name}" for part in (api.api.id, api.api.name))
+    name = by_id if taken else tool.name
     written_by_owner, remote = tool.integration in _WRITTEN_BY_OWNER, tool.integration == _REMOTE
     return HouseTool(
-        name=tool.name,
-        label=" · ".join(filter(None, (tool.title, tool.name))),
+        name=name,
+        names=frozenset({name, by_id, by_name}),
+        label=" · ".join(filter(None, (tool.title, name))),
         description=tool.description or tool.title or tool.name,
         changes_nothing=tool.annotations.read_only and not remote,
         written_by_owner=written_by_owner,
@@ -86,15 +101,11 @@ async def _call(tool: llm.Tool, api: llm.APIInstance, arguments: JsonObject) -> 
 async def async_house(
     hass: HomeAssistant, apis: Iterable[str], device_id: str | None
 ) -> tuple[list[HouseTool], tuple[str, ...]]:
-    """Return the tools of these LLM APIs at this moment, and the ids of the APIs that there are not.
+    """Return the tools of these LLM APIs at this moment, and the ids of those that cannot be offered.
 
     `device_id` is the service device of the access point, whose area is where "the light" is.
     """
-    known = {api.id for api in llm.async_get_apis(hass)}
-    missing = tuple(api for api in apis if api not in known)
-    present = [api for api in apis if api in known]
-    if not present:
-        return [], missing
+    apis, known = tuple(apis), offerable_apis(hass)
     context = llm.LLMContext(
         platform=DOMAIN,
         context=Context(),
@@ -102,8 +113,11 @@ async def async_house(
         assistant=CONVERSATION_DOMAIN,
         device_id=device_id,
     )
-    api = await llm.async_get_api(hass, present, context)
-    return [_house_tool(tool, api) for tool in api.tools], missing
+    tools: list[HouseTool] = []
+    for api_id in filter(known.__contains__, apis):
+        api, taken = await llm.async_get_api(hass, api_id, context), {tool.name for tool in tools}
+        tools += [_house_tool(tool, api, taken=tool.name in taken) for tool in api.tools]
+    return tools, tuple(api for api in apis if api not in known)
 
 
 def automatic_tools(tools: Iterable[HouseTool]) -> list[str]:
@@ -127,4 +141,4 @@ def offered_tools(
     """Return the tools that are offered. `chosen` are names, None for the automatic choice."""
     tools = tuple(tools)
     names = set(automatic_tools(tools) if chosen is None else chosen)
-    return [tool for tool in tools if tool.name in names and (tool.changes_nothing or not questions_only)]
+    return [tool for tool in tools if tool.names & names and (tool.changes_nothing or not questions_only)]

@@ -23,7 +23,14 @@ from homeassistant.util import dt as dt_util
 from homeassistant.util.ssl import get_default_context
 import voluptuous as vol
 
-from ..access_point.house_tools import HouseTool, async_house, automatic_tools, offered_tools, proposed_tools
+from ..access_point.house_tools import (
+    HouseTool,
+    async_house,
+    automatic_tools,
+    offerable_apis,
+    offered_tools,
+    proposed_tools,
+)
 from ..access_point.settings import access_point_subentries
 from ..const import CONF_QUESTIONS_ONLY, CONF_TOOLS
 from ..protocol.access_point.address import AccessPointAddress, AddressError
@@ -99,7 +106,11 @@ class AccessPointFlow(ConfigSubentryFlow):
                 self._data |= user_input
                 return await self.async_step_tools()
             errors = {CONF_LLM_HASS_API: "no_api"}
-        apis = {api.id: api.name for api in llm.async_get_apis(self.hass)}
+        return await self._show_offer(user_input or self._data, errors)
+
+    async def _show_offer(self, suggested: Mapping[str, Any], errors: dict[str, str]) -> SubentryFlowResult:
+        apis = offerable_apis(self.hass)
+        placeholders = {"assist": apis.get(llm.LLM_API_ASSIST, ""), **await self._address_placeholders()}
         # One that is gone is shown as well, so that it can be taken away.
         apis = {**{api: api for api in self._data[CONF_LLM_HASS_API]}, **apis}
         schema = vol.Schema(
@@ -110,14 +121,19 @@ class AccessPointFlow(ConfigSubentryFlow):
         )
         return self.async_show_form(
             step_id="offer",
-            data_schema=self.add_suggested_values_to_schema(schema, user_input or self._data),
+            data_schema=self.add_suggested_values_to_schema(schema, suggested),
             errors=errors,
-            description_placeholders=await self._address_placeholders(),
+            description_placeholders=placeholders,
         )
 
     async def async_step_tools(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
         """Ask which tools are offered, with the size of each."""
-        tools, _missing = await async_house(self.hass, self._data[CONF_LLM_HASS_API], None)
+        try:
+            tools, _missing = await async_house(self.hass, self._data[CONF_LLM_HASS_API], None)
+        except Exception:
+            # Any integration may have made them. The page would show no text, or count a failed login.
+            _LOGGER.exception("The tools could not be listed")
+            return await self._show_offer(self._data, {CONF_LLM_HASS_API: "api_failed"})
         questions_only = self._data[CONF_QUESTIONS_ONLY]
         possible = offered_tools(tools, [tool.name for tool in tools], questions_only=questions_only)
         automatic = automatic_tools(possible)
@@ -130,8 +146,8 @@ class AccessPointFlow(ConfigSubentryFlow):
             self._data[CONF_URL] = self._address.url
             return self._finish()
         before = self._data.get(CONF_TOOLS)
-        wanted = proposed_tools(possible) if before is None else before
-        chosen = [tool.name for tool in possible if tool.name in wanted]
+        wanted = set(proposed_tools(possible) if before is None else before)
+        chosen = [tool.name for tool in possible if tool.names & wanted]
         listed, options = await self.hass.async_add_executor_job(_sizes, possible, chosen)
         schema = vol.Schema({vol.Optional(CONF_TOOLS, default=[]): multiple_choice(options)})
         return self.async_show_form(

@@ -1,10 +1,12 @@
 """The forms of an access point."""
 
 from typing import Any
+from unittest.mock import AsyncMock
 
 from homeassistant.config_entries import SOURCE_USER
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import FlowResultType
+from homeassistant.exceptions import Unauthorized
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
@@ -90,6 +92,26 @@ async def test_a_choice_of_tools_is_kept(
     await hass.async_block_till_done()
     session = await (await cloud.session(2)).ready()
     assert set(session.tools) == {"remote_two"}
+
+
+async def test_what_is_for_administrators_is_not_offered_and_an_api_that_fails_is_an_error_of_the_form(
+    hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud, apis: Apis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Home Assistant takes *unauthorized* for a failed login of the browser."""
+    of_admins, failing = ScriptedApi(hass, api_id="of_admins"), ScriptedApi(hass, api_id="failing")
+    monkeypatch.setattr(of_admins, "requires_admin", True, raising=False)
+    monkeypatch.setattr(failing, "async_get_api_instance", AsyncMock(side_effect=Unauthorized))
+    apis(of_admins)
+    apis(failing)
+    form = await add(hass, entry, cloud.url())
+    options = form["data_schema"].schema["llm_hass_api"].config["options"]
+    assert {option["value"] for option in options} == {"assist", "failing"}
+    assert form["description_placeholders"]["assist"] in {option["label"] for option in options}
+    form = await submit(hass, form, llm_hass_api=["failing"], questions_only=False)
+    assert (form["step_id"], form["errors"]) == ("offer", {"llm_hass_api": "api_failed"})
+    assert suggested(form, "llm_hass_api") == ["failing"]
+    form = await submit(hass, form, llm_hass_api=["assist"], questions_only=False)
+    assert form["step_id"] == "tools"
 
 
 async def test_wrong_addresses_and_a_server_that_refuses(

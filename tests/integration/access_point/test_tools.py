@@ -47,6 +47,32 @@ async def test_tools_that_reach_out_are_off_at_first_and_chosen_ones_offered_and
     assert not (await session.call("remote_claims_home", {})).failed
 
 
+@pytest.mark.parametrize(
+    ("chosen", "offered"),
+    [
+        (["one", "assist__one"], {"one"}),
+        (["second_api__one", "first__two"], {"second_api__one", "two"}),
+        (["later__one", "first__one", "second_api__two"], {"second_api__one", "one"}),
+    ],
+    ids=["as they are", "by id", "by name, as before 2026.11"],
+)
+async def test_tools_of_several_apis_are_found_by_every_name_that_home_assistant_gave_them(
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis, chosen: list[str], offered: set[str]
+) -> None:
+    """Another API's tool of the same name is another tool."""
+    first, second = ScriptedTool("one", 1), ScriptedTool("one", 2)
+    apis(ScriptedApi(hass, first, ScriptedTool("two"), api_id="first"))
+    later = ScriptedApi(hass, second, api_id="second-api")
+    later.name = "Later"
+    apis(later)
+    await offer(cloud.url(), llm_hass_api=["first", "second-api"], tools=chosen)
+    session = await (await cloud.session()).ready()
+    assert set(session.tools) == offered
+    for name, tool in {"one": first, "second_api__one": second}.items():
+        if name in offered:
+            assert json.loads((await session.call(name, {})).text) == tool.result
+
+
 async def test_scripts_of_the_owner_are_offered(hass: HomeAssistant, offer: Offer, cloud: Cloud) -> None:
     """They do not say how far they reach, but the owner has exposed each of them."""
     script = {"sequence": [], "description": "Closes everything", "fields": {"room": {"required": True}}}
@@ -203,4 +229,4 @@ async def test_an_api_that_comes_back_unseen(
     await until(lambda: not issues(hass), seconds=60)
     async with asyncio.timeout(100):
         renewed = await (await cloud.session(before + 1)).ready()
-    assert "scripted__one" in renewed.tools
+    assert "one" in renewed.tools
