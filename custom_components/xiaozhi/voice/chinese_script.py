@@ -34,15 +34,18 @@ _CANTONESE: Final = frozenset({"yue", "hk", "mo"})
 # OpenCC's names for its conversions.
 _TO_SIMPLIFIED: Final = "tw2s"
 _TO_TRADITIONAL: Final = "s2tw"
-# What OpenCC writes, and what people do: 陽台, 加濕器, 吊燈. 里 is a mile beside a few characters, else "in".
+# What OpenCC writes, and what people do: 陽台, 加濕器, 吊燈. It takes 清单里加 for the town 里加.
 _AS_WRITTEN: Final = (
     (re.compile("臺"), "台"),
     (re.compile("溼"), "濕"),
     (re.compile("弔"), "吊"),
-    (re.compile("(?<![公英海鄰])里(?![程長])"), "裡"),
+    (re.compile("單里"), "單裡"),
 )
-# "Is" and "switch on", which Mandarin writes so only as a part of other words: 系統, 關著.
-_CANTONESE_WORDS: Final = ((re.compile("系(?![統列])"), "係"), (re.compile("^著"), "着"))
+# "Is" and "switch on", which Mandarin writes so only as a part of other words: 系統, 太陽系, 關著.
+_CANTONESE_WORDS: Final = (
+    (re.compile("(?<![陽河星科體院語派譜])系(?![統列主])"), "係"),
+    (re.compile("^著"), "着"),
+)
 
 
 def script_converter(hass: HomeAssistant, pipeline: Pipeline) -> Convert | None:

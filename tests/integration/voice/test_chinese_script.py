@@ -107,6 +107,16 @@ async def test_the_language_of_the_pipeline_decides_and_other_pipelines_are_left
             assert await written(hass, heard) == text
 
 
+async def test_names_that_look_like_other_words_stay(hass: HomeAssistant, speech: Speech) -> None:
+    for language, heard, text in (
+        ("zh-TW", "阿里山离这里有几公里", "阿里山離這裡有幾公里"),
+        ("zh-HK", "太阳系系点样", "太陽系係點樣"),
+        ("zh-HK", "系统系咪开着", "系統係咪開著"),
+    ):
+        await speech.use(stt_language=language, conversation_language=language, language=language)
+        assert await written(hass, heard) == text
+
+
 async def test_a_turn_is_understood_in_the_script_of_the_pipeline(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
