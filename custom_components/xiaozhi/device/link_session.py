@@ -174,10 +174,10 @@ class LinkSession(LinkHandler):
         conversation, self.conversation = self.conversation, None
         if conversation is not None:
             _LOGGER.debug("%s: conversation ended: %s", self._device.name, reason)
-            conversation.channel_closed()
-            self.polls.quiet.set()
             if self.link.stays_connected and (alerts := conversation.loudspeaker.take_alerts()):
                 self.create_task(self._show_later(alerts), "show alerts")
+            conversation.channel_closed()
+            self.polls.quiet.set()
             if self._held:
                 self._device.events.fire(ConversationEvent.ENDED)
             self._device.refresh()

@@ -81,7 +81,7 @@ class Answer:
         speech = ((response.get("speech") or {}).get("plain") or {}).get("speech") or ""
         self.text = speech
         self._captions.replace(speech)
-        self.complete = True
+        self.complete = self._conversation.loudspeaker.text_complete = True
         self._face = face_of(speech) or _face_of_response(response)
 
     async def speak(self, token: str, *, as_it_is: bool) -> bool:

@@ -4,11 +4,12 @@ import asyncio
 
 from homeassistant.components.assist_pipeline.pipeline import PipelineInput
 from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.protocol import messages
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
 from custom_components.xiaozhi.protocol.transport.link import LinkClosedError, LinkKind
 from custom_components.xiaozhi.timeouts import Timeouts
@@ -134,10 +135,11 @@ async def test_a_typed_question_goes_on_with_the_spoken_conversation_and_an_aler
     played, rung = device.played_seconds, device.speaker.own_seconds
     device.say(command)
     await device.wait_for(lambda: device.played_seconds > played + 0.3, 20)
-    for number in range(3):
-        await linked_entry.runtime_data.devices[MAC].commands.send(
-            messages.alert(status="Door", message=f"Ring {number}", emotion="happy")
-        )
+    commands = linked_entry.runtime_data.devices[MAC].commands
+    ringing = [
+        hass.async_create_task(commands.show(status="Door", message=f"Ring {number}", emotion="happy"))
+        for number in range(3)
+    ]
     assert not device.screen.system_text
     await device.wait_for(lambda: device.screen.system_text == "Ring 2", 20)
     await device.wait_state(State.IDLE, 20)
@@ -145,6 +147,7 @@ async def test_a_typed_question_goes_on_with_the_spoken_conversation_and_an_aler
     assert_nothing_lost(device)
     assert device.played_seconds >= played + 3
     assert device.speaker.own_seconds - rung == pytest.approx(3 * 0.84)
+    await asyncio.gather(*ringing)
 
 
 async def test_a_satellite_that_is_disabled_ends_its_answer_without_a_warning(
@@ -224,3 +227,19 @@ async def test_a_button_that_is_pressed_again_before_its_release_arrives_begins_
     await device.release()
     await device.wait_for(lambda: "Turned on the switch" in device.screen.captions, 20)
     assert hass.states.is_state(LIGHT, "on")
+
+
+async def test_a_message_that_waits_for_the_end_of_an_answer_fails_if_the_user_hangs_up_in_it(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, known: Device
+) -> None:
+    await speech.answer_with("word " * 12)
+    device = await boot()
+    await device.wake()
+    device.say(command)
+    await device.wait_for(lambda: device.played_seconds > 0.3, 20)
+    showing = hass.async_create_task(known.commands.show(status="", message="The door", emotion="happy"))
+    await device.click()
+    await device.wait_state(State.LISTENING)
+    await device.click()
+    with pytest.raises(HomeAssistantError, match="conversation"):
+        await showing

@@ -279,10 +279,12 @@ async def test_an_alert_during_an_answer_waits_for_its_end_and_is_not_cut_off(
 ) -> None:
     link, conversation, _, _ = await in_turn(firmware)
     await conversation.begin_answer()
+    showing: list[asyncio.Task[None]] = []
 
     async def ring(_seconds: float) -> None:
         if len(link.packets) in {0, 2}:
-            await conversation.loudspeaker.alert(ALERT)
+            showing.append(asyncio.create_task(conversation.loudspeaker.alert(ALERT)))
+            await asyncio.sleep(0)
 
     await conversation.play(tone(0.6), ring)
     shown = [time for time, message in link.messages if message["type"] == "alert"]
@@ -294,6 +296,16 @@ async def test_an_alert_during_an_answer_waits_for_its_end_and_is_not_cut_off(
     assert len(alerts) == 2
     assert alerts[1] > link.packets[-1][0] + 0.36
     assert stopped[0] > alerts[-1] + 0.85
+    await asyncio.gather(*showing)
+
+
+async def test_an_alert_between_the_last_answer_and_the_close_is_shown() -> None:
+    link, conversation, _, _ = await in_turn()
+    await conversation.begin_answer()
+    await conversation.play(tone(0.3), nothing)
+    await conversation.loudspeaker.wait_played()
+    await conversation.loudspeaker.alert(ALERT)
+    assert link.shown("alert")
 
 
 async def test_an_answer_that_is_aborted_before_the_device_was_told_of_it_leaves_no_trace() -> None:

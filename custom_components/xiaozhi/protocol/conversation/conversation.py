@@ -123,7 +123,7 @@ class Conversation:
 
     def channel_closed(self) -> None:
         """End all waiting: the channel is gone."""
-        self.loudspeaker.close()
+        self.loudspeaker.end()
         self._happened(Event.CHANNEL_CLOSED)
         self.closed.set()
 

@@ -4,7 +4,6 @@ Source: `main/application.cc` and `main/audio/audio_service.cc` of the firmware.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable
 from typing import Final
 
@@ -14,7 +13,7 @@ from ..clock import loop_time, sleep_until
 from ..messages import DOWNLINK, JsonObject, tts_start, tts_stop
 from ..tasks import log_failure
 from ..timeouts import ConversationTimeouts
-from ..transport.link import Link, LinkKind
+from ..transport.link import Link, LinkClosedError, LinkKind
 from .readiness import MainTask, SpeechStart
 
 _FRAME: Final = DOWNLINK.frame_duration / 1000
@@ -26,8 +25,6 @@ _PLAYBACK_MARGIN: Final = 0.25
 _SETTLED: Final = 0.3
 # An alert plays 14 packets of 60 ms through the queue that speech goes through.
 _ALERT_SECONDS: Final = 0.85
-# More alerts during one answer are a mistake of an automation; the newest count.
-_MAX_ALERTS: Final = 8
 
 
 class Loudspeaker:
@@ -54,7 +51,10 @@ class Loudspeaker:
         self._speaking = False
         self.held_up = False
         """Whether speech is there that the device does not take yet."""
-        self._alerts: deque[JsonObject] = deque(maxlen=_MAX_ALERTS)
+        self._alerts: list[tuple[JsonObject, asyncio.Future[bool]]] = []
+        """Those that wait, and whether they were shown."""
+        self.text_complete = False
+        """Whether the text of the answer is complete: until then, who writes it may have an alert shown."""
 
     @property
     def silent_since(self) -> float | None:
@@ -67,7 +67,7 @@ class Loudspeaker:
         While it runs a tool, nothing is sent: it would act on `tts start` later, which could not be undone.
         """
         self.close()
-        self._speaking = False
+        self._speaking = self.text_complete = False
         self._pacer.reset()
         self._start_sent = not self._main_task.running
         work = (await self._send_start()).wait_taken() if self._start_sent else self._start_when_free()
@@ -80,10 +80,15 @@ class Loudspeaker:
             self.close()
 
     def close(self) -> None:
-        """Stop getting the device ready: the channel is gone."""
+        """Stop getting the device ready."""
         if self._starting is not None:
             self._starting.cancel()
             self._starting = None
+
+    def end(self) -> None:
+        """Note that the channel is gone; `take_alerts` before if they can be shown without one."""
+        self.close()
+        self._take_alerts(shown=False)
 
     async def play(
         self,
@@ -138,17 +143,26 @@ class Loudspeaker:
         """Show an alert, which makes a sound: at once, or after the answer that is being spoken.
 
         In the middle of an answer the next sentence would wipe the text, and the sound would cut into one.
+        Returns when it is shown, but does not keep the answer waiting for its own end.
         """
         if self._speaking:
-            self._alerts.append(message)
+            shown = asyncio.get_running_loop().create_future()
+            self._alerts.append((message, shown))
+            if self.text_complete and not await shown:
+                raise LinkClosedError("the conversation is over")
         else:
             await self._send_alert(message)
 
     def take_alerts(self) -> list[JsonObject]:
-        """Return the alerts that still wait, and forget them."""
-        alerts = list(self._alerts)
-        self._alerts.clear()
-        return alerts
+        """Return the alerts that still wait, to show them now."""
+        return self._take_alerts(shown=True)
+
+    def _take_alerts(self, *, shown: bool) -> list[JsonObject]:
+        waiting, self._alerts = self._alerts, []
+        for _, result in waiting:
+            if not result.done():
+                result.set_result(shown)
+        return [message for message, _ in waiting]
 
     async def wait_played(self) -> None:
         """Wait until the device has played what was sent, by the clock, before its channel ends.
@@ -162,6 +176,7 @@ class Loudspeaker:
         while self._alerts:
             await self._show_alerts()
             await asyncio.sleep(self._timeouts.reading)
+        self._speaking = False
 
     async def wait_stoppable(self) -> None:
         """Show the alerts that wait, and wait until `tts stop` cuts nothing and is acted on at once."""
