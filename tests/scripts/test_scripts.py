@@ -1,13 +1,16 @@
 """What scripts refuse: a module without its coverage, a release that is not the integration as it is."""
 
+from importlib.metadata import version
 import json
 from pathlib import Path
 import subprocess
+import tomllib
 from zipfile import ZipFile
 
 import pytest
 
 from scripts.check_coverage import main as check_coverage
+from scripts.pins import pins
 from scripts.release import build
 from tests.paths import ROOT
 
@@ -44,6 +47,15 @@ def test_the_command_tells_what_is_wrong_in_one_line(tmp_path: Path) -> None:
     assert done.stderr.startswith("release: the tag is v9.9.9")
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_packages_are_those_that_home_assistant_pins() -> None:
+    """Also in the environments of other versions than pyproject.toml has."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    used = [line.partition("==")[0] for line in groups["homeassistant"]]
+    wanted = {name: pinned for name, pinned in pins().items() if name in used}
+    assert "home-assistant-frontend" in wanted
+    assert {name: version(name) for name in wanted} == wanted
 
 
 def _report(folder: Path, **missing: int) -> Path:
