@@ -119,6 +119,8 @@ class _HeldConversation:
         """The last wake word of this conversation."""
         self._interrupted_answer = ""
         """The answer that the user interrupted by speaking."""
+        self._just_woken = False
+        """Whether this turn follows a wake word, which a noise may have been."""
         self._asked_back = False
         """Whether the last turn ended with a question of the assistant."""
         self._question: Question | None = None
@@ -267,6 +269,7 @@ class _HeldConversation:
             self._woken_by = start.wake_word
             device.set_state(device.state.after_wake_word(start.wake_word))
         by_button = start.mode is ListenMode.MANUAL
+        self._just_woken = not (by_button or followed_up)
         claim = Claim.NEW
         # After an answer, the device listens by itself.
         if not by_button and (start.wake_word is not None or not followed_up):
@@ -341,8 +344,7 @@ class _HeldConversation:
         """Return the code of the error if a transcript is not to be acted on."""
         if is_echo(transcript, self._interrupted_answer):
             return OWN_ECHO
-        is_command = not self._asked_back and self._question is None
-        if is_command and repeats_prompt(self._device.hass, transcript):
+        if self._just_woken and self._question is None and repeats_prompt(self._device.hass, transcript):
             return NO_SPEECH
         self._voice.arbitration.answer(self._device.mac, loop_time())
         if self._lost.done():

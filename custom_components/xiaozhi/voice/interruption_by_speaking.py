@@ -25,7 +25,9 @@ _SOFT_FRAMES: Final = 5
 _IDEOGRAPH: Final = r"[\u3040-\u30ff\u3400-\u9fff]"
 _WORD: Final = re.compile(_IDEOGRAPH + r"|(?:(?!" + _IDEOGRAPH + r")[^\W_])+")
 # Fewer words may be the choice of one of the answer's own: "the kitchen or the bedroom?" - "The kitchen."
+# Nine ideographs are as long: a word has two, and up to four of what is written as it is pronounced.
 _LEAST_WORDS: Final = 3
+_LEAST_IDEOGRAPHS: Final = 9
 # Share of neighbouring word pairs that an echo has in common with the answer; the rest is misheard.
 _ECHOED: Final = 0.7
 
@@ -79,7 +81,7 @@ class _Echo:
 def is_echo(transcript: str, answer: str) -> bool:
     """Whether a transcript repeats the answer during which it was heard."""
     heard = _WORD.findall(transcript.casefold())
-    if len(heard) < _LEAST_WORDS:
+    if len(heard) < (_LEAST_IDEOGRAPHS if re.search(_IDEOGRAPH, transcript) else _LEAST_WORDS):
         return False
     said = set(pairwise(_WORD.findall(answer.casefold())))
     pairs = [*pairwise(heard)]

@@ -11,6 +11,8 @@ from homeassistant.helpers import area_registry as ar, entity_registry as er, fl
 
 # The prompt names what can be spoken of, with commas between.
 _COMMA: Final = re.compile("[,，、]")
+# Fewer different ones may be all that somebody says.
+_LEAST_NAMES: Final = 3
 
 
 @callback
@@ -20,11 +22,8 @@ def repeats_prompt(hass: HomeAssistant, transcript: str) -> bool:
     The engine does not report its prompt. It has these names if it was given the home, by its owner or by the
     option `--hass-token` of Home Assistant's Whisper (`wyoming_faster_whisper/vocabulary.py`).
     """
-    parts = [part.strip(" .。").casefold() for part in _COMMA.split(transcript)]
-    if len(parts) == 1 or not any(parts):
-        return False
-    names = {name.casefold() for name in _names(hass)}
-    return all(part in names for part in parts if part)
+    parts = {part.strip(" .。").casefold() for part in _COMMA.split(transcript)} - {""}
+    return len(parts) >= _LEAST_NAMES and parts <= {name.casefold() for name in _names(hass)}
 
 
 def _names(hass: HomeAssistant) -> Iterator[str]:

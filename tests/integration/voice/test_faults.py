@@ -72,25 +72,34 @@ async def test_a_turn_in_which_nobody_speaks_costs_the_owner_nothing_and_is_no_c
 async def test_names_that_speech_recognition_makes_of_a_noise_are_no_command(
     speech: Speech, boot: Boot, command: bytes, area_registry: ar.AreaRegistry
 ) -> None:
-    """It repeats what it was given as a prompt. In the answer to a question a list of names is an answer."""
-    names = "Living room, Kitchen light,"
+    """It repeats what it was given as a prompt. By the button or after an answer, somebody says it."""
+    names = "Living room, Kitchen light, Bedroom"
     area_registry.async_create("Living Room")
+    area_registry.async_create("Bedroom")
     await speech.answer_with("Which ones?", "They are on.", heard=[names, COMMAND, names])
     device = await boot()
     assert (await converse(device, command)).heard == []
     assert (await converse(device, command, command, word="hello")).heard == [COMMAND, names]
+    await speech.answer_with("They are on.", "Which ones?", "They are on.", heard=[names, COMMAND, names])
+    await device.press()
+    device.say(command)
+    await device.wait_said()
+    await device.release()
+    await device.wait_for(lambda: speech.agent.heard[-1] == names)
 
 
 async def test_only_names_of_the_home_repeat_a_prompt(
     hass: HomeAssistant, speech: Speech, area_registry: ar.AreaRegistry
 ) -> None:
     area_registry.async_create("Living Room", aliases={"Wohnzimmer"})
+    area_registry.async_create("Bedroom")
     for transcript, repeats in {
-        "Kitchen light, kitchen light.": True,
-        "Wohnzimmer、kitchen light": True,
-        "Wohnzimmer,": True,
-        "Wohnzimmer.": False,
-        "Wohnzimmer, thank you.": False,
+        "Kitchen light, bedroom, living room.": True,
+        "Wohnzimmer、kitchen light，Bedroom,": True,
+        "Kitchen light, kitchen light, kitchen light": False,
+        "Bedroom, kitchen light": False,
+        "Wohnzimmer,": False,
+        "Wohnzimmer, bedroom, kitchen light, thank you.": False,
         ",": False,
     }.items():
         assert repeats_prompt(hass, transcript) is repeats, transcript

@@ -24,6 +24,8 @@ ANSWER = (
         ("turn off the kitchen light", "I turned on the kitchen light", False),
         ("what is the time", "", False),
         ("关灯", "要不要我关灯?", False),
+        ("客厅灯", "客厅灯还是厨房灯？", False),
+        ("リビングの電気", "リビングの電気ですか、キッチンの電気ですか？", False),
         ("把卧室的灯关掉", "现在客厅里的温度是二十一度。", False),
     ],
 )
