@@ -10,9 +10,15 @@ import re
 from types import ModuleType
 
 from homeassistant.components.conversation import ConversationEntity
+from homeassistant.const import MAJOR_VERSION, MINOR_VERSION
+import pytest
 
 import custom_components.xiaozhi as integration
 from tests.paths import ROOT
+
+pytestmark = pytest.mark.skipif(
+    (MAJOR_VERSION, MINOR_VERSION) < (2026, 11), reason="the newest Home Assistant says what it promises"
+)
 
 # Meant for integrations: helpers of flows, how an event is fired, how a notification is recorded, which
 # attributes are not recorded, and what triggers and conditions set in their base classes.
