@@ -16,7 +16,7 @@ from ..tools.catalogue import (
     SNAPSHOT_TOOL,
     stock_tool,
 )
-from ..tools.tool_names import readable
+from ..tools.tool_names import readable_name
 
 _MAX_WORDS: Final = 64
 # Tools that have no entity with a name, and the action or the class of entities that is named after them.
@@ -32,7 +32,7 @@ _NAMED_ELSEWHERE: Final[Mapping[str, tuple[str, str, str]]] = {
 @callback
 def tool_words(hass: HomeAssistant, name: str, title: str = "") -> str:
     """Return words for a tool: as its entity or action is named, or else from its title or name."""
-    return stock_tool_words(hass, name) or one_line(title or readable(name), _MAX_WORDS)
+    return stock_tool_words(hass, name) or one_line(title or readable_name(name), _MAX_WORDS)
 
 
 @callback

@@ -1,4 +1,4 @@
-"""What a tool's arguments are for an entity: limits, choices, a colour, on and off.
+"""Reads a tool's arguments for an entity: limits, choices, a colour, on and off.
 
 All of it is in the schema, except for choices that a description lists in quotes.
 """
@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from ..protocol.mcp.tool import Tool, ToolProperty
 from .catalogue import StockTool
-from .entity_descriptions import Colour
-from .tool_names import Action, parse, word_set, words
+from .entity_descriptions import Choice, Colour
+from .tool_names import Verb, parse_name, word_set, words
 
 _MAX_OPTIONS: Final = 32
 _COLOURS: Final = (("red", "green", "blue"), ("r", "g", "b"))
@@ -38,19 +38,18 @@ def limits_of(argument: ToolProperty) -> tuple[int, int] | None:
     return (low, high) if low < high else None
 
 
-def choices_of(
-    tool: Tool, argument: str, stock: StockTool
-) -> tuple[tuple[str, ...], tuple[int, ...] | None] | None:
-    """Return the words for what an argument may be, and the numbers that they stand for, if any."""
+def choice_of(tool: Tool, argument: str, stock: StockTool) -> Choice | None:
+    """Return the choice of an argument that is one of several texts, or of numbers that stand for them."""
     kind = tool.properties[argument]
     limits = limits_of(kind)
     if stock.options is not None and stock.values is not None and limits is not None:
         known = [pair for pair in zip(stock.options, stock.values, strict=True) if pair[1] <= limits[1]]
-        return tuple(name for name, _ in known), tuple(value for _, value in known)
-    texts: tuple[str, ...] | None = None
-    if kind.kind == "string":
-        texts = stock.options or _listed_texts(kind) or enumerated_texts(tool.description)
-    return None if texts is None else (texts, None)
+        options, values = tuple(name for name, _ in known), tuple(value for _, value in known)
+        return Choice(tool=tool.name, argument=argument, options=options, values=values)
+    if kind.kind != "string":
+        return None
+    texts = stock.options or _listed_texts(kind) or enumerated_texts(tool.description)
+    return None if texts is None else Choice(tool=tool.name, argument=argument, options=texts)
 
 
 def _listed_texts(kind: ToolProperty) -> tuple[str, ...] | None:
@@ -86,7 +85,7 @@ def colour_of(tool: Tool) -> Colour | None:
 
 def is_setter(tool: Tool, argument: str) -> bool:
     """Whether a tool is there to set an argument."""
-    return parse(tool.name).action is Action.SET or tool.name.rpartition(".")[2].lower() == argument.lower()
+    return parse_name(tool.name).verb is Verb.SET or tool.name.rpartition(".")[2].lower() == argument.lower()
 
 
 def on_off_of(tool: Tool, argument: str) -> tuple[Any, Any] | None:

@@ -16,22 +16,22 @@ nothing is guessed about what a tool does in the world: two tools that open and 
 buttons. An entity's key depends only on the names of its tools and of the members of an answer.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 import re
-from typing import Any, Final
+from typing import Final
 
 from homeassistant.const import EntityCategory
 
 from ..protocol.mcp.tool import Tool
 from .answer_values import Member, MemberKind
-from .arguments import about, choices_of, colour_of, is_setter, limits_of, on_off_of
+from .arguments import about, choice_of, colour_of, is_setter, limits_of, on_off_of
 from .catalogue import CATALOGUE, StockTool, stock_tool
 from .entity_descriptions import (
     ActionTool,
     BinarySensorTool,
     ButtonTool,
     Call,
-    Choice,
     Colour,
     LightTool,
     NumberTool,
@@ -42,7 +42,7 @@ from .entity_descriptions import (
     SwitchTool,
     ToolEntity,
 )
-from .tool_names import LIGHTS, Action, parse, readable, word_set, words
+from .tool_names import LIGHTS, Verb, join_name, parse_name, readable_name, word_set, words
 from .tool_risks import risks_of
 from .units import DEVICE_CLASSES, stated_unit
 
@@ -61,14 +61,14 @@ type Subject = tuple[str, ...]
 _NAMED_AFTER_GROUP: Final = frozenset({"turn_on", "switch_on", "power_on", "enable", "on"})
 _BRIGHTNESS: Final = ("brightness", "亮度")
 # Where it is read whether something is on.
-_FLAG_READINGS: Final[tuple[tuple[Action, Subject], ...]] = (
-    (Action.GET, ("state",)),
-    (Action.GET, ("power",)),
-    (Action.GET, ("status",)),
-    (Action.GET, ()),
-    (Action.IS, ("on",)),
-    (Action.IS, ("enabled",)),
-    (Action.IS, ()),
+_FLAG_READINGS: Final[tuple[tuple[Verb, Subject], ...]] = (
+    (Verb.GET, ("state",)),
+    (Verb.GET, ("power",)),
+    (Verb.GET, ("status",)),
+    (Verb.GET, ()),
+    (Verb.IS, ("on",)),
+    (Verb.IS, ("enabled",)),
+    (Verb.IS, ()),
 )
 # Words of a tool or of a member that stand for all that is read.
 _WHOLE: Final = word_set("all data info on power reading readings sensor sensors state status value values")
@@ -101,7 +101,7 @@ class _Mapper:
         self._shapes = {
             name: shapes[name] for name in self._tools if name in shapes and name not in CATALOGUE
         }
-        self._plain: dict[tuple[Action, Subject], str] = {}
+        self._plain: dict[tuple[Verb, Subject], str] = {}
         """Tools without arguments, by what they do to what."""
         self._setters: dict[Subject, str] = {}
         """Tools with one argument that set something."""
@@ -117,10 +117,10 @@ class _Mapper:
         self._enabled = 0
 
     def _note(self, name: str, tool: Tool) -> None:
-        parsed = parse(name)
+        parsed = parse_name(name)
         if not tool.properties:
-            self._plain.setdefault((parsed.action, parsed.subject), name)
-        elif parsed.action is Action.SET and len(tool.properties) == 1 and name not in CATALOGUE:
+            self._plain.setdefault((parsed.verb, parsed.subject), name)
+        elif parsed.verb is Verb.SET and len(tool.properties) == 1 and name not in CATALOGUE:
             self._setters.setdefault(parsed.subject, name)
         whole = tuple(word for word in parsed.subject if word not in _WHOLE)
         for path, _ in self._shapes.get(name, ()):
@@ -141,65 +141,71 @@ class _Mapper:
         tool = self._tools[name]
         if colour_of(tool) is not None:
             return 0, "all" not in name, name
-        return (1 if parse(name).action is Action.ON else 2 if tool.properties else 3), False, ""
+        return (1 if parse_name(name).verb is Verb.ON else 2 if tool.properties else 3), False, ""
 
     def _make(self, tool: Tool) -> list[ToolEntity]:
         """Return the entities of a tool that is left, by the table above."""
         stock = stock_tool(tool.name)
-        found: ToolEntity | None = None
+        found: Sequence[ToolEntity | None] = ()
         if stock.action_only:
             pass
         elif (colour := colour_of(tool)) is not None:
-            found = self._light(tool, colour)
+            found = (self._light(tool, colour),)
         elif tool.name in self._shapes and not tool.properties:
-            return self._sensors(tool) or [_action(tool.name, user_only=tool.user_only)]
+            found = self._sensors(tool)
         elif not tool.properties:
-            found = self._pair(tool, stock) or self._sensor(tool, stock) or self._button(tool, stock)
+            found = (self._pair(tool) or self._sensor(tool, stock) or self._button(tool),)
         else:
-            found = self._setting(tool, stock) or self._button(tool, stock)
+            found = (self._setting(tool, stock) or self._button(tool),)
         self._taken.add(tool.name)
-        return [found or _action(tool.name, user_only=tool.user_only)]
+        entities = [self._complete(entity) for entity in found if entity is not None]
+        name, key = readable_name(tool.name), _key(tool.name)
+        return entities or [ActionTool(key=key, tools=(tool.name,), name=name, user_only=tool.user_only)]
 
     def _light(self, tool: Tool, colour: Colour) -> LightTool | None:
         """Return the light of a group by its colour; without a group, it is unknown what is coloured."""
-        group = parse(tool.name).group
+        group = parse_name(tool.name).group
         if not group or group in self._coloured:
             return None
         self._coloured.add(group)
-        subject = parse(f"{group}.set").subject
-        on, off = self._left(Action.ON, subject), self._left(Action.OFF, subject)
+        subject = parse_name(f"{group}.set").subject
+        on, off = self._left(Verb.ON, subject), self._left(Verb.OFF, subject)
         if on is None or off is None:
             on = off = None
         return self._light_of(group, subject, on, off, colour)
 
-    def _pair(self, tool: Tool, stock: StockTool) -> ToolEntity | None:
+    def _pair(self, tool: Tool) -> SwitchTool | LightTool | None:
         """Return the switch or the light that a tool and its opposite make."""
-        parsed = parse(tool.name)
-        off = self._left(Action.OFF, parsed.subject)
-        if parsed.action is not Action.ON or off is None:
+        parsed = parse_name(tool.name)
+        off = self._left(Verb.OFF, parsed.subject)
+        if parsed.verb is not Verb.ON or off is None:
             return None
-        named = _join(parsed.group, parsed.rest)
+        named = parsed.named
         if "sensor" not in parsed.subject and ("灯" in named or not LIGHTS.isdisjoint(parsed.subject)):
             return self._light_of(named, parsed.subject, tool.name, off, None)
         state = self._flag_state(parsed.subject)
-        names = self._take(tool.name, off, state)
-        common = self._common(stock, names, named if parsed.subject else tool.name, titled=False)
-        return SwitchTool(**common, on=Call(tool=tool.name), off=Call(tool=off), state=state)
+        return SwitchTool(
+            key=_key(tool.name),
+            tools=self._take(tool.name, off, state),
+            name=readable_name(named if parsed.subject else tool.name),
+            on=Call(tool=tool.name),
+            off=Call(tool=off),
+            state=state,
+        )
 
     def _light_of(
         self, named: str, subject: Subject, on: str | None, off: str | None, colour: Colour | None
     ) -> LightTool:
         setter = next((found for word in _BRIGHTNESS if (found := self._setter((*subject, word)))), None)
         state = self._flag_state(subject) if on else None
-        level = self._value_state(parse(setter.tool).subject) if setter else None
+        level = self._value_state(parse_name(setter.tool).subject) if setter else None
         coloured, dimmed = colour.tool if colour else None, setter.tool if setter else None
         names = self._take(on, off, coloured, dimmed, state, level)
-        stock = next((each for each in map(stock_tool, names) if each.translation_key), stock_tool(""))
-        common = self._common(stock, names, named, titled=False)
-        if colour is not None or names[0].rpartition(".")[2] in _NAMED_AFTER_GROUP:
-            common["key"] = f"light_{named}"
+        of_group = colour is not None or names[0].rpartition(".")[2] in _NAMED_AFTER_GROUP
         return LightTool(
-            **common,
+            key=f"light_{named}" if of_group else _key(names[0]),
+            tools=names,
+            name=readable_name(named or names[0]),
             on=Call(tool=on) if on else None,
             off=Call(tool=off) if off else None,
             colour=colour,
@@ -208,69 +214,66 @@ class _Mapper:
             brightness_state=level,
         )
 
-    def _setting(self, tool: Tool, stock: StockTool) -> ToolEntity | None:
+    def _setting(self, tool: Tool, stock: StockTool) -> SwitchTool | SelectTool | NumberTool | None:
         """Return the switch, the select or the number of a tool's argument."""
         argument = stock.argument or next(iter(tool.properties))
         if argument not in tool.properties or (
             len(tool.properties) > 1 and (tool.required or not stock.argument)
         ):
             return None
-        parsed, sets, limits = (
-            parse(tool.name),
-            is_setter(tool, argument),
-            limits_of(tool.properties[argument]),
-        )
-        named = _join(parsed.group, parsed.rest) if parsed.action is Action.SET else tool.name
+        parsed, sets = parse_name(tool.name), is_setter(tool, argument)
+        key, name = _key(tool.name), _label(tool, parsed.named if parsed.verb is Verb.SET else tool.name)
+        state, limits = self._known_state(stock), limits_of(tool.properties[argument])
         if (on_off := stock.on_off or on_off_of(tool, argument)) is not None:
-            state = self._known_state(stock) or self._flag_state(parsed.subject)
+            state = state or self._flag_state(parsed.subject)
             on, off = (Call(tool=tool.name, arguments={argument: value}) for value in on_off)
-            common = self._common(stock, self._take(tool.name, state), named)
-            return SwitchTool(**common, on=on, off=off, state=state)
-        if (choices := choices_of(tool, argument, stock)) is not None:
-            state = self._known_state(stock) or self._value_state(parsed.subject)
+            names = self._take(tool.name, state)
+            return SwitchTool(key=key, tools=names, name=name, on=on, off=off, state=state)
+        if (choice := choice_of(tool, argument, stock)) is not None:
+            state = state or self._value_state(parsed.subject)
+            names, momentary = self._take(tool.name, state), stock.momentary or not (stock.options or sets)
             return SelectTool(
-                **self._common(stock, self._take(tool.name, state), named),
-                choice=Choice(tool=tool.name, argument=argument, options=choices[0], values=choices[1]),
-                state=state,
-                momentary=stock.momentary or not (stock.options or sets),
+                key=key, tools=names, name=name, choice=choice, state=state, momentary=momentary
             )
         if limits is None or not sets:
             return None
-        state = self._known_state(stock) or self._value_state(parsed.subject)
-        return NumberTool(
-            **self._common(stock, self._take(tool.name, state), named),
-            setter=Setter(tool=tool.name, argument=argument, minimum=limits[0], maximum=limits[1]),
-            unit=stock.unit or (None if tool.name in CATALOGUE else stated_unit(about(tool, argument))),
-            state=state,
-        )
+        state = state or self._value_state(parsed.subject)
+        setter = Setter(tool=tool.name, argument=argument, minimum=limits[0], maximum=limits[1])
+        unit = stock.unit or (None if tool.name in CATALOGUE else stated_unit(about(tool, argument)))
+        names = self._take(tool.name, state)
+        return NumberTool(key=key, tools=names, name=name, setter=setter, unit=unit, state=state)
 
-    def _button(self, tool: Tool, stock: StockTool) -> ButtonTool | None:
+    def _button(self, tool: Tool) -> ButtonTool | None:
         # A tool with optional arguments can be a button, unless it is there to set an argument.
         if tool.required or any(is_setter(tool, argument) for argument in tool.properties):
             return None
         if any(kind.kind in {"string", "unknown"} for kind in tool.properties.values()):
             return None
-        common = self._common(stock, self._take(tool.name), tool.name)
-        return ButtonTool(**common, call=Call(tool=tool.name))
+        key, names, name = _key(tool.name), self._take(tool.name), _label(tool, tool.name)
+        return ButtonTool(key=key, tools=names, name=name, call=Call(tool=tool.name))
 
-    def _sensor(self, tool: Tool, stock: StockTool) -> ToolEntity | None:
+    def _sensor(self, tool: Tool, stock: StockTool) -> SensorTool | BinarySensorTool | None:
         """Return the sensor of a tool that answers with one value, as far as is known."""
-        parsed = parse(tool.name)
-        if parsed.action not in {Action.GET, Action.IS}:
+        parsed = parse_name(tool.name)
+        if parsed.verb not in {Verb.GET, Verb.IS}:
             return None
-        common = self._common(stock, self._take(tool.name), _join(parsed.group, parsed.rest))
+        key, names, name = _key(tool.name), self._take(tool.name), _label(tool, parsed.named)
+        state = stock.state or Reading(tool=tool.name)
         if tool.name in CATALOGUE:
-            common |= {"category": EntityCategory.DIAGNOSTIC, "enabled": False}
-            state = stock.state or Reading(tool=tool.name)
-            return SensorTool(**common, state=state, unit=stock.unit, options=stock.options)
-        state = Reading(tool=tool.name)
-        if parsed.action is Action.IS:
-            return BinarySensorTool(**self._of_reading(common, shown=True, wanted=True), state=state)
+            options = stock.options
+            return SensorTool(key=key, tools=names, name=name, state=state, unit=stock.unit, options=options)
+        if parsed.verb is Verb.IS:
+            return BinarySensorTool(key=key, tools=names, name=name, state=state)
         unit = stated_unit(tool.description)
-        wanted = unit is not None or not parsed.rest or _is_changing(parsed.subject)
-        common = self._of_reading(common, shown=unit is not None, wanted=wanted)
-        common["device_class"] = DEVICE_CLASSES.get(unit or "")
-        return SensorTool(**common, state=state, unit=unit, measured=unit is not None)
+        return SensorTool(
+            key=key,
+            tools=names,
+            name=name,
+            device_class=DEVICE_CLASSES.get(unit or ""),
+            state=state,
+            unit=unit,
+            measured=unit is not None,
+        )
 
     def _sensors(self, tool: Tool) -> list[ToolEntity]:
         """Return the sensors of the members of an answer that are not the state of another entity."""
@@ -278,35 +281,57 @@ class _Mapper:
         for path, kind in self._shapes[tool.name]:
             if (tool.name, path) in self._read:
                 continue
-            named = _join(parse(tool.name).group, path)
-            common = self._common(stock_tool(""), (tool.name,), named, titled=False)
-            common["key"] = f"{_key(tool.name)}#{path}"
-            text = kind is MemberKind.TEXT
-            wanted = not text or _is_changing(tuple(words(path)))
-            common = self._of_reading(common, shown=not text, wanted=wanted)
-            reading = Reading(tool=tool.name, member=path)
+            key, names, state = (
+                f"{_key(tool.name)}#{path}",
+                (tool.name,),
+                Reading(tool=tool.name, member=path),
+            )
+            name, measured = (
+                readable_name(join_name(parse_name(tool.name).group, path)),
+                kind is MemberKind.NUMBER,
+            )
             if kind is MemberKind.FLAG:
-                found.append(BinarySensorTool(**common, state=reading))
+                found.append(BinarySensorTool(key=key, tools=names, name=name, state=state))
             else:
-                found.append(SensorTool(**common, state=reading, measured=kind is MemberKind.NUMBER))
+                found.append(SensorTool(key=key, tools=names, name=name, state=state, measured=measured))
         return found
 
-    def _of_reading(self, common: dict[str, Any], *, shown: bool, wanted: bool) -> dict[str, Any]:
-        """Return the fields of a sensor, which is on only if `wanted`, and diagnostic if it is not `shown`.
-
-        Home Assistant has no sensors for configuration.
-        """
-        enabled = common["enabled"] and wanted and self._enabled < _MAX_READ
-        self._enabled += enabled
-        diagnostic = not shown or common["user_only"]
-        return common | {"enabled": enabled, "category": EntityCategory.DIAGNOSTIC if diagnostic else None}
+    def _complete(self, entity: ToolEntity) -> ToolEntity:
+        """Return an entity with the facts of the catalogue, its category, and whether it is on at first."""
+        tools = [self._tools[name] for name in entity.tools]
+        known = [*map(stock_tool, entity.tools)]
+        stock = next((each for each in known if each.translation_key), known[0])
+        is_stock = tools[0].name in CATALOGUE
+        # The catalogue says it of stock tools.
+        risky = not is_stock and any(map(risks_of, tools))
+        user_only = any(tool.user_only for tool in tools)
+        # By default, Home Assistant does not expose configuration entities to assistants.
+        category = stock.category or (EntityCategory.CONFIG if risky or user_only else None)
+        enabled = not risky if stock.enabled is None else stock.enabled
+        if isinstance(entity, SensorTool | BinarySensorTool):
+            # Home Assistant has no sensors for configuration.
+            measured = not is_stock and (isinstance(entity, BinarySensorTool) or entity.measured)
+            category = None if measured and not user_only else EntityCategory.DIAGNOSTIC
+            enabled = enabled and not is_stock and (measured or _is_changing(entity.state))
+            enabled = enabled and self._enabled < _MAX_READ
+            self._enabled += enabled
+        return replace(
+            entity,
+            key=stock.key or entity.key,
+            name=None if stock.translation_key or stock.device_class else entity.name,
+            translation_key=stock.translation_key,
+            device_class=stock.device_class or entity.device_class,
+            category=category,
+            enabled=enabled,
+            user_only=user_only,
+        )
 
     def _known_state(self, stock: StockTool) -> Reading | None:
         return stock.state if stock.state is not None and stock.state.tool in self._tools else None
 
-    def _left(self, action: Action, subject: Subject) -> str | None:
+    def _left(self, verb: Verb, subject: Subject) -> str | None:
         """Return the name of a tool without arguments that is left, and does this."""
-        name = self._plain.get((action, subject))
+        name = self._plain.get((verb, subject))
         return None if name is None or name in self._taken or stock_tool(name).action_only else name
 
     def _setter(self, subject: Subject) -> Setter | None:
@@ -322,15 +347,15 @@ class _Mapper:
 
     def _value_state(self, subject: Subject) -> Reading | None:
         """Find where the value of something is read."""
-        name = self._left(Action.GET, subject)
+        name = self._left(Verb.GET, subject)
         if name is not None and name not in self._shapes:
             return Reading(tool=name)
         return self._members.get(subject)
 
     def _flag_state(self, subject: Subject) -> Reading | None:
         """Find where it is read whether something is on."""
-        for action, more in _FLAG_READINGS:
-            name = self._left(action, (*subject, *more))
+        for verb, more in _FLAG_READINGS:
+            name = self._left(verb, (*subject, *more))
             if name is not None and name not in self._shapes:
                 return Reading(tool=name)
         return self._members.get(tuple(word for word in subject if word not in _WHOLE))
@@ -349,42 +374,21 @@ class _Mapper:
         self._taken.update(names)
         return tuple(dict.fromkeys(names))
 
-    def _common(
-        self, stock: StockTool, names: tuple[str, ...], named: str, *, titled: bool = True
-    ) -> dict[str, Any]:
-        """Return the fields of all kinds. With `titled`, the first tool's title, if any, is the name."""
-        # The catalogue says it of stock tools.
-        risky = names[0] not in CATALOGUE and any(risks_of(self._tools[name]) for name in names)
-        user_only = any(self._tools[name].user_only for name in names)
-        title = self._tools[names[0]].title if titled else None
-        # By default, Home Assistant does not expose configuration entities to assistants.
-        is_config = risky or user_only
-        return {
-            "key": stock.key or _key(names[0]),
-            "tools": names,
-            "name": None
-            if stock.translation_key or stock.device_class
-            else title or readable(named or names[0]),
-            "translation_key": stock.translation_key,
-            "device_class": stock.device_class,
-            "category": stock.category or (EntityCategory.CONFIG if is_config else None),
-            "enabled": not risky if stock.enabled is None else stock.enabled,
-            "user_only": user_only,
-        }
-
-
-def _action(name: str, *, user_only: bool) -> ActionTool:
-    return ActionTool(key=_key(name), tools=(name,), name=readable(name), user_only=user_only)
-
 
 def _key(name: str) -> str:
     """Return the key of the entity whose first tool has this name."""
     return f"{TOOL_PREFIX}{name}"
 
 
-def _join(group: str, rest: str) -> str:
-    return ".".join(filter(None, (group, rest)))
+def _label(tool: Tool, named: str) -> str:
+    """Return the name of the entity that a tool alone makes."""
+    return tool.title or readable_name(named or tool.name)
 
 
-def _is_changing(subject: Subject) -> bool:
+def _is_changing(reading: Reading) -> bool:
+    """Whether what is read changes, by its name."""
+    parsed = parse_name(reading.tool)
+    subject = words(reading.member) if reading.member else parsed.subject
+    if not (reading.member or parsed.rest):
+        return True
     return bool(subject) and (subject[-1] in _CHANGING or _CHANGING_CHINESE.search(subject[-1]) is not None)

@@ -1,4 +1,4 @@
-"""What the name of a tool says: its words, the action, and what the action is done to."""
+"""Reads the name of a tool: its words, the verb, and the subject that the verb is about."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,8 +30,8 @@ _SPELT: Final = re.compile(rf"\b(?:{'|'.join(sorted(_SPELLINGS, key=len, reverse
 _MAX_NAME: Final = 64
 
 
-class Action(StrEnum):
-    """What a tool does, as far as that decides on its entity."""
+class Verb(StrEnum):
+    """Verb of a tool's name, as far as it decides on the entity."""
 
     GET = "get"
     IS = "is"
@@ -43,29 +43,29 @@ class Action(StrEnum):
 
 
 _ENGLISH: Final = {
-    tuple(verb.split()): action
-    for action, verbs in {
-        Action.GET: "get|read|query|measure|check|fetch",
-        Action.IS: "is|has",
-        Action.SET: "set|adjust|change|select|choose|switch",
-        Action.ON: "turn on|switch on|power on|enable|activate|on",
-        Action.OFF: "turn off|switch off|power off|disable|deactivate|off",
+    word: verb
+    for verb, listed in {
+        Verb.GET: "get|read|query|measure|check|fetch",
+        Verb.IS: "is|has",
+        Verb.SET: "set|adjust|change|select|choose|switch",
+        Verb.ON: "turn on|switch on|power on|enable|activate|on",
+        Verb.OFF: "turn off|switch off|power off|disable|deactivate|off",
     }.items()
-    for verb in verbs.split("|")
+    for word in listed.split("|")
 }
 _CHINESE: Final = {
-    verb: action
-    for action, verbs in {
-        Action.GET: "获取 查询 查看 得到 读取 检查 检测 测量 当前",
-        Action.IS: "是否",
-        Action.SET: "设置 设定 修改 更改 切换 调节 调整 选择",
-        Action.ON: "打开 开启",
-        Action.OFF: "关闭 关上",
+    word: verb
+    for verb, listed in {
+        Verb.GET: "获取 查询 查看 得到 读取 检查 检测 测量 当前",
+        Verb.IS: "是否",
+        Verb.SET: "设置 设定 修改 更改 切换 调节 调整 选择",
+        Verb.ON: "打开 开启",
+        Verb.OFF: "关闭 关上",
     }.items()
-    for verb in verbs.split()
+    for word in listed.split()
 }
 # 开机, 关机, 开始, 关于 and 开关 are words of their own.
-_ONE_CHARACTER: Final = {"开": Action.ON, "关": Action.OFF}
+_ONE_CHARACTER: Final = {"开": Verb.ON, "关": Verb.OFF}
 _AT_THE_BEGINNING: Final = re.compile(rf"(?:{'|'.join(_CHINESE)}|[开关](?![关机始于]))+")
 _AT_THE_END: Final = re.compile(rf"(?:{'|'.join(_CHINESE)}|状态)+$")
 # Verbs inside a name, such as curtain_set_position.
@@ -81,55 +81,64 @@ _SETS: Final = re.compile(r"set(?!s?$|t|up)")
 class ParsedName:
     """The name of a tool."""
 
-    action: Action
+    verb: Verb
     group: str
-    """What stands before the last dot."""
+    """The part before the last dot."""
     rest: str
     """The last part without the verb."""
     subject: tuple[str, ...]
-    """The words of group and rest, in lower case: what the action is done to."""
+    """The words of group and rest, in lower case."""
+
+    @property
+    def named(self) -> str:
+        """The name without the verb."""
+        return join_name(self.group, self.rest)
 
 
 @lru_cache(maxsize=2048)
-def parse(name: str) -> ParsedName:
-    """Return what a name says: on and lamp for `lamp.turn_on`, `turnOnLamp` and 打开lamp."""
+def parse_name(name: str) -> ParsedName:
+    """Return the parts of a name: on and lamp for `lamp.turn_on`, `turnOnLamp` and 打开lamp."""
     group, _, last = _DECIMAL.sub("_", name).rpartition(".")
-    action, rest = _chinese(last) if not last.isascii() else _english(last)
+    verb, rest = _chinese(last) if not last.isascii() else _english(last)
     found = [word for word in (*words(group), *words(rest)) if word != "self"]
     subject = tuple(word for at, word in enumerate(found) if at == 0 or word != found[at - 1])
-    return ParsedName(action, group, rest, subject)
+    return ParsedName(verb, group, rest, subject)
 
 
-def _english(last: str) -> tuple[Action, str]:
+def join_name(group: str, rest: str) -> str:
+    """Return a name of these parts, each of which may be empty."""
+    return ".".join(filter(None, (group, rest)))
+
+
+def _english(last: str) -> tuple[Verb, str]:
     parts = [part for part in re.split(r"_+", _CAMEL.sub("_", last)) if part]
     found = [part.lower() for part in parts]
     if found and found[-1] in _STATES and found[0] not in {"is", "has", "set"}:
         # The word stays in the name: a state is shown as one.
-        return Action.GET, "_".join(parts[1:] if _ENGLISH.get((found[0],)) is Action.GET else parts)
+        return Verb.GET, "_".join(parts[1:] if _ENGLISH.get(found[0]) is Verb.GET else parts)
     for length in (2, 1):
-        begin, end = tuple(found[:length]), tuple(found[-length:])
-        if len(begin) == length and begin in _ENGLISH:
-            return _ENGLISH[begin], "_".join(parts[length:])
-        if len(end) == length and _ENGLISH.get(end, Action.IS) is not Action.IS:
-            return _ENGLISH[end], "_".join(parts[:-length])
+        if (verb := _ENGLISH.get(" ".join(found[:length]))) is not None:
+            return verb, "_".join(parts[length:])
+        if (verb := _ENGLISH.get(" ".join(found[-length:]), Verb.IS)) is not Verb.IS:
+            return verb, "_".join(parts[:-length])
     at = next((index for index, word in enumerate(found) if word in _IN_THE_MIDDLE), None)
     if at is not None and _QUESTIONS.isdisjoint(found[:at]):
-        return _ENGLISH[found[at],], "_".join([*parts[:at], *parts[at + 1 :]])
+        return _ENGLISH[found[at]], "_".join([*parts[:at], *parts[at + 1 :]])
     if found and _SETS.match(found[0]):
-        return Action.SET, "_".join([parts[0][3:], *parts[1:]])
-    return Action.OTHER, last
+        return Verb.SET, "_".join([parts[0][3:], *parts[1:]])
+    return Verb.OTHER, last
 
 
-def _chinese(last: str) -> tuple[Action, str]:
+def _chinese(last: str) -> tuple[Verb, str]:
     begin, end = _AT_THE_BEGINNING.match(last), _AT_THE_END.search(last)
     rest = last[begin.end() if begin else 0 : end.start() if end else len(last)]
     verbs = (begin[0] if begin else "") or (end[0] if end else "")
     if not verbs:
-        return Action.OTHER, last
+        return Verb.OTHER, last
     if verbs[:1] in _ONE_CHARACTER and verbs[:2] not in _CHINESE:
         return _ONE_CHARACTER[verbs[0]], rest
     # The first verb counts; a state is read.
-    return next((action for verb, action in _CHINESE.items() if verbs.startswith(verb)), Action.GET), rest
+    return next((verb for word, verb in _CHINESE.items() if verbs.startswith(word)), Verb.GET), rest
 
 
 LIGHTS: Final = word_set("bulb lamp lamps led leds light lights neopixel rgb")
@@ -142,7 +151,7 @@ def words(text: str) -> list[str]:
     return re.sub(r"\bpoweroff\b", "power off", _WIFI.sub("wifi", spaced)).split()
 
 
-def readable(name: str) -> str:
+def readable_name(name: str) -> str:
     """Return a tool's name as text for people: `Enter Wi-Fi config` for `self.enterWiFiConfig`."""
     shown: list[str] = []
     for word in re.split(r"[\W_]+", _CAMEL.sub(" ", name.removeprefix("self."))):

@@ -24,7 +24,7 @@ from custom_components.xiaozhi.tools.entity_descriptions import (
     ToolEntity,
 )
 from custom_components.xiaozhi.tools.mapping import map_tools
-from custom_components.xiaozhi.tools.tool_names import Action, parse, readable
+from custom_components.xiaozhi.tools.tool_names import Verb, parse_name, readable_name
 from custom_components.xiaozhi.tools.tool_state import ToolList, prepare
 from custom_components.xiaozhi.tools.units import stated_unit
 from tests.rules.tools.sample_tools import ANSWERS, DEVICES, number, only, tool
@@ -158,32 +158,30 @@ def test_what_a_device_answers_makes_its_sensors_and_a_missing_member_takes_none
 
 
 @pytest.mark.parametrize(
-    ("name", "action", "subject", "rest"),
+    ("name", "verb", "subject", "rest"),
     [
-        ("self.pump.turn_on", Action.ON, ("pump",), ""),
-        ("pumpOn", Action.ON, ("pump",), "pump"),
-        ("打开水泵", Action.ON, ("水泵",), "水泵"),
-        ("开灯", Action.ON, ("灯",), "灯"),
-        ("开关灯", Action.OTHER, ("开关灯",), "开关灯"),
-        ("关于", Action.OTHER, ("关于",), "关于"),
-        ("self.fan_on", Action.ON, ("fan",), "fan"),
-        ("self.fan.turnOff", Action.OFF, ("fan",), ""),
-        ("self.door_lock_status", Action.GET, ("door", "lock", "status"), "door_lock_status"),
-        ("获取PM2.5", Action.GET, ("pm", "2", "5"), "PM2_5"),
-        ("水泵状态", Action.GET, ("水泵",), "水泵"),
-        ("speed_set", Action.SET, ("speed",), "speed"),
-        ("curtain_set_position", Action.SET, ("curtain", "position"), "curtain_position"),
-        ("self.disp.setbacklight", Action.SET, ("disp", "backlight"), "backlight"),
-        ("self.setup", Action.OTHER, ("setup",), "setup"),
-        ("self.curtain.open", Action.OTHER, ("curtain", "open"), "open"),
-        ("self.train.whistle", Action.OTHER, ("train", "whistle"), "whistle"),
+        ("self.pump.turn_on", Verb.ON, ("pump",), ""),
+        ("pumpOn", Verb.ON, ("pump",), "pump"),
+        ("打开水泵", Verb.ON, ("水泵",), "水泵"),
+        ("开灯", Verb.ON, ("灯",), "灯"),
+        ("开关灯", Verb.OTHER, ("开关灯",), "开关灯"),
+        ("关于", Verb.OTHER, ("关于",), "关于"),
+        ("self.fan_on", Verb.ON, ("fan",), "fan"),
+        ("self.fan.turnOff", Verb.OFF, ("fan",), ""),
+        ("self.door_lock_status", Verb.GET, ("door", "lock", "status"), "door_lock_status"),
+        ("获取PM2.5", Verb.GET, ("pm", "2", "5"), "PM2_5"),
+        ("水泵状态", Verb.GET, ("水泵",), "水泵"),
+        ("speed_set", Verb.SET, ("speed",), "speed"),
+        ("curtain_set_position", Verb.SET, ("curtain", "position"), "curtain_position"),
+        ("self.disp.setbacklight", Verb.SET, ("disp", "backlight"), "backlight"),
+        ("self.setup", Verb.OTHER, ("setup",), "setup"),
+        ("self.curtain.open", Verb.OTHER, ("curtain", "open"), "open"),
+        ("self.train.whistle", Verb.OTHER, ("train", "whistle"), "whistle"),
     ],
 )
-def test_a_name_is_an_action_and_a_subject(
-    name: str, action: Action, subject: tuple[str, ...], rest: str
-) -> None:
-    parsed = parse(name)
-    assert (parsed.action, parsed.subject, parsed.rest) == (action, subject, rest)
+def test_a_name_is_a_verb_and_a_subject(name: str, verb: Verb, subject: tuple[str, ...], rest: str) -> None:
+    parsed = parse_name(name)
+    assert (parsed.verb, parsed.subject, parsed.rest) == (verb, subject, rest)
 
 
 @pytest.mark.parametrize(
@@ -303,18 +301,18 @@ def test_words_of_different_tools_make_no_risk_together() -> None:
     assert not only(tool("self.system.power_on"), tool("self.system.power_off")).enabled
 
 
-def test_names_are_made_readable() -> None:
-    assert readable("self.chassis.turn_left") == "Chassis turn left"
-    assert readable("self.camera.camera_flip") == "Camera flip"
-    assert readable("self.AEC.mode") == "AEC mode"
-    assert readable("EnterWiFiConfig") == "Enter Wi-Fi config"
-    assert readable("self.enterWiFiConfig") == "Enter Wi-Fi config"
-    assert readable("self.wi_fi.forget") == "Wi-Fi forget"
-    assert readable("self.wifi.wifi_scan") == "Wi-Fi scan"
-    assert readable("self.RGBLight.turnOn2") == "RGB light turn on2"
-    assert readable("self.air.co2_pm2_5_tvoc") == "Air CO₂ PM2.5 TVOC"
-    assert readable("...") == "..."
-    assert len(readable("very_" * 25)) <= 64
+def test_names_are_made_readable_name() -> None:
+    assert readable_name("self.chassis.turn_left") == "Chassis turn left"
+    assert readable_name("self.camera.camera_flip") == "Camera flip"
+    assert readable_name("self.AEC.mode") == "AEC mode"
+    assert readable_name("EnterWiFiConfig") == "Enter Wi-Fi config"
+    assert readable_name("self.enterWiFiConfig") == "Enter Wi-Fi config"
+    assert readable_name("self.wi_fi.forget") == "Wi-Fi forget"
+    assert readable_name("self.wifi.wifi_scan") == "Wi-Fi scan"
+    assert readable_name("self.RGBLight.turnOn2") == "RGB light turn on2"
+    assert readable_name("self.air.co2_pm2_5_tvoc") == "Air CO₂ PM2.5 TVOC"
+    assert readable_name("...") == "..."
+    assert len(readable_name("very_" * 25)) <= 64
 
 
 WORDS: Final = st.sampled_from(
