@@ -18,9 +18,9 @@ from .tools.assistant_tools import (
     annotations_of,
     argument_names,
     description_of,
-    offered_tools,
     parameters_of,
     result_data,
+    tools_for_assistant,
 )
 
 _MAX_NAME = 64
@@ -34,7 +34,7 @@ def async_get_tools(hass: HomeAssistant, llm_context: LLMContext, api_id: str) -
     device = find_device(hass, llm_context.device_id)
     if device is None or not device.linked:
         return None
-    offered = offered_tools(device.tools, device.settings.assistant_tools)
+    offered = tools_for_assistant(device.tools, device.settings.assistant_tools)
     if not offered:
         return None
     return LLMTools(

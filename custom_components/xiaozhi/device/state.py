@@ -16,7 +16,7 @@ from ..protocol.device_status import DeviceStatus
 from ..protocol.firmware_version import FirmwareVersion
 from ..protocol.mcp.model import ServerInfo
 from ..protocol.transport.link import LinkKind
-from ..tools.tool_state import NO_TOOLS, ToolList
+from ..tools.tool_state import NO_TOOLS, MappedTools
 
 # Keys that listeners of a device follow, beside the fields of `DeviceState` and the parts of its mappings.
 AVAILABLE: Final = "available"
@@ -108,7 +108,7 @@ class DeviceState:
     """The last wake words that it has reported, the latest first."""
     extended: bool = False
     """Whether its MCP server is more than that of stock firmware, by its last handshake."""
-    tools: ToolList = NO_TOOLS
+    tools: MappedTools = NO_TOOLS
     """Its tools with the shapes of their answers: one object until one of them changes."""
     status: DeviceStatus = field(default_factory=DeviceStatus)
     answers: Mapping[str, Any] = field(default_factory=dict)
@@ -139,7 +139,7 @@ class DeviceState:
         stored = _RECORD(data)
         return cls(
             preferred_link=stored.pop("told", None),
-            tools=ToolList.from_dict(data),
+            tools=MappedTools.from_dict(data),
             status=DeviceStatus.from_dict(data.get("status")),
             **stored,
         )

@@ -21,7 +21,7 @@ from ..protocol.mcp.tool import Tool
 from ..settings import DeviceSettings
 from ..texts.tool_words import stock_tool_words
 from ..texts.translated import known_text
-from ..tools.assistant_tools import automatic_tools, choosable_tools
+from ..tools.assistant_tools import choosable_tools, default_choice
 from ..tools.catalogue import PHOTO_TOOL, own_name
 from ..tools.tool_risks import risks_of
 from .multiple_choice import multiple_choice
@@ -37,7 +37,7 @@ async def permissions_schema(
     extended = device is not None and device.state.extended
     if device is not None and (labels := await _tool_labels(hass, device.tools)):
         chosen = settings.assistant_tools
-        wanted = automatic_tools(device.tools) if chosen is None else chosen
+        wanted = default_choice(device.tools) if chosen is None else chosen
         suggested = [name for name in wanted if name in labels]
         # No default: who takes all out chooses none.
         marker = vol.Optional(CONF_ASSISTANT_TOOLS, default=[], description={"suggested_value": suggested})
@@ -61,7 +61,7 @@ def merged(data: Mapping[str, Any], user_input: Mapping[str, Any], device: Devic
     changes |= changes.pop(_SECTION, {})
     settings = {**data, **changes}
     chosen = changes.get(CONF_ASSISTANT_TOOLS)
-    if device is not None and chosen is not None and set(chosen) == set(automatic_tools(device.tools)):
+    if device is not None and chosen is not None and set(chosen) == set(default_choice(device.tools)):
         # The automatic choice stays automatic when the device gets other tools.
         del settings[CONF_ASSISTANT_TOOLS]
     return settings

@@ -41,18 +41,18 @@ def choosable_tools(tools: Mapping[str, Tool]) -> list[str]:
     ]
 
 
-def automatic_tools(tools: Mapping[str, Tool]) -> list[str]:
+def default_choice(tools: Mapping[str, Tool]) -> list[str]:
     """Return the names of the tools in the automatic choice."""
     return [name for name in choosable_tools(tools) if not risks_of(tools[name])]
 
 
-def offered_tools(tools: Mapping[str, Tool], chosen: Iterable[str] | None) -> dict[str, Tool]:
+def tools_for_assistant(tools: Mapping[str, Tool], chosen: Iterable[str] | None) -> dict[str, Tool]:
     """Return the assistant's tools by the names it calls them by.
 
     `chosen` are the names that the owner has chosen, None for the automatic choice. A tool's name does not
     depend on the choice.
     """
-    wanted = set(automatic_tools(tools) if chosen is None else chosen)
+    wanted = set(default_choice(tools) if chosen is None else chosen)
     names = assistant_names(choosable_tools(tools))
     offered = {names[name]: tools[name] for name in names if name in wanted}
     return dict(list(offered.items())[:_MAX_TOOLS])

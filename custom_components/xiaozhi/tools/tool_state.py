@@ -13,7 +13,7 @@ from .mapping import map_tools
 type _Shapes = tuple[tuple[str, tuple[Member, ...]], ...]
 
 
-class ToolList:
+class MappedTools:
     """A list of tools with the shapes of their answers, and the entities that they make. It never changes."""
 
     def __init__(self, tools: tuple[Tool, ...], shapes: _Shapes = ()) -> None:
@@ -32,7 +32,7 @@ class ToolList:
         """Tools on whose last call the state of an entity may depend."""
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ToolList:
+    def from_dict(cls, data: Mapping[str, Any]) -> MappedTools:
         """Read the stored form. Raises for what is damaged."""
         tools = map(Tool.from_dict, data.get("tools", ()))
         shapes = {
@@ -51,15 +51,15 @@ class ToolList:
         }
 
 
-NO_TOOLS: Final = ToolList(())
+NO_TOOLS: Final = MappedTools(())
 # Devices of one model have the same tools, and their descriptions and schemas take most of a device's memory.
-_LISTS: Final = WeakValueDictionary[tuple[tuple[Tool, ...], _Shapes], ToolList]()
+_LISTS: Final = WeakValueDictionary[tuple[tuple[Tool, ...], _Shapes], MappedTools]()
 _LISTS[(), ()] = NO_TOOLS
 
 
 def prepare(
     tools: Iterable[Tool], shapes: Mapping[str, tuple[Member, ...]], answers: Mapping[str, Any]
-) -> ToolList:
+) -> MappedTools:
     """Return a list of tools with the shapes that are known or that answers show. Not for the event loop.
 
     All devices with the same list get one object.
@@ -71,7 +71,7 @@ def prepare(
         if name in names and (shape := shape_of(answer, found.get(name, ()))):
             found[name] = shape
     key = (tools, tuple(sorted(found.items())))
-    return _LISTS.get(key) or _LISTS.setdefault(key, ToolList(*key))
+    return _LISTS.get(key) or _LISTS.setdefault(key, MappedTools(*key))
 
 
 def shape_of(answer: Any, known: tuple[Member, ...]) -> tuple[Member, ...]:

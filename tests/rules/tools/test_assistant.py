@@ -16,12 +16,12 @@ from custom_components.xiaozhi.tools.assistant_tools import (
     annotations_of,
     argument_names,
     assistant_names,
-    automatic_tools,
     choosable_tools,
+    default_choice,
     description_of,
-    offered_tools,
     parameters_of,
     result_data,
+    tools_for_assistant,
 )
 from custom_components.xiaozhi.tools.tool_risks import risks_of
 from scripts.tool_table import stock_tools
@@ -48,12 +48,12 @@ def test_all_of_stock_firmware_but_the_risky_is_for_the_assistant(stock: dict[st
     user_only = {name for name, found in stock.items() if found.user_only}
     assert "self.reboot" in user_only
     risky = {name for name, found in stock.items() if risks_of(found)}
-    assert set(automatic_tools(stock)) == set(stock) - user_only - risky
+    assert set(default_choice(stock)) == set(stock) - user_only - risky
     assert set(choosable_tools(stock)) == set(stock) - user_only
 
 
 def test_stock_firmware_has_readable_names(stock: dict[str, Tool]) -> None:
-    offered = offered_tools(stock, None)
+    offered = tools_for_assistant(stock, None)
     assert offered["xiaozhi__audio_speaker_set_volume"].name == "self.audio_speaker.set_volume"
     assert offered["xiaozhi__camera_take_photo"].name == "self.camera.take_photo"
     for found in stock.values():
@@ -62,10 +62,10 @@ def test_stock_firmware_has_readable_names(stock: dict[str, Tool]) -> None:
 
 def test_the_owner_may_choose_but_never_a_tool_for_users_only(stock: dict[str, Tool]) -> None:
     chosen = ["self.res.esp_restart", "self.reboot", "self.gone", "self.lamp.turn_on"]
-    assert [found.name for found in offered_tools(stock, chosen).values()] == [
+    assert [found.name for found in tools_for_assistant(stock, chosen).values()] == [
         name for name in stock if name in {"self.res.esp_restart", "self.lamp.turn_on"}
     ]
-    assert offered_tools(stock, []) == {}
+    assert tools_for_assistant(stock, []) == {}
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_the_owner_may_choose_but_never_a_tool_for_users_only(stock: dict[str, T
 )
 def test_a_dangerous_tool_never_passes_as_reading_and_is_there_only_by_choice(name: str) -> None:
     tools = by_name(tool(name))
-    assert offered_tools(tools, None) == {}
-    (chosen,) = offered_tools(tools, [name]).values()
+    assert tools_for_assistant(tools, None) == {}
+    (chosen,) = tools_for_assistant(tools, [name]).values()
     annotations = annotations_of(chosen)
     assert (annotations.read_only, annotations.destructive) == (False, True)
 
@@ -178,7 +178,7 @@ def test_results_without_text_are_described() -> None:
 
 
 def test_a_device_with_very_many_tools_offers_some() -> None:
-    assert len(offered_tools(by_name(*(tool(f"t{number}") for number in range(500))), None)) == 64
+    assert len(tools_for_assistant(by_name(*(tool(f"t{number}") for number in range(500))), None)) == 64
 
 
 @pytest.mark.parametrize(

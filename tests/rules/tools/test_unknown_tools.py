@@ -25,7 +25,7 @@ from custom_components.xiaozhi.tools.entity_descriptions import (
 )
 from custom_components.xiaozhi.tools.mapping import map_tools
 from custom_components.xiaozhi.tools.tool_names import Verb, parse_name, readable_name
-from custom_components.xiaozhi.tools.tool_state import ToolList, prepare
+from custom_components.xiaozhi.tools.tool_state import MappedTools, prepare
 from custom_components.xiaozhi.tools.units import stated_unit
 from tests.rules.tools.sample_tools import ANSWERS, DEVICES, number, only, tool
 
@@ -148,11 +148,11 @@ def test_what_a_device_answers_makes_its_sensors_and_a_missing_member_takes_none
     assert prepare(tools, known.shapes, {name: {"water_temp": 26.0, "ph": 7}}) is known
     # The shapes are stored: whatever the last answer was, a restart makes the same entities.
     stored = json.loads(json.dumps({**known.as_dict(), "answers": {name: "busy"}}))
-    assert ToolList.from_dict(stored) is known
+    assert MappedTools.from_dict(stored) is known
     # Version 0.2 stored the answers only.
     del stored["shapes"]
     stored["answers"] = {name: {"water_temp": 26.0, "ph": 7}}
-    assert ToolList.from_dict(stored).entities.keys() == known.entities.keys()
+    assert MappedTools.from_dict(stored).entities.keys() == known.entities.keys()
     others = prepare(DEVICES["curtain"], known.shapes, {name: {"ph": 7}})
     assert not any("aquarium" in key for key in others.entities)
 
