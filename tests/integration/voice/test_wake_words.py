@@ -181,6 +181,17 @@ async def test_the_one_that_hears_it_best_is_the_nearest() -> None:
         assert room.listening == nearest, starts
 
 
+@pytest.mark.parametrize("frame_duration", [5, 10, 20, 60])
+async def test_short_packets_sound_as_loud_for_as_long(command: bytes, frame_duration: int) -> None:
+    whole, pieces = Loudness(deque(), 60), Loudness(deque(), frame_duration)
+    whole.heard(command[:32000], 1)
+    size = 32 * frame_duration
+    for start in range(0, 32000, size):
+        pieces.heard(command[start : start + size], start / 32000)
+    assert pieces.turn == whole.turn[: len(pieces.turn)]
+    assert len(pieces.turn) >= len(whole.turn) - 1
+
+
 SAID = [NOISE + 20.0 * (number // 7 % 3) for number in range(175)]
 SAID_BY_OTHER = [NOISE + 20.0 * (number // 5 % 2) for number in range(175)]
 NO_PAUSE = [NOISE] * 20 + [NOISE + 20 + number % 9 for number in range(155)]

@@ -39,25 +39,35 @@ class Loudness:
         self._frame_duration = frame_duration
         self._decoder: OpusDecoder | None = None
         self.turn: list[float] = []
+        # What is left of frames that are shorter than a step, or no multiple of one.
+        self._rest, self._wake_word_rest = bytearray(), bytearray()
         self.began = float("inf")
         """When the microphone was opened, at the latest, in seconds of the caller's clock."""
 
     def heard(self, pcm: bytes, now: float) -> None:
         """Take what the microphone hears next: 16 kHz mono 16-bit PCM, which has just arrived."""
         if len(self.turn) * _STEP < _LONGEST:
-            self.turn += levels(pcm)
+            self.turn += levels(_whole_steps(self._rest, pcm))
             self.began = min(self.began, now - len(self.turn) * _STEP)
 
     async def hear_wake_word(self) -> None:
         """Decode the wake word: one packet at a time, since all of them would keep the event loop busy."""
         while self.packets:
             self._decoder = self._decoder or OpusDecoder(self._frame_duration)
-            self.wake_word += levels(self._decoder.decode(self.packets.popleft()))
+            pcm = self._decoder.decode(self.packets.popleft())
+            self.wake_word += levels(_whole_steps(self._wake_word_rest, pcm))
             await asyncio.sleep(0)
 
     def since(self, time: float) -> list[float]:
         """Return the levels since a moment of the turn."""
         return [level for number, level in enumerate(self.turn) if self.began + number * _STEP >= time]
+
+
+def _whole_steps(rest: bytearray, pcm: bytes) -> bytes:
+    rest += pcm
+    whole = bytes(rest[: len(rest) // _STEP_BYTES * _STEP_BYTES])
+    del rest[: len(whole)]
+    return whole
 
 
 def levels(pcm: bytes) -> list[float]:
