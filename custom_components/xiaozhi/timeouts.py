@@ -168,8 +168,8 @@ class AnnouncementTimeouts:
     last_look: float = 0.05
     """The same when all has been sent, and only the end is waited for."""
     closing: float = 15
-    """For the device to close the connection, after it has received everything: it plays what it has
-    buffered first."""
+    """For the device to close the connection, after everything has arrived: it reads that first, as fast as
+    it plays."""
     pop_up: float = 0.5
     """The sound that the device plays first."""
     read_ahead: float = 1.4

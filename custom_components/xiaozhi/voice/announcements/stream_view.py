@@ -116,7 +116,8 @@ class _Sender:
         self._stream.delivered = True
         # aiohttp, as Home Assistant configures it, cancels this when the device closes the connection.
         await asyncio.sleep(self._timeouts.closing)
-        self._stream.delivered = not self._backlog()
+        # One that hangs has not, and only a proxy keeps the connection.
+        self._stream.delivered = not self._stream.direct
 
     def break_off(self) -> None:
         """Drop the connection, and what the device has not taken."""

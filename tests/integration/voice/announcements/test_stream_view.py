@@ -110,3 +110,14 @@ async def test_nothing_is_made_before_it_is_taken_and_a_device_that_takes_nothin
         assert not stream.delivered
         assert stream.error is None
         assert source.closed
+
+
+async def test_a_device_that_takes_everything_and_does_not_close_the_connection_has_not_played_it(
+    hass: HomeAssistant, hass_client_no_auth: ClientSessionGenerator
+) -> None:
+    client = await hass_client_no_auth()
+    with offered(hass, Source(1)) as (stream, path):
+        answer = await client.get(path)
+        await stream.ended
+        assert not stream.delivered
+        answer.close()
