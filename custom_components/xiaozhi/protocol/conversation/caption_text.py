@@ -103,21 +103,22 @@ def clauses(sentence: str) -> list[Clause]:
         for start, end in zip([0, *ends], [*ends, len(caption)], strict=True):
             if start < end:
                 parts.append(
-                    Clause(seconds=_speaking_time(caption[start:end]), caption=None if start else caption)
+                    Clause(seconds=speaking_time(caption[start:end]), caption=None if start else caption)
                 )
     return parts
 
 
-def captions(text: str) -> list[str]:
+def captions(text: str, longest: int = MAX_CAPTION) -> list[str]:
     """Return a plain text as captions, as few as possible; each ends with a word if that is possible."""
     parts: list[str] = []
-    while len(text) > MAX_CAPTION:
-        end = max(text.rfind(" ", 0, MAX_CAPTION + 1), 0) or MAX_CAPTION
+    while len(text) > longest:
+        end = max(text.rfind(" ", 0, longest + 1), 0) or longest
         parts.append(text[:end])
         text = text[end:].removeprefix(" ")
     return [*parts, text] if text else parts
 
 
-def _speaking_time(text: str) -> float:
+def speaking_time(text: str) -> float:
+    """Return how many seconds it takes to say a text at a usual pace."""
     ideographs = sum(letter >= _IDEOGRAPH for letter in text)
     return ideographs * _IDEOGRAPH_SECONDS + (len(text) - ideographs) * _LETTER_SECONDS

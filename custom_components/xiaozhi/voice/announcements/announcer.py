@@ -12,6 +12,7 @@ from homeassistant.core import callback
 from ...const import MAX_MESSAGE
 from ...device.device import Device
 from ...protocol.clock import loop_time
+from ...protocol.conversation.caption_text import captions, speaking_time
 from ...protocol.faces import Face, face_of
 from ...protocol.untrusted_text import one_line
 from ...texts.translated import async_text
@@ -216,10 +217,14 @@ class Announcer:
         return False
 
     async def _show(self, utterance: Utterance) -> None:
-        text = one_line(utterance.text, MAX_MESSAGE)
+        """Show it, a screen after the other."""
         emotion = face_of(utterance.text) or Face.NEUTRAL
-        await self._device.commands.show(status=_STATUS, message=text, emotion=emotion)
-        utterance.on_start()
+        parts = captions(one_line(utterance.text, len(utterance.text)), MAX_MESSAGE)
+        for number, part in enumerate(parts):
+            await self._device.commands.show(status=_STATUS, message=part, emotion=emotion)
+            utterance.on_start()
+            if number + 1 < len(parts):
+                await asyncio.sleep(speaking_time(part))
 
     def _stopped(self, key: str) -> AnnouncementStoppedError:
         return AnnouncementStoppedError(key, name=self._device.name)

@@ -186,6 +186,14 @@ async def test_a_device_that_cannot_speak_while_it_is_idle_says_so_unless_it_may
     await announce(hass, message="Dinner is ready.")
     await device.wait_for(lambda: device.screen.system_text == "Dinner is ready.", 5)
     await wait_for_state(hass, SATELLITE, "idle")
+    # As much as fits on the screen at a time, for as long as it takes to read.
+    began = hass.loop.time()
+    await announce(hass, message=LONG_TEXT * 3)
+    assert hass.loop.time() - began == pytest.approx(500 / 15.5, abs=1)
+    await asyncio.sleep(1)
+    received = [event["message"] for event in device.events("received")]
+    shown = [message["message"] for message in received if message["type"] == "alert"]
+    assert " ".join(shown[1:]) == (LONG_TEXT * 3).strip()
 
 
 @pytest.fixture
