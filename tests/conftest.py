@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 import pytest
 import pytest_asyncio
 
+from tests.complaints import Complaints
 from tests.paths import ROOT
 from tests.virtual_time import RealTimeLoop, VirtualTimeLoop
 
@@ -66,6 +67,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """Log only warnings, since pytest writes each record three times; `-vv` and `caplog` show the rest."""
     if config.get_verbosity() <= 0:
         logging.getLogger().setLevel(logging.WARNING)
+
+
+@pytest.fixture(autouse=True)
+def no_complaints() -> Iterator[None]:
+    """Fail a test in which Home Assistant complains of the integration."""
+    complaints = Complaints()
+    logging.getLogger().addHandler(complaints)
+    yield
+    logging.getLogger().removeHandler(complaints)
+    assert not complaints.lines
 
 
 def pytest_collection_finish() -> None:

@@ -1,6 +1,8 @@
 """The demo uses Whisper and Piper where they run, and sees what Home Assistant complains of us."""
 
+import logging
 from pathlib import Path
+import re
 
 import pytest
 from wyoming.asr import Transcript
@@ -11,6 +13,7 @@ from demo import engines
 from demo.__main__ import complaints_of_us
 from demo.engines import obstacle, plain
 from demo.processes import HOST
+from tests.complaints import Complaints
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
 _LOG = """\
@@ -63,3 +66,11 @@ async def test_whisper_understands_piper(tmp_path: Path) -> None:
 
 def test_warnings_and_errors_that_name_us_are_found() -> None:
     assert [line.rpartition("] ")[2][:8] for line in complaints_of_us(_LOG)] == ["Detected", "A fault"]
+
+
+def test_a_test_fails_for_what_home_assistant_says_of_us_and_not_for_what_we_log() -> None:
+    complaints = Complaints()
+    for level, logger, line in re.findall(r"(WARNING|ERROR|INFO) \(\w+\) \[(.*?)\] (.*)", _LOG):
+        record = {"name": logger, "levelno": getattr(logging, level), "msg": line}
+        complaints.handle(logging.makeLogRecord(record))
+    assert [line[:8] for line in complaints.lines] == ["Detected"]
