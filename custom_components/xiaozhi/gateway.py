@@ -6,9 +6,9 @@ from functools import partial
 import logging
 
 from homeassistant.config_entries import ConfigEntry, ConfigEntryState
-from homeassistant.core import CALLBACK_TYPE, Event, HomeAssistant, callback
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.exceptions import ConfigEntryNotReady
-from homeassistant.helpers import device_registry as dr, issue_registry as ir
+from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.event import async_track_time_interval
 
 from .access_point.access_points import AccessPoints
@@ -20,13 +20,14 @@ from .device.store import DeviceStore
 from .device_http.transfers import Transfers
 from .firmware.library import FirmwareFiles
 from .links.admission import PairedDevices
-from .links.broker_issue import async_broker_changed
+from .links.broker_issue import async_broker_changed, async_broker_stopped
 from .links.listeners import Listeners, PortError
+from .pictures.vision import async_delete_model_issue
 from .protocol.tasks import close_all
 from .provisioning.checkin_answers import CheckIns
 from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
-from .texts.issues import async_report_change
+from .texts.issues import Part, async_delete_changes, async_report_change
 from .timeouts import USUAL, Timeouts
 from .voice.announcements.announcer import Announcer
 from .voice.announcements.broadcasts import Broadcasts
@@ -39,6 +40,10 @@ from .voice.wake_word_arbitration import WakeWordArbitration
 _LOGGER = logging.getLogger(__name__)
 
 _FIRMWARE_INTERVAL = timedelta(minutes=10)
+# Home Assistant waits ten seconds for all of it, and the next gateway needs the ports.
+_STOP_SECONDS = 9.5
+# For the announcements, and then for the links, before the listeners take five seconds at most.
+_CLOSE_SECONDS = 2
 
 type XiaozhiConfigEntry = ConfigEntry[Gateway]
 type DeviceListener = Callable[[Device], None]
@@ -112,13 +117,8 @@ class Gateway:
                 translation_key=err.key,
                 translation_placeholders={"port": str(err.port)},
             ) from err
-        self.entry.async_on_unload(
-            self.hass.bus.async_listen(dr.EVENT_DEVICE_REGISTRY_UPDATED, self._device_registry_updated)
-        )
-        for registered in dr.async_entries_for_config_entry(dr.async_get(self.hass), self.entry.entry_id):
-            self._take_name(registered)
         if not runs_are_known():
-            async_report_change(self.hass, "runs")
+            async_report_change(self.hass, Part.RUNS)
         self.access_points.async_start()
         self.entry.async_on_unload(async_report_missing_engines(self.hass, self.devices.values))
         # The owner is to know at once where there is none, and the first turn need not wait for the library.
@@ -132,18 +132,25 @@ class Gateway:
 
     async def async_stop(self) -> None:
         """Close the ports and all links, and save the state of the devices, whatever fails."""
-        self.firmware_files.stopped = True
         for clock in self._clocks.values():
             clock.stop()
-        await _close(self._announcers.values(), self.devices.values())
-        await close_all(self.discovery.async_stop())
-        await self.access_points.async_stop()
-        await self.listeners.stop()
+        await close_all(
+            self._close_links(),
+            self.discovery.async_stop(),
+            self.access_points.async_stop(),
+            patience=_STOP_SECONDS,
+        )
         await self._store.async_save()
-        # Last, when nothing of ours runs that could raise one.
-        for domain, issue in tuple(ir.async_get(self.hass).issues):
-            if domain == DOMAIN:
-                ir.async_delete_issue(self.hass, DOMAIN, issue)
+        # Nothing runs that could raise them again.
+        self.firmware_files.async_stop()
+        self.detectors.async_stop()
+        async_broker_stopped(self.hass)
+        async_delete_model_issue(self.hass)
+        async_delete_changes(self.hass)
+
+    async def _close_links(self) -> None:
+        await _close(self._announcers.values(), self.devices.values())
+        await self.listeners.stop()
 
     def announcer(self, device: Device) -> Announcer:
         """Return what makes announcements, which the user of a device has not asked for."""
@@ -159,9 +166,8 @@ class Gateway:
             gone.create_task(_close([announcer], [gone]), "close link")
         for mac, subentry in subentries.items():
             if (known := self.devices.get(mac)) is not None:
-                renamed = known.name != subentry.title
                 known.apply(subentry)
-                self._register(known, renamed=renamed)
+                self._register(known)
                 continue
             device = Device(self.hass, self.entry, subentry, self._store, self._timeouts, self.transfers)
             self.devices[mac] = device
@@ -190,37 +196,18 @@ class Gateway:
             self._areas[mac] = area_id
 
     @callback
-    def _device_registry_updated(self, event: Event[dr.EventDeviceRegistryUpdatedData]) -> None:
-        if event.data["action"] == "update" and "name_by_user" in event.data["changes"]:
-            registered = dr.async_get(self.hass).async_get(event.data["device_id"])
-            if registered is not None and registered.config_entry_id == self.entry.entry_id:
-                self._take_name(registered)
-
-    @callback
-    def _take_name(self, registered: dr.AnyDeviceEntry) -> None:
-        """Name a device or an access point as its owner has renamed it on its page."""
-        subentry = self.entry.subentries.get(registered.config_subentry_id or "")
-        if subentry is not None and registered.name_by_user not in {None, subentry.title}:
-            self.hass.config_entries.async_update_subentry(
-                self.entry, subentry, title=registered.name_by_user
-            )
-
-    @callback
     def _detectors_unavailable(self) -> None:
         for device in self.devices.values():
             device.notify(DETECTORS)
 
     @callback
-    def _register(self, device: Device, *, renamed: bool = False) -> None:
+    def _register(self, device: Device) -> None:
         registered = device.register()
-        if renamed and registered.name_by_user not in {None, device.name}:
-            # It was renamed in the list of devices after it had been on its own page.
-            dr.async_get(self.hass).async_update_device(registered.id, name_by_user=None)
         if (area_id := self._areas.pop(device.mac, None)) is not None:
             dr.async_get(self.hass).async_update_device(registered.id, area_id=area_id)
 
 
 async def _close(announcers: Iterable[Announcer], devices: Iterable[Device]) -> None:
     # While the links are there still: what was changed for an announcement is changed back.
-    await close_all(*(announcer.async_close() for announcer in announcers))
-    await close_all(*(device.async_close() for device in devices))
+    await close_all(*(announcer.async_close() for announcer in announcers), patience=_CLOSE_SECONDS)
+    await close_all(*(device.async_close() for device in devices), patience=_CLOSE_SECONDS)

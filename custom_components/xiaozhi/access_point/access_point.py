@@ -60,6 +60,12 @@ class AccessPoint:
         self._register()
 
     @property
+    def name(self) -> str:
+        """Name from the owner: the one on its page, if it was changed there."""
+        registered = dr.async_get(self._hass).async_get(self._device_id or "")
+        return (registered.name_by_user if registered else None) or self.settings.name
+
+    @property
     def offered(self) -> ToolList | None:
         """Return the tools at the last look; None before the first."""
         return self.client.dispatcher.current
@@ -97,9 +103,9 @@ class AccessPoint:
         try:
             await self.client.refresh()
         except TimeoutError:
-            _LOGGER.debug("%s: the tools could not be listed in time", self.settings.name)
+            _LOGGER.debug("%s: the tools could not be listed in time", self.name)
         except Exception:
-            _LOGGER.exception("%s: the tools could not be listed", self.settings.name)
+            _LOGGER.exception("%s: the tools could not be listed", self.name)
         self._changed()
 
     @callback
@@ -107,7 +113,12 @@ class AccessPoint:
         """Raise and delete repair issues: a token expires without any other event."""
         if self._started:
             async_update_issues(
-                self._hass, self.subentry_id, self.settings, self.client.reconnecting.problem, self._missing
+                self._hass,
+                self.subentry_id,
+                self.name,
+                self.settings.address,
+                self.client.reconnecting.problem,
+                self._missing,
             )
 
     @callback
@@ -176,9 +187,16 @@ class AccessPoint:
 
     @callback
     def _changed(self, record: CallRecord | None = None) -> None:
+        for listener in (self._check, *self._listeners):
+            # A failure must affect neither the other listeners nor the connection, whose task this is.
+            try:
+                listener(record)
+            except Exception:
+                _LOGGER.exception("A change of an access point could not be shown")
+
+    @callback
+    def _check(self, _record: CallRecord | None) -> None:
         self.async_check()
-        for listener in tuple(self._listeners):
-            listener(record)
 
     @callback
     def _called(self, record: CallRecord) -> None:
@@ -187,7 +205,7 @@ class AccessPoint:
             EVENT_ACCESS_POINT_CALL,
             {
                 ATTR_DEVICE_ID: self._device_id,
-                ATTR_NAME: self.settings.name,
+                ATTR_NAME: self.name,
                 "tool": record.tool,
                 "outcome": record.outcome.value,
                 "milliseconds": record.milliseconds,

@@ -8,9 +8,9 @@ from homeassistant.helpers import issue_registry as ir
 from homeassistant.util import dt as dt_util
 
 from ..const import DOMAIN
+from ..protocol.access_point.address import AccessPointAddress
 from ..protocol.access_point.reconnecting import Problem
 from ..texts.issues import async_raise_issue
-from .settings import AccessPointSettings
 
 _NOTICE: Final = timedelta(days=30)
 
@@ -29,15 +29,16 @@ _ALL: Final = (_EXPIRING, _EXPIRED, _API_GONE, *_OF_PROBLEM.values())
 def async_update_issues(
     hass: HomeAssistant,
     subentry_id: str,
-    settings: AccessPointSettings,
+    name: str,
+    address: AccessPointAddress,
     problem: Problem | None,
     missing: tuple[str, ...],
 ) -> None:
     """Raise the issues that there are, and delete the others."""
-    expires = settings.address.expires
+    expires = address.expires
     about = {
-        "name": settings.name,
-        "host": settings.address.host,
+        "name": name,
+        "host": address.host,
         "apis": ", ".join(missing),
         "date": "" if expires is None else dt_util.as_local(expires).date().isoformat(),
     }

@@ -86,15 +86,19 @@ class DeviceModel:
 
     @property
     def name(self) -> str:
-        """Name from the owner."""
-        return self.settings.name
+        """Name from the owner: the one on the device's page, if it was changed there."""
+        registered = self._registered
+        return (registered.name_by_user if registered else None) or self.settings.name
 
     @property
     def registry_id(self) -> str | None:
         """Id in the device registry."""
+        return registered.id if (registered := self._registered) else None
+
+    @property
+    def _registered(self) -> dr.DeviceEntry | None:
         registry = dr.async_get(self.hass)
-        entry = registry.async_get_device_by_identifier((DOMAIN, self.mac), self._entry.entry_id)
-        return entry.id if entry else None
+        return registry.async_get_device_by_identifier((DOMAIN, self.mac), self._entry.entry_id)
 
     @callback
     def register(self) -> dr.DeviceEntry:
@@ -106,7 +110,7 @@ class DeviceModel:
             connections={(dr.CONNECTION_NETWORK_MAC, self.mac)},
             manufacturer=MANUFACTURER,
             model=self.state.board,
-            name=self.name,
+            name=self.settings.name,
             sw_version=self.state.firmware,
         )
 

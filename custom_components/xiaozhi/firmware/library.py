@@ -98,8 +98,7 @@ class FirmwareFiles:
         self._folder = Path(hass.config.path(*FIRMWARE_FOLDER))
         self._releases = releases
         self._timeouts = timeouts
-        self.stopped = False
-        """Whether the gateway has stopped. Its issues are deleted then, and a late look raises none."""
+        self._stopped = False
         self._busy = asyncio.Lock()
         self._read: dict[_File, Firmware | FirmwareError] = {}
         """The files of the folder, with what they hold or why they cannot be used."""
@@ -112,6 +111,13 @@ class FirmwareFiles:
         """Why the list could not be fetched the last time."""
         self._issues: set[str] = set()
         self._listeners: set[Callable[[], None]] = set()
+
+    @callback
+    def async_stop(self) -> None:
+        """Delete the issues; a late look raises none."""
+        self._stopped = True
+        for issue in self._issues:
+            ir.async_delete_issue(self._hass, DOMAIN, issue)
 
     @callback
     def add_listener(self, listener: Callable[[], None]) -> CALLBACK_TYPE:
@@ -160,7 +166,7 @@ class FirmwareFiles:
         for issue, (name, err) in problems.items():
             key = "firmware_file" if name else "firmware_releases"
             reason = await async_explain(self._hass, err)
-            if not self.stopped:
+            if not self._stopped:
                 async_raise_issue(self._hass, issue, key, file=name, reason=reason)
 
     async def _refresh(self, address: str) -> None:

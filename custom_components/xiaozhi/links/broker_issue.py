@@ -31,3 +31,9 @@ def async_broker_changed(hass: HomeAssistant, entry: ConfigEntry[Any], problem: 
         entry.async_start_reauth(hass)
         return
     async_raise_issue(hass, _ISSUE, f"broker_{problem.problem}", severity=ir.IssueSeverity.ERROR)
+
+
+@callback
+def async_broker_stopped(hass: HomeAssistant) -> None:
+    """Delete the issue."""
+    ir.async_delete_issue(hass, DOMAIN, _ISSUE)

@@ -8,7 +8,7 @@ import logging
 from typing import Any, Final
 
 from homeassistant.const import ATTR_SUPPORTED_FEATURES, Platform
-from homeassistant.core import HomeAssistant
+from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
 from homeassistant.helpers.json import json_bytes
 
@@ -175,8 +175,14 @@ async def _ask(hass: HomeAssistant, device: Device, entry: er.RegistryEntry | No
         # The owner may prefer none, an AI integration may raise anything, and the device waits for a reply.
         _LOGGER.warning("The AI Task that looks at photos failed: %s", one_line(str(err)))
         raise UserError("photo_failed") from err
-    ir.async_delete_issue(hass, DOMAIN, NO_MODEL_ISSUE)
+    async_delete_model_issue(hass)
     return str(result.data)
+
+
+@callback
+def async_delete_model_issue(hass: HomeAssistant) -> None:
+    """Delete the issue that there is no model for photos."""
+    ir.async_delete_issue(hass, DOMAIN, NO_MODEL_ISSUE)
 
 
 def _has_model(hass: HomeAssistant) -> bool:

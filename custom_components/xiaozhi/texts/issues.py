@@ -1,5 +1,6 @@
 """What the owner is to mend, as repair issues."""
 
+from enum import StrEnum
 from typing import Final
 
 from homeassistant.core import HomeAssistant, callback
@@ -34,8 +35,22 @@ def async_raise_issue(
     )
 
 
+class Part(StrEnum):
+    """What we use of Home Assistant without its promise, as far as an owner misses it."""
+
+    RUNS = "runs"
+    RECOGNIZER = "recognizer"
+
+
 @callback
-def async_report_change(hass: HomeAssistant, part: str) -> None:
+def async_report_change(hass: HomeAssistant, part: Part) -> None:
     """Report that a part of Home Assistant is not as it was, and what the owner misses until an update."""
     missing = known_text(hass, f"changed_{part}")
     async_raise_issue(hass, f"{_CHANGED}_{part}", _CHANGED, missing=missing)
+
+
+@callback
+def async_delete_changes(hass: HomeAssistant) -> None:
+    """Delete what `async_report_change` has raised."""
+    for part in Part:
+        ir.async_delete_issue(hass, DOMAIN, f"{_CHANGED}_{part}")

@@ -10,6 +10,7 @@ import logging
 from typing import Final
 
 from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.storage import Store
 
 from ..const import DOMAIN
@@ -94,6 +95,11 @@ class SpeechDetectors:
             self._is_unavailable(err)
             return None
         return TurnDetector(self._hass, detector, self._working)
+
+    @callback
+    def async_stop(self) -> None:
+        """Delete the issue."""
+        ir.async_delete_issue(self._hass, DOMAIN, _ISSUE)
 
     async def _try(self) -> None:
         """Run the library in a process of its own, once for each version and processor that it works with.

@@ -16,7 +16,7 @@ from homeassistant.const import ATTR_SUPPORTED_FEATURES, MATCH_ALL
 from homeassistant.core import Context, HomeAssistant, callback
 from homeassistant.helpers.intent import INTENT_GET_STATE
 
-from ..texts.issues import async_report_change
+from ..texts.issues import Part, async_report_change
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class UnderstoodCommands:
             # A new Home Assistant may have changed what is used here.
             if not self._failed:
                 self._failed = True
-                async_report_change(self._hass, "recognizer")
+                async_report_change(self._hass, Part.RECOGNIZER)
                 _LOGGER.exception(
                     "Home Assistant's recogniser cannot be asked whether a sentence is complete; pauses alone"
                     " tell when somebody has finished speaking"

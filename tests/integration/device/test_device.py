@@ -101,22 +101,21 @@ async def test_entities_come_from_what_the_device_has(
 async def test_a_name_from_the_page_of_the_device_counts_everywhere_and_another_device_disturbs_nothing(
     hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
 ) -> None:
-    """In the list of devices and in every message; and a name from that list on the page."""
+    """In every message, and more than one that is given in the list of devices, as everywhere else."""
     registry = dr.async_get(hass)
     entry = registry.async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
     assert entry is not None
     registry.async_update_device(entry.id, name_by_user="Robbie")
     await hass.async_block_till_done()
-    (subentry,) = linked_entry.subentries.values()
-    assert subentry.title == "Robbie"
     device = linked_entry.runtime_data.devices[MAC]
     with pytest.raises(HomeAssistantError, match="Robbie can be reached only while"):
         await device.commands.restart()
+    (subentry,) = linked_entry.subentries.values()
     hass.config_entries.async_update_subentry(linked_entry, subentry, title="Box")
     await hass.async_block_till_done()
     entry = registry.async_get(entry.id)
     assert entry is not None
-    assert (entry.name, entry.name_by_user, device.name) == ("Box", None, "Box")
+    assert (entry.name, entry.name_by_user, device.name) == ("Box", "Robbie", "Robbie")
     assert hass.states.get("assist_satellite.kitchen_box") is not None
     box = await boot()
     await talk(hass, box)

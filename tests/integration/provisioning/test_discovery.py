@@ -9,8 +9,12 @@ from homeassistant.helpers import issue_registry as ir
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.access_point.access_points import AccessPoints
 from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.provisioning.pairing_codes import MAX_PENDING_FROM_ADDRESS
+from custom_components.xiaozhi.texts.issues import async_raise_issue
+from custom_components.xiaozhi.voice.announcements.announcer import Announcer
 from tests.integration.boxes import open_issues
 from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, MakeDevice, paired_device
 
@@ -187,3 +191,23 @@ async def test_unloading_takes_cards_and_issues_away(
     assert len(cards(hass)) == 1
     assert await hass.config_entries.async_unload(gateway_entry.entry_id)
     assert len(gateway_entry.update_listeners) == listeners
+
+
+@with_paired_device
+async def test_a_gateway_that_hangs_in_all_places_ends_in_time_and_takes_its_own_issues_away(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Home Assistant waits for ten seconds; then the next gateway would find the ports in use."""
+    for issue in ("broker_unusable", "no_speech_detector", "no_vision_model", "newer_version"):
+        async_raise_issue(hass, issue)
+
+    async def hang(_: object) -> None:
+        await asyncio.sleep(100)
+
+    monkeypatch.setattr(Device, "async_close", hang)
+    monkeypatch.setattr(Announcer, "async_close", hang)
+    monkeypatch.setattr(AccessPoints, "async_stop", hang)
+    began = hass.loop.time()
+    assert await hass.config_entries.async_reload(gateway_entry.entry_id)
+    assert hass.loop.time() - began < 10
+    assert [issue.issue_id for issue in open_issues(hass)] == ["newer_version"]

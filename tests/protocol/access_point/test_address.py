@@ -127,6 +127,7 @@ def test_what_is_no_address(text: str, problem: AddressProblem) -> None:
         {"endpointId": 5, "agentId": True, "exp": "soon"},
         {"endpointId": "", "agentId": None, "exp": True},
         {"exp": 1e300},
+        {"exp": 253402300799},
         {"exp": -1e300, "agentId": 2**70},
         {"agentId": "\u202e" * 5, "endpointId": "\ud800"},
     ],

@@ -210,6 +210,23 @@ async def test_a_change_of_the_tools_is_told_and_then_listed_again() -> None:
         assert len(listed["result"]["tools"]) == 1
 
 
+async def test_the_next_connection_is_renewed_also_when_one_that_was_to_be_is_lost() -> None:
+    async with serving() as server, running(server.url) as site:
+        for lost in (True, False):
+            await asyncio.sleep(5)
+            cloud = server.connections[-1]
+            await ask(cloud, "tools/list")
+            await ask(cloud, "tools/call", name=LAMP)
+            del site.house.made[-1]
+            began = now()
+            await site.client.refresh()
+            if lost:
+                await asyncio.sleep(30)
+                await cloud.close()
+        await until(lambda: len(server.connections) == 3)
+        assert 58 < now() - began < 67
+
+
 @pytest.mark.parametrize("when", ["dialling", "connected", "calling", "pausing"])
 async def test_closing_leaves_nothing_running(when: str) -> None:
     gate = asyncio.Event()

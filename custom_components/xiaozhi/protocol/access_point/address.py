@@ -20,6 +20,8 @@ from ..untrusted_text import label, one_line
 
 _MAX_ADDRESS: Final = 4096
 _IDENTITY_DIGITS: Final = 32
+# A token that is to last for ever may state the last second that there is, which is none in other time zones.
+_NEVER: Final = datetime(3000, 1, 1, tzinfo=UTC).timestamp()
 # mcp-endpoint-server (server.py): the two sides differ in this part of the path, and share the token.
 _TOOL_SIDE: Final = "/mcp_endpoint/mcp/"
 _AGENT_SIDE: Final = "/mcp_endpoint/call/"
@@ -141,9 +143,6 @@ def _agent(claims: dict[str, Any], endpoint: str | None) -> str | None:
 
 
 def _time(value: Any) -> datetime | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _NEVER:
         return None
-    try:
-        return datetime.fromtimestamp(value, UTC)
-    except ValueError, OverflowError, OSError:
-        return None
+    return datetime.fromtimestamp(value, UTC)

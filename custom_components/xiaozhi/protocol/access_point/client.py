@@ -189,6 +189,9 @@ class AccessPointClient:
             self._connection = None
             health.cancel()
             tests.cancel()
+            if self._renewal is not None:
+                # It may still wait for a quiet moment, and would keep the next connection from having one.
+                self._renewal.cancel()
             await asyncio.gather(tests, return_exceptions=True)
             await connection.close()
 
