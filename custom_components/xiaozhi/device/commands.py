@@ -113,7 +113,7 @@ class DeviceCommands:
     def _linked_session(self) -> LinkSession:
         """Return the session of a device that is within reach; raise the error for the user otherwise."""
         session = self._session()
-        if session is None or not session.accepts_messages:
+        if session is None or not session.presence.linked:
             raise self._unreachable()
         return session
 

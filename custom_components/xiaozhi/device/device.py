@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, override
+import logging
+from typing import Any
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.core import HomeAssistant, callback
@@ -23,6 +24,8 @@ from .device_model import DeviceModel
 from .link_session import LinkSession
 from .state import INSTALLATION, SETTINGS, DeviceState
 from .store import DeviceStore
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class Device(DeviceModel):
@@ -51,23 +54,17 @@ class Device(DeviceModel):
         self._just_started = False
         self.update(board=self.state.board or self.settings.board or None)
 
-    @override
-    @callback
-    def set_state(self, state: DeviceState) -> None:
-        """Take a new state, with what the session says."""
-        super().set_state(replace(state, linked=self.linked, conversation=self.conversation_state))
-
     # For entities.
 
     @property
     def linked(self) -> bool:
         """Whether a command would arrive now."""
-        return self.session is not None and self.session.accepts_messages
+        return self.state.linked
 
     @property
     def conversation_state(self) -> ConversationState:
         """What the device is doing."""
-        return self.session.conversation_state if self.session else ConversationState.IDLE
+        return self.state.conversation
 
     @property
     def in_conversation(self) -> bool:
@@ -153,21 +150,24 @@ class Device(DeviceModel):
     def attach(self, link: Link) -> LinkSession:
         """Use a new link, which replaces an older one."""
         older = self.session
-        self.update(link=link.kind)
         if self.installation is not None:
             self.installation.linked()
         # A link over a broker begins with a message from the device, which shows that it can send.
         can_answer = self.state.answers_unasked or self._just_started or not link.notices_loss
         self._just_started = False
         self.session = LinkSession(
-            self, link, self._main_task, can_answer=can_answer, on_closed=self._on_closed
+            self,
+            link,
+            self._main_task,
+            can_answer=can_answer,
+            on_changed=self._on_changed,
+            on_closed=self._on_closed,
         )
-        if self.session.reachable:
-            self.session.log("%s is connected over %s", link.kind, quietly=older is not None)
+        self._on_changed(self.session, replace(self.state, link=link.kind).after_contact())
+        self.session.start()
         if older is not None:
             # Last, so that a device that reconnects never seems to be away.
             self.create_task(older.link.close("replaced by a newer link"), "close link")
-        self.set_state(self.state.after_contact())
         return self.session
 
     async def async_close(self) -> None:
@@ -179,6 +179,15 @@ class Device(DeviceModel):
 
     # For the session.
 
+    @callback
+    def _on_changed(self, session: LinkSession, state: DeviceState | None = None) -> None:
+        """Take what the session on the current link says; an older one may still be ending."""
+        if self.session is session:
+            linked, conversation = session.presence.linked, session.conversation_state
+            if linked and not self.linked:
+                self._log(session.link, "%s is connected over %s", session.link.kind)
+            self.set_state(replace(state or self.state, linked=linked, conversation=conversation))
+
     async def _probe_main_task(self) -> bool:
         return self.session is not None and await self.session.probe_main_task()
 
@@ -188,8 +197,14 @@ class Device(DeviceModel):
         self._last_statistics = session.link.statistics()
         if self.session is session:
             self.session = None
-            session.log("%s is not connected any more: %s", reason)
-            self.set_state(self.state.after_contact())
+            if self.linked:
+                self._log(session.link, "%s is not connected any more: %s", reason)
+            gone = replace(self.state, linked=False, conversation=ConversationState.IDLE)
+            self.set_state(gone.after_contact())
+
+    def _log(self, link: Link, text: str, value: str) -> None:
+        # A device on WebSocket comes and goes with every conversation.
+        _LOGGER.log(logging.INFO if link.stays_connected else logging.DEBUG, text, self.name, value)
 
     @callback
     def _close_link(self, reason: str) -> None:

@@ -133,11 +133,6 @@ class DeviceModel:
         self.set_state(replace(self._state, **fields))
 
     @callback
-    def refresh(self) -> None:
-        """Take what the link says now."""
-        self.set_state(self._state)
-
-    @callback
     def listen(self, keys: Iterable[str], listener: Listener) -> CALLBACK_TYPE:
         """Call `listener` whenever something with one of these keys has changed; see `state.py`.
 

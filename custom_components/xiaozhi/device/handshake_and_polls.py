@@ -23,6 +23,7 @@ from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError
 from ..protocol.transport.link import Link, LinkClosedError
 from ..tools.catalogue import STATUS_TOOL
 from .device_model import DeviceModel
+from .presence import Presence
 from .state import STATUS_READ
 from .tool_calls import ToolCalls
 
@@ -44,23 +45,22 @@ class HandshakeAndPolls:
         link: Link,
         mcp: McpClient,
         calls: ToolCalls,
+        presence: Presence,
         create_task: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
         *,
         is_listening: Callable[[], bool],
-        on_silence: Callable[[], Awaitable[None]],
     ) -> None:
         """`create_task` runs work that ends with the link at the latest.
 
-        `is_listening` returns whether the device listens to its user. `on_silence` is called for each poll
-        without an answer.
+        `is_listening` returns whether the device listens to its user.
         """
         self._device = device
         self._link = link
         self._mcp = mcp
         self._calls = calls
         self._create_task = create_task
+        self._presence = presence
         self._is_listening = is_listening
-        self._on_silence = on_silence
         self._timeouts = device.timeouts.session
         self._running: asyncio.Task[None] | None = None
         self._listing = asyncio.Lock()
@@ -149,25 +149,14 @@ class HandshakeAndPolls:
                 self._running = None
                 return
             # Reading the status shows whether the device is there; without one, nothing else does.
-            if STATUS_TOOL not in self._device.tools and not (answers and await self._is_there(poll)):
-                await self._on_silence()
+            if STATUS_TOOL not in self._device.tools and not (
+                answers and (poll == 0 or await self._presence.ping(self._mcp))
+            ):
+                await self._presence.not_answered()
             self._status_due = True
             self._tools_due |= poll % _POLLS_PER_READING == 0
             await self._read_due()
             await asyncio.sleep(self._timeouts.poll)
-
-    async def _is_there(self, poll: int) -> bool:
-        """Return whether the device answers a ping, where its link does not show that it is gone."""
-        if poll == 0 or self._link.notices_loss:
-            return True
-        try:
-            await self._mcp.request("ping", {})
-        except McpTimeoutError:
-            return False
-        except (McpError, LinkClosedError) as err:
-            # Stock firmware does not know it, and says so.
-            _LOGGER.debug("%s: pinged: %s", self._device.name, err)
-        return True
 
     async def _take(self) -> bool:
         """Run and remove the missing steps; return whether the device answers.
@@ -253,4 +242,4 @@ class HandshakeAndPolls:
         except (McpError, LinkClosedError, StatusError) as err:
             _LOGGER.debug("%s: status could not be read: %s", self._device.name, err)
             if isinstance(err, McpTimeoutError):
-                await self._on_silence()
+                await self._presence.not_answered()

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 import logging
-from typing import Any, Final, override
+from typing import Any, override
 
 from homeassistant.core import callback
 
@@ -27,14 +28,10 @@ from ..tools.catalogue import STATUS_TOOL
 from .device_model import DeviceModel
 from .events import EVENT_NOTIFICATION, ConversationEvent
 from .handshake_and_polls import HandshakeAndPolls
+from .presence import Presence
 from .tool_calls import ToolCalls
 
 _LOGGER = logging.getLogger(__name__)
-
-# After these, a device on a broker counts as gone; the broker does not report that. One without tools answers
-# none: it shows only by talking that it is there.
-_UNANSWERED_POLLS: Final = 2
-_UNANSWERED_WITHOUT_TOOLS: Final = 10
 
 
 class LinkSession(LinkHandler):
@@ -47,21 +44,24 @@ class LinkSession(LinkHandler):
         main_task: MainTask,
         *,
         can_answer: bool,
+        on_changed: Callable[[LinkSession], None],
         on_closed: Callable[[LinkSession, str], None],
     ) -> None:
-        """Take over a link. On one that stays connected the MCP handshake starts at once.
+        """Take over a link; `start` begins.
 
-        A device that cannot answer yet is sent nothing before its hello: it would sound an alarm for each
-        answer that it cannot send. `on_closed` is called with the reason when the link has ended.
+        `on_changed` is called when `presence` or `conversation_state` may have changed, `on_closed` with the
+        reason when the link has ended.
         """
         self.link = link
         self.conversation: Conversation | None = None
         self._held = False
         """Whether the conversation is, or was, taken by anybody."""
         self._device = device
+        self._show = partial(on_changed, self)
         self._on_closed = on_closed
         self._timeouts = device.timeouts
         firmware = device.state.firmware_version
+        self.presence = Presence(link, firmware, can_answer, self._show)
         self.mcp = McpClient(
             link.send_mcp,
             on_notification=self._on_notification,
@@ -77,30 +77,26 @@ class LinkSession(LinkHandler):
             link,
             self.mcp,
             self.calls,
+            self.presence,
             self.create_task,
             is_listening=lambda: self.listening,
-            on_silence=self._count_silence,
         )
         self._notified_state = ConversationState.IDLE
         self._limit_logged = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._can_answer = can_answer
         self._talked = False
-        # Polls since the last sign of life, and how many of them may be.
-        self._unanswered = 0
-        self._may_be_unanswered = (
-            _UNANSWERED_POLLS if firmware is None or firmware.has_tools else _UNANSWERED_WITHOUT_TOOLS
-        )
-        self.reachable = link.notices_loss and can_answer
-        """Whether our messages arrive. Most brokers deliver nothing to a device that never subscribes."""
-        if link.stays_connected and can_answer:
-            self.create_task(self._hang_up(device.state.session), "hang up")
-            self.polls.start()
 
-    @property
-    def accepts_messages(self) -> bool:
-        """Whether a message would arrive now. A WebSocket accepts messages only after both hellos."""
-        return self.reachable and (self.link.stays_connected or self.link.channel is not None)
+    @callback
+    def start(self) -> None:
+        """On a link that stays connected, end the last conversation, and start the MCP handshake.
+
+        A device that cannot answer yet is sent nothing before its hello: it would sound an alarm for each
+        answer that it cannot send.
+        """
+        if self.link.stays_connected and self._can_answer:
+            self.create_task(self._hang_up(self._device.state.session_id), "hang up")
+            self.polls.start()
 
     @property
     def conversation_state(self) -> ConversationState:
@@ -116,7 +112,7 @@ class LinkSession(LinkHandler):
     @callback
     def channel_opened(self, channel: Channel) -> None:
         """Begin a conversation."""
-        self._can_answer = self._talked = True
+        self._talked = True
         if channel.hello.supports_mcp:
             self.polls.start()
         self._notified_state = ConversationState.IDLE
@@ -129,13 +125,14 @@ class LinkSession(LinkHandler):
             self._on_conversation_state,
             timeouts=self._timeouts.conversation,
         )
+        self._show()
         self._held = self._device.conversations.begin(self.conversation)
         if not self._held:
             _LOGGER.debug("%s: no voice satellite to hold this conversation", self._device.name)
             self._device.create_task(self.conversation.end(), "end conversation")
         self._device.set_state(self._device.state.after_contact())
         if self.link.stays_connected:
-            self._device.update(session=channel.session_id)
+            self._device.update(session_id=channel.session_id)
 
     @override
     @callback
@@ -143,12 +140,12 @@ class LinkSession(LinkHandler):
         """Route a message to the MCP client or the conversation."""
         if isinstance(message, McpMessage):
             if "method" not in message.payload:
-                self._on_answer()
+                self.presence.answered()
             if reply := self.mcp.receive(message.payload):
                 self.create_task(self._send_quietly(messages.mcp(reply)), "reply")
         elif self.conversation is not None:
             # Conversation traffic proves that our hello arrived.
-            self._on_answer()
+            self.presence.answered()
             match message:
                 # While it listens, a text is a question that was typed.
                 case ListenDetect(text) if not self.listening:
@@ -164,7 +161,7 @@ class LinkSession(LinkHandler):
     def audio_received(self, packet: bytes, missing: int) -> None:
         """Route audio to the conversation."""
         if self.conversation is not None:
-            self._on_answer()
+            self.presence.answered()
             self.conversation.audio_received(packet, missing)
 
     @override
@@ -180,7 +177,7 @@ class LinkSession(LinkHandler):
             self.polls.quiet.set()
             if self._held:
                 self._device.events.fire(ConversationEvent.ENDED)
-            self._device.refresh()
+            self._show()
 
     @override
     @callback
@@ -220,21 +217,6 @@ class LinkSession(LinkHandler):
         self.create_task(self.link.close_channel(), "close channel")
 
     @callback
-    def log(self, text: str, value: object, *, quietly: bool = False) -> None:
-        """Log that the device can be reached, or not any more; `quietly` if it only has another link."""
-        # A device on WebSocket comes and goes with every conversation.
-        loud = self.link.stays_connected and self.reachable and not quietly
-        _LOGGER.log(logging.INFO if loud else logging.DEBUG, text, self._device.name, value)
-
-    @callback
-    def _on_answer(self) -> None:
-        self._unanswered = 0
-        if not self.reachable:
-            self.reachable = True
-            self.log("%s is connected over %s", self.link.kind)
-            self._device.refresh()
-
-    @callback
     def _on_notification(self, method: str, params: JsonObject) -> None:
         # Before the limit, so that the last change of the tools is not missed.
         if method == "notifications/tools/list_changed":
@@ -248,7 +230,7 @@ class LinkSession(LinkHandler):
                 state in ConversationState and self.conversation is None
             ):
                 self._notified_state = ConversationState(state)
-                device.refresh()
+                self._show()
         if events.fire_notification(method, params):
             data = {"device_id": device.registry_id, "method": method, "params": params}
             device.hass.bus.async_fire(EVENT_NOTIFICATION, data)
@@ -261,11 +243,11 @@ class LinkSession(LinkHandler):
         if state is ConversationState.IDLE:
             self.polls.quiet.set()
             # At once: the link may end next, and the device would be unavailable before it was shown as idle.
-            self._device.refresh()
+            self._show()
         else:
             self.polls.quiet.clear()
             # Showing a state takes time, so what is about to be sent to the device goes first.
-            self._device.hass.loop.call_soon(self._device.refresh)
+            self._device.hass.loop.call_soon(self._show)
 
     async def _show_later(self, alerts: list[JsonObject]) -> None:
         await asyncio.sleep(self._timeouts.session.idle)
@@ -283,14 +265,6 @@ class LinkSession(LinkHandler):
         await asyncio.sleep(self._timeouts.session.hang_up)
         if not self._talked:
             await self._send_quietly(messages.goodbye(session_id))
-
-    async def _count_silence(self) -> None:
-        """Count a poll that was not answered; the link ends after too many of them."""
-        if self.link.notices_loss:
-            return
-        self._unanswered += 1
-        if self._unanswered >= self._may_be_unanswered:
-            await self.link.close("the device does not answer any more")
 
     async def probe_main_task(self) -> bool:
         """Have a tool run at once, behind what the device was sent before; return whether it did."""

@@ -117,8 +117,8 @@ class DeviceState:
     """Arguments of the last calls of setters, by name of the tool, the latest at the end."""
     last_contact: datetime | None = None
     """When it last checked in, connected or talked, or roughly when it last answered."""
-    session: str | None = None
-    """Id of its last conversation over MQTT, to end it if Home Assistant could not."""
+    session_id: str | None = None
+    """Of its last conversation over MQTT, to end it if Home Assistant could not."""
     volume_to_restore: tuple[int, int] | None = None
     """Its usual volume, and that of the announcements after which it could not be restored yet."""
     followed: tuple[str, ...] = ()
@@ -139,6 +139,7 @@ class DeviceState:
         stored = _RECORD(data)
         return cls(
             preferred_link=stored.pop("told", None),
+            session_id=stored.pop("session", None),
             tools=MappedTools.from_dict(data),
             status=DeviceStatus.from_dict(data.get("status")),
             **stored,
@@ -147,8 +148,9 @@ class DeviceState:
     def as_dict(self) -> dict[str, Any]:
         """Return the stored form as JSON values."""
         return {
-            **{name: getattr(self, name) for name in _RECORD.schema if name != "told"},
+            **{name: getattr(self, name) for name in _RECORD.schema if name not in {"told", "session"}},
             "told": self.preferred_link,
+            "session": self.session_id,
             "wake_words": list(self.wake_words),
             "followed": list(self.followed),
             **self.tools.as_dict(),

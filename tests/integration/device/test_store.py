@@ -98,7 +98,7 @@ async def test_a_device_that_changes_all_the_time_is_saved_and_a_flood_of_conver
     assert hass_storage[KEY]["data"][MAC]["firmware"] == "2.3.0"
     written: set[str] = set()
     for number in range(30):
-        change(store, session=f"conversation {number}")
+        change(store, session_id=f"conversation {number}")
         await asyncio.sleep(0.1)
         if session := hass_storage[KEY]["data"][MAC].get("session"):
             written.add(session)
@@ -141,7 +141,7 @@ async def test_a_file_that_was_cut_off_or_is_another_does_not_stop_the_gateway(
 async def test_a_damaged_record_costs_no_other_device_its_own(
     hass: HomeAssistant, hass_storage: dict[str, Any]
 ) -> None:
-    good = DeviceState(firmware="2.2.4", session="the last one")
+    good = DeviceState(firmware="2.2.4", session_id="the last one")
     damaged: tuple[Any, ...] = (
         None,
         "nonsense",
@@ -162,6 +162,6 @@ async def test_a_damaged_record_costs_no_other_device_its_own(
         await store.async_load()
         assert store.state(MAC) == good
         bad = store.state(OTHER_MAC)
-        assert (bad.firmware, bad.board, bad.firmware_space, bad.host, bad.session) == (None,) * 5
+        assert (bad.firmware, bad.board, bad.firmware_space, bad.host, bad.session_id) == (None,) * 5
         assert (bad.link, bad.last_contact, bad.tools.tools, bad.calls) == (None, None, (), {}), record
         await store.async_save()

@@ -126,6 +126,16 @@ def test_the_build_counts_until_a_conversation_shows_whether_it_listens(
     assert DeviceState(board=board, listens_while_speaking=listens).can_be_interrupted is can_be
 
 
+@pytest.mark.parametrize(
+    ("firmware", "extended", "does"),
+    [(None, False, True), ("2.5.0", False, True), ("1.9.1", False, False), ("2.5.0", True, False)],
+)
+def test_what_runs_on_the_main_task_is_known_with_the_last_handshake(
+    firmware: str | None, extended: bool, does: bool
+) -> None:
+    assert DeviceState(firmware=firmware, extended=extended).runs_tools_on_main_task is does
+
+
 def test_the_table_of_builds_agrees_with_the_simulated_boards() -> None:
     for board in BOARDS.values():
         assert cancels_echo(board.name) is (board.mode is ListeningMode.REALTIME), board.name

@@ -1,0 +1,71 @@
+"""Whether a device is there: what shows it, and after how much silence it counts as gone."""
+
+from collections.abc import Callable
+import logging
+from typing import Final
+
+from homeassistant.core import callback
+
+from ..protocol.firmware_version import FirmwareVersion
+from ..protocol.mcp.client import McpClient
+from ..protocol.mcp.model import McpError, McpTimeoutError
+from ..protocol.transport.link import Link, LinkClosedError
+
+_LOGGER = logging.getLogger(__name__)
+
+# Polls in a row without an answer, after which a device on a broker counts as gone.
+_UNANSWERED: Final = 2
+# The same for one without tools: only in a conversation it shows that it is there.
+_UNANSWERED_WITHOUT_TOOLS: Final = 10
+
+
+class Presence:
+    """Whether a device is there, by what happens on one link.
+
+    Our own listeners notice that a device is gone. A broker does not, and most deliver nothing to a device
+    that never subscribes: there, only its answers show that messages reach it, and silence that it is gone.
+    """
+
+    def __init__(
+        self, link: Link, firmware: FirmwareVersion | None, can_answer: bool, on_reached: Callable[[], None]
+    ) -> None:
+        """`on_reached` is called when messages are known to reach the device, unless that is at once."""
+        self._link = link
+        self._on_reached = on_reached
+        self._unanswered = 0
+        self._limit = _UNANSWERED if firmware is None or firmware.has_tools else _UNANSWERED_WITHOUT_TOOLS
+        self._reached = link.notices_loss and can_answer
+
+    @property
+    def linked(self) -> bool:
+        """Whether a message would arrive now. A WebSocket accepts messages only after both hellos."""
+        return self._reached and (self._link.stays_connected or self._link.channel is not None)
+
+    @callback
+    def answered(self) -> None:
+        """Note an answer, or something else that the device sends only after a message of ours."""
+        self._unanswered = 0
+        if not self._reached:
+            self._reached = True
+            self._on_reached()
+
+    async def not_answered(self) -> None:
+        """Note a poll without an answer; the link ends after too many of them."""
+        if self._link.notices_loss:
+            return
+        self._unanswered += 1
+        if self._unanswered >= self._limit:
+            await self._link.close("the device does not answer any more")
+
+    async def ping(self, mcp: McpClient) -> bool:
+        """Return whether the device is there, by its answer where the link does not tell."""
+        if self._link.notices_loss:
+            return True
+        try:
+            await mcp.request("ping", {})
+        except McpTimeoutError:
+            return False
+        except (McpError, LinkClosedError) as err:
+            # Stock firmware does not know it, and says so.
+            _LOGGER.debug("Pinged: %s", err)
+        return True
