@@ -23,6 +23,7 @@ from .tools.answer_values import as_flag
 from .tools.catalogue import STATUS_TOOL
 from .tools.entity_descriptions import Call, Choice, Reading, Setter, ToolEntity
 from .tools.mapping import KEY_PREFIXES, MAX_ENTITIES, TOOL_PREFIX
+from .tools.migration import key_of_only_member
 
 # Whether a device has an entity depends on these.
 _SHOW_WHAT_EXISTS: Final = ("tools", "status", "link", "ip", "timers", "board", "listens_while_speaking")
@@ -299,7 +300,7 @@ def _refused(device: Device) -> set[str]:
 def _settle(kind: type[ToolEntity], device: Device, wanted: Mapping[str, ToolEntity]) -> None:
     """Remove the entities that tools no longer make from the registry; those of tools that are gone stay.
 
-    Version 0.2 named the entity of an answer with one member after the tool only: it keeps its id and name.
+    One that has another key since an older version keeps its id and name.
     """
     registry = er.async_get(device.hass)
     for entry in _registered(device):
@@ -308,8 +309,7 @@ def _settle(kind: type[ToolEntity], device: Device, wanted: Mapping[str, ToolEnt
         named = tool if path and tool in device.tools else key.removeprefix(TOOL_PREFIX)
         if entry.domain != kind.platform or key in wanted or named not in device.tools:
             continue
-        members = device.state.tools.shapes.get(named, ())
-        now = f"{key}#{members[0].path}" if len(members) == 1 else ""
+        now = key_of_only_member(key, device.state.tools.shapes.get(named, ()))
         renamed = f"{device.mac}_{now}"
         if now in wanted and registry.async_get_entity_id(entry.domain, DOMAIN, renamed) is None:
             registry.async_update_entity(entry.entity_id, new_unique_id=renamed)

@@ -1,1 +1,1 @@
-"""What the actions, triggers and conditions share."""
+"""Targets and rights, for actions, triggers and conditions."""

@@ -1,4 +1,4 @@
-"""What the owner is to mend, as repair issues."""
+"""Raises repair issues for the owner."""
 
 from enum import StrEnum
 from typing import Final

@@ -52,7 +52,7 @@ _FALSE: Final = word_set(
 
 
 class MemberKind(StrEnum):
-    """What a member of an answer is."""
+    """Kind of a member's value."""
 
     FLAG = "flag"
     NUMBER = "number"

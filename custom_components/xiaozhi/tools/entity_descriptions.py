@@ -49,7 +49,7 @@ class Choice:
     options: tuple[str, ...]
     """The names."""
     values: tuple[int, ...] | tuple[str, ...] | None = None
-    """What is sent for the options, in their order; None if the options themselves are sent."""
+    """Values to send for the options, in their order; None to send the options themselves."""
 
     def call(self, option: str) -> Call:
         """Return the call that chooses an option."""

@@ -42,6 +42,7 @@ from .entity_descriptions import (
     SwitchTool,
     ToolEntity,
 )
+from .migration import NAMED_AFTER_GROUP
 from .tool_names import LIGHTS, Verb, join_name, parse_name, readable_name, word_set, words
 from .tool_risks import risks_of
 from .units import DEVICE_CLASSES, stated_unit
@@ -57,8 +58,6 @@ type Shapes = Mapping[str, tuple[Member, ...]]
 """By the names of tools that answer with an object: its members."""
 type Subject = tuple[str, ...]
 
-# The first versions named the entities of a group's lamp after the group, if its tools were called so.
-_NAMED_AFTER_GROUP: Final = frozenset({"turn_on", "switch_on", "power_on", "enable", "on"})
 _BRIGHTNESS: Final = ("brightness", "亮度")
 # Where it is read whether something is on.
 _FLAG_READINGS: Final[tuple[tuple[Verb, Subject], ...]] = (
@@ -201,7 +200,7 @@ class _Mapper:
         level = self._value_state(parse_name(setter.tool).subject) if setter else None
         coloured, dimmed = colour.tool if colour else None, setter.tool if setter else None
         names = self._take(on, off, coloured, dimmed, state, level)
-        of_group = colour is not None or names[0].rpartition(".")[2] in _NAMED_AFTER_GROUP
+        of_group = colour is not None or names[0].rpartition(".")[2] in NAMED_AFTER_GROUP
         return LightTool(
             key=f"light_{named}" if of_group else _key(names[0]),
             tools=names,

@@ -1,4 +1,4 @@
-"""Entities that an older version made."""
+"""Names and entities of older versions, and what they are now."""
 
 import re
 from typing import Any, Final
@@ -8,12 +8,21 @@ from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er
 
+from .answer_values import Member
+
+NAMED_AFTER_GROUP: Final = frozenset({"turn_on", "switch_on", "power_on", "enable", "on"})
+"""Tools of a lamp whose entity has the key of its group, as in the first versions."""
 # Version 0.2 guessed by their words that tools open, lock or heat something.
 _FORMER_PLATFORMS: Final = frozenset(
     {Platform.CLIMATE, Platform.COVER, Platform.FAN, Platform.HUMIDIFIER, Platform.LOCK, Platform.VALVE}
 )
 # Unique ids of the resources of devices with firmware of their own: the MAC, and a hash of the URI.
 _RESOURCE_ID: Final = re.compile(r"[0-9a-f:]{17}_resource_[0-9a-f]{16}")
+
+
+def key_of_only_member(key: str, members: tuple[Member, ...]) -> str | None:
+    """Return the key of an answer's only member; version 0.2 named its entity after the tool only."""
+    return f"{key}#{members[0].path}" if len(members) == 1 else None
 
 
 @callback
