@@ -179,14 +179,13 @@ class _Mapper:
         off = self._left(Verb.OFF, parsed.subject)
         if parsed.verb is not Verb.ON or off is None:
             return None
-        named = parsed.named
-        if "sensor" not in parsed.subject and ("灯" in named or not LIGHTS.isdisjoint(parsed.subject)):
-            return self._light_of(named, parsed.subject, tool.name, off, None)
+        if "sensor" not in parsed.subject and ("灯" in parsed.named or not LIGHTS.isdisjoint(parsed.subject)):
+            return self._light_of(parsed.named, parsed.subject, tool.name, off, None)
         state = self._flag_state(parsed.subject)
         return SwitchTool(
             key=_key(tool.name),
             tools=self._take(tool.name, off, state),
-            name=readable_name(named if parsed.subject else tool.name),
+            name=readable_name(parsed.named if parsed.subject else tool.name),
             on=Call(tool=tool.name),
             off=Call(tool=off),
             state=state,
@@ -264,35 +263,24 @@ class _Mapper:
         if parsed.verb is Verb.IS:
             return BinarySensorTool(key=key, tools=names, name=name, state=state)
         unit = stated_unit(tool.description)
-        return SensorTool(
-            key=key,
-            tools=names,
-            name=name,
-            device_class=DEVICE_CLASSES.get(unit or ""),
-            state=state,
-            unit=unit,
-            measured=unit is not None,
+        sensor = SensorTool(
+            key=key, tools=names, name=name, state=state, unit=unit, measured=unit is not None
         )
+        return replace(sensor, device_class=DEVICE_CLASSES.get(unit or ""))
 
     def _sensors(self, tool: Tool) -> list[ToolEntity]:
         """Return the sensors of the members of an answer that are not the state of another entity."""
+        group, tools = parse_name(tool.name).group, (tool.name,)
         found: list[ToolEntity] = []
         for path, kind in self._shapes[tool.name]:
             if (tool.name, path) in self._read:
                 continue
-            key, names, state = (
-                f"{_key(tool.name)}#{path}",
-                (tool.name,),
-                Reading(tool=tool.name, member=path),
-            )
-            name, measured = (
-                readable_name(join_name(parse_name(tool.name).group, path)),
-                kind is MemberKind.NUMBER,
-            )
+            key, name = f"{_key(tool.name)}#{path}", readable_name(join_name(group, path))
+            state, measured = Reading(tool=tool.name, member=path), kind is MemberKind.NUMBER
             if kind is MemberKind.FLAG:
-                found.append(BinarySensorTool(key=key, tools=names, name=name, state=state))
+                found.append(BinarySensorTool(key=key, tools=tools, name=name, state=state))
             else:
-                found.append(SensorTool(key=key, tools=names, name=name, state=state, measured=measured))
+                found.append(SensorTool(key=key, tools=tools, name=name, state=state, measured=measured))
         return found
 
     def _complete(self, entity: ToolEntity) -> ToolEntity:

@@ -1,6 +1,6 @@
 """What tools that no table knows become: what their schemas say, and nothing guessed from words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import json
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
-from custom_components.xiaozhi.tools.answer_values import members
+from custom_components.xiaozhi.tools.answer_values import as_flag, as_number, members
 from custom_components.xiaozhi.tools.arguments import enumerated_texts
 from custom_components.xiaozhi.tools.entity_descriptions import (
     ActionTool,
@@ -25,8 +25,11 @@ from custom_components.xiaozhi.tools.entity_descriptions import (
 )
 from custom_components.xiaozhi.tools.mapping import map_tools
 from custom_components.xiaozhi.tools.tool_names import Verb, parse_name, readable_name
+from custom_components.xiaozhi.tools.tool_risks import risks_in_name
 from custom_components.xiaozhi.tools.tool_state import MappedTools, prepare
 from custom_components.xiaozhi.tools.units import stated_unit
+from tests.protocol.growth import assert_linear
+from tests.protocol.test_growth import UNITS
 from tests.rules.tools.sample_tools import ANSWERS, DEVICES, number, only, tool
 
 # Platform, name, device class and unit.
@@ -374,6 +377,17 @@ def test_invented_tools_are_mapped_once_each_and_always_the_same(tools: list[Too
             assert entity.category is (None if is_shown else EntityCategory.DIAGNOSTIC)
         if isinstance(entity, NumberTool):
             assert -(2**31) <= entity.setter.minimum < entity.setter.maximum < 2**31
+
+
+READERS: Final = (as_flag, as_number, enumerated_texts, parse_name, readable_name, risks_in_name, stated_unit)
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_time_is_linear_in_the_size(read: Callable[[str], object]) -> None:
+    # Of those whose results are remembered, the function itself.
+    work = getattr(read, "__wrapped__", read)
+    for unit in (*UNITS, "门", "get_", "'a',", "set 'a' or ", "aB", "unlock and "):
+        assert_linear(work, lambda size, unit=unit: (unit * size)[:size])
 
 
 def test_choices_of_the_schema_are_a_choice() -> None:
