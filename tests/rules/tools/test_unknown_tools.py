@@ -304,7 +304,7 @@ def test_words_of_different_tools_make_no_risk_together() -> None:
     assert not only(tool("self.system.power_on"), tool("self.system.power_off")).enabled
 
 
-def test_names_are_made_readable_name() -> None:
+def test_names_are_made_readable() -> None:
     assert readable_name("self.chassis.turn_left") == "Chassis turn left"
     assert readable_name("self.camera.camera_flip") == "Camera flip"
     assert readable_name("self.AEC.mode") == "AEC mode"
