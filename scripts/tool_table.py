@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from custom_components.xiaozhi.tools.catalogue import STATUS_TOOL
-from custom_components.xiaozhi.tools.entity_descriptions import (
+from custom_components.xiaozhi.tools.mapping import map_tools
+from custom_components.xiaozhi.tools.tool_entities import (
     ActionTool,
     ButtonTool,
     LightTool,
@@ -18,7 +19,6 @@ from custom_components.xiaozhi.tools.entity_descriptions import (
     SwitchTool,
     ToolEntity,
 )
-from custom_components.xiaozhi.tools.mapping import map_tools
 
 _ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = _ROOT / "docs" / "tools.md"

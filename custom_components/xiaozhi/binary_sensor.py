@@ -25,7 +25,7 @@ from .entity import (
 )
 from .gateway import Gateway
 from .protocol.transport.link import LinkKind
-from .tools.entity_descriptions import BinarySensorTool
+from .tools.tool_entities import BinarySensorTool
 
 PARALLEL_UPDATES = 0
 

@@ -8,7 +8,7 @@ from .device.device import Device
 from .entity import XiaozhiToolEntity, of_tools, platform
 from .gateway import Gateway
 from .tools.answer_values import as_number
-from .tools.entity_descriptions import Colour, LightTool, Setter
+from .tools.tool_entities import Colour, LightTool, Setter
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1

@@ -11,7 +11,7 @@ from .entity import XiaozhiSettingEntity, XiaozhiToolEntity, existing, of_device
 from .gateway import Gateway
 from .tools.answer_values import as_number
 from .tools.catalogue import VOLUME_TOOL
-from .tools.entity_descriptions import NumberTool
+from .tools.tool_entities import NumberTool
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1

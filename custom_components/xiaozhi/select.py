@@ -13,7 +13,7 @@ from .device.device import Device
 from .entity import XiaozhiSettingEntity, XiaozhiToolEntity, existing, of_devices, of_tools, platform
 from .gateway import Gateway
 from .settings import ConversationStyle
-from .tools.entity_descriptions import SelectTool
+from .tools.tool_entities import SelectTool
 from .voice.pipelines import END_OF_SPEECH_SELECT, PIPELINE_SELECT
 
 # The device runs one tool at a time.

@@ -35,7 +35,7 @@ from .protocol.transport.link import LinkKind
 from .texts.translated import known_text
 from .tools.answer_values import as_attributes, as_number, as_text
 from .tools.catalogue import CATALOGUE
-from .tools.entity_descriptions import Reading, SensorTool
+from .tools.tool_entities import Reading, SensorTool
 
 PARALLEL_UPDATES = 0
 

@@ -17,7 +17,7 @@ from .entity import (
     of_tools,
     platform,
 )
-from .tools.entity_descriptions import SwitchTool
+from .tools.tool_entities import SwitchTool
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1

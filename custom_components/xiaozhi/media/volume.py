@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ..device.device import Device
 from ..tools.answer_values import as_number
-from ..tools.entity_descriptions import NumberTool
+from ..tools.tool_entities import NumberTool
 
 _KEY: Final = "volume"
 # The firmware's own default, for a device that was muted before its volume was known.

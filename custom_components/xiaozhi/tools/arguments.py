@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..protocol.mcp.tool import Tool, ToolProperty
 from .catalogue import StockTool
-from .entity_descriptions import Choice, Colour
+from .tool_entities import Choice, Colour
 from .tool_names import Verb, parse_name, word_set, words
 
 _MAX_OPTIONS: Final = 32

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from homeassistant.const import PERCENTAGE, EntityCategory
 
-from .entity_descriptions import Reading
 from .risk_words import Risk
+from .tool_entities import Reading
 
 # Tools that the integration itself calls.
 ASSETS_TOOL: Final = "self.assets.set_download_url"

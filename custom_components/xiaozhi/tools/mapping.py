@@ -27,7 +27,8 @@ from ..protocol.mcp.tool import Tool
 from .answer_values import Member, MemberKind
 from .arguments import about, choice_of, colour_of, is_setter, limits_of, on_off_of
 from .catalogue import CATALOGUE, StockTool, stock_tool
-from .entity_descriptions import (
+from .migration import NAMED_AFTER_GROUP
+from .tool_entities import (
     ActionTool,
     BinarySensorTool,
     ButtonTool,
@@ -42,7 +43,6 @@ from .entity_descriptions import (
     SwitchTool,
     ToolEntity,
 )
-from .migration import NAMED_AFTER_GROUP
 from .tool_names import LIGHTS, Verb, join_name, parse_name, readable_name, word_set, words
 from .tool_risks import risks_of
 from .units import DEVICE_CLASSES, stated_unit

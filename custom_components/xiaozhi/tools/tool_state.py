@@ -7,8 +7,8 @@ from weakref import WeakValueDictionary
 from ..protocol.mcp.tool import Tool
 from .answer_values import MAX_MEMBERS, Member, MemberKind, members
 from .catalogue import CATALOGUE
-from .entity_descriptions import ToolEntity
 from .mapping import map_tools
+from .tool_entities import ToolEntity
 
 type _Shapes = tuple[tuple[str, tuple[Member, ...]], ...]
 

@@ -3,8 +3,8 @@
 from typing import Any, Final
 
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
-from custom_components.xiaozhi.tools.entity_descriptions import ToolEntity
 from custom_components.xiaozhi.tools.mapping import map_tools
+from custom_components.xiaozhi.tools.tool_entities import ToolEntity
 
 
 def listed(name: str = "x", **parts: Any) -> Tool:

@@ -6,7 +6,8 @@ from homeassistant.const import EntityCategory
 import pytest
 
 from custom_components.xiaozhi.tools.catalogue import CATALOGUE, stock_tool
-from custom_components.xiaozhi.tools.entity_descriptions import (
+from custom_components.xiaozhi.tools.mapping import map_tools
+from custom_components.xiaozhi.tools.tool_entities import (
     Call,
     Colour,
     LightTool,
@@ -17,7 +18,6 @@ from custom_components.xiaozhi.tools.entity_descriptions import (
     Setter,
     ToolEntity,
 )
-from custom_components.xiaozhi.tools.mapping import map_tools
 from custom_components.xiaozhi.tools.tool_names import word_set
 from scripts.tool_table import PAGE, render, stock_tools
 

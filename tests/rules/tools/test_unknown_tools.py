@@ -11,7 +11,8 @@ import pytest
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from custom_components.xiaozhi.tools.answer_values import as_flag, as_number, members
 from custom_components.xiaozhi.tools.arguments import enumerated_texts
-from custom_components.xiaozhi.tools.entity_descriptions import (
+from custom_components.xiaozhi.tools.mapping import map_tools
+from custom_components.xiaozhi.tools.tool_entities import (
     ActionTool,
     BinarySensorTool,
     ButtonTool,
@@ -23,7 +24,6 @@ from custom_components.xiaozhi.tools.entity_descriptions import (
     SwitchTool,
     ToolEntity,
 )
-from custom_components.xiaozhi.tools.mapping import map_tools
 from custom_components.xiaozhi.tools.tool_names import Verb, parse_name, readable_name
 from custom_components.xiaozhi.tools.tool_risks import risks_in_name
 from custom_components.xiaozhi.tools.tool_state import MappedTools, prepare
