@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
-from custom_components.xiaozhi.tools.catalogue import STATUS_TOOL
 from custom_components.xiaozhi.tools.mapping import map_tools
+from custom_components.xiaozhi.tools.stock_tools import STATUS_TOOL
 from custom_components.xiaozhi.tools.tool_entities import (
     ActionTool,
     ButtonTool,

@@ -22,7 +22,7 @@ from .entity import (
 )
 from .pictures.screen import async_screenshot
 from .pictures.vision import async_take_photo
-from .tools.catalogue import PHOTO_TOOL, SNAPSHOT_TOOL, own_name
+from .tools.stock_tools import PHOTO_TOOL, SNAPSHOT_TOOL, own_name
 from .tools.tool_entities import ButtonTool
 
 # The device runs one tool at a time.

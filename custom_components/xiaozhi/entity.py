@@ -20,9 +20,9 @@ from .device.device import Device
 from .device.state import AVAILABLE, SETTINGS, part_key
 from .gateway import Gateway, XiaozhiConfigEntry
 from .tools.answer_values import as_flag
-from .tools.catalogue import STATUS_TOOL
 from .tools.mapping import KEY_PREFIXES, MAX_ENTITIES, TOOL_PREFIX
 from .tools.migration import key_of_only_member
+from .tools.stock_tools import STATUS_TOOL
 from .tools.tool_entities import Call, Choice, Reading, Setter, ToolEntity
 
 # Whether a device has an entity depends on these.

@@ -16,7 +16,7 @@ from .entity import XiaozhiEntity, existing, is_registered, of_devices, platform
 from .gateway import Gateway
 from .pictures.image_entities import PICTURE_TOOLS
 from .texts.translated import known_text
-from .tools.catalogue import own_name
+from .tools.stock_tools import own_name
 
 PARALLEL_UPDATES = 0
 

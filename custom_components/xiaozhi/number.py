@@ -10,7 +10,7 @@ from .device.device import Device
 from .entity import XiaozhiSettingEntity, XiaozhiToolEntity, existing, of_devices, of_tools, platform
 from .gateway import Gateway
 from .tools.answer_values import as_number
-from .tools.catalogue import VOLUME_TOOL
+from .tools.stock_tools import VOLUME_TOOL
 from .tools.tool_entities import NumberTool
 
 # The device runs one tool at a time.

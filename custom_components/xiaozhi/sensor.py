@@ -34,7 +34,7 @@ from .protocol.device_status import NETWORK_TYPES, SIGNALS
 from .protocol.transport.link import LinkKind
 from .texts.translated import known_text
 from .tools.answer_values import as_attributes, as_number, as_text
-from .tools.catalogue import CATALOGUE
+from .tools.stock_tools import CATALOGUE
 from .tools.tool_entities import Reading, SensorTool
 
 PARALLEL_UPDATES = 0

@@ -38,7 +38,7 @@ from .protocol.faces import Face
 from .protocol.mcp.model import Progress
 from .protocol.mcp.tool import ArgumentError, check_arguments
 from .texts.argument_errors import argument_error
-from .tools.catalogue import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, SNAPSHOT_TOOL
+from .tools.stock_tools import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, SNAPSHOT_TOOL
 
 EVENT_PROGRESS: Final = "xiaozhi_progress"
 

@@ -20,7 +20,7 @@ from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face
 from ..protocol.messages import DOWNLINK
 from ..texts.translated import async_text
-from ..tools.catalogue import STATUS_TOOL
+from ..tools.stock_tools import STATUS_TOOL
 from ..voice.announcements.announcement_speech import text_utterance
 from ..voice.announcements.announcer import Announcer
 from ..voice.announcements.refusals import (

@@ -13,7 +13,7 @@ from ..protocol.mcp.result import ToolResult
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkClosedError, LinkKind
 from ..texts.tool_words import tool_words
-from ..tools.catalogue import REBOOT_TOOL, stock_tool
+from ..tools.stock_tools import REBOOT_TOOL, stock_tool
 from .device_model import DeviceModel
 from .link_session import LinkSession
 from .state import SHOWN

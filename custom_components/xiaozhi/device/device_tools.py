@@ -10,7 +10,7 @@ from ..protocol.mcp.result import ToolResult
 from ..protocol.mcp.tool import Tool
 from ..protocol.untrusted_json import is_bounded
 from ..tools.answer_values import member, parse_answer
-from ..tools.catalogue import CATALOGUE, STATUS_TOOL
+from ..tools.stock_tools import CATALOGUE, STATUS_TOOL
 from ..tools.tool_entities import Call, Reading, ToolEntity
 from ..tools.tool_state import prepare, shape_of
 from .state import DeviceState

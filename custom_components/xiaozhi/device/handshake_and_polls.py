@@ -21,7 +21,7 @@ from ..protocol.device_status import StatusError, read_status
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError
 from ..protocol.transport.link import Link, LinkClosedError
-from ..tools.catalogue import STATUS_TOOL
+from ..tools.stock_tools import STATUS_TOOL
 from .device_model import DeviceModel
 from .presence import Presence
 from .state import STATUS_READ

@@ -24,7 +24,7 @@ from ..protocol.messages import (
     McpMessage,
 )
 from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandler
-from ..tools.catalogue import STATUS_TOOL
+from ..tools.stock_tools import STATUS_TOOL
 from .device_model import DeviceModel
 from .events import EVENT_NOTIFICATION, ConversationEvent
 from .handshake_and_polls import HandshakeAndPolls

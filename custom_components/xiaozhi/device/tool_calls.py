@@ -20,7 +20,7 @@ from ..protocol.mcp.model import (
 from ..protocol.mcp.result import ToolResult
 from ..protocol.tasks import log_failure
 from ..protocol.transport.link import LinkClosedError
-from ..tools.catalogue import stock_tool
+from ..tools.stock_tools import stock_tool
 
 # More than all entities of a device and its assistant call at once; the last one may wait for minutes.
 _MAX_WAITING: Final = 32

@@ -22,7 +22,7 @@ from ..settings import DeviceSettings
 from ..texts.tool_words import stock_tool_words
 from ..texts.translated import known_text
 from ..tools.assistant_tools import choosable_tools, default_choice
-from ..tools.catalogue import PHOTO_TOOL, own_name
+from ..tools.stock_tools import PHOTO_TOOL, own_name
 from ..tools.tool_risks import risks_of
 from .multiple_choice import multiple_choice
 

@@ -11,7 +11,7 @@ from ..device.state import PictureKind
 from ..device_http.transfers import Download, Transfers, Upload
 from ..errors import InputError, UserError
 from ..protocol.multipart import FormError, parse_form
-from ..tools.catalogue import PREVIEW_TOOL, SCREEN_INFO_TOOL, SNAPSHOT_TOOL
+from ..tools.stock_tools import PREVIEW_TOOL, SCREEN_INFO_TOOL, SNAPSHOT_TOOL
 from .decoder import PictureError, check_jpeg, fit, open_picture
 from .image_entities import async_keep_picture
 

@@ -21,7 +21,7 @@ from ..protocol.multipart import FormError, parse_form
 from ..protocol.untrusted_text import clean_text, one_line
 from ..texts.issues import async_raise_issue
 from ..texts.translated import async_text
-from ..tools.catalogue import PHOTO_TOOL, own_name
+from ..tools.stock_tools import PHOTO_TOOL, own_name
 from ..voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg
 from .image_entities import async_keep_picture, picture_entity

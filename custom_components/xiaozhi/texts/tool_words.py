@@ -8,7 +8,7 @@ from homeassistant.helpers.translation import async_get_cached_translations
 
 from ..const import DOMAIN
 from ..protocol.untrusted_text import one_line
-from ..tools.catalogue import (
+from ..tools.stock_tools import (
     ASSETS_TOOL,
     PHOTO_TOOL,
     PREVIEW_TOOL,

@@ -7,7 +7,7 @@ import re
 from typing import Any, Final
 
 from ..protocol.mcp.tool import Tool, ToolProperty
-from .catalogue import StockTool
+from .stock_tools import StockTool
 from .tool_entities import Choice, Colour
 from .tool_names import Verb, parse_name, word_set, words
 

@@ -26,8 +26,8 @@ from homeassistant.const import EntityCategory
 from ..protocol.mcp.tool import Tool
 from .answer_values import Member, MemberKind
 from .arguments import about, choice_of, colour_of, is_setter, limits_of, on_off_of
-from .catalogue import CATALOGUE, StockTool, stock_tool
 from .migration import NAMED_AFTER_GROUP
+from .stock_tools import CATALOGUE, StockTool, stock_tool
 from .tool_entities import (
     ActionTool,
     BinarySensorTool,

@@ -12,8 +12,8 @@ from typing import Final
 
 from ..protocol.mcp.client import MAX_TOOLS
 from ..protocol.mcp.tool import Tool
-from .catalogue import CATALOGUE
 from .risk_words import ALSO_ACTS, HARMLESS, READING, RISK_WORDS, STATES, Risk
+from .stock_tools import CATALOGUE
 from .tool_names import words
 
 _SEPARATORS: Final = re.compile(r"[\W_]+")

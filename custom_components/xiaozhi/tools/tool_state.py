@@ -6,8 +6,8 @@ from weakref import WeakValueDictionary
 
 from ..protocol.mcp.tool import Tool
 from .answer_values import MAX_MEMBERS, Member, MemberKind, members
-from .catalogue import CATALOGUE
 from .mapping import map_tools
+from .stock_tools import CATALOGUE
 from .tool_entities import ToolEntity
 
 type _Shapes = tuple[tuple[str, tuple[Member, ...]], ...]

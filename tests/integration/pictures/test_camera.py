@@ -23,7 +23,7 @@ from custom_components.xiaozhi.pictures import decoder, vision
 from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
-from custom_components.xiaozhi.tools.catalogue import PHOTO_TOOL
+from custom_components.xiaozhi.tools.stock_tools import PHOTO_TOOL
 from simulator import SimulatedDevice
 from simulator.board.picture import jpeg
 from tests.integration.boxes import act, state_of, wait_for_state

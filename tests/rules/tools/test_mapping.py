@@ -5,8 +5,8 @@ from typing import Final
 from homeassistant.const import EntityCategory
 import pytest
 
-from custom_components.xiaozhi.tools.catalogue import CATALOGUE, stock_tool
 from custom_components.xiaozhi.tools.mapping import map_tools
+from custom_components.xiaozhi.tools.stock_tools import CATALOGUE, stock_tool
 from custom_components.xiaozhi.tools.tool_entities import (
     Call,
     Colour,
