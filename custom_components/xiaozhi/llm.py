@@ -14,7 +14,7 @@ from .gateway import find_device
 from .protocol.mcp.tool import ArgumentError, Tool as McpTool, check_arguments
 from .protocol.untrusted_text import one_line
 from .texts.argument_errors import argument_error
-from .tools.assistant_tools import (
+from .tools.assistant_choice import (
     annotations_of,
     argument_names,
     description_of,

@@ -21,7 +21,7 @@ from ..protocol.mcp.tool import Tool
 from ..settings import DeviceSettings
 from ..texts.tool_words import stock_tool_words
 from ..texts.translated import known_text
-from ..tools.assistant_tools import choosable_tools, default_choice
+from ..tools.assistant_choice import choosable_tools, default_choice
 from ..tools.stock_tools import PHOTO_TOOL, own_name
 from ..tools.tool_risks import risks_of
 from .multiple_choice import multiple_choice

@@ -12,7 +12,7 @@ import pytest
 from custom_components.xiaozhi.actions.tool_list import described
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
-from custom_components.xiaozhi.tools.assistant_tools import (
+from custom_components.xiaozhi.tools.assistant_choice import (
     annotations_of,
     argument_names,
     assistant_names,
