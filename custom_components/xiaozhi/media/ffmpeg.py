@@ -38,7 +38,7 @@ _WEB: Final = (
     *("-protocol_whitelist", "http,https,tcp,tls,crypto"),
     *("-format_whitelist", f"{_FORMATS},hls"),
     # In microseconds. Only for a child that nobody can end, because Home Assistant itself has been killed.
-    *("-rw_timeout", "60000000"),
+    *("-rw_timeout", "15000000"),
 )
 _FILE: Final = ("-protocol_whitelist", "file", "-format_whitelist", _FORMATS)
 # What a program needs to be found and to find its libraries.
@@ -63,12 +63,13 @@ def file_input(path: Path) -> FfmpegInput:
 
 
 async def read_sound(
-    program: str, source: FfmpegInput, *, sample_rate: int, start: float, on_line: Callable[[str], None]
+    program: str, source: FfmpegInput, *, sample_rate: int, start: float, on_line: Callable[[str], bool]
 ) -> AsyncGenerator[bytes]:
     """Yield the sound of media as 16-bit mono PCM, from `start` seconds on.
 
-    ffmpeg decodes no further ahead than is read here. `on_line` is called with each line of its log. Closing
-    this ends the process. Raises `ChildProcessError` if it fails, and another `OSError` if it does not start.
+    ffmpeg decodes no further ahead than is read here. `on_line` takes each line of its log, and returns if
+    it may go on. Closing this ends the process. Raises `ChildProcessError` if it fails, and another `OSError`
+    if it does not start.
     """
     position = ("-ss", f"{start:.3f}") if start else ()
     pcm = ("-f", "s16le", "-ac", "1", "-ar", str(sample_rate), "-flush_packets", "1", "pipe:1")
@@ -82,7 +83,7 @@ async def read_sound(
         env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
     )
     output, errors = cast("asyncio.StreamReader", child.stdout), cast("asyncio.StreamReader", child.stderr)
-    log = asyncio.create_task(_read_lines(errors, on_line))
+    log = asyncio.create_task(_read_lines(errors, on_line, child))
     try:
         _limit_memory(child.pid)
         left = b""
@@ -101,11 +102,15 @@ async def read_sound(
         await asyncio.shield(ending)
 
 
-async def _end(child: asyncio.subprocess.Process) -> None:
+def _kill(child: asyncio.subprocess.Process) -> None:
     if child.returncode is None:
         # With all that it has started: the program that the owner has set may be a script around ffmpeg.
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
+
+
+async def _end(child: asyncio.subprocess.Process) -> None:
+    _kill(child)
     # Also reads what is still in the pipes: they are only closed behind that.
     await child.communicate()
 
@@ -121,13 +126,16 @@ def _limit_memory(pid: int) -> None:
             resource.prlimit(pid, resource.RLIMIT_DATA, (_MAX_MEMORY, _MAX_MEMORY))
 
 
-async def _read_lines(log: asyncio.StreamReader, on_line: Callable[[str], None]) -> None:
+async def _read_lines(
+    log: asyncio.StreamReader, on_line: Callable[[str], bool], child: asyncio.subprocess.Process
+) -> None:
     rest = b""
     while data := await log.read(_MAX_LINE):
         *lines, rest = (rest + data).split(b"\n")
         rest = rest[:_MAX_LINE]
         for line in lines:
-            on_line(line.decode(errors="replace"))
+            if not on_line(line.decode(errors="replace")):
+                _kill(child)
         if len(data) == _MAX_LINE:
             # Damaged media can fill the log as fast as it is read.
             await asyncio.sleep(_LOG_PAUSE)

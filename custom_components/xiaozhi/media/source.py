@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 import logging
+from socket import SOCK_STREAM
 from typing import Any, Final
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -20,6 +21,7 @@ from ..errors import UserError
 from ..protocol.untrusted_text import one_line
 from ..voice.speech_format import speech_options
 from .ffmpeg import FfmpegInput, file_input, web_input
+from .ffmpeg_log import is_public
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -39,6 +41,8 @@ async def find_media(
     name = media_name(media_id)
     if media_id.startswith(_SPEECH):
         return _speech_for(hass, media_id.removeprefix(_SPEECH), name)
+    if "\0" in media_id:
+        raise UserError("media_unsupported", media=name)
     if media_source.is_media_source_id(media_id):
         try:
             found = await media_source.async_resolve_media(hass, media_id, entity_id)
@@ -92,7 +96,7 @@ async def _web_media(hass: HomeAssistant, media_id: str, name: str) -> FfmpegInp
 
 
 def _web_address(address: str) -> str:
-    if urlsplit(address).scheme not in {"http", "https"}:
+    if urlsplit(address).scheme not in {"http", "https"} or "\0" in address:
         raise ValueError("neither http nor https")
     return address
 
@@ -103,10 +107,22 @@ async def _playlist_entry(hass: HomeAssistant, address: str, name: str) -> str:
     try:
         async with session.get(address, raise_for_status=True) as response:
             text = (await read_body(response, _MAX_PLAYLIST)).decode(errors="replace")
-        return _web_address(first_entry(text, address))
+        return await _checked(hass, _web_address(first_entry(text, address)), address)
     except (aiohttp.ClientError, OSError, BodyTooLargeError, ValueError) as err:
         _LOGGER.warning("The playlist %s leads nowhere: %s", name, type(err).__name__)
         raise UserError("media_failed", media=name) from err
+
+
+async def _checked(hass: HomeAssistant, entry: str, address: str) -> str:
+    """Return an entry of a playlist; raise `ValueError` if it leads from the internet to the home."""
+    if await _is_public(hass, address) and not await _is_public(hass, entry):
+        raise ValueError("a playlist of the internet that leads into the home network")
+    return entry
+
+
+async def _is_public(hass: HomeAssistant, address: str) -> bool:
+    found = await hass.loop.getaddrinfo(urlsplit(address).hostname, None, type=SOCK_STREAM)
+    return all(is_public(str(host)) for *_, (host, *_) in found)
 
 
 def first_entry(text: str, address: str) -> str:

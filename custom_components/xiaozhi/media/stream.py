@@ -166,6 +166,7 @@ class MediaStream:
         try:
             async with aclosing(sound):
                 async for pcm in sound:
+                    self._log.heard()
                     heard, self.is_live = True, self._log.seconds is None
                     yield pcm
         except ChildProcessError:
@@ -196,9 +197,10 @@ class MediaStream:
             raise UserError("media_speech_failed", media=self._name) from err
 
     @callback
-    def _take_line(self, line: str) -> None:
+    def _take_line(self, line: str) -> bool:
         if self._log.take(line):
             self._changes.async_schedule_call()
+        return not self._log.refused
 
     @callback
     def _changed(self) -> None:

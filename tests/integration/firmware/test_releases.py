@@ -95,7 +95,7 @@ def release(version: str, file: str, **more: Any) -> dict[str, Any]:
 async def test_releases_on_the_web_are_offered_and_fetched_when_they_are_wanted(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, releases: Releases, as_list: bool
 ) -> None:
-    """The list may be of all releases or of the last one; no firmware in it, or beyond a thousand, is passed over."""
+    """The list may be of all releases or of the last one, and holds a thousand files at most."""
     await point_to(hass, linked_entry, releases.url)
     newest = release("2.4.2", releases.file)
     old, draft = release("2.3.0", releases.file), release("2.5.0", releases.file, draft=True)

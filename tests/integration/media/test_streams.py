@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 import resource
 from typing import Any
+from unittest.mock import patch
 
 from homeassistant.core import HomeAssistant
 from homeassistant.setup import async_setup_component
 import pytest
 
 from custom_components.xiaozhi.errors import UserError
+from custom_components.xiaozhi.media.ffmpeg_log import FfmpegLog
 from custom_components.xiaozhi.media.library import spoken_text
 from custom_components.xiaozhi.media.stream import Media, MediaStream, media_sound
 from custom_components.xiaozhi.protocol.clock import loop_time
@@ -203,6 +205,7 @@ async def test_the_reason_why_nothing_can_be_played_is_for_the_log_only(
         server.file("/self.m3u", "#EXTM3U\nself.m3u\n"),
         server.file("/huge.m3u", "#EXTM3U\n" + "#\n" * 40_000),
         server.url("/gone.m3u"),
+        server.file("/nul.m3u", "#EXTM3U\nhttp://127.0.0.1/\0\n"),
         hls(server, "file:///etc/passwd"),
     ):
         assert await problem_of(hass, address) == "media_failed", address
@@ -210,9 +213,62 @@ async def test_the_reason_why_nothing_can_be_played_is_for_the_log_only(
         "missing.mp3 cannot be played: Error opening input files: Server returned 404 Not Found"
         in caplog.text
     )
-    for address in ("spotify:track:1", "file:///etc/passwd", "http://[", "concat:http://a|b", "ftp://a/b"):
+    for address in (
+        "spotify:track:1",
+        "file:///etc/passwd",
+        "http://[",
+        "concat:http://a|b",
+        "ftp://a/b",
+        "http://a/\0",
+    ):
         assert await problem_of(hass, address) == "media_unsupported", address
     await server.wait_unused()
+
+
+async def test_a_playlist_without_sound_ends_after_some_requests(
+    hass: HomeAssistant, server: MediaServer
+) -> None:
+    for sound in ([], ["song.ts"]):
+        server.file("/song.ts", music(2, "mpegts", "aac"))
+        server.asked.clear()
+        address = hls(server, *sound, *(f"{number}.ts" for number in range(5000)))
+        assert await problem_of(hass, address) == ("media_broke_off" if sound else "media_failed")
+        assert len(server.asked) < 200
+        await server.wait_unused()
+
+
+_TCP = "[tcp @ 0x55d0b4a0] [verbose] "
+_PUBLIC = _TCP + "Successfully connected to 93.184.215.14 port 443"
+
+
+@pytest.mark.parametrize(
+    ("before", "then", "refused"),
+    [
+        (_PUBLIC, "192.168.1.1", True),
+        (_PUBLIC, "fe80::1%eth0", True),
+        (_PUBLIC, "0.0.0.0", True),
+        (_PUBLIC, "2606:4700::1111", False),
+        (_TCP + "Successfully connected to 192.168.1.5 port 80", "192.168.1.1", False),
+        (_TCP + "Connection attempt to 192.168.1.1 port 80 failed: Connection refused", "192.168.1.1", False),
+    ],
+)
+async def test_what_comes_from_the_internet_opens_nothing_at_home(
+    before: str, then: str, refused: bool
+) -> None:
+    """As ffmpeg's log says, also after a redirection."""
+    log = FfmpegLog()
+    for line in (before, f"{_TCP}Starting connection attempt to {then} port 80"):
+        log.take(line)
+    assert log.refused is refused
+
+
+async def test_a_list_on_the_internet_leads_to_nothing_at_home(
+    hass: HomeAssistant, server: MediaServer
+) -> None:
+    address = server.file("/list.m3u", server.file("/song.mp3", music(1)))
+    with patch("custom_components.xiaozhi.media.source.is_public", side_effect=[True, False]):
+        assert await problem_of(hass, address) == "media_failed"
+    assert server.paths() == ["/list.m3u"]
 
 
 @pytest.mark.own_home
