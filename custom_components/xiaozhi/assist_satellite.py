@@ -71,8 +71,8 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         self._conversations = VoiceConversations(
             device,
             self,
-            gateway.speech_inputs,
-            gateway.arbitration,
+            gateway.voice.inputs,
+            gateway.voice.arbitration,
             self._announcer.in_conversation,
         )
 
@@ -111,7 +111,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
 
         A broadcast is one action for all satellites, which would fail as a whole.
         """
-        with self.gateway.broadcasts.joined(self._announcer, self._caller) as others_can_announce:
+        with self.gateway.voice.broadcasts.joined(self._announcer, self._caller) as others_can_announce:
             if not self._announcer.can_announce:
                 # Home Assistant calls all satellites of an action at once.
                 await asyncio.sleep(0)

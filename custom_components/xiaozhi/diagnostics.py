@@ -58,7 +58,7 @@ async def async_get_config_entry_diagnostics(
     return {
         "running": True,
         **common,
-        "speech_detector": gateway.detectors.available,
+        "speech_detector": gateway.voice.detectors.available,
         "preferred_pipeline_is_whole": not await async_missing_engines_hint(hass),
         "listeners": gateway.listeners.counters(),
         "waiting_devices": len(gateway.discovery.registry.devices),

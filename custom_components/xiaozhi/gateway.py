@@ -15,7 +15,6 @@ from .access_point.access_points import AccessPoints
 from .clock.device_clock import DeviceClock
 from .const import DOMAIN
 from .device.device import Device
-from .device.state import DETECTORS
 from .device.store import DeviceStore
 from .device_http.transfers import Transfers
 from .firmware.library import FirmwareFiles
@@ -27,15 +26,9 @@ from .protocol.tasks import close_all
 from .provisioning.checkin_answers import CheckIns
 from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
-from .texts.issues import Part, async_delete_changes, async_report_change
 from .timeouts import USUAL, Timeouts
 from .voice.announcements.announcer import Announcer
-from .voice.announcements.broadcasts import Broadcasts
-from .voice.missing_engines import async_report_missing_engines
-from .voice.pipeline_runs import runs_are_known
-from .voice.speech_detectors import SpeechDetectors
-from .voice.speech_input import SpeechInputs
-from .voice.wake_word_arbitration import WakeWordArbitration
+from .voice.voice import Voice
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -92,12 +85,7 @@ class Gateway:
         )
         self.check_ins = CheckIns(entry, self.settings, paired, self.discovery, self.listeners.expect)
         self.firmware_files = FirmwareFiles(hass, self.settings.firmware_releases, self._timeouts.firmware)
-        self.detectors = SpeechDetectors(hass, self._detectors_unavailable, self._timeouts.voice)
-        self.speech_inputs = SpeechInputs(
-            hass, self.detectors, partial(entry.async_create_background_task, hass)
-        )
-        self.arbitration = WakeWordArbitration()
-        self.broadcasts = Broadcasts()
+        self.voice = Voice(hass, entry, self.devices, self._timeouts.voice)
         self._store = DeviceStore(hass, entry.entry_id, self._timeouts.store)
         self._announcers: dict[str, Announcer] = {}
         self._clocks: dict[str, DeviceClock] = {}
@@ -117,13 +105,8 @@ class Gateway:
                 translation_key=err.key,
                 translation_placeholders={"port": str(err.port)},
             ) from err
-        if not runs_are_known():
-            async_report_change(self.hass, Part.RUNS)
         self.access_points.async_start()
-        self.entry.async_on_unload(async_report_missing_engines(self.hass, self.devices.values))
-        # The owner is to know at once where there is none, and the first turn need not wait for the library.
-        prepare = self.detectors.async_prepare()
-        self.entry.async_create_background_task(self.hass, prepare, "xiaozhi prepare speech detector")
+        self.voice.async_start()
         look = self.firmware_files.async_look
         self.entry.async_create_background_task(self.hass, look(), "xiaozhi look for firmware")
         self.entry.async_on_unload(
@@ -143,10 +126,9 @@ class Gateway:
         await self._store.async_save()
         # Nothing runs that could raise them again.
         self.firmware_files.async_stop()
-        self.detectors.async_stop()
+        self.voice.async_stop()
         async_broker_stopped(self.hass)
         async_delete_model_issue(self.hass)
-        async_delete_changes(self.hass)
 
     async def _close_links(self) -> None:
         await _close(self._announcers.values(), self.devices.values())
@@ -194,11 +176,6 @@ class Gateway:
         """Put a device into an area as soon as it is in the device registry."""
         if area_id is not None:
             self._areas[mac] = area_id
-
-    @callback
-    def _detectors_unavailable(self) -> None:
-        for device in self.devices.values():
-            device.notify(DETECTORS)
 
     @callback
     def _register(self, device: Device) -> None:

@@ -90,7 +90,7 @@ class XiaozhiEndOfSpeechSelect(SelectEntity, RestoreEntity):
         self._attr_unique_id = f"{device.mac}-{END_OF_SPEECH_SELECT}"
         self._attr_device_info = device.info
         self._attr_options = [_QUICK_AND_PATIENT, *VadSensitivity]
-        self._chosen_by_owner = gateway.speech_inputs.chosen_by_owner
+        self._chosen_by_owner = gateway.voice.inputs.chosen_by_owner
         self._subentry_id = device.subentry_id
 
     @property

@@ -43,7 +43,7 @@ class XiaozhiInterruptSwitch(XiaozhiEntity, SwitchEntity):
     @override
     def available(self) -> bool:
         """Return whether the switch has an effect."""
-        return self.gateway.detectors.available and self.device.state.can_be_interrupted
+        return self.gateway.voice.detectors.available and self.device.state.can_be_interrupted
 
     @property
     @override

@@ -46,7 +46,7 @@ async def _async_info(hass: HomeAssistant) -> dict[str, Any]:
         "address": address["known"] and address["problem"] is None,
         "devices": f"{sum(device.linked for device in devices)}/{len(devices)}",
         "firmware": ", ".join(f"{version} ({count})" for version, count in sorted(firmware.items())) or "-",
-        "detector": gateway.detectors.available,
+        "detector": gateway.voice.detectors.available,
         "pipelines": EngineLocation.MISSING not in speech,
         "cloud": EngineLocation.CLOUD in speech,
         "access_points": f"{sum(point.client.connected for point in points)}/{len(points)}",

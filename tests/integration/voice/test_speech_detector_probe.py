@@ -41,10 +41,10 @@ async def start(hass: HomeAssistant, core: None, make_entry: MakeEntry) -> Start
         else:
             assert await hass.config_entries.async_reload(entry.entry_id)
         await hass.async_block_till_done(wait_background_tasks=True)
-        detector = await entry.runtime_data.detectors.async_load(DetectorSettings())
+        detector = await entry.runtime_data.voice.detectors.async_load(DetectorSettings())
         told = (DOMAIN, "no_speech_detector") in ir.async_get(hass).issues
         assert told == (detector is None)
-        assert entry.runtime_data.detectors.available == (detector is not None)
+        assert entry.runtime_data.voice.detectors.available == (detector is not None)
         return detector is not None
 
     return start

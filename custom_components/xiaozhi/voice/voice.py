@@ -1,0 +1,59 @@
+"""What the voices of all devices share."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from homeassistant.config_entries import ConfigEntry
+from homeassistant.core import HomeAssistant, callback
+
+from ..device.device import Device
+from ..device.state import DETECTORS
+from ..texts.issues import Part, async_delete_changes, async_report_change
+from ..timeouts import VoiceTimeouts
+from .announcements.broadcasts import Broadcasts
+from .missing_engines import async_report_missing_engines
+from .pipeline_runs import runs_are_known
+from .speech_detectors import SpeechDetectors
+from .speech_input import SpeechInputs
+from .wake_word_arbitration import WakeWordArbitration
+
+
+class Voice:
+    """The parts of voice that belong to no single device."""
+
+    def __init__(
+        self,
+        hass: HomeAssistant,
+        entry: ConfigEntry[Any],
+        devices: Mapping[str, Device],
+        timeouts: VoiceTimeouts,
+    ) -> None:
+        """Serve these devices, of which more may come. Tasks end with the entry."""
+        self._hass = hass
+        self._entry = entry
+        self._devices = devices
+        self.detectors = SpeechDetectors(hass, self._detectors_unavailable, timeouts)
+        self.inputs = SpeechInputs(hass, self.detectors, partial(entry.async_create_background_task, hass))
+        self.arbitration = WakeWordArbitration()
+        self.broadcasts = Broadcasts()
+
+    @callback
+    def async_start(self) -> None:
+        """Report what is missing, at once and later, and load the speech detector before the first turn."""
+        if not runs_are_known():
+            async_report_change(self._hass, Part.RUNS)
+        self._entry.async_on_unload(async_report_missing_engines(self._hass, self._devices.values))
+        prepare = self.detectors.async_prepare()
+        self._entry.async_create_background_task(self._hass, prepare, "xiaozhi prepare speech detector")
+
+    @callback
+    def async_stop(self) -> None:
+        """Delete the issues."""
+        self.detectors.async_stop()
+        async_delete_changes(self._hass)
+
+    @callback
+    def _detectors_unavailable(self) -> None:
+        for device in self._devices.values():
+            device.notify(DETECTORS)
