@@ -7,12 +7,12 @@ the two calls in the integration's `__init__.py` and the action `read_resource` 
 from homeassistant.core import callback
 
 from ..device.device import Device
-from .device_questions import DeviceQuestions
+from .device_questions import serve_questions
 from .read_action import async_follow_again
 
 
 @callback
 def async_extend_device(device: Device) -> None:
     """Serve what a device may ask."""
-    DeviceQuestions(device)
+    serve_questions(device)
     async_follow_again(device)

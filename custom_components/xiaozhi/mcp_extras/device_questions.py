@@ -21,29 +21,23 @@ _REFUSAL_RATE: Final = 1 / 600
 _REFUSAL_BURST: Final = 3
 
 
-class DeviceQuestions:
-    """Serves the questions of one device that its owner allows."""
-
-    def __init__(self, device: Device) -> None:
-        self._device = device
-        refusals = TokenBucket(rate=_REFUSAL_RATE, burst=_REFUSAL_BURST)
-        # Each question to a model may cost the owner money; more questions to people would only annoy.
-        of_ai, of_people = TokenBucket(rate=1 / 30, burst=5), TokenBucket(rate=1 / 60, burst=3)
-        ai = _LimitedQuestions(device, "ai", partial(ask_ai, device), of_ai, refusals)
-        people = _LimitedQuestions(device, "people", partial(ask_people, device), of_people, refusals)
-        self._served: tuple[tuple[str, str, RequestHandler, Callable[[], bool]], ...] = (
-            ("sampling/createMessage", "sampling", ai.answer, lambda: device.settings.may_ask_ai),
-            ("elicitation/create", "elicitation", people.answer, lambda: device.settings.may_ask_people),
-        )
-        device.listen([SETTINGS], self._serve)
-        self._serve()
+@callback
+def serve_questions(device: Device) -> None:
+    """Serve those questions of a device that its owner allows, and announce them to it."""
+    refusals = TokenBucket(rate=_REFUSAL_RATE, burst=_REFUSAL_BURST)
+    # Each question to a model may cost the owner money; more questions to people would only annoy.
+    of_ai, of_people = TokenBucket(rate=1 / 30, burst=5), TokenBucket(rate=1 / 60, burst=3)
+    ai = _LimitedQuestions(device, "ai", partial(ask_ai, device), of_ai, refusals)
+    people = _LimitedQuestions(device, "people", partial(ask_people, device), of_people, refusals)
+    served: tuple[tuple[str, str, RequestHandler, Callable[[], bool]], ...] = (
+        ("sampling/createMessage", "sampling", ai.answer, lambda: device.settings.may_ask_ai),
+        ("elicitation/create", "elicitation", people.answer, lambda: device.settings.may_ask_people),
+    )
 
     @callback
-    def _serve(self) -> None:
-        """Serve what the owner allows now, and announce it to the device."""
-        device = self._device
+    def settings_changed() -> None:
         before = set(device.handlers)
-        for method, capability, handler, allowed in self._served:
+        for method, capability, handler, allowed in served:
             if allowed():
                 device.handlers[method] = handler
                 device.client_capabilities[capability] = {}
@@ -52,6 +46,9 @@ class DeviceQuestions:
                 device.client_capabilities.pop(capability, None)
         if set(device.handlers) != before and device.session is not None:
             device.session.polls.start_again()
+
+    device.listen([SETTINGS], settings_changed)
+    settings_changed()
 
 
 class _LimitedQuestions:
