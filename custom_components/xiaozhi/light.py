@@ -8,6 +8,7 @@ from .device.device import Device
 from .entity import XiaozhiToolEntity, of_tools, platform
 from .gateway import Gateway
 from .tools.answer_values import as_number
+from .tools.stock_tools import CATALOGUE
 from .tools.tool_entities import Colour, LightTool, Setter
 
 # The device runs one tool at a time.
@@ -84,6 +85,9 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
             shown = colour or _WHITE
             if tool.brightness is None:
                 shown = _scaled(shown, (wanted or self.brightness or _FULL) / _FULL)
+            # Stock firmware's colour switches on.
+            if tool.on is not None and not lit and tool.colour.tool not in CATALOGUE:
+                await self._call(tool.on)
             await self._show(tool.colour, shown, only_attribute=lit)
         elif tool.on is not None:
             await self._call(tool.on)

@@ -73,6 +73,30 @@ async def test_a_light_of_other_firmware_takes_its_brightness_on_its_own_scale(
     assert state.attributes["brightness"] == 191
 
 
+async def test_a_lamp_that_keeps_its_colour_while_it_is_off_is_switched_on_with_it(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
+    channel, mood = {"type": "integer", "minimum": 0, "maximum": 255}, "light.kitchen_box_mood"
+    register(
+        device,
+        SimulatedTool(name="self.mood.turn_on", description="", set={"mood": True}),
+        SimulatedTool(name="self.mood.turn_off", description="", set={"mood": False}),
+        SimulatedTool(
+            name="self.mood.set_color", description="", properties=dict.fromkeys(("r", "g", "b"), channel)
+        ),
+    )
+    await wait_for_state(hass, mood, "unknown")
+    for colour_of_it in ({"rgb_color": [255, 64, 0]}, {}):
+        await act(hass, "light", "turn_on", mood, **colour_of_it)
+        assert device.values["mood"] is True
+        assert calls(device)[-2:] == ["self.mood.turn_on", "self.mood.set_color"]
+        assert state_of(hass, mood).attributes["rgb_color"] == (255, 64, 0)
+        await act(hass, "light", "turn_off", mood)
+        assert device.values["mood"] is False
+
+
 async def test_a_strip_of_leds_has_its_colour_again_and_is_darkened_by_it_and_not_by_its_status_light(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, entity_registry: er.EntityRegistry
 ) -> None:
