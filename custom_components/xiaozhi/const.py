@@ -46,6 +46,7 @@ EVENT_ACCESS_POINT_CALL: Final = "xiaozhi_access_point_call"
 EVENT_LEFT_OUT: Final = "xiaozhi_left_out"
 EVENT_QUESTION: Final = "xiaozhi_question"
 EVENT_TOOL_CALL: Final = "xiaozhi_tool_call"
+EVENT_WOKEN_IN_VAIN: Final = "xiaozhi_woken_in_vain"
 
 OTA_PATH: Final = "/api/xiaozhi/ota"
 VISION_PATH: Final = "/api/xiaozhi/vision"

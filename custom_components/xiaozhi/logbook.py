@@ -8,7 +8,14 @@ from homeassistant.components.logbook import LOGBOOK_ENTRY_MESSAGE, LOGBOOK_ENTR
 from homeassistant.const import ATTR_NAME
 from homeassistant.core import Event, HomeAssistant, callback
 
-from .const import DOMAIN, EVENT_ACCESS_POINT_CALL, EVENT_LEFT_OUT, EVENT_QUESTION, EVENT_TOOL_CALL
+from .const import (
+    DOMAIN,
+    EVENT_ACCESS_POINT_CALL,
+    EVENT_LEFT_OUT,
+    EVENT_QUESTION,
+    EVENT_TOOL_CALL,
+    EVENT_WOKEN_IN_VAIN,
+)
 from .texts.translated import known_text
 
 type Key = Callable[[Mapping[str, Any]], str]
@@ -25,6 +32,7 @@ _KEYS: Final[Mapping[str, Key]] = {
     EVENT_LEFT_OUT: lambda _: "announcement_left_out",
     EVENT_QUESTION: lambda data: f"device_asked_{data['kind']}_{data['outcome']}",
     EVENT_TOOL_CALL: _key_of_call,
+    EVENT_WOKEN_IN_VAIN: lambda _: "woken_in_vain",
 }
 
 

@@ -37,6 +37,8 @@ DETECTORS: Final = "detectors"
 """Whether speech can be detected here."""
 
 _MAX_WAKE_WORDS: Final = 8
+ENOUGH_SILENT_WAKINGS: Final = 10
+"""From which on a device counts as one that does not report its wake word: nobody only presses a button."""
 _RECORD: Final = vol.Schema(
     {
         **dict.fromkeys(("firmware", "board", "chip", "ip", "host", "origin", "session"), vol.Maybe(str)),
@@ -45,6 +47,7 @@ _RECORD: Final = vol.Schema(
         "told": vol.Maybe(vol.Coerce(LinkKind)),
         "listens_while_speaking": vol.Maybe(bool),
         "wake_words": vol.All([str], vol.Coerce(tuple)),
+        "silent_wakings": int,
         "followed": vol.All([str], vol.Coerce(tuple)),
         "extended": bool,
         "answers": dict,
@@ -106,6 +109,8 @@ class DeviceState:
     """Whether its microphone stays on while it speaks; None before its first conversation."""
     wake_words: tuple[str, ...] = ()
     """The last wake words that it has reported, the latest first."""
+    silent_wakings: int = 0
+    """How often it has begun to listen by itself without reporting one, if it never has."""
     extended: bool = False
     """Whether its MCP server is more than that of stock firmware, by its last handshake."""
     tools: MappedTools = NO_TOOLS
@@ -224,6 +229,12 @@ class DeviceState:
     def after_handshake(self, server: ServerInfo) -> Self:
         """Return the state after the device's MCP server has introduced itself."""
         return replace(self, extended=server.extended).after_contact(firmware=server.version or None)
+
+    def after_silent_waking(self) -> Self:
+        """Return the state after the device has begun to listen without a wake word."""
+        if self.wake_words or self.silent_wakings >= ENOUGH_SILENT_WAKINGS:
+            return self
+        return replace(self, silent_wakings=self.silent_wakings + 1)
 
     def after_wake_word(self, wake_word: str) -> Self:
         """Return the state after the device has heard a wake word."""

@@ -269,6 +269,8 @@ class _HeldConversation:
             self._woken_by = start.wake_word
             device.set_state(device.state.after_wake_word(start.wake_word))
         by_button = start.mode is ListenMode.MANUAL
+        if start.wake_word is None and not (by_button or followed_up):
+            device.set_state(device.state.after_silent_waking())
         self._just_woken = not (by_button or followed_up)
         claim = Claim.NEW
         # After an answer, the device listens by itself.
@@ -279,7 +281,9 @@ class _HeldConversation:
                 loop_time(),
                 turn.loudness,
                 self._lost,
-                silent=hears_silently(device.state.chip, device.state.wake_words),
+                silent=hears_silently(
+                    device.state.chip, device.state.wake_words, device.state.silent_wakings
+                ),
             )
         if claim is Claim.ELSEWHERE:
             _LOGGER.debug("%s: another device answers this wake word", device.name)

@@ -5,8 +5,10 @@ from functools import partial
 from typing import Any
 
 from homeassistant.config_entries import ConfigEntry
+from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME
 from homeassistant.core import HomeAssistant, callback
 
+from ..const import EVENT_WOKEN_IN_VAIN
 from ..device.device import Device
 from ..device.state import DETECTORS
 from ..texts.issues import Part, async_delete_changes, async_report_change
@@ -35,7 +37,7 @@ class Voice:
         self._devices = devices
         self.detectors = SpeechDetectors(hass, self._detectors_unavailable, timeouts)
         self.inputs = SpeechInputs(hass, self.detectors, partial(entry.async_create_background_task, hass))
-        self.arbitration = WakeWordArbitration()
+        self.arbitration = WakeWordArbitration(self._woken_in_vain)
         self.broadcasts = Broadcasts()
 
     @callback
@@ -52,6 +54,12 @@ class Voice:
         """Delete the issues."""
         self.detectors.async_stop()
         async_delete_changes(self._hass)
+
+    @callback
+    def _woken_in_vain(self, mac: str) -> None:
+        device = self._devices[mac]
+        data = {ATTR_DEVICE_ID: device.registry_id, ATTR_NAME: device.name}
+        self._hass.bus.async_fire(EVENT_WOKEN_IN_VAIN, data)
 
     @callback
     def _detectors_unavailable(self) -> None:

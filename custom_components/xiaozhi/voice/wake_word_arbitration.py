@@ -4,12 +4,14 @@ All of them listen meanwhile. The others are let go before anything is done with
 """
 
 import asyncio
-from collections.abc import Collection
+from collections import deque
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import combinations
 from typing import Final
 
+from ..device.state import ENOUGH_SILENT_WAKINGS
 from ..protocol.audio.loudness import Loudness, above_noise, deviation, likeness
 
 # Without a voice engine, which never report that they have heard their wake word.
@@ -43,6 +45,10 @@ _CLEAR: Final = 22.0
 _NOISE_ALONE: Final = 6.0
 # Echoes and noise fill the pauses of speech: so many times the deviation of its levels counts, too.
 _DEVIATIONS: Final = 3.0
+# A device that was woken so many times within so many seconds, and nobody has said anything after that, is
+# out of order, or made to keep others from being woken.
+_IN_VAIN: Final = 3
+_DISTRUSTED: Final = 600
 
 
 class Claim(Enum):
@@ -56,9 +62,12 @@ class Claim(Enum):
     """Another device of ours answers."""
 
 
-def hears_silently(chip: str | None, wake_words: Collection[str]) -> bool:
-    """Whether a device is known to hear its wake word without reporting it; it has reported `wake_words`."""
-    return chip in _SILENT_CHIPS and not wake_words
+def hears_silently(chip: str | None, wake_words: Collection[str], silent_wakings: int) -> bool:
+    """Whether a device is known to hear its wake word without reporting it.
+
+    It has reported `wake_words`, and begun to listen by itself without one as many times.
+    """
+    return not wake_words and (chip in _SILENT_CHIPS or silent_wakings >= ENOUGH_SILENT_WAKINGS)
 
 
 @dataclass(eq=False, slots=True)
@@ -70,7 +79,13 @@ class _Start:
     loudness: Loudness
     lost: asyncio.Future[None]
     """Done when the device is let go, cancelled when its turn is over."""
+    distrusted: bool
     answers: bool = False
+
+    @property
+    def refuses_later(self) -> bool:
+        """Return whether a device that hears the same word too late to be compared is let go."""
+        return not self.distrusted and (self.answers or not self.lost.done())
 
     def competes_with(self, other: _Start) -> bool:
         """Return whether both may have heard the same person, and both still listen."""
@@ -84,8 +99,13 @@ class _Start:
 class WakeWordArbitration:
     """The devices of a gateway that have just begun to listen. Times are seconds of one monotonic clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_distrusted: Callable[[str], None] = lambda _mac: None) -> None:
+        """Call `on_distrusted` with the MAC of a device that is to win over no other for some time."""
         self._starts: list[_Start] = []
+        self._in_vain: dict[str, deque[float]] = {}
+        """When each device was woken, since it has last understood something."""
+        self._distrusted = set[str]()
+        self._on_distrusted = on_distrusted
 
     def claim(
         self,
@@ -104,13 +124,26 @@ class WakeWordArbitration:
         self._starts = [start for start in self._starts if now - start.at < _REPETITION]
         if wake_word is None and not silent:
             return Claim.NEW
-        new = _Start(mac, wake_word, now, loudness, lost)
         same = [start for start in self._starts if start.wake_word == wake_word is not None]
-        if any(start.mac != mac and _SAME_MOMENT < now - start.at < _SAME_WORD for start in same):
+        earlier = [start for start in same if start.mac == mac or now - start.at < _SAME_WORD]
+        late = [start for start in earlier if start.mac != mac and now - start.at > _SAME_MOMENT]
+        if any(start.refuses_later for start in late):
             return Claim.ELSEWHERE
+        new = _Start(mac, wake_word, now, loudness, lost, self._distrusts(mac, now))
         self._starts = [*(start for start in self._starts if start.mac != mac), new]
-        known = any(start.mac == mac or now - start.at <= _SAME_MOMENT for start in same)
-        return Claim.AGAIN if known else Claim.NEW
+        return Claim.AGAIN if earlier else Claim.NEW
+
+    def _distrusts(self, mac: str, now: float) -> bool:
+        """Count that a device is woken; return whether it was in vain too often before."""
+        woken = self._in_vain.setdefault(mac, deque(maxlen=_IN_VAIN))
+        distrusted = len(woken) == _IN_VAIN and now - woken[0] < _DISTRUSTED
+        woken.append(now)
+        if not distrusted:
+            self._distrusted.discard(mac)
+        elif mac not in self._distrusted:
+            self._distrusted.add(mac)
+            self._on_distrusted(mac)
+        return distrusted
 
     def withdraw(self, mac: str) -> None:
         """Let go of what has heard the same as a device that Home Assistant has refused, and forget them."""
@@ -138,19 +171,25 @@ class WakeWordArbitration:
         """Note that a device has understood what it has heard. It answers unless it is let go now."""
         self.compare(now, mac)
         for start in self._starts:
-            start.answers |= start.mac == mac
+            if start.mac == mac:
+                start.answers = True
+                self._in_vain.pop(mac, None)
 
     def _pairs(self) -> list[tuple[_Start, _Start]]:
         return [pair for pair in combinations(self._starts, 2) if pair[0].competes_with(pair[1])]
 
     def _let_go(self, start: _Start) -> None:
         self._starts.remove(start)
+        if start.at in (woken := self._in_vain.get(start.mac, deque())):
+            woken.remove(start.at)
         if not start.lost.done():
             start.lost.set_result(None)
 
 
 def _farther(one: _Start, other: _Start, now: float, *, at_once: bool) -> _Start | None:
     """Return which of two is not to answer; None if that is not known, or both are to."""
+    if one.distrusted is not other.distrusted:
+        return one if one.distrusted else other
     both = (one.loudness, other.loudness)
     if one.wake_word is not None and other.wake_word is not None:
         if now - other.at < _FIRST_SOUND or one.loudness.packets or other.loudness.packets:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from dataclasses import replace
 import time
 
 from homeassistant.components.assist_pipeline.const import DATA_LAST_WAKE_UP
@@ -10,8 +11,11 @@ from homeassistant.const import EVENT_STATE_CHANGED
 from homeassistant.core import HomeAssistant
 import numpy as np
 import pytest
-from pytest_homeassistant_custom_component.common import async_capture_events
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
+from custom_components.xiaozhi.const import EVENT_WOKEN_IN_VAIN
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.device.state import DeviceState
 from custom_components.xiaozhi.protocol.audio.loudness import Loudness
 from custom_components.xiaozhi.voice.wake_word_arbitration import Claim, WakeWordArbitration, hears_silently
 from simulator import SimulatedDevice, State, get_profile
@@ -242,8 +246,46 @@ async def test_one_that_has_understood_is_not_let_go_and_what_home_assistant_ref
     assert room.claim("b", "hi", 1) is NEW
 
 
-async def test_which_devices_hear_a_wake_word_without_telling() -> None:
-    assert hears_silently("esp32c3", ())
-    assert not hears_silently("esp32c3", ("hi",)), "one that has told of a word"
-    assert not hears_silently("esp32s3", ())
-    assert not hears_silently(None, ()), "one that nothing is known of"
+async def test_which_devices_hear_a_wake_word_without_telling(boot: Boot, known: Device) -> None:
+    assert hears_silently("esp32c3", (), 0)
+    assert not hears_silently("esp32c3", ("hi",), 0), "one that has told of a word"
+    assert not hears_silently("esp32s3", (), 9)
+    assert not hears_silently(None, (), 0), "one that nothing is known of"
+    # One that was built without.
+    silent = get_profile("s3")
+    device = await boot(replace(silent, board=replace(silent.board, sends_wake_audio=False)))
+    for _ in range(11):
+        await device.wake()
+        await device.wait_state(State.LISTENING)
+        await asyncio.sleep(1)
+        await device.click()
+        await device.wait_state(State.IDLE)
+    state = DeviceState.from_dict(known.state.as_dict())
+    assert hears_silently(state.chip, state.wake_words, state.silent_wakings)
+
+
+async def test_one_that_is_woken_in_vain_keeps_no_other_from_being_woken(
+    hass: HomeAssistant, known: Device, linked_entry: MockConfigEntry
+) -> None:
+    events = async_capture_events(hass, EVENT_WOKEN_IN_VAIN)
+    room = Room()
+    room.words = linked_entry.runtime_data.arbitration
+    room.claim(MAC, "hi", 0)
+    # It has gone idle.
+    room.lost[MAC].cancel()
+    assert room.claim("a", "hi", 1) is AGAIN
+    room.words.answer("a", 2)
+    for at, expected in ((10, ELSEWHERE), (20, ELSEWHERE), (30, AGAIN), (40, AGAIN)):
+        room.claim(MAC, "hi", at)
+        assert room.claim("a", "hi", at + 1) is expected
+        room.words.answer("a", at + 2)
+    room.claim(MAC, "hi", 50, 30)
+    room.claim("a", "hi", 50.4, 10)
+    room.words.compare(51)
+    assert room.listening == "a"
+    assert [event.data["name"] for event in events] == ["Box 1"]
+    # Until it understands somebody, or for ten minutes.
+    room.claim(MAC, "hi", 60)
+    room.words.answer(MAC, 61)
+    room.claim(MAC, "hi", 70)
+    assert room.claim("a", "hi", 71) is ELSEWHERE
