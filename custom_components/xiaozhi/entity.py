@@ -301,13 +301,18 @@ def _settle(kind: type[ToolEntity], device: Device, wanted: Mapping[str, ToolEnt
     """Remove the entities that tools no longer make from the registry; those of tools that are gone stay.
 
     One that has another key since an older version keeps its id and name.
+    One that is of another platform by now keeps what can be kept.
     """
     registry = er.async_get(device.hass)
     for entry in _registered(device):
         key = entry.unique_id.removeprefix(f"{device.mac}_")
+        # A button is but a part of what its tool makes now.
+        moves = key in device.tools.entities and entry.domain != Platform.BUTTON
+        if moves and key in wanted and kind.platform and kind.platform != entry.domain:
+            _move(registry, entry, kind.platform)
         tool, _, path = key.removeprefix(TOOL_PREFIX).rpartition("#")
         named = tool if path and tool in device.tools else key.removeprefix(TOOL_PREFIX)
-        if entry.domain != kind.platform or key in wanted or named not in device.tools:
+        if entry.domain != kind.platform or key in wanted or moves or named not in device.tools:
             continue
         now = key_of_only_member(key, device.state.tools.shapes.get(named, ()))
         renamed = f"{device.mac}_{now}"
@@ -315,3 +320,19 @@ def _settle(kind: type[ToolEntity], device: Device, wanted: Mapping[str, ToolEnt
             registry.async_update_entity(entry.entity_id, new_unique_id=renamed)
         else:
             registry.async_remove(entry.entity_id)
+
+
+def _move(registry: er.EntityRegistry, entry: er.RegistryEntry, domain: str) -> None:
+    """Have a registered entity on another platform, and keep what the owner has made of it."""
+    registry.async_remove(entry.entity_id)
+    moved = registry.async_get_or_create(
+        domain,
+        DOMAIN,
+        entry.unique_id,
+        suggested_object_id=entry.entity_id.partition(".")[2],
+        disabled_by=entry.disabled_by,
+        hidden_by=entry.hidden_by,
+        device_id=entry.device_id,
+    )
+    kept = {key: getattr(entry, key) for key in ("name", "icon", "area_id", "labels", "aliases")}
+    registry.async_update_entity(moved.entity_id, **kept)

@@ -64,13 +64,14 @@ def _always(_device: Device) -> bool:
 
 
 def _has_timers(device: Device) -> bool:
-    """Whether a timer was ever set on a device that can be reached when it ends."""
-    known = device.state.link is LinkKind.MQTT and is_registered(device, Platform.SENSOR, "next_timer")
-    return known or bool(device.state.timers)
+    """Whether a timer was ever set on a device, or version 0.2 has added the sensor before."""
+    return bool(device.state.timers) or is_registered(device, Platform.SENSOR, "next_timer")
 
 
 def _timer_hint(device: Device) -> dict[str, Any]:
-    return {} if next_timer_end(device) else {ATTR_HINT: known_text(device.hass, "no_timer_yet")}
+    # One on WebSocket is out of reach when a timer ends, and takes none.
+    takes_one = device.state.link is LinkKind.MQTT and next_timer_end(device) is None
+    return {ATTR_HINT: known_text(device.hass, "no_timer_yet")} if takes_one else {}
 
 
 SENSORS: Final = (

@@ -113,8 +113,8 @@ def _actions(project: Project) -> Iterator[str]:
             fields: JsonObject = {}
             for key, field in at(content, "fields").items():
                 fields |= at(field, "fields") or {key: field}
-            # The behavior of a condition or a trigger is in Home Assistant's own classes.
-            for key in {name, *fields} - {"behavior"}:
+            # The behavior of a condition or a trigger, and for how long, are in Home Assistant's own classes.
+            for key in {name, *fields} - {"behavior", "for"}:
                 if not project.mentions(key):
                     yield project.fault(path, f"{key}: is not in the code")
             for key in fields.keys() ^ at(project.texts, kind, name, "fields").keys():

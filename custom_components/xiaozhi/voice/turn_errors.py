@@ -41,6 +41,9 @@ _TEXT_OF_ERROR: Final = {
     "intent-agent-not-found": "voice_no_assistant",
     "intent-not-supported": "voice_no_assistant",
     "intent-failed": "voice_no_assistant",
+    # Since 2026.11: the conversation still has a turn, or belongs to another user.
+    "intent-busy": "voice_assistant_busy",
+    "intent-unauthorized": "voice_not_allowed",
     ASSISTANT_HANGS: "voice_no_assistant",
 }
 _TEXT_OF_OTHER_ERROR: Final = "voice_failed"

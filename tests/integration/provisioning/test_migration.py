@@ -115,6 +115,36 @@ async def test_the_entities_of_0_2_0_come_through_with_their_ids_and_names(
     assert names.keys() == {f"select.{kind}_box_conversations" for kind in MACS}
 
 
+async def test_an_entity_that_is_of_another_platform_by_now_keeps_its_id_name_and_place(
+    hass: HomeAssistant, speech: Speech, linked_entry: MockConfigEntry, boot: Boot
+) -> None:
+    """As the light effect of 0.1.0, a number. It stays enabled, though one of a new device would not be."""
+    registry = er.async_get(hass)
+    unique_id = f"{MACS[LINK]}_tool_self.chassis.switch_light_mode"
+    select = registry.async_get(registry.async_get_entity_id("select", DOMAIN, unique_id) or "")
+    assert select is not None
+    registry.async_remove(select.entity_id)
+    # Home Assistant would bring it back otherwise.
+    registry.deleted_entities.clear()
+    number = registry.async_get_or_create(
+        "number",
+        DOMAIN,
+        unique_id,
+        device_id=select.device_id,
+        config_entry=linked_entry,
+        suggested_object_id="stripe",
+    )
+    registry.async_update_entity(number.entity_id, name="Stripe", area_id="garage")
+    await boot(get_profile(_BOARDS[LINK]), mac=MACS[LINK])
+    await asyncio.sleep(5)
+    await hass.async_block_till_done()
+    assert registry.async_get("number.stripe") is None
+    now = registry.async_get("select.stripe")
+    assert now is not None
+    assert (now.unique_id, now.name, now.area_id) == (unique_id, "Stripe", "garage")
+    assert "restored" not in state_of(hass, "select.stripe").attributes
+
+
 @pytest.mark.own_home
 async def test_settings_of_a_newer_version_are_refused_in_words(
     hass: HomeAssistant, make_entry: MakeEntry
