@@ -4,20 +4,19 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
+import re
 from typing import Any, Final
 
+from hassil import parse_sentence
+from hassil.parser import ParseError
+from hassil.util import PUNCTUATION_END, PUNCTUATION_END_WORD, PUNCTUATION_START, PUNCTUATION_START_WORD
 from homeassistant.auth.permissions.const import POLICY_CONTROL, POLICY_READ
-from homeassistant.components.assist_satellite.const import DATA_COMPONENT as SATELLITES
-from homeassistant.components.assist_satellite.services import (
-    has_no_punctuation,
-    has_one_non_empty_item,
-    is_valid_sentence,
-)
 from homeassistant.components.media_source import is_media_source_id
 from homeassistant.const import CONF_ID, CONF_TIMEOUT, CONF_URL
 from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, SupportsResponse, callback
 from homeassistant.exceptions import Unauthorized
 from homeassistant.helpers import config_validation as cv
+from homeassistant.helpers.entity_platform import async_get_platforms
 from homeassistant.helpers.json import json_bytes
 from homeassistant.util.json import json_loads_object
 import voluptuous as vol
@@ -55,18 +54,32 @@ ATTR_TOOL: Final = "tool"
 
 _FACE: Final = vol.In([*Face])
 _MAX_ANSWERS: Final = 100
+# Of a question, and of each answer to it.
+_MAX_SENTENCE: Final = 1000
+_LIST_REFERENCE: Final = re.compile(r"(?<!\\)\{[^{}]*\}")
+_PUNCTUATION: Final = (PUNCTUATION_START, PUNCTUATION_END, PUNCTUATION_START_WORD, PUNCTUATION_END_WORD)
 _SOURCES: Final = (ATTR_IMAGE, ATTR_MEDIA, CONF_URL)
+
+
+def _sentence(text: str) -> str:
+    """Check a sentence of an answer, as Home Assistant does in *Ask question*."""
+    words = _LIST_REFERENCE.sub("", text)
+    if any(punctuation.search(words) for punctuation in _PUNCTUATION):
+        raise vol.Invalid("a sentence must not contain punctuation, which nobody says")
+    try:
+        parse_sentence(text)
+    except ParseError as err:
+        raise vol.Invalid(f"not a sentence: {err}") from err
+    return text
+
 
 _ANSWER: Final = vol.Schema(
     {
         vol.Required(CONF_ID): vol.All(cv.string, vol.Length(min=1, max=100)),
         vol.Required(ATTR_SENTENCES): vol.All(
             cv.ensure_list,
-            [vol.All(cv.string, vol.Length(max=MAX_QUESTION))],
-            vol.Length(max=_MAX_ANSWERS),
-            has_one_non_empty_item,
-            has_no_punctuation,
-            is_valid_sentence,
+            [vol.All(cv.string, vol.Length(min=1, max=_MAX_SENTENCE), _sentence)],
+            vol.Length(min=1, max=_MAX_ANSWERS),
         ),
     }
 )
@@ -114,10 +127,10 @@ async def _ask(call: ServiceCall) -> ServiceResponse:
 def _satellite(hass: HomeAssistant, device: Device) -> XiaozhiSatellite:
     """Return the voice of a device. Raises `InputError` if its owner has disabled it."""
     entity_id = satellite_id(hass, device)
-    satellite = hass.data[SATELLITES].get_entity(entity_id) if entity_id else None
-    if not isinstance(satellite, XiaozhiSatellite):
-        raise InputError("no_satellite", name=device.name)
-    return satellite
+    for platform in async_get_platforms(hass, DOMAIN):
+        if isinstance(satellite := platform.entities.get(entity_id or ""), XiaozhiSatellite):
+            return satellite
+    raise InputError("no_satellite", name=device.name)
 
 
 async def _get_tools(call: ServiceCall) -> ServiceResponse:
@@ -240,7 +253,7 @@ _ACTIONS: Final[Mapping[str, _Action]] = {
     "ask": _Action(
         run=_ask,
         fields={
-            vol.Required(ATTR_QUESTION): vol.All(cv.string, vol.Length(min=1, max=MAX_QUESTION)),
+            vol.Required(ATTR_QUESTION): vol.All(cv.string, vol.Length(min=1, max=_MAX_SENTENCE)),
             vol.Optional(ATTR_ANSWERS, default=list): vol.All([_ANSWER], vol.Length(max=_MAX_ANSWERS)),
             vol.Optional(CONF_TIMEOUT, default=120): vol.All(vol.Coerce(float), vol.Range(min=5, max=600)),
         },

@@ -6,7 +6,6 @@ import logging
 from typing import Any, Final
 
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
-from homeassistant.components.homeassistant.exposed_entities import async_listen_entity_updates
 from homeassistant.config_entries import ConfigEntry
 from homeassistant.const import EVENT_COMPONENT_LOADED, EVENT_HOMEASSISTANT_STOP
 from homeassistant.core import CALLBACK_TYPE, Event, HomeAssistant, callback
@@ -72,10 +71,17 @@ class AccessPoints:
         self._unsubscribe = [
             async_at_started(hass, self._house_started),
             hass.bus.async_listen(EVENT_HOMEASSISTANT_STOP, self._house_stops),
-            async_listen_entity_updates(hass, CONVERSATION_DOMAIN, self._house_changed),
             *(hass.bus.async_listen(event, self._house_changed) for event in _CHANGES),
             async_track_time_interval(hass, self._check, _CHECK_INTERVAL, cancel_on_shutdown=True),
         ]
+        try:
+            from homeassistant.components.homeassistant.exposed_entities import (  # noqa: PLC0415
+                async_listen_entity_updates,
+            )
+        except ImportError:
+            # Home Assistant does not promise it. Of entities in the registry, that tells it, too.
+            return
+        self._unsubscribe.append(async_listen_entity_updates(hass, CONVERSATION_DOMAIN, self._house_changed))
 
     async def async_stop(self) -> None:
         """Close all connections."""

@@ -1,6 +1,5 @@
 """Where media come from: the media library, a speech engine, a web address."""
 
-from collections.abc import Mapping
 import logging
 from socket import SOCK_STREAM
 from typing import Any, Final
@@ -10,11 +9,12 @@ import aiohttp
 from homeassistant.components import media_source, tts
 from homeassistant.components.media_player import BrowseError, async_process_play_media_url
 from homeassistant.components.media_source import Unresolvable
-from homeassistant.components.tts.media_source import parse_media_source_id
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.aiohttp_client import async_get_clientsession
 from homeassistant.helpers.network import is_hass_url
+from homeassistant.util.json import json_loads
+from yarl import URL
 
 from ..device_http.bodies import BodyTooLargeError, read_body
 from ..errors import UserError
@@ -32,6 +32,9 @@ _HLS: Final = "#EXT-X-"
 # In bytes.
 _MAX_PLAYLIST: Final = 64 * 1024
 _SPEECH: Final = f"{media_source.URI_SCHEME}{tts.DOMAIN}/"
+# As `tts.generate_media_source_id` writes it, and for speech that is made already.
+_OPTIONS: Final = "tts_options"
+_MADE: Final = "-stream-/"
 
 
 async def find_media(
@@ -39,10 +42,12 @@ async def find_media(
 ) -> FfmpegInput | tts.ResultStream:
     """Return where media of the library or at a web address are, or speech. Raises `UserError`."""
     name = media_name(media_id)
-    if media_id.startswith(_SPEECH):
-        return _speech_for(hass, media_id.removeprefix(_SPEECH), name)
     if "\0" in media_id:
         raise UserError("media_unsupported", media=name)
+    if media_id.startswith(_SPEECH) and (
+        (speech := _speech_for(hass, media_id.removeprefix(_SPEECH), name)) is not None
+    ):
+        return speech
     if media_source.is_media_source_id(media_id):
         try:
             found = await media_source.async_resolve_media(hass, media_id, entity_id)
@@ -64,19 +69,26 @@ def media_name(address: str) -> str:
         return "?"
 
 
-def _speech_for(hass: HomeAssistant, identifier: str, name: str) -> tts.ResultStream:
-    """Return what a speech engine makes of a text, as it gives it: to convert it would take ffmpeg."""
+def _speech_for(hass: HomeAssistant, identifier: str, name: str) -> tts.ResultStream | None:
+    """Return what a speech engine makes of a text, as it gives it: to convert it would take ffmpeg.
+
+    None if the text is not where it is known to be: Home Assistant itself may find it.
+    """
     try:
-        wanted: Mapping[str, Any] = {**parse_media_source_id(identifier)}
-        if "stream" in wanted:
-            speech = tts.async_get_stream(hass, wanted["stream"])
+        wanted = URL(identifier)
+        query = {key: value for key, value in wanted.query.items() if key != "cache"}
+        if wanted.path.startswith(_MADE):
+            speech = tts.async_get_stream(hass, wanted.path.removeprefix(_MADE))
+        elif (message := query.pop("message", None)) is None:
+            return None
         else:
-            engine, options = wanted["options"]["engine"], wanted["options"]["options"] or {}
+            engine, language = wanted.name, query.pop("language", None)
+            options: Any = json_loads(query[_OPTIONS]) if _OPTIONS in query else query
             speech = tts.async_create_stream(
-                hass, engine, wanted["options"]["language"], speech_options(hass, engine) | options
+                hass, engine, language, {**speech_options(hass, engine), **(options or {})}
             )
-            speech.async_set_message(wanted["message"])
-    except (HomeAssistantError, ValueError, KeyError) as err:
+            speech.async_set_message(message)
+    except (HomeAssistantError, ValueError, TypeError) as err:
         _LOGGER.warning("%s cannot be spoken: %s", name, one_line(str(err)))
         raise UserError("media_speech_failed", media=name) from err
     if speech is None:

@@ -11,8 +11,6 @@ from typing import Final
 
 from PIL import Image, UnidentifiedImageError
 
-MAX_JPEG_BYTES: Final = 2 * 1024 * 1024
-"""The largest picture accepted from a device."""
 # The largest camera of a supported board has 5 million.
 _MAX_DEVICE_PIXELS: Final = 20_000_000
 # For a picture to show, such as a photo from a phone.

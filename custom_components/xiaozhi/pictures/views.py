@@ -18,12 +18,11 @@ from ..device_http.access import for_devices, path_of, required
 from ..device_http.bodies import receive_body
 from ..device_http.transfers import Download, Transfers, Upload
 from ..links.admission import same
-from .decoder import MAX_JPEG_BYTES
 from .vision import Vision
 
 _LOGGER = logging.getLogger(__name__)
 
-_MAX_BODY_BYTES: Final = MAX_JPEG_BYTES + 16 * 1024
+_MAX_BODY_BYTES: Final = 2 * 1024 * 1024 + 16 * 1024
 _CHUNK: Final = 16 * 1024
 
 

@@ -190,9 +190,14 @@ def _has_model(hass: HomeAssistant) -> bool:
     if _AI_TASK not in hass.config.components:
         return False
     from homeassistant.components.ai_task import AITaskEntityFeature  # noqa: PLC0415
-    from homeassistant.components.ai_task.const import DATA_PREFERENCES  # noqa: PLC0415
 
-    preferred = hass.data[DATA_PREFERENCES].gen_data_entity_id
+    try:
+        from homeassistant.components.ai_task.const import DATA_PREFERENCES  # noqa: PLC0415
+
+        preferred = hass.data[DATA_PREFERENCES].gen_data_entity_id
+    except ImportError, KeyError, AttributeError:
+        # Home Assistant does not promise these. The model itself then fails without pictures.
+        return True
     state = hass.states.get(preferred) if preferred else None
     needed = AITaskEntityFeature.GENERATE_DATA | AITaskEntityFeature.SUPPORT_ATTACHMENTS
     return state is not None and needed in AITaskEntityFeature(

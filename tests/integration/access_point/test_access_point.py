@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import sys
 from types import MappingProxyType
 from typing import Any
 
@@ -120,9 +121,13 @@ async def test_access_points_come_and_go_without_the_others(
 
 
 async def test_it_dials_when_home_assistant_has_started_and_hangs_up_when_it_stops(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Earlier, the list of tools would be half empty; and some servers would go on believing in it."""
+    """Earlier, the list of tools would be half empty; and some servers would go on believing in it.
+
+    Also where Home Assistant does not say any more when another entity is exposed.
+    """
+    monkeypatch.setitem(sys.modules, "homeassistant.components.homeassistant.exposed_entities", None)
     hass.set_state(CoreState.starting)
     await offer(cloud.url())
     await asyncio.sleep(30)

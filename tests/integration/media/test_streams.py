@@ -7,6 +7,7 @@ import resource
 from typing import Any
 from unittest.mock import patch
 
+from homeassistant.components import tts
 from homeassistant.core import HomeAssistant
 from homeassistant.setup import async_setup_component
 import pytest
@@ -344,12 +345,15 @@ async def test_speech_that_cannot_be_made_is_refused_with_the_reason(
     assert rest.seconds == pytest.approx(said.seconds - 0.3, abs=0.02)
     for media_id in (
         "media-source://tts/tts.nobody?message=Hello",
-        f"media-source://tts/{engine}",
         f"media-source://tts/{engine}?message=Hello&tts_options=%5B",
         "media-source://tts/-stream-/unknown.mp3",
         f"media-source://tts/{engine}?message=Hello&language=xx",
     ):
         assert await problem_of(hass, media_id) == "media_speech_failed", media_id
+    # Home Assistant is asked where no text is found.
+    assert await problem_of(hass, f"media-source://tts/{engine}") == "media_unsupported"
+    written = tts.generate_media_source_id(hass, "Dinner is ready.", engine, "en", cache=False)
+    assert (await play(hass, written)).seconds == said.seconds
 
 
 async def test_the_text_of_speech_is_known() -> None:

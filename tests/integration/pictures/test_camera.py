@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from http import HTTPStatus
 import json
+import sys
 from typing import Any
 
 from aiohttp import FormData
@@ -19,7 +20,7 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 from custom_components.xiaozhi.const import ATTR_HINT, CONF_ADDRESS, DOMAIN, NO_MODEL_ISSUE, VISION_PATH
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import PictureKind
-from custom_components.xiaozhi.pictures import decoder, vision
+from custom_components.xiaozhi.pictures import vision
 from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
@@ -113,7 +114,7 @@ async def test_the_owner_decides_whether_a_model_looks_at_photos(
 
 
 async def test_without_a_model_the_device_says_so_and_the_owner_is_told_until_there_is_one(
-    hass: HomeAssistant, known: Device
+    hass: HomeAssistant, known: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = await take_photo(known)
     assert answer["success"] is False
@@ -123,6 +124,9 @@ async def test_without_a_model_the_device_says_so_and_the_owner_is_told_until_th
     await open_eyes(hass)
     assert (await take_photo(known))["success"]
     assert not registry.async_get_issue(DOMAIN, NO_MODEL_ISSUE)
+    # Where Home Assistant does not show which model is preferred, it is asked.
+    monkeypatch.setitem(sys.modules, "homeassistant.components.ai_task.const", None)
+    assert (await take_photo(known))["success"]
 
 
 # Of the vision model's time the same part as of the device's.
@@ -229,7 +233,7 @@ async def test_whatever_calls_the_address_for_photos_is_answered_and_nothing_of_
         (b"GIF89a" + bytes(100), "photo_broken"),
         (jpeg(320, 240)[:400], "photo_broken"),
         (jpeg(5008, 4000), "photo_too_costly"),
-        (bytes(decoder.MAX_JPEG_BYTES + 20_000), "photo_not_complete"),
+        (bytes(2 * 1024 * 1024 + 20_000), "photo_not_complete"),
     ):
         assert await message(form_of(photo)) == sentence(said)
     assert await message(jpeg(320, 240)) == sentence("photo_broken"), "no form"
