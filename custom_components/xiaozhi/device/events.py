@@ -92,8 +92,10 @@ class DeviceEvents:
         self._clock = clock
         self._shares_texts = shares_texts
         self._notifications = TokenBucket(rate=_RATE, burst=_BURST)
+        # Each is a row of the database.
         self._notification_events = TokenBucket(rate=1 / 60, burst=100)
-        self._conversation_events = TokenBucket(rate=_RATE, burst=_BURST)
+        self._progress_events = TokenBucket(rate=1 / 60, burst=100)
+        self._conversation_events = TokenBucket(rate=1 / 2, burst=100)
 
     @callback
     def admit_notification(self) -> bool:
@@ -102,9 +104,14 @@ class DeviceEvents:
 
     @callback
     def fire_notification(self, method: str, params: JsonObject) -> bool:
-        """Send the event of a notification; False if a whole hour of them would be too many to keep."""
-        if admitted := self._admit(self._notification_events):
-            self._send(notification_event(method, params))
+        """Send the event of a notification; False if a whole hour of them would be too many to keep.
+
+        Reports of progress do not count among the others: a long call sends hundreds.
+        """
+        event = notification_event(method, params)
+        is_progress = event.type is NotificationType.PROGRESS
+        if admitted := self._admit(self._progress_events if is_progress else self._notification_events):
+            self._send(event)
         return admitted
 
     @callback

@@ -98,6 +98,17 @@ async def test_after_a_hundred_in_an_hour_one_notification_a_minute_is_an_event(
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
+async def test_reports_of_progress_leave_room_for_a_doorbell(hass: HomeAssistant, boot: Boot) -> None:
+    device = await boot()
+    events = async_capture_events(hass, EVENT_NOTIFICATION)
+    for number in range(150):
+        device.notify("notifications/progress", progressToken=1, progress=number)
+        await asyncio.sleep(1)
+    assert 100 <= len(events) <= 103
+    await notify(hass, device, "notifications/doorbell")
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_a_told_state_counts_between_conversations_only(hass: HomeAssistant, boot: Boot) -> None:
     device = await boot()
     device.notify("notifications/state_changed", state="thinking")
