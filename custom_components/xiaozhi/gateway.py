@@ -36,7 +36,7 @@ _FIRMWARE_INTERVAL = timedelta(minutes=10)
 # Home Assistant waits ten seconds for all of it, and the next gateway needs the ports.
 _STOP_SECONDS = 9.5
 # For the announcements, and then for the links, before the listeners take five seconds at most.
-_CLOSE_SECONDS = 2
+_CLOSE_SECONDS = 3
 
 type XiaozhiConfigEntry = ConfigEntry[Gateway]
 type DeviceListener = Callable[[Device], None]

@@ -281,6 +281,7 @@ class _HeldConversation:
                 loop_time(),
                 turn.loudness,
                 self._lost,
+                asked=voice.satellite.questions.pending is not None,
                 silent=hears_silently(
                     device.state.chip, device.state.wake_words, device.state.silent_wakings
                 ),

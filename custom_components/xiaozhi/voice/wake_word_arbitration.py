@@ -50,6 +50,8 @@ _DEVIATIONS: Final = 3.0
 _IN_VAIN: Final = 3
 _DISTRUSTED: Final = 600
 
+_ASKED, _USUAL, _IN_VAIN_BEFORE = 1, 0, -1
+
 
 class Claim(Enum):
     """Decision about a turn that may have begun with a wake word."""
@@ -79,13 +81,14 @@ class _Start:
     loudness: Loudness
     lost: asyncio.Future[None]
     """Done when the device is let go, cancelled when its turn is over."""
-    distrusted: bool
+    precedence: int
+    """Which goes first: one that has asked a question, then any, then one that was woken in vain."""
     answers: bool = False
 
     @property
     def refuses_later(self) -> bool:
         """Return whether a device that hears the same word too late to be compared is let go."""
-        return not self.distrusted and (self.answers or not self.lost.done())
+        return self.precedence >= _USUAL and (self.answers or not self.lost.done())
 
     def competes_with(self, other: _Start) -> bool:
         """Return whether both may have heard the same person, and both still listen."""
@@ -116,10 +119,12 @@ class WakeWordArbitration:
         lost: asyncio.Future[None],
         *,
         silent: bool = False,
+        asked: bool = False,
     ) -> Claim:
         """Decide whether a device that begins to hear this may listen; `lost` is done when it no longer may.
 
-        Without a wake word its button was pressed, and that is all, unless it `hears_silently`.
+        Without a wake word its button was pressed, and that is all, unless it `hears_silently`. One that has
+        `asked` a question goes before others.
         """
         self._starts = [start for start in self._starts if now - start.at < _REPETITION]
         if wake_word is None and not silent:
@@ -127,9 +132,11 @@ class WakeWordArbitration:
         same = [start for start in self._starts if start.wake_word == wake_word is not None]
         earlier = [start for start in same if start.mac == mac or now - start.at < _SAME_WORD]
         late = [start for start in earlier if start.mac != mac and now - start.at > _SAME_MOMENT]
-        if any(start.refuses_later for start in late):
+        if not asked and any(start.refuses_later for start in late):
             return Claim.ELSEWHERE
-        new = _Start(mac, wake_word, now, loudness, lost, self._distrusts(mac, now))
+        distrusted = self._distrusts(mac, now)
+        precedence = _ASKED if asked else _IN_VAIN_BEFORE if distrusted else _USUAL
+        new = _Start(mac, wake_word, now, loudness, lost, precedence)
         self._starts = [*(start for start in self._starts if start.mac != mac), new]
         return Claim.AGAIN if earlier else Claim.NEW
 
@@ -188,8 +195,8 @@ class WakeWordArbitration:
 
 def _farther(one: _Start, other: _Start, now: float, *, at_once: bool) -> _Start | None:
     """Return which of two is not to answer; None if that is not known, or both are to."""
-    if one.distrusted is not other.distrusted:
-        return one if one.distrusted else other
+    if one.precedence != other.precedence:
+        return min(one, other, key=lambda start: start.precedence)
     both = (one.loudness, other.loudness)
     if one.wake_word is not None and other.wake_word is not None:
         if now - other.at < _FIRST_SOUND or one.loudness.packets or other.loudness.packets:

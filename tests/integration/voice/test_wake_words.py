@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
-from custom_components.xiaozhi.const import EVENT_WOKEN_IN_VAIN
+from custom_components.xiaozhi.const import DOMAIN, EVENT_WOKEN_IN_VAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import DeviceState
 from custom_components.xiaozhi.protocol.audio.loudness import Loudness
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.voice.wake_word_arbitration import Claim, WakeWordArbitration, hears_silently
 from simulator import SimulatedDevice, State, get_profile
 from simulator.audio.espeak import synthesize
@@ -67,6 +68,30 @@ async def test_of_two_devices_that_hear_the_same_word_the_nearer_one_answers(
     assert not [event for event in events if event.data["new_state"].attributes.get("event_type") == "failed"]
     await far.click()
     await far.wait_state(State.LISTENING, 10)
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
+async def test_a_device_that_has_asked_goes_before_a_nearer_one_and_keeps_its_question_if_it_did_not_hear(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
+) -> None:
+    new = get_profile(version="2.5.0")
+    asked, near = await boot(new), await boot(new, mac=OTHER_MAC)
+    question = {"entity_id": "assist_satellite.box_1", "question": "Shall I close the garage?"}
+    asking = hass.async_create_task(
+        hass.services.async_call(DOMAIN, "ask", question, blocking=True, return_response=True)
+    )
+    await asked.wait_announced()
+    await asyncio.sleep(5)
+    speech.recognizer.lines = [COMMAND, "yes"]
+    # Somebody else, in another room.
+    await near.wake("hello", in_a_room(command, 0.7))
+    near.say(command)
+    await near.wait_state(State.IDLE, 30)
+    for device, share in ((near, 0.7), (asked, 0.2)):
+        await device.wake("hi", in_a_room(command, share))
+        device.say(command)
+    assert await until_idle(near) < 0.5
+    assert await asking == {"id": None, "sentence": "yes", "slots": {}}
 
 
 @pytest.mark.parametrize("boards", [("c3", "c3"), ("s3", "c3"), ("c3", "s3")], ids="-".join)
@@ -269,7 +294,7 @@ async def test_one_that_is_woken_in_vain_keeps_no_other_from_being_woken(
 ) -> None:
     events = async_capture_events(hass, EVENT_WOKEN_IN_VAIN)
     room = Room()
-    room.words = linked_entry.runtime_data.arbitration
+    room.words = linked_entry.runtime_data.voice.arbitration
     room.claim(MAC, "hi", 0)
     # It has gone idle.
     room.lost[MAC].cancel()
