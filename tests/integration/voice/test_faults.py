@@ -1,8 +1,11 @@
 """A person talks to a device, and something breaks: the screen says so, and the next one is answered."""
 
 import asyncio
+import pkgutil
 from typing import Any
+from unittest.mock import patch
 
+from homeassistant.const import MAJOR_VERSION, MINOR_VERSION
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import area_registry as ar
 import pytest
@@ -51,6 +54,25 @@ async def test_the_screen_says_why_there_is_no_answer(
     await say(device, b"", "hi again")
     (caption,) = device.screen.captions
     assert caption.startswith("This voice assistant has no speech recognition. Choose one")
+
+
+@pytest.mark.skipif((MAJOR_VERSION, MINOR_VERSION) < (2026, 11), reason="had no codes for these")
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        ("components.conversation.ConversationBusyError", "I am still busy with the last request."),
+        ("exceptions.Unauthorized", "I may not continue this conversation."),
+    ],
+)
+async def test_an_assistant_that_may_not_answer_says_why(
+    speech: Speech, boot: Boot, command: bytes, error: str, text: str
+) -> None:
+    raised = pkgutil.resolve_name(f"homeassistant.{error}")(None)
+    speech.recognizer.lines = [COMMAND]
+    device = await boot()
+    with patch("homeassistant.components.conversation.async_converse", side_effect=raised):
+        await say(device, command)
+    assert device.screen.captions[-1].startswith(text)
 
 
 @pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(no_speech=1.5))], ids=["impatient"])
