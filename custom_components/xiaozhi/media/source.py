@@ -108,8 +108,9 @@ async def _web_media(hass: HomeAssistant, media_id: str, name: str) -> FfmpegInp
 
 
 def _web_address(address: str) -> str:
-    if urlsplit(address).scheme not in {"http", "https"} or "\0" in address:
-        raise ValueError("neither http nor https")
+    if urlsplit(address).scheme not in {"http", "https"} or not address.isprintable():
+        # A NUL cannot be handed to ffmpeg at all.
+        raise ValueError("neither http nor https, or with control characters")
     return address
 
 

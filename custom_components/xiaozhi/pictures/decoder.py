@@ -35,8 +35,10 @@ _EXIF: Final = b"Exif\0\0"
 _MULTI_PICTURE: Final = b"MPF\0"
 _ORIENTATION_TAG: Final = 0x0112
 _MAX_EXIF_ENTRIES: Final = 100
-# Comments and Exif segments of a JPEG, or chunks of pixels of a PNG.
+# Segments of a JPEG before its pixels, with all that is skipped between them, or chunks of a PNG.
 _MAX_PARTS: Final = 10_000
+# Segments that have a length: frames and tables, data of applications, and comments.
+_WITH_LENGTH: Final = frozenset({*range(0xC0, 0xD0), *range(0xDB, 0xF0), 0xFE} - {0xC8})
 # What Pillow's decoders raise on broken data.
 _DECODING_ERRORS: Final = (OSError, ValueError, SyntaxError, ArithmeticError, LookupError)
 # Modes whose values cannot be mixed, and the modes to convert them to before scaling.
@@ -116,8 +118,7 @@ def _scaled(size: tuple[int, int], limits: tuple[int, int]) -> tuple[int, int]:
 
 def _open(data: bytes, kinds: tuple[str, ...], max_pixels: int) -> Image.Image:
     """Open a picture without decoding it, if it is not too costly."""
-    if max(data.count(part) for part in (b"\xff\xe1", b"\xff\xfe", b"IDAT")) > _MAX_PARTS:
-        raise CostlyPictureError("too many parts")
+    _check_parts(data)
     for unread in (_EXIF, _MULTI_PICTURE):
         data = data.replace(unread, bytes(len(unread)))
     image = Image.open(io.BytesIO(data), formats=kinds)
@@ -134,6 +135,25 @@ def _open(data: bytes, kinds: tuple[str, ...], max_pixels: int) -> Image.Image:
     if pixels > max_pixels or memory > _MAX_MEMORY or pixels * scans > _MAX_WORK:
         raise CostlyPictureError(f"{image.width} by {image.height} pixels, {scans} scans")
     return image
+
+
+def _check_parts(data: bytes) -> None:
+    """Check that a JPEG or PNG has no more parts than can be read one by one, as Pillow does."""
+    is_png, at = data.startswith(b"\x89PNG"), 2
+    if is_png:
+        at = 8
+    elif not data.startswith(b"\xff\xd8"):
+        return
+    for _ in range(_MAX_PARTS):
+        if at >= len(data) or (data.startswith(_SCAN, at) and not is_png):
+            return
+        if is_png:
+            at += 12 + int.from_bytes(data[at : at + 4])
+        elif data[at] != 0xFF or data.startswith(b"\xff\xff", at):
+            at += 1
+        else:
+            at += 2 + (int.from_bytes(data[at + 2 : at + 4]) if data[at + 1] in _WITH_LENGTH else 0)
+    raise CostlyPictureError("too many parts")
 
 
 def _orientation(data: bytes) -> int:

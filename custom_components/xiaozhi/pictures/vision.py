@@ -131,7 +131,8 @@ async def _look(
 def _read_form(content_type: str, body: bytes) -> tuple[bytes, str]:
     """Return the photo and the question. Raises `FormError` and `PictureError`. Not in the loop."""
     form = parse_form(content_type, body)
-    photo = form.get("file", b"")
+    # Devices call it `file`, programs also `image`.
+    photo = next((part for part in form.values() if part.startswith(b"\xff\xd8")), b"")
     check_jpeg(photo)
     return photo, one_line(form.get("question", b"").decode(errors="replace"), MAX_QUESTION)
 
