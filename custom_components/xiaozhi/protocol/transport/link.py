@@ -145,8 +145,8 @@ class Link(ABC):
     async def close(self, reason: str) -> None:
         """Close the link. Does nothing when it is closed already."""
 
-    def _attach(self, admission: Admission) -> LinkHandler:
-        """Let the handler of the device take this link over."""
+    def attach(self, admission: Admission) -> LinkHandler:
+        """Let the handler of the device take this link over, which is up."""
         self._handler = admission.attach(self)
         return self._handler
 

@@ -27,10 +27,10 @@ class _Site:
         self.handler = Recorder()
         self.link = MqttLink(
             Carrier(publish=self._publish, disconnect=self._disconnect, remote="192.0.2.7"),
-            Admission(attach=lambda _link: self.handler, pings_safe=False),
             audio=audio,
             address="192.0.2.1",
         )
+        self.link.attach(Admission(attach=lambda _link: self.handler, pings_safe=False))
 
     async def _publish(self, payload: bytes) -> None:
         for action in self.on_publish:

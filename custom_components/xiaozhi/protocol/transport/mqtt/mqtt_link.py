@@ -24,7 +24,7 @@ from ...messages import (
     in_session,
     server_hello,
 )
-from ..link import Admission, Link, LinkClosedError, LinkHandler, LinkKind
+from ..link import Link, LinkClosedError, LinkHandler, LinkKind
 from ..udp.udp_server import UdpChannel, UdpServer
 from ..udp.udp_session import UdpCounters
 
@@ -74,8 +74,8 @@ class MqttLink(Link):
     kind: ClassVar = LinkKind.MQTT
     stays_connected: ClassVar = True
 
-    def __init__(self, carrier: Carrier, admission: Admission, *, audio: UdpServer, address: str) -> None:
-        """Attach to the handler. `address`, a host name or IPv4, is where the device reaches `audio`."""
+    def __init__(self, carrier: Carrier, *, audio: UdpServer, address: str) -> None:
+        """`address`, a host name or IPv4, is where the device reaches `audio`."""
         super().__init__()
         self.audio_counters = UdpCounters()
         self._carrier = carrier
@@ -87,7 +87,6 @@ class MqttLink(Link):
         self._stray_session = ""
         self._left: tuple[str, float] | None = None
         self._hanging_up: asyncio.Task[None] | None = None
-        self._attach(admission)
 
     @property
     @override

@@ -140,7 +140,8 @@ class MqttServer:
             remote=connection.remote,
             notices_loss=True,
         )
-        link = MqttLink(carrier, admission, audio=self._audio, address=self._address(mac) or connection.local)
+        link = MqttLink(carrier, audio=self._audio, address=self._address(mac) or connection.local)
+        link.attach(admission)
         self._links.add(link)
         reason = _STOPPING
         try:

@@ -222,7 +222,8 @@ class BrokerConnection:
             publish=lambda payload: self.publish(mac, payload),
             disconnect=lambda: self._forget(mac, link),
         )
-        link = self._links[mac] = MqttLink(carrier, admission, audio=self._audio, address=self._address(mac))
+        link = self._links[mac] = MqttLink(carrier, audio=self._audio, address=self._address(mac))
+        link.attach(admission)
         return link
 
     def _end(self, mac: str, link: MqttLink | None, reason: str) -> None:

@@ -117,7 +117,7 @@ class WebSocketLink(Link):
         watch: asyncio.Task[None] | None = None
         try:
             admission = self._connection.admission
-            handler = self._attach(admission)
+            handler = self.attach(admission)
             if admission.pings_safe:
                 watch = asyncio.create_task(self._watch())
             await self._shake_hands(handler)
