@@ -6,6 +6,7 @@ from typing import Final, override
 from homeassistant.components.assist_pipeline import AssistPipelineSelect, VadSensitivity
 from homeassistant.components.select import SelectEntity, SelectEntityDescription
 from homeassistant.const import EntityCategory
+from homeassistant.core import Context, callback
 from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraData, RestoreEntity
 
 from .const import CONF_CONVERSATION_STYLE, DOMAIN
@@ -92,6 +93,7 @@ class XiaozhiEndOfSpeechSelect(SelectEntity, RestoreEntity):
         self._attr_options = [_QUICK_AND_PATIENT, *VadSensitivity]
         self._chosen_by_owner = gateway.voice.inputs.chosen_by_owner
         self._subentry_id = device.subentry_id
+        self._by_person = False
 
     @property
     @override
@@ -114,8 +116,16 @@ class XiaozhiEndOfSpeechSelect(SelectEntity, RestoreEntity):
             self._chosen_by_owner.add(self._subentry_id)
 
     @override
+    @callback
+    def async_set_context(self, context: Context) -> None:
+        """Remember whether a person chooses: an automation agrees to no calls that are billed."""
+        super().async_set_context(context)
+        self._by_person = context.user_id is not None and context.parent_id is None
+
+    @override
     async def async_select_option(self, option: str) -> None:
-        self._chosen_by_owner.add(self._subentry_id)
+        if self._by_person:
+            self._chosen_by_owner.add(self._subentry_id)
         self._attr_current_option = option
         self.async_write_ha_state()
 

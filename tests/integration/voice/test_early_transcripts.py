@@ -14,10 +14,10 @@ from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEven
 from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
 from homeassistant.config_entries import ConfigSubentry
 from homeassistant.const import EVENT_STATE_CHANGED, Platform
-from homeassistant.core import HomeAssistant, State as EntityState
+from homeassistant.core import Context, HomeAssistant, State as EntityState
 from homeassistant.loader import async_get_loaded_integration
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
+from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser, async_capture_events
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -320,6 +320,10 @@ async def test_consent_to_early_calls_that_are_billed_goes_with_the_device(
     assert await ended_by("hello") == "pause"
     for option in ("default", "quick_and_patient"):
         await choose(hass, SELECT, option)
+    assert await ended_by("hello after an automation") == "pause"
+    by_person = Context(user_id=MockUser(is_owner=True).add_to_hass(hass).id)
+    chosen = {"entity_id": SELECT, "option": "quick_and_patient"}
+    await hass.services.async_call("select", "select_option", chosen, blocking=True, context=by_person)
     assert await ended_by("hello with consent") == "complete_command"
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await hass.async_block_till_done()
