@@ -243,5 +243,6 @@ class VoiceTimers:
 
 
 def _description(timer: SetTimer) -> str:
-    duration = str(timedelta(seconds=timer.seconds))
+    minutes, seconds = divmod(timer.seconds, 60)
+    duration = f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
     return f"{one_line(timer.name)} ({duration})" if timer.name else duration

@@ -122,7 +122,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         if words := dict.fromkeys((*heard, *before.wake_word_pipelines)):
             pipelines = vol.Schema({vol.Optional(word): AssistPipelineSelector() for word in words})
             by_word = section(pipelines, {"collapsed": True})
-            schema = schema.extend({vol.Required(CONF_WAKE_WORD_PIPELINES): by_word})
+            schema = schema.extend({vol.Optional(CONF_WAKE_WORD_PIPELINES): by_word})
         return self.async_show_form(
             step_id="reconfigure",
             data_schema=self.add_suggested_values_to_schema(schema, subentry.data),

@@ -170,7 +170,7 @@ def tools_field(form: Any) -> tuple[Any, Any]:
 
 async def submit_tools(hass: HomeAssistant, form: Any, permissions: dict[str, Any]) -> None:
     """Fill in the form of a device whose wake word is known."""
-    await submit_device(hass, form, permissions=permissions, wake_word_pipelines={})
+    await submit_device(hass, form, permissions=permissions)
 
 
 async def test_the_owner_chooses_what_the_assistant_may_do_and_reads_what_is_off_and_why(
