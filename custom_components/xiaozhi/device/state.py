@@ -230,6 +230,11 @@ class DeviceState:
         """Return the state after the device's MCP server has introduced itself."""
         return replace(self, extended=server.extended).after_contact(firmware=server.version or None)
 
+    @property
+    def is_program(self) -> bool:
+        """Whether it is a program on a computer or a phone: its check-in names no chip of a device."""
+        return self.host is not None and not (self.chip or "").lower().startswith("esp32")
+
     def after_silent_waking(self) -> Self:
         """Return the state after the device has begun to listen without a wake word."""
         if self.wake_words or self.silent_wakings >= ENOUGH_SILENT_WAKINGS:

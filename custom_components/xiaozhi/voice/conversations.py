@@ -250,7 +250,15 @@ class _HeldConversation:
         await self._conversation.loudspeaker.wait_played()
         if (session := self._device.session) is not None:
             await session.read_at_rest()
+        if self._device.state.is_program or turn.start.question is not None:
+            await self._leave_program()
         return False
+
+    async def _leave_program(self) -> None:
+        """Tell a program that the answer is over. It need not play at the pace of a device."""
+        if self._conversation.answering:
+            await self._conversation.end_answer()
+            await asyncio.sleep(self._timeouts.program)
 
     async def _thank(self) -> None:
         """Acknowledge the answer to a question of an automation: no assistant has one for it."""

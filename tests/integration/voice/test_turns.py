@@ -13,7 +13,7 @@ from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
 from custom_components.xiaozhi.protocol.transport.link import LinkClosedError, LinkKind
 from custom_components.xiaozhi.timeouts import Timeouts
-from simulator import Pace, State, converse
+from simulator import Pace, SimulatedDevice, State, converse
 from tests.integration.boxes import Speech, assert_nothing_lost, wait_for_state
 from tests.integration.names import COMMAND, LIGHT, MAC, SATELLITE, Boot
 from tests.protocol.audio.sounds import hiss
@@ -110,6 +110,26 @@ async def test_an_unexpected_error_is_logged_once_and_the_next_conversation_is_a
     assert "Unexpected error" not in caplog.text
 
 
+def stops(device: SimulatedDevice) -> int:
+    """Return how often a device was told that an answer is over."""
+    received = [event["message"] for event in device.events("received")]
+    return sum(message.get("state") == "stop" for message in received)
+
+
+@pytest.mark.parametrize("chip", ["esp32s3", "wroom"])
+async def test_a_program_is_told_of_the_end_of_the_last_answer_and_a_device_goes_idle_with_it(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, known: Device, chip: str
+) -> None:
+    speech.recognizer.lines = [COMMAND]
+    device = await boot()
+    known.update(chip=chip)
+    await device.wake()
+    device.say(command)
+    await device.wait_for(lambda: not device.channel_open, 20)
+    assert device.screen.captions == ["Turned on the switch"]
+    assert stops(device) == (chip == "wroom")
+
+
 async def test_a_typed_question_goes_on_with_the_spoken_conversation_and_an_alert_waits_for_the_answer(
     hass: HomeAssistant,
     speech: Speech,
@@ -125,9 +145,11 @@ async def test_a_typed_question_goes_on_with_the_spoken_conversation_and_an_aler
     await device.type("is it on")
     await device.wait_for(lambda: "It is still on." in device.screen.captions, 20)
     await device.wait_for(lambda: not device.channel_open, 20)
+    await device.wait_state(State.IDLE)
     await wait_for_state(hass, SATELLITE, "idle")
     assert len(speech.recognizer.streams) == 1
     assert speech.agent.heard == [COMMAND, "is it on"]
+    assert stops(device) == 1, "a program plays nothing until it is told that the answer is over"
     assert speech.agent.conversations[0] == speech.agent.conversations[1]
     assert states == ["listening", "processing", "responding", "idle", "processing", "responding", "idle"]
     await speech.answer_with("word " * 12)
