@@ -34,6 +34,7 @@ STORED_AS = {
     "session": "id of the last conversation",
     "listens_while_speaking": "whether it listens while it speaks",
     "wake_words": "the last wake words",
+    "silent_wakings": "how often it listened without reporting one",
     "followed": "the resources that are followed",
     "extended": "whether it announces more than stock firmware",
     "tools": "tools",
