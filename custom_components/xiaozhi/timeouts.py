@@ -63,7 +63,7 @@ class StoreTimeouts:
     """After a change. A device that talks changes its record often; a lost minute of it is found again at the
     next handshake."""
     soon: float = 1
-    """After what would be missed after a crash."""
+    """Between two times that something is saved at once which would be missed after a crash."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

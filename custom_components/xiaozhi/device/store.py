@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 import logging
+from math import inf
 from typing import Any, Final
 
 from homeassistant.core import HomeAssistant, callback
@@ -31,6 +32,7 @@ class DeviceStore:
         self._store: Store[dict[str, Any]] = Store(hass, _VERSION, f"{DOMAIN}.{entry_id}", private=True)
         self._states: dict[str, DeviceState] = {}
         self._due: float | None = None
+        self._saved = -inf
 
     async def async_load(self) -> None:
         """Read all states. With a damaged file, the devices report their state again."""
@@ -70,9 +72,13 @@ class DeviceStore:
 
     @callback
     def async_schedule_save(self, *, soon: bool = False) -> None:
-        """Save in a while, or `soon` what would be missed after a crash; later changes do not put it off."""
-        delay = self._timeouts.soon if soon else self._timeouts.change
-        due = self._hass.loop.time() + delay
+        """Save in a while, or at once what would be missed after a crash; later changes do not put it off.
+
+        What is to be saved `soon` is written at most once in `StoreTimeouts.soon`.
+        """
+        now = self._hass.loop.time()
+        delay = max(0.0, self._saved + self._timeouts.soon - now) if soon else self._timeouts.change
+        due = now + delay
         if self._due is None or due < self._due:
             self._due = due
             self._store.async_delay_save(self._data, delay)
@@ -87,7 +93,7 @@ class DeviceStore:
 
     @callback
     def _data(self) -> dict[str, Any]:
-        self._due = None
+        self._due, self._saved = None, self._hass.loop.time()
         return {mac: state.as_dict() for mac, state in self._states.items()}
 
 
