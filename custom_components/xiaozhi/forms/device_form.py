@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Final, override
 
 from homeassistant.config_entries import ConfigSubentryFlow, SubentryFlowContext, SubentryFlowResult
@@ -16,6 +17,7 @@ from homeassistant.helpers.selector import (
     SelectSelectorConfig,
     SelectSelectorMode,
 )
+from homeassistant.util import dt as dt_util
 import voluptuous as vol
 
 from ..const import (
@@ -36,6 +38,8 @@ _CONF_RESTART_NOW: Final = "restart_now"
 _CONF_NO_CODE: Final = "no_code"
 _CONF_PROGRAM: Final = "program"
 
+# Characters: the whole is what identifies a device.
+_SHOWN_OF_ID: Final = 8
 _CODE_SCHEMA: Final = vol.Schema(
     {
         vol.Optional(CONF_CODE): CODE_SELECTOR,
@@ -91,7 +95,10 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
             return await self.async_step_details()
         if not waiting:
             return await self.async_step_wait()
-        options = [SelectOptionDict(value=key, label=_described(device)) for key, device in waiting.items()]
+        now = self.hass.loop.time()
+        options = [
+            SelectOptionDict(value=key, label=_described(device, now)) for key, device in waiting.items()
+        ]
         program = SelectSelector(SelectSelectorConfig(options=options, mode=SelectSelectorMode.LIST))
         return self.async_show_form(
             step_id="no_code", data_schema=vol.Schema({vol.Required(_CONF_PROGRAM): program})
@@ -158,6 +165,11 @@ async def _apply_link(
     return "device_restarting"
 
 
-def _described(device: PendingDevice) -> str:
-    """Return what a waiting program says of itself, and where it called from."""
-    return " · ".join((device.board or "–", device.mac.upper(), device.remote))
+def _described(device: PendingDevice, now: float) -> str:
+    """Return what a waiting program says of itself, and from where and when it called.
+
+    Another program can say the same of itself, but not have called when the owner has started this one.
+    """
+    called = dt_util.now() - timedelta(seconds=now - device.seen)
+    said = device.board or "–", device.mac.upper(), device.client_id[:_SHOWN_OF_ID]
+    return " · ".join((*said, device.remote, f"{called:%H:%M:%S}"))

@@ -1,6 +1,7 @@
 """The forms that add a device and change its link."""
 
 import asyncio
+from datetime import datetime
 from typing import Any
 
 from homeassistant.config_entries import SOURCE_IGNORE, SOURCE_INTEGRATION_DISCOVERY
@@ -191,6 +192,7 @@ async def test_a_program_that_shows_no_code_is_added_by_what_it_says_of_itself_u
     """One that knows only WebSocket stops at a reply without an address; the next time it gets one."""
     program = make_device(mac=OTHER_MAC, client_id="5bfcb1d7-13c8-5d64", board="xiaozhi-sdk", version="0.5.1")
     assert "websocket" not in await program.check_in()
+    await asyncio.sleep(300)
     await make_device().check_in()
     form = await start_device(hass, gateway_entry)
     assert form["data_schema"]({}) == {"no_code": False}
@@ -199,10 +201,14 @@ async def test_a_program_that_shows_no_code_is_added_by_what_it_says_of_itself_u
     form = await submit_device(hass, form, no_code=True)
     assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "no_code")
     (field,) = form["data_schema"].schema.values()
-    labels = {option["label"]: option["value"] for option in field.config["options"]}
-    mine = "xiaozhi-sdk · 94:A9:90:00:00:01 · 127.0.0.1"
-    assert labels.keys() == {mine, "bread-compact-wifi · 94:A9:90:28:A4:5F · 127.0.0.1"}
-    form = await submit_device(hass, form, program=labels[mine])
+    described = [option["label"].rpartition(" · ") for option in field.config["options"]]
+    assert [about for about, _, _ in described] == [
+        "xiaozhi-sdk · 94:A9:90:00:00:01 · 5bfcb1d7 · 127.0.0.1",
+        f"bread-compact-wifi · 94:A9:90:28:A4:5F · {CLIENT_ID[:8]} · 127.0.0.1",
+    ]
+    first, second = (datetime.fromisoformat(f"2026-11-24T{called}") for _, _, called in described)
+    assert (second - first).seconds == pytest.approx(300, abs=1)
+    form = await submit_device(hass, form, program=field.config["options"][0]["value"])
     assert form["step_id"] == "details"
     result = await submit_device(hass, form, name="My program")
     assert result["type"] is FlowResultType.CREATE_ENTRY
