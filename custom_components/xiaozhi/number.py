@@ -28,7 +28,7 @@ SETTING_NUMBERS: Final = (
         native_max_value=30,
         native_step=1,
     ),
-    # Unknown while the volume is left alone, which 0 stands for.
+    # Unknown while the volume is left alone.
     NumberEntityDescription(
         key=CONF_ANNOUNCEMENT_VOLUME,
         translation_key=CONF_ANNOUNCEMENT_VOLUME,
@@ -48,7 +48,8 @@ class XiaozhiSettingNumber(XiaozhiSettingEntity, NumberEntity):
     @property
     @override
     def native_value(self) -> int | None:
-        return getattr(self.device.settings, self.entity_description.key) or None
+        value: int | None = getattr(self.device.settings, self.entity_description.key)
+        return value
 
     @override
     async def async_set_native_value(self, value: float) -> None:

@@ -171,8 +171,10 @@ class DeviceSettings:
     """Whether events hold what the user and the assistant said."""
     wake_word_pipelines: Mapping[str, str] = stored({str: str}, MappingProxyType({}))
     """Ids of pipelines by wake word, where the device's own does not apply."""
-    announcement_volume: int = stored(vol.All(_whole, vol.Range(min=0, max=100)), 0)
-    """Percentage; 0 to leave the volume alone."""
+    announcement_volume: int | None = stored(
+        vol.All(_whole, vol.Range(min=0, max=100), lambda percentage: percentage or None)
+    )
+    """Percentage; None to leave the volume alone, for which the owner chooses 0."""
     shows_announcements: bool = stored(bool, False, key=CONF_SHOW_ANNOUNCEMENTS)
     """Whether a text and a sound may take the place of an announcement, where the device cannot speak."""
     may_ask_ai: bool = stored(bool, False, key=CONF_ASK_AI)

@@ -33,9 +33,10 @@ class DeviceCommands:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
+        changes: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> ToolResult:
-        """Call a tool and return its result.
+        """Call a tool and return its result; read the status soon after if it `changes` the device.
 
         Raises `HomeAssistantError` with a text for the user when the device is out of reach, does not answer,
         or refuses.
@@ -45,7 +46,8 @@ class DeviceCommands:
             result = await session.calls.call(name, arguments, on_progress=on_progress)
         except (McpError, LinkClosedError) as err:
             raise call_error(err, self._device.name, self.words_for(name)) from err
-        if result.json() is not False and self._device.tools.set_call(name, arguments or {}):
+        followed = result.json() is not False and self._device.tools.set_call(name, arguments or {})
+        if followed or changes:
             self._read_back(name)
         return result
 
@@ -54,8 +56,7 @@ class DeviceCommands:
 
         Raises as `call_tool`, and when the tool answers that it did nothing.
         """
-        result = await self.call_tool(tool, arguments)
-        self._read_back(tool)
+        result = await self.call_tool(tool, arguments, changes=True)
         if result.json() is False:
             raise UserError("not_done", name=self._device.name, tool=self.words_for(tool))
         return result

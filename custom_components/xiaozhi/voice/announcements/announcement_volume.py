@@ -66,7 +66,7 @@ class AnnouncementVolume:
 
     async def _change(self) -> None:
         wanted = self._device.settings.announcement_volume
-        if not wanted or not {VOLUME_TOOL, STATUS_TOOL} <= self._device.tools.keys():
+        if wanted is None or not {VOLUME_TOOL, STATUS_TOOL} <= self._device.tools.keys():
             return
         pending = self._device.state.volume_to_restore
         try:
