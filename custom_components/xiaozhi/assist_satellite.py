@@ -15,14 +15,15 @@ from homeassistant.components.assist_satellite import (
     AssistSatelliteWakeWord,
 )
 from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME
-from homeassistant.core import callback
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import EVENT_LEFT_OUT
 from .device.device import Device
 from .device.state import AVAILABLE, SETTINGS, STATUS_READ
-from .entity import XiaozhiEntity, existing, of_devices, platform
+from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
 from .errors import UserError
-from .gateway import Gateway
+from .gateway import Gateway, XiaozhiConfigEntry
 from .media.stream import media_sound
 from .voice.announcements.announcement_speech import announcement_utterance
 from .voice.announcements.refusals import AnnouncementInterruptedError, check_length
@@ -216,4 +217,8 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         return entity_id if entity_id and self.hass.states.get(entity_id) else None
 
 
-async_setup_entry = platform(of_devices(existing([_SATELLITE]), XiaozhiSatellite))
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the satellites of all devices, now and later."""
+    add_entities_of(entry, async_add_entities, of_devices(existing([_SATELLITE]), XiaozhiSatellite))

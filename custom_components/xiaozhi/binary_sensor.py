@@ -10,6 +10,8 @@ from homeassistant.components.binary_sensor import (
     BinarySensorEntityDescription,
 )
 from homeassistant.const import EntityCategory
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import ConnectedSensor
 from .device.device import Device
@@ -17,13 +19,13 @@ from .device.state import AVAILABLE, part_key
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
+    add_entities_of,
     existing,
     of_access_points,
     of_devices,
     of_tools,
-    platform,
 )
-from .gateway import Gateway
+from .gateway import Gateway, XiaozhiConfigEntry
 from .protocol.transport.link import LinkKind
 from .tools.tool_entities import BinarySensorTool
 
@@ -87,12 +89,18 @@ class XiaozhiToolBinarySensor(XiaozhiToolEntity[BinarySensorTool], BinarySensorE
         return self._flag(self.tool.state)
 
 
-async_setup_entry = platform(
-    # Connectivity waits for the first check-in: only then is the kind of link known.
-    of_devices(
-        existing(BINARY_SENSORS, lambda device, description: description.value(device) is not None),
-        XiaozhiBinarySensor,
-    ),
-    of_tools(BinarySensorTool, XiaozhiToolBinarySensor),
-    of_access_points(ConnectedSensor),
-)
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the binary sensors of all devices, now and later."""
+    add_entities_of(
+        entry,
+        async_add_entities,
+        # Connectivity waits for the first check-in: only then is the kind of link known.
+        of_devices(
+            existing(BINARY_SENSORS, lambda device, description: description.value(device) is not None),
+            XiaozhiBinarySensor,
+        ),
+        of_tools(BinarySensorTool, XiaozhiToolBinarySensor),
+        of_access_points(ConnectedSensor),
+    )

@@ -7,6 +7,7 @@ from typing import Final, override
 from homeassistant.components.button import ButtonEntity, ButtonEntityDescription
 from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import ReconnectButton
 from .device.call_log import logged_call
@@ -14,12 +15,13 @@ from .device.device import Device
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
+    add_entities_of,
     existing,
     of_access_points,
     of_devices,
     of_tools,
-    platform,
 )
+from .gateway import XiaozhiConfigEntry
 from .pictures.screen import async_screenshot
 from .pictures.vision import async_take_photo
 from .tools.stock_tools import PHOTO_TOOL, SNAPSHOT_TOOL, own_name
@@ -72,11 +74,17 @@ class XiaozhiPictureButton(XiaozhiEntity, ButtonEntity):
             await description.take(self.hass, self.device)
 
 
-async_setup_entry = platform(
-    of_tools(ButtonTool, XiaozhiButton),
-    of_devices(
-        existing(PICTURES, lambda device, button: own_name(button.tool, device.tools) is not None),
-        XiaozhiPictureButton,
-    ),
-    of_access_points(ReconnectButton),
-)
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the buttons of all devices, now and later."""
+    add_entities_of(
+        entry,
+        async_add_entities,
+        of_tools(ButtonTool, XiaozhiButton),
+        of_devices(
+            existing(PICTURES, lambda device, button: own_name(button.tool, device.tools) is not None),
+            XiaozhiPictureButton,
+        ),
+        of_access_points(ReconnectButton),
+    )

@@ -1,13 +1,13 @@
 """Base of all entities of a device, and what adds and removes them."""
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, override
 
 from homeassistant.const import Platform
-from homeassistant.core import Context, HomeAssistant, callback
+from homeassistant.core import Context, callback
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity import Entity, EntityDescription
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
@@ -30,9 +30,6 @@ _SHOW_WHAT_EXISTS: Final = ("tools", "status", "link", "ip", "timers", "board", 
 
 type Source = Callable[[XiaozhiConfigEntry, AddConfigEntryEntitiesCallback], None]
 """Adds entities of a platform, now and whenever there are more of them."""
-type SetUp = Callable[
-    [HomeAssistant, XiaozhiConfigEntry, AddConfigEntryEntitiesCallback], Coroutine[Any, Any, None]
-]
 type Wanted[SpecT] = Callable[[Device], Mapping[str, SpecT]]
 """The entities that a device is to have now, by their keys; one whose description changes is replaced."""
 
@@ -168,16 +165,13 @@ def is_registered(device: Device, platform: Platform, key: str) -> bool:
     return registry.async_get_entity_id(platform, DOMAIN, f"{device.mac}_{key}") is not None
 
 
-def platform(*sources: Source) -> SetUp:
-    """Return the set-up of a platform whose entities come from these sources."""
-
-    async def async_setup_entry(
-        _hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-    ) -> None:
-        for source in sources:
-            source(entry, async_add_entities)
-
-    return async_setup_entry
+@callback
+def add_entities_of(
+    entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback, *sources: Source
+) -> None:
+    """Add the entities of a platform that come from these sources."""
+    for source in sources:
+        source(entry, async_add_entities)
 
 
 def of_access_points(*kinds: Callable[[AccessPoint], Entity]) -> Source:

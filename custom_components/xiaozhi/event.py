@@ -3,13 +3,15 @@
 from typing import Final, override
 
 from homeassistant.components.event import EventEntity, EventEntityDescription
-from homeassistant.core import callback
+from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.dispatcher import async_dispatcher_connect
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import ToolCalledEvent
 from .device.device_model import EVENT_SIGNAL, DeviceModel
 from .device.events import ConversationEvent, DeviceEvent, NotificationType
-from .entity import XiaozhiEntity, existing, of_access_points, of_devices, platform
+from .entity import XiaozhiEntity, add_entities_of, existing, of_access_points, of_devices
+from .gateway import XiaozhiConfigEntry
 
 PARALLEL_UPDATES = 0
 
@@ -44,4 +46,13 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
             self.async_write_ha_state()
 
 
-async_setup_entry = platform(of_devices(existing(EVENTS), XiaozhiEvent), of_access_points(ToolCalledEvent))
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the events of all devices, now and later."""
+    add_entities_of(
+        entry,
+        async_add_entities,
+        of_devices(existing(EVENTS), XiaozhiEvent),
+        of_access_points(ToolCalledEvent),
+    )

@@ -6,14 +6,16 @@ from typing import Any, Final, override
 
 from homeassistant.components.image import ImageEntity, ImageEntityDescription
 from homeassistant.const import EntityCategory, Platform
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.restore_state import RestoreEntity
 from homeassistant.util import dt as dt_util
 
 from .const import ATTR_HINT
 from .device.device import Device
 from .device.state import AVAILABLE, PICTURE_ENTITY, Picture, PictureKind
-from .entity import XiaozhiEntity, existing, is_registered, of_devices, platform
-from .gateway import Gateway
+from .entity import XiaozhiEntity, add_entities_of, existing, is_registered, of_devices
+from .gateway import Gateway, XiaozhiConfigEntry
 from .pictures.image_entities import PICTURE_TOOLS
 from .texts.translated import known_text
 from .tools.stock_tools import own_name
@@ -98,4 +100,12 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity, RestoreEntity):
         return self._picture.data if self._picture else None
 
 
-async_setup_entry = platform(of_devices(existing(IMAGES, _exists), XiaozhiImage, keys=("tools", "pictures")))
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the images of all devices, now and later."""
+    add_entities_of(
+        entry,
+        async_add_entities,
+        of_devices(existing(IMAGES, _exists), XiaozhiImage, keys=("tools", "pictures")),
+    )

@@ -3,10 +3,12 @@
 from typing import Any, Final, override
 
 from homeassistant.components.light import ATTR_BRIGHTNESS, ATTR_RGB_COLOR, ColorMode, LightEntity
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .device.device import Device
-from .entity import XiaozhiToolEntity, of_tools, platform
-from .gateway import Gateway
+from .entity import XiaozhiToolEntity, add_entities_of, of_tools
+from .gateway import Gateway, XiaozhiConfigEntry
 from .tools.answer_values import as_number
 from .tools.stock_tools import CATALOGUE
 from .tools.tool_entities import Colour, LightTool, Setter
@@ -138,4 +140,8 @@ def _level(setter: Setter, brightness: int) -> int:
     return max(1, setter.minimum, round(brightness * setter.maximum / _FULL))
 
 
-async_setup_entry = platform(of_tools(LightTool, XiaozhiLight))
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the lights of all devices, now and later."""
+    add_entities_of(entry, async_add_entities, of_tools(LightTool, XiaozhiLight))

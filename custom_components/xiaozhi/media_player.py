@@ -17,16 +17,17 @@ from homeassistant.components.media_player import (
     SearchMedia,
     SearchMediaQuery,
 )
-from homeassistant.core import callback
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraData, RestoreEntity
 from homeassistant.util import dt as dt_util
 
 from .device.call_log import logged_call
 from .device.device import Device
 from .device.state import AVAILABLE, STATUS_READ
-from .entity import XiaozhiEntity, existing, of_devices, platform
+from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
 from .errors import InputError
-from .gateway import Gateway
+from .gateway import Gateway, XiaozhiConfigEntry
 from .media import library
 from .media.player import DevicePlayer
 from .media.stream import Media
@@ -185,4 +186,8 @@ def _title(extra: dict[str, Any] | None) -> str:
     return title if isinstance(title, str) else ""
 
 
-async_setup_entry = platform(of_devices(existing([_SPEAKER]), XiaozhiMediaPlayer))
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the media players of all devices, now and later."""
+    add_entities_of(entry, async_add_entities, of_devices(existing([_SPEAKER]), XiaozhiMediaPlayer))

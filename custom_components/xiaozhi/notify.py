@@ -4,11 +4,14 @@ from datetime import timedelta
 from typing import Final, override
 
 from homeassistant.components.notify import NotifyEntity, NotifyEntityDescription, NotifyEntityFeature
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.util import dt as dt_util
 
 from .const import MAX_MESSAGE, MAX_STATUS
 from .device.state import SHOWN
-from .entity import XiaozhiEntity, existing, of_devices, platform
+from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
+from .gateway import XiaozhiConfigEntry
 from .protocol import messages
 from .protocol.faces import Face
 
@@ -47,5 +50,8 @@ def _shortened(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-# A device without a screen only makes the sound.
-async_setup_entry = platform(of_devices(existing([_SCREEN]), XiaozhiNotify))
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the notify entities of all devices, now and later. One without a screen only makes the sound."""
+    add_entities_of(entry, async_add_entities, of_devices(existing([_SCREEN]), XiaozhiNotify))

@@ -4,11 +4,13 @@ from typing import Final, override
 
 from homeassistant.components.number import NumberDeviceClass, NumberEntity, NumberEntityDescription
 from homeassistant.const import PERCENTAGE, EntityCategory, UnitOfTime
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import CONF_ANNOUNCEMENT_VOLUME, CONF_FOLLOW_UP_WAIT
 from .device.device import Device
-from .entity import XiaozhiSettingEntity, XiaozhiToolEntity, existing, of_devices, of_tools, platform
-from .gateway import Gateway
+from .entity import XiaozhiSettingEntity, XiaozhiToolEntity, add_entities_of, existing, of_devices, of_tools
+from .gateway import Gateway, XiaozhiConfigEntry
 from .tools.answer_values import as_number
 from .tools.stock_tools import VOLUME_TOOL
 from .tools.tool_entities import NumberTool
@@ -78,13 +80,19 @@ class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):
         await self._change(self.tool.setter.tool, {self.tool.setter.argument: int(value)})
 
 
-async_setup_entry = platform(
-    of_devices(
-        existing(
-            SETTING_NUMBERS,
-            lambda device, each: each.key != CONF_ANNOUNCEMENT_VOLUME or VOLUME_TOOL in device.tools,
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the numbers of all devices, now and later."""
+    add_entities_of(
+        entry,
+        async_add_entities,
+        of_devices(
+            existing(
+                SETTING_NUMBERS,
+                lambda device, each: each.key != CONF_ANNOUNCEMENT_VOLUME or VOLUME_TOOL in device.tools,
+            ),
+            XiaozhiSettingNumber,
         ),
-        XiaozhiSettingNumber,
-    ),
-    of_tools(NumberTool, XiaozhiNumber),
-)
+        of_tools(NumberTool, XiaozhiNumber),
+    )

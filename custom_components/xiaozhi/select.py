@@ -6,13 +6,14 @@ from typing import Final, override
 from homeassistant.components.assist_pipeline import AssistPipelineSelect, VadSensitivity
 from homeassistant.components.select import SelectEntity, SelectEntityDescription
 from homeassistant.const import EntityCategory
-from homeassistant.core import Context, callback
+from homeassistant.core import Context, HomeAssistant, callback
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraData, RestoreEntity
 
 from .const import CONF_CONVERSATION_STYLE, DOMAIN
 from .device.device import Device
-from .entity import XiaozhiSettingEntity, XiaozhiToolEntity, existing, of_devices, of_tools, platform
-from .gateway import Gateway
+from .entity import XiaozhiSettingEntity, XiaozhiToolEntity, add_entities_of, existing, of_devices, of_tools
+from .gateway import Gateway, XiaozhiConfigEntry
 from .settings import ConversationStyle
 from .tools.tool_entities import SelectTool
 from .voice.pipelines import END_OF_SPEECH_SELECT, PIPELINE_SELECT
@@ -136,8 +137,14 @@ _ASSIST: Final[Mapping[str, Callable[[Gateway, Device], SelectEntity]]] = {
 }
 
 
-async_setup_entry = platform(
-    of_tools(SelectTool, XiaozhiSelect),
-    of_devices(existing([_CONVERSATIONS]), XiaozhiConversationsSelect),
-    of_devices(lambda _device: _ASSIST, lambda gateway, device, kind: kind(gateway, device)),
-)
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the selects of all devices, now and later."""
+    add_entities_of(
+        entry,
+        async_add_entities,
+        of_tools(SelectTool, XiaozhiSelect),
+        of_devices(existing([_CONVERSATIONS]), XiaozhiConversationsSelect),
+        of_devices(lambda _device: _ASSIST, lambda gateway, device, kind: kind(gateway, device)),
+    )

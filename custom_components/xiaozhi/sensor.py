@@ -12,6 +12,8 @@ from homeassistant.components.sensor import (
     SensorStateClass,
 )
 from homeassistant.const import PERCENTAGE, EntityCategory, Platform, UnitOfTemperature, UnitOfTime
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import LastCallSensor, ToolsOfferedSensor
 from .clock.timers import next_timer_end
@@ -21,14 +23,14 @@ from .device.state import AVAILABLE, RESPONSE, part_key
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
+    add_entities_of,
     existing,
     is_registered,
     of_access_points,
     of_devices,
     of_tools,
-    platform,
 )
-from .gateway import Gateway
+from .gateway import Gateway, XiaozhiConfigEntry
 from .protocol.conversation.state_table import ConversationState
 from .protocol.device_status import NETWORK_TYPES, SIGNALS
 from .protocol.transport.link import LinkKind
@@ -238,8 +240,14 @@ class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
         return as_attributes(self.device.tools.last_value(Reading(tool=self.tool.state.tool)))
 
 
-async_setup_entry = platform(
-    of_devices(existing(SENSORS, _exists), XiaozhiSensor),
-    of_tools(SensorTool, XiaozhiToolSensor),
-    of_access_points(LastCallSensor, ToolsOfferedSensor),
-)
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the sensors of all devices, now and later."""
+    add_entities_of(
+        entry,
+        async_add_entities,
+        of_devices(existing(SENSORS, _exists), XiaozhiSensor),
+        of_tools(SensorTool, XiaozhiToolSensor),
+        of_access_points(LastCallSensor, ToolsOfferedSensor),
+    )

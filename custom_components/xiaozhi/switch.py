@@ -4,6 +4,8 @@ from typing import Any, Final, override
 
 from homeassistant.components.switch import SwitchEntity, SwitchEntityDescription
 from homeassistant.const import EntityCategory, Platform
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import CONF_INTERRUPT_BY_SPEAKING
 from .device.device import Device
@@ -11,12 +13,13 @@ from .device.state import DETECTORS, SETTINGS
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
+    add_entities_of,
     existing,
     is_registered,
     of_devices,
     of_tools,
-    platform,
 )
+from .gateway import XiaozhiConfigEntry
 from .tools.tool_entities import SwitchTool
 
 # The device runs one tool at a time.
@@ -80,7 +83,13 @@ class XiaozhiSwitch(XiaozhiToolEntity[SwitchTool], SwitchEntity):
         await self._call(self.tool.off)
 
 
-async_setup_entry = platform(
-    of_devices(existing([_INTERRUPT_BY_SPEAKING], _has_had_use), XiaozhiInterruptSwitch),
-    of_tools(SwitchTool, XiaozhiSwitch),
-)
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the switches of all devices, now and later."""
+    add_entities_of(
+        entry,
+        async_add_entities,
+        of_devices(existing([_INTERRUPT_BY_SPEAKING], _has_had_use), XiaozhiInterruptSwitch),
+        of_tools(SwitchTool, XiaozhiSwitch),
+    )

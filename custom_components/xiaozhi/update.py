@@ -9,14 +9,17 @@ from homeassistant.components.update import (
     UpdateEntityDescription,
     UpdateEntityFeature,
 )
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .device.device import Device
 from .device.state import INSTALLATION
-from .entity import XiaozhiEntity, existing, of_devices, platform
+from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
 from .errors import InputError
 from .firmware.image import FirmwareError, FirmwareImage
 from .firmware.library import Firmware
 from .firmware.offer_at_checkin import Installation
+from .gateway import XiaozhiConfigEntry
 from .protocol.firmware_version import FirmwareVersion
 from .texts.translated import async_explain, known_text
 
@@ -155,4 +158,8 @@ def _objection(device: Device, firmware: Firmware) -> FirmwareError | None:
     return None
 
 
-async_setup_entry = platform(of_devices(existing([_FIRMWARE]), XiaozhiUpdate))
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the updates of all devices, now and later."""
+    add_entities_of(entry, async_add_entities, of_devices(existing([_FIRMWARE]), XiaozhiUpdate))
