@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+import sys
 from typing import cast, override
 
 from .impairment import UdpImpairment
@@ -106,10 +107,17 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._dropped:
             return
+        self._acknowledge()
         if self._network.is_cut:
             self._incoming.append(data)
         else:
             self.reader.feed_data(data)
+
+    def _acknowledge(self) -> None:
+        # Linux waits some milliseconds for data to send with it, also where time is virtual.
+        connection = None if self._transport is None else self._transport.get_extra_info("socket")
+        if connection is not None and sys.platform == "linux":
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
     @override
     def eof_received(self) -> bool:

@@ -46,7 +46,9 @@ class Device(DeviceModel):
         """The session on its link; commands go through `commands`."""
         self.commands = DeviceCommands(self, lambda: self.session)
         self._main_task = MainTask(
-            blocked_by_tools=lambda: self.state.runs_tools_on_main_task, probe=self._probe_main_task
+            blocked_by_tools=lambda: self.state.runs_tools_on_main_task,
+            probe=self._probe_main_task,
+            stalled=lambda: self.session is not None and self.session.link.stalled,
         )
         self.installation: Installation | None = None
         """The running installation of a firmware, if any."""

@@ -62,7 +62,8 @@ class SlowTask(MainTask):
     def __init__(self) -> None:
         self.probes = 0
         self.answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        super().__init__(probe=self.probed)
+        self.hole = False
+        super().__init__(probe=self.probed, stalled=lambda: self.hole)
 
     async def probed(self) -> bool:
         self.probes += 1
@@ -109,6 +110,18 @@ async def test_a_device_that_never_proves_it_is_given_a_pause_and_asked_again_af
     assert await seconds_until_taken(main_task) == pytest.approx(0.2, abs=0.1)
     assert main_task.probes == 4
     main_task.answer.set_result(False)
+
+
+async def test_while_nothing_arrives_a_proof_is_waited_for() -> None:
+    """A hole in the Wi-Fi: what would be sent without the proof is lost."""
+    main_task = SlowTask()
+    main_task.hole = True
+    taken = asyncio.create_task(SpeechStart(main_task, TIMEOUTS).wait_taken())
+    await asyncio.sleep(9)
+    assert not taken.done()
+    main_task.hole = False
+    main_task.answer.set_result(True)
+    await taken
 
 
 async def test_a_refusal_and_a_failure_prove_nothing() -> None:

@@ -27,11 +27,14 @@ class MainTask:
         *,
         blocked_by_tools: Callable[[], bool] = lambda: True,
         probe: Callable[[], Coroutine[Any, Any, bool]] | None = None,
+        stalled: Callable[[], bool] = lambda: False,
     ) -> None:
         """Some firmware runs tools on a task of their own: they keep nothing waiting.
 
-        `probe` calls a tool that takes no time, and returns whether the device has run it.
+        `probe` calls a tool that takes no time, and returns whether the device has run it. `stalled` returns
+        whether something that was sent is known not to have arrived.
         """
+        self.stalled = stalled
         self._probe = probe
         self._blocked_by_tools = blocked_by_tools
         self.running: dict[asyncio.Event, float] = {}
@@ -122,5 +125,7 @@ class SpeechStart:
             blocked = any(sent <= asked for sent in self._main_task.running.values())
             if (await asyncio.wait((probing,), timeout=self._timeouts.ready))[0]:
                 return probing.result()
+            # While nothing arrives, what is played is lost.
+            blocked |= self._main_task.stalled()
         self._main_task.probe_unanswered(self._timeouts.no_probe)
         return False

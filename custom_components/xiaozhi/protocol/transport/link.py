@@ -105,6 +105,11 @@ class Link(ABC):
         return True
 
     @property
+    def stalled(self) -> bool:
+        """Whether something that was sent has not arrived, as far as the link can tell."""
+        return False
+
+    @property
     @abstractmethod
     def remote(self) -> str:
         """IP address of the device as seen on this link."""

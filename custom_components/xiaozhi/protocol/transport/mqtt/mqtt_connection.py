@@ -6,6 +6,7 @@ from typing import Final
 
 from ...timeouts import MqttTimeouts
 from ..link import LinkClosedError
+from ..tcp_backlog import unacknowledged
 from . import mqtt_packets as mqtt
 from .mqtt_packets import MqttProtocolError, Packet
 
@@ -41,6 +42,10 @@ class MqttConnection:
     def local(self) -> str:
         """Our IP address to which the peer is connected."""
         return str(self._writer.get_extra_info("sockname")[0])
+
+    def unacknowledged(self) -> int:
+        """Return how many bytes have not arrived."""
+        return unacknowledged(self._writer.transport)
 
     def settle(self, topic: str) -> None:
         """Accept the client; messages to it are published to `topic`."""

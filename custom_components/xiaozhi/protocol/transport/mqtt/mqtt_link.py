@@ -63,6 +63,8 @@ class Carrier:
     """IP address of the device; empty with a broker."""
     notices_loss: bool = False
     """Whether it notices that the device is gone; a broker does not."""
+    unacknowledged: Callable[[], int] = lambda: 0
+    """Returns how many bytes have not arrived; a broker does not tell."""
 
 
 class MqttLink(Link):
@@ -99,6 +101,11 @@ class MqttLink(Link):
     @override
     def notices_loss(self) -> bool:
         return self._carrier.notices_loss
+
+    @property
+    @override
+    def stalled(self) -> bool:
+        return self._carrier.unacknowledged() > 0
 
     @override
     def statistics(self) -> dict[str, Any]:

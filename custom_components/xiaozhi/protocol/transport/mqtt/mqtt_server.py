@@ -139,6 +139,7 @@ class MqttServer:
             disconnect=connection.disconnect,
             remote=connection.remote,
             notices_loss=True,
+            unacknowledged=connection.unacknowledged,
         )
         link = MqttLink(carrier, audio=self._audio, address=self._address(mac) or connection.local)
         link.attach(admission)

@@ -12,11 +12,8 @@ Tested with websockets 15.0.1, 16.0, 17.0 and 17.4. Home Assistant asks for 15.0
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-import fcntl
 import logging
 import socket
-import sys
-import termios
 from typing import Any, Final, cast, override
 
 from websockets.asyncio.server import ServerConnection
@@ -27,6 +24,7 @@ from websockets.protocol import Event
 from ...clock import loop_time
 from ...limits import PendingConnections, TokenBucket
 from ..link import Admission
+from ..tcp_backlog import unacknowledged
 
 # The kernel's own buffer would hide for minutes that a device has stopped reading.
 _SEND_BUFFER: Final = 16 * 1024
@@ -78,10 +76,7 @@ class WebSocketConnection(ServerConnection):
     @property
     def unacknowledged(self) -> int:
         """Bytes that the device's side has not acknowledged."""
-        if self._tcp is None or self._tcp.is_closing():
-            return 0
-        waiting = fcntl.ioctl(self._tcp.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
-        return self._tcp.get_write_buffer_size() + int.from_bytes(waiting, sys.byteorder)
+        return 0 if self._tcp is None else unacknowledged(self._tcp)
 
     def abort(self) -> None:
         """End the TCP connection at once, without a close frame."""

@@ -68,6 +68,11 @@ class WebSocketLink(Link):
     def remote(self) -> str:
         return self._remote
 
+    @property
+    @override
+    def stalled(self) -> bool:
+        return self._connection.unacknowledged > 0
+
     @override
     async def send(self, message: JsonObject) -> None:
         message = in_session(message, self._require_channel().session_id)
