@@ -8,6 +8,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers import config_validation as cv, issue_registry as ir
 from homeassistant.helpers.typing import ConfigType
 
+from .announcements.stream_view import async_register_stream_view
 from .const import DOMAIN, ENTRY_VERSION
 from .device.store import DeviceStore
 from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
@@ -20,7 +21,6 @@ from .services import async_setup_services
 from .settings import GatewaySettings
 from .texts.issues import async_raise_issue
 from .tools.migration import async_migrate_entities
-from .voice.announcements.stream_view import async_register_stream_view
 from .voice.speech_detectors import async_forget_probe
 
 CONFIG_SCHEMA: Final = cv.config_entry_only_config_schema(DOMAIN)

@@ -18,6 +18,9 @@ from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
+from .announcements.announcement_errors import AnnouncementInterruptedError, check_length
+from .announcements.announcement_speech import announcement_utterance
+from .announcements.speech_format import speech_options
 from .const import EVENT_LEFT_OUT
 from .device.device import Device
 from .device.state import AVAILABLE, SETTINGS, STATUS_READ
@@ -25,8 +28,6 @@ from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
 from .errors import UserError
 from .gateway import Gateway, XiaozhiConfigEntry
 from .media.stream import media_sound
-from .voice.announcements.announcement_speech import announcement_utterance
-from .voice.announcements.refusals import AnnouncementInterruptedError, check_length
 from .voice.conversations import VoiceConversations
 from .voice.pipelines import (
     END_OF_SPEECH_SELECT,
@@ -37,7 +38,6 @@ from .voice.pipelines import (
 )
 from .voice.questions import Question, matching_answer
 from .voice.satellite_states import SatelliteStates
-from .voice.speech_format import speech_options
 
 PARALLEL_UPDATES = 0
 

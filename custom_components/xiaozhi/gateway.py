@@ -12,6 +12,7 @@ from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.event import async_track_time_interval
 
 from .access_point.access_points import AccessPoints
+from .announcements.announcer import Announcer
 from .clock.device_clock import DeviceClock
 from .const import DOMAIN
 from .device.device import Device
@@ -27,7 +28,6 @@ from .provisioning.checkin_answers import CheckIns
 from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
 from .timeouts import USUAL, Timeouts
-from .voice.announcements.announcer import Announcer
 from .voice.voice import Voice
 
 _LOGGER = logging.getLogger(__name__)

@@ -2,8 +2,8 @@
 
 from homeassistant.core import CALLBACK_TYPE, callback
 
+from ..announcements.announcer import Announcer
 from ..device.device import Device
-from ..voice.announcements.announcer import Announcer
 from .ring import Bell
 from .timers import VoiceTimers
 

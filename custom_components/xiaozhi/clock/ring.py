@@ -13,6 +13,16 @@ from typing import Final
 from homeassistant.core import CALLBACK_TYPE, callback
 from homeassistant.exceptions import HomeAssistantError
 
+from ..announcements.announcement_errors import (
+    AnnouncementInterruptedError,
+    AnnouncementRefusedError,
+    AnnouncementStoppedError,
+    SoundError,
+)
+from ..announcements.announcement_speech import text_utterance
+from ..announcements.announcer import Announcer
+from ..announcements.delivery import Delivery
+from ..announcements.utterance import Utterance
 from ..device.device import Device
 from ..device.state import STATUS_READ
 from ..protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
@@ -21,16 +31,6 @@ from ..protocol.faces import Face
 from ..protocol.messages import DOWNLINK
 from ..texts.translated import async_text
 from ..tools.stock_tools import STATUS_TOOL
-from ..voice.announcements.announcement_speech import text_utterance
-from ..voice.announcements.announcer import Announcer
-from ..voice.announcements.refusals import (
-    AnnouncementInterruptedError,
-    AnnouncementRefusedError,
-    AnnouncementStoppedError,
-    Delivery,
-    SoundError,
-)
-from ..voice.announcements.utterance import Utterance
 from ..voice.pipelines import chosen_pipeline, spoken_language
 
 _LOGGER = logging.getLogger(__name__)

@@ -10,18 +10,18 @@ from homeassistant.components.media_player import MediaPlayerState
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
+from ..announcements.announcement_errors import (
+    AnnouncementInterruptedError,
+    AnnouncementReplacedError,
+    AnnouncementStoppedError,
+)
+from ..announcements.announcer import Announcer
+from ..announcements.delivery import Delivery
+from ..announcements.utterance import Utterance
 from ..device.device import Device
 from ..errors import UserError
 from ..protocol import messages
 from ..protocol.clock import loop_time
-from ..voice.announcements.announcer import Announcer
-from ..voice.announcements.refusals import (
-    AnnouncementInterruptedError,
-    AnnouncementReplacedError,
-    AnnouncementStoppedError,
-    Delivery,
-)
-from ..voice.announcements.utterance import Utterance
 from .library import spoken_text
 from .stream import Media, MediaStream, media_sound
 
@@ -29,7 +29,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class DevicePlayer:
-    """Plays media on a device, as `voice.announcements` allows."""
+    """Plays media on a device, as `announcements` allows."""
 
     def __init__(self, device: Device, announcer: Announcer, on_change: Callable[[], None]) -> None:
         """Play nothing. `on_change` is called whenever something of it changes."""

@@ -16,10 +16,10 @@ from homeassistant.helpers.network import is_hass_url
 from homeassistant.util.json import json_loads
 from yarl import URL
 
+from ..announcements.speech_format import speech_options
 from ..device_http.bodies import BodyTooLargeError, read_body
 from ..errors import UserError
 from ..protocol.untrusted_text import one_line
-from ..voice.speech_format import speech_options
 from .ffmpeg import FfmpegInput, file_input, web_input
 from .ffmpeg_log import is_public
 

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from homeassistant.core import callback
 
+from ..announcements.announcement_speech import text_utterance
+from ..announcements.in_conversation import ConversationAnnouncements
 from ..device.device import Device
 from ..device.events import ConversationEvent
 from ..protocol.boards import replaces_lines
@@ -23,8 +25,6 @@ from ..protocol.transport.link import LinkClosedError
 from ..settings import ConversationStyle
 from ..texts.translated import async_text
 from ..timeouts import VoiceTimeouts
-from .announcements.announcement_speech import text_utterance
-from .announcements.in_conversation import ConversationAnnouncements
 from .end_of_turn import INTERRUPTION
 from .interruption_by_speaking import is_echo, listen_for_interruption
 from .pipeline_runs import run_pipeline

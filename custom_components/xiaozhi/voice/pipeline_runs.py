@@ -19,10 +19,10 @@ from homeassistant.components.assist_pipeline import (
 )
 from homeassistant.core import Context, callback
 
+from ..announcements.speech_format import speech_options
 from ..protocol.conversation.state_table import TurnStart
 from .questions import Question
 from .satellite_states import SatelliteStates, TakeEvent
-from .speech_format import speech_options
 from .speech_input import SpeechInput
 from .speech_to_text import METADATA, speech_to_text
 from .turn_errors import FAILED, TurnError

@@ -14,9 +14,9 @@ from hassil import Group, Intents, WildcardSlotList, recognize
 from homeassistant.components.assist_satellite import AssistSatelliteAnswer
 from homeassistant.core import callback
 
+from ..announcements.announcement_errors import AnnouncementStoppedError
 from ..device.device import Device
 from ..errors import UserError
-from .announcements.refusals import AnnouncementStoppedError
 
 
 class Question:

@@ -20,8 +20,8 @@ from homeassistant.components.conversation import AssistantContent, async_get_ch
 from homeassistant.core import callback
 from homeassistant.helpers.chat_session import ChatSession, async_get_chat_session
 
+from ..announcements.announcement_errors import check_length
 from ..device.device import Device
-from .announcements.refusals import check_length
 from .questions import Question, Questions
 
 type TakeEvent = Callable[[PipelineEvent], bool]

@@ -8,12 +8,12 @@ from homeassistant.config_entries import ConfigEntry
 from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME
 from homeassistant.core import HomeAssistant, callback
 
+from ..announcements.broadcasts import Broadcasts
 from ..const import EVENT_WOKEN_IN_VAIN
 from ..device.device import Device
 from ..device.state import DETECTORS
 from ..texts.issues import Part, async_delete_changes, async_report_change
 from ..timeouts import VoiceTimeouts
-from .announcements.broadcasts import Broadcasts
 from .missing_engines import async_report_missing_engines
 from .pipeline_runs import runs_are_known
 from .speech_detectors import SpeechDetectors

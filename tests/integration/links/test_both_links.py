@@ -8,10 +8,11 @@ from homeassistant.exceptions import HomeAssistantError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.announcements.utterance import Utterance
 from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.voice.announcements.utterance import Utterance
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
+from tests.integration.announcements.sounds import beep
 from tests.integration.boxes import (
     Speech,
     act,
@@ -22,7 +23,6 @@ from tests.integration.boxes import (
 )
 from tests.integration.names import COMMAND, CONNECTED, LIGHT, MAC, VOLUME, Boot
 from tests.integration.provisioning.forms import start_device, submit_device
-from tests.integration.voice.announcements.sounds import beep
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 

@@ -10,11 +10,11 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.access_point.access_points import AccessPoints
+from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.provisioning.pairing_codes import MAX_PENDING_FROM_ADDRESS
 from custom_components.xiaozhi.texts.issues import async_raise_issue
-from custom_components.xiaozhi.voice.announcements.announcer import Announcer
 from tests.integration.boxes import open_issues
 from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, MakeDevice, paired_device
 

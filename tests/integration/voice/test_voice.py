@@ -23,11 +23,11 @@ from homeassistant.helpers import (
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.announcements.speech_format import OTHER_FORMATS
 from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
 from custom_components.xiaozhi.const import CONF_WAKE_WORD_PIPELINES, DOMAIN
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
 from custom_components.xiaozhi.voice import pipeline_runs, understood_commands
-from custom_components.xiaozhi.voice.speech_format import OTHER_FORMATS
 from simulator import State, converse
 from tests.integration.boxes import Speech, act, change_settings, say, state_of, wait_for_state
 from tests.integration.names import COMMAND, LIGHT, SATELLITE, Boot

@@ -7,9 +7,9 @@ from typing import Any
 import homeassistant.components
 import pytest
 
+from custom_components.xiaozhi.announcements.speech_format import OTHER_FORMATS
 from custom_components.xiaozhi.voice import pipelines
 from custom_components.xiaozhi.voice.pipelines import EngineLocation, transcribes_early
-from custom_components.xiaozhi.voice.speech_format import OTHER_FORMATS
 
 
 @pytest.mark.parametrize(

@@ -9,26 +9,24 @@ from typing import Final
 from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.core import callback
 
-from ...const import MAX_MESSAGE
-from ...device.device import Device
-from ...protocol.clock import loop_time
-from ...protocol.conversation.caption_text import captions, speaking_time
-from ...protocol.faces import Face, face_of
-from ...protocol.untrusted_text import one_line
-from ...texts.translated import async_text
-from .announcement_speech import text_utterance
-from .announcement_volume import AnnouncementVolume
-from .in_conversation import ConversationAnnouncements
-from .refusals import (
+from ..const import MAX_MESSAGE
+from ..device.device import Device
+from ..protocol.clock import loop_time
+from ..protocol.conversation.caption_text import captions, speaking_time
+from ..protocol.faces import Face, face_of
+from ..protocol.untrusted_text import one_line
+from ..texts.translated import async_text
+from .announcement_errors import (
     AnnouncementError,
     AnnouncementInterruptedError,
     AnnouncementRefusedError,
     AnnouncementReplacedError,
     AnnouncementStoppedError,
-    Delivery,
-    delivery_to,
-    refusal,
 )
+from .announcement_speech import text_utterance
+from .announcement_volume import AnnouncementVolume
+from .delivery import Delivery, delivery_to, refusal
+from .in_conversation import ConversationAnnouncements
 from .to_idle_device import IdleAnnouncement
 from .utterance import Utterance
 

@@ -8,15 +8,15 @@ from typing import Final
 
 from homeassistant.core import callback
 
-from ...device.device import Device
-from ...protocol import messages
-from ...protocol.audio.speech import SpeechShape
-from ...protocol.conversation.captions import Captions
-from ...protocol.conversation.conversation import Conversation
-from ...protocol.faces import Face, face_of
-from ...protocol.transport.link import LinkClosedError
+from ..device.device import Device
+from ..protocol import messages
+from ..protocol.audio.speech import SpeechShape
+from ..protocol.conversation.captions import Captions
+from ..protocol.conversation.conversation import Conversation
+from ..protocol.faces import Face, face_of
+from ..protocol.transport.link import LinkClosedError
+from .announcement_errors import AnnouncementError, AnnouncementInterruptedError, sound_error
 from .announcement_volume import AnnouncementVolume
-from .refusals import AnnouncementError, AnnouncementInterruptedError, sound_error
 from .utterance import Utterance
 
 # Seconds after which nothing more comes of what is to be said at the same occasion.

@@ -10,15 +10,15 @@ from contextlib import AsyncExitStack, aclosing, suppress
 
 from homeassistant.core import callback
 
-from ...device.device import Device
-from ...device_http.transfers import Stream
-from ...protocol import messages
-from ...protocol.audio.ogg import OggOpusEncoder
-from ...protocol.clock import loop_time, sleep_until
-from ...protocol.conversation.subtitles import subtitles
-from ...protocol.messages import DOWNLINK, JsonObject
-from ...timeouts import AnnouncementTimeouts
-from .refusals import (
+from ..device.device import Device
+from ..device_http.transfers import Stream
+from ..protocol import messages
+from ..protocol.audio.ogg import OggOpusEncoder
+from ..protocol.clock import loop_time, sleep_until
+from ..protocol.conversation.subtitles import subtitles
+from ..protocol.messages import DOWNLINK, JsonObject
+from ..timeouts import AnnouncementTimeouts
+from .announcement_errors import (
     AnnouncementInterruptedError,
     AnnouncementRefusedError,
     SoundError,

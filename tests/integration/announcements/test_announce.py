@@ -10,6 +10,10 @@ from homeassistant.helpers import area_registry as ar, device_registry as dr, in
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
+from custom_components.xiaozhi.announcements.announcement_errors import AnnouncementRefusedError
+from custom_components.xiaozhi.announcements.announcer import Announcer
+from custom_components.xiaozhi.announcements.delivery import Delivery
+from custom_components.xiaozhi.announcements.utterance import Utterance
 from custom_components.xiaozhi.const import (
     CONF_ANNOUNCEMENT_VOLUME,
     CONF_SHOW_ANNOUNCEMENTS,
@@ -17,16 +21,13 @@ from custom_components.xiaozhi.const import (
 )
 from custom_components.xiaozhi.device.state import DeviceState
 from custom_components.xiaozhi.logbook import async_describe_events
-from custom_components.xiaozhi.voice.announcements.announcer import Announcer
-from custom_components.xiaozhi.voice.announcements.refusals import AnnouncementRefusedError, Delivery
-from custom_components.xiaozhi.voice.announcements.utterance import Utterance
 from simulator import Misbehaviour, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Announcement, Outcome
+from tests.integration.announcements.sounds import beep, is_heard
 from tests.integration.boxes import Speech, act, change_settings, wait_for_state
 from tests.integration.http_device import paired_device
 from tests.integration.media.media_server import media_server, music
 from tests.integration.names import CLIENT_ID, MAC, OTHER_MAC, SATELLITE, Boot
-from tests.integration.voice.announcements.sounds import beep, is_heard
 from tests.protocol.audio.sounds import pitch_level
 
 pytestmark = pytest.mark.usefixtures("speech")

@@ -3,8 +3,8 @@
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.voice.announcements.announcer import Announcer
 from tests.integration.names import MAC
 
 

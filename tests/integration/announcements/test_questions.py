@@ -12,9 +12,9 @@ import voluptuous as vol
 
 from custom_components.xiaozhi.const import DOMAIN
 from simulator import State, converse, get_profile
+from tests.integration.announcements.sounds import is_heard
 from tests.integration.boxes import Speech, act, say
 from tests.integration.names import COMMAND, LIGHT, SATELLITE, Boot
-from tests.integration.voice.announcements.sounds import is_heard
 
 NEW = get_profile(version="2.5.0")
 OLD = get_profile()

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator
 from itertools import count
 
+from custom_components.xiaozhi.announcements.utterance import OpenSpeech
 from custom_components.xiaozhi.protocol.messages import DOWNLINK
-from custom_components.xiaozhi.voice.announcements.utterance import OpenSpeech
 from simulator import SimulatedDevice
 from tests.protocol.audio.sounds import tone
 

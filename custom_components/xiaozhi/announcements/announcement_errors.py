@@ -1,47 +1,20 @@
-"""How an announcement can reach a device now, and the errors of one that is refused or fails."""
+"""The errors of an announcement that is refused or fails."""
 
-from enum import StrEnum
 import logging
 from typing import Final
 
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
-from ...const import STOCK_FIRMWARE_PAGE
-from ...device.device import Device
-from ...errors import InputError, UserError
-from ...protocol.audio.speech_decoder import SpeechError, SpeechFault
-from ...protocol.transport.link import LinkKind
-from ...protocol.untrusted_text import one_line
+from ..device.device import Device
+from ..errors import InputError, UserError
+from ..protocol.audio.speech_decoder import SpeechError, SpeechFault
+from ..protocol.untrusted_text import one_line
 
 _LOGGER = logging.getLogger(__name__)
 
 # Four to five minutes of speech.
 _MAX_TEXT: Final = 4000
-
-
-class Delivery(StrEnum):
-    """How an announcement would reach a device now."""
-
-    CONVERSATION = "conversation"
-    """Its audio channel is open: spoken between two turns."""
-    NOTIFY = "notify"
-    """It is idle, and fetches a file and plays it."""
-    TEXT = "text"
-    """It is idle and cannot speak, but it can show a text and make a sound."""
-    NONE = "none"
-    """It is out of reach."""
-
-
-@callback
-def delivery_to(device: Device) -> Delivery:
-    """Return how an announcement would reach a device now."""
-    if device.in_conversation:
-        return Delivery.CONVERSATION
-    if not device.linked or device.state.link is not LinkKind.MQTT:
-        return Delivery.NONE
-    firmware = device.state.firmware_version
-    return Delivery.NOTIFY if firmware is not None and firmware.plays_files else Delivery.TEXT
 
 
 class AnnouncementError(UserError):
@@ -70,23 +43,6 @@ class SoundError(AnnouncementError):
 
 class SourceError(UserError):
     """The source of a sound failed. `sound_error` adds the name of the device to the text."""
-
-
-@callback
-def refusal(device: Device, *, has_text: bool, expects_answer: bool = False) -> AnnouncementRefusedError:
-    """Return the error that says why an announcement cannot be made now, and what would help."""
-    delivery = delivery_to(device)
-    if expects_answer and delivery is not Delivery.NONE:
-        key = "announcement_cannot_listen"
-    elif delivery is Delivery.TEXT:
-        key = "announcement_too_old" if has_text else "announcement_too_old_for_sound"
-    elif device.state.link is LinkKind.WEBSOCKET:
-        key = "announcement_on_websocket"
-    else:
-        key = "not_connected"
-    return AnnouncementRefusedError(
-        key, name=device.name, board=device.state.board or "?", releases=STOCK_FIRMWARE_PAGE
-    )
 
 
 @callback

@@ -12,11 +12,11 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.network import is_hass_url
 from yarl import URL
 
-from ...protocol.audio.speech import SpeechShape
-from ...protocol.audio.speech_decoder import decode_speech
-from ...protocol.messages import DOWNLINK
-from ..speech_format import speech_options
-from .refusals import SourceError
+from ..protocol.audio.speech import SpeechShape
+from ..protocol.audio.speech_decoder import decode_speech
+from ..protocol.messages import DOWNLINK
+from .announcement_errors import SourceError
+from .speech_format import speech_options
 from .utterance import OpenSpeech, Utterance
 
 type OpenMedia = Callable[[str], OpenSpeech]

@@ -20,11 +20,11 @@ from aiohttp import web
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.http import HomeAssistantView
 
-from ...const import STREAM_PATH
-from ...device_http.access import for_devices, required
-from ...device_http.transfers import Stream, Transfers
-from ...protocol.clock import loop_time
-from ...timeouts import AnnouncementTimeouts
+from ..const import STREAM_PATH
+from ..device_http.access import for_devices, required
+from ..device_http.transfers import Stream, Transfers
+from ..protocol.clock import loop_time
+from ..timeouts import AnnouncementTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from typing import Final
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
-from ...device.device import Device
-from ...device.state import STATUS_READ
-from ...protocol.device_status import StatusError, read_status
-from ...tools.stock_tools import STATUS_TOOL, VOLUME_TOOL
+from ..device.device import Device
+from ..device.state import STATUS_READ
+from ..protocol.device_status import StatusError, read_status
+from ..tools.stock_tools import STATUS_TOOL, VOLUME_TOOL
 
 _LOGGER = logging.getLogger(__name__)
 _ARGUMENT: Final = "volume"

@@ -11,25 +11,25 @@ from homeassistant.helpers.dispatcher import async_dispatcher_connect
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.const import CONF_ANNOUNCEMENT_VOLUME
-from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.device.device_model import EVENT_SIGNAL
-from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.voice.announcements.announcer import Announcer
-from custom_components.xiaozhi.voice.announcements.refusals import (
+from custom_components.xiaozhi.announcements.announcement_errors import (
     AnnouncementInterruptedError,
     AnnouncementRefusedError,
     AnnouncementReplacedError,
     AnnouncementStoppedError,
-    Delivery,
     SoundError,
 )
-from custom_components.xiaozhi.voice.announcements.utterance import Utterance
+from custom_components.xiaozhi.announcements.announcer import Announcer
+from custom_components.xiaozhi.announcements.delivery import Delivery
+from custom_components.xiaozhi.announcements.utterance import Utterance
+from custom_components.xiaozhi.const import CONF_ANNOUNCEMENT_VOLUME
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.device.device_model import EVENT_SIGNAL
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Pace, Profile, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Announcement, Outcome
+from tests.integration.announcements.sounds import Sound, beep, endless, is_heard
 from tests.integration.boxes import Speech, act, change_settings, wait_for_state
 from tests.integration.names import COMMAND, MAC, SATELLITE, Boot
-from tests.integration.voice.announcements.sounds import Sound, beep, endless, is_heard
 from tests.protocol.audio.sounds import pitch_level
 
 NEW = get_profile(version="2.5.0")
