@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
 import json
 from pathlib import Path
 import re
@@ -13,6 +14,7 @@ import tempfile
 from typing import Any, Final
 
 from . import control
+from .chinese import COMMAND, chinese_assistant
 from .engines import plain
 from .errors import DemoError
 from .hass import PASSWORD, USERNAME
@@ -24,6 +26,10 @@ _FOLDER: Final = ROOT / ".demo"
 _START_SECONDS: Final = 180
 _CHECK_SECONDS: Final = 360
 _CHECKED: Final = "turn on the kitchen light"
+# From the end of a known command to the first sound. More means that a pause was waited for, or the engine
+# asked twice; or the machine is loaded, and may try again.
+_REPLY_MS: Final = 700
+_TIMES: Final = 3
 # Home Assistant asks back, and gets a short answer.
 _ASKED_BACK: Final = ("it is dark", "yes")
 _PORT: Final = 8123
@@ -99,7 +105,8 @@ def _parser() -> argparse.ArgumentParser:
         "--check",
         action="store_true",
         help="start on temporary files, switch a lamp by voice over each link and by a short answer, "
-        "use what a device can do, hear what it plays on its own, have a cloud turn the lamp on, and end; "
+        "use what a device can do, hear what it plays on its own, have a cloud turn the lamp on, say it in "
+        f"Chinese, and end; with --small-speech, the lamp's answer must come within {_REPLY_MS} ms; "
         "the last line is JSON",
     )
     parser.add_argument(
@@ -223,15 +230,16 @@ async def _check(*, small: bool) -> int:
         ):
             passed = await running.set_idle_volume()
             _tell(f"The idle {DEVICES['mqtt'].name} took another volume within {passed:.0f} ms.")
-            results = {link: await _check_link(running, link, _CHECKED) for link in LINKED}
+            results = {link: await _check_quick(running, link) for link in LINKED}
             results["question"] = await _check_link(running, "mqtt", *_ASKED_BACK)
             # Different devices.
             used, heard = await _both(_check_abilities(running), _check_unasked(running))
             heard["music"] = await _check_music(running)
             heard |= await _check_cloud(running)
+            results["chinese"] = await _check_chinese(running)
             _judge_log((folder / LOGS[-1]).read_text(errors="replace"))
         print(json.dumps({name: said.as_json() for name, said in results.items()} | used | heard))
-        _judge(results, word_for_word=running.speech.small)
+        _judge(results, small=running.speech.small)
     except TimeoutError:
         keep = True
         raise DemoError(f"not done within {_CHECK_SECONDS} s\n{_ends_of_logs(folder)}") from None
@@ -270,6 +278,25 @@ async def _check_link(running: Demo, link: str, *texts: str) -> Said:
     await running.switch_lamp_off()
     _tell(f"Saying to the {DEVICES[link].name}, over {link}: {' - '.join(texts)}")
     return await running.say(*texts, link=link)
+
+
+async def _check_quick(running: Demo, link: str) -> Said:
+    """Turn on the light by voice; again if the answer came late, as after the start."""
+    said = await _check_link(running, link, _CHECKED)
+    for _ in range(1, _TIMES):
+        if _is_late(said):
+            said = await _check_link(running, link, _CHECKED)
+    return said
+
+
+def _is_late(said: Said) -> bool:
+    return said.reply_ms is None or said.reply_ms > _REPLY_MS
+
+
+async def _check_chinese(running: Demo) -> Said:
+    """Turn on the light by voice, which the engine writes in characters that the assistant does not know."""
+    async with chinese_assistant(running.client, DEVICES["websocket"].mac):
+        return replace(await _check_link(running, "websocket", _CHECKED), said=COMMAND)
 
 
 async def _check_abilities(running: Demo) -> dict[str, Any]:
@@ -326,24 +353,25 @@ async def _check_cloud(running: Demo) -> dict[str, Any]:
     return {"access_point": await running.cloud.switch_lamp_on()}
 
 
-def _judge(results: dict[str, Said], *, word_for_word: bool) -> None:
-    """Raise `DemoError` with all wrong results. Whisper may write another word for one that it guesses."""
+def _judge(results: dict[str, Said], *, small: bool) -> None:
+    """Raise `DemoError` with all wrong results. Whisper may write another word, and takes its time."""
     faults = [
         f"{name}, {said.said!r}: {fault}"
         for name, said in results.items()
-        for fault in _faults(said, word_for_word=word_for_word)
+        for fault in _faults(said, small=small)
     ]
     if faults:
         raise DemoError(f"it did not work. {'; '.join(faults)}")
 
 
-def _faults(said: Said, *, word_for_word: bool) -> list[str]:
-    misheard = not said.heard or (word_for_word and plain(said.heard) != plain(said.said))
+def _faults(said: Said, *, small: bool) -> list[str]:
+    misheard = not said.heard or (small and plain(said.heard) != plain(said.said))
     faults = {
         f"the device was understood as {said.heard!r}": misheard,
         f"the light is {said.light}": said.light != "on",
         "there was no answer": not said.answer,
         f"the answer of {said.answer_seconds} s was silent or missing": not said.audible,
+        f"it came after {said.reply_ms} ms": small and said.said == _CHECKED and _is_late(said),
     }
     return [fault for fault, is_so in faults.items() if is_so]
 

@@ -19,9 +19,11 @@ __all__ = [
     "NAMES",
     "Room",
     "add_access_point",
+    "add_engine",
     "change_link",
     "check_assistant",
     "enable_entity",
+    "entity_id_of",
     "furnish",
     "pair",
     "set_idle_volume",
@@ -83,10 +85,7 @@ async def set_up_speech(client: Client, speech: Speech) -> None:
     What Home Assistant does not understand by itself is answered by the demo's assistant.
     """
     for port in (speech.hearing.port, speech.speaking.port):
-        form = await client.start_flow("wyoming")
-        end = await client.submit(form, host=HOST, port=port)
-        if end["type"] != "create_entry":
-            raise DemoError(f"Wyoming does not take the speech server on port {port}: {end.get('reason')}")
+        await add_engine(client, port)
     end = await client.start_flow(_ASSISTANT)
     if end["type"] != "create_entry":
         raise DemoError(f"the assistant is not set up: {end.get('reason', end['type'])}")
@@ -112,6 +111,14 @@ async def set_up_speech(client: Client, speech: Speech) -> None:
         wake_word_id=None,
     )
     await client.command("assist_pipeline/pipeline/set_preferred", pipeline_id=pipeline["id"])
+
+
+async def add_engine(client: Client, port: int) -> None:
+    """Add a speech engine by Home Assistant's own Wyoming integration. Raises `DemoError`."""
+    form = await client.start_flow("wyoming")
+    end = await client.submit(form, host=HOST, port=port)
+    if end["type"] != "create_entry":
+        raise DemoError(f"Wyoming does not take the speech server on port {port}: {end.get('reason')}")
 
 
 async def check_assistant(client: Client) -> None:
@@ -197,7 +204,7 @@ async def change_link(client: Client, device: SimulatedDevice, link: str) -> Non
 
 async def set_idle_volume(client: Client, device: SimulatedDevice, percent: int) -> float:
     """Set the volume of an idle device; return the milliseconds until the action was done."""
-    entity_id = await _entity_id(client, f"{device.mac}_volume")
+    entity_id = await entity_id_of(client, f"{device.mac}_volume")
     for _ in range(_KNOWN_SECONDS * 10):
         if (known := await client.state(entity_id)) == str(device.values["volume"]):
             break
@@ -216,11 +223,11 @@ async def set_idle_volume(client: Client, device: SimulatedDevice, percent: int)
 
 async def enable_entity(client: Client, mac: str, key: str) -> None:
     """Enable an entity that is disabled at first, and wait until its device is connected again."""
-    entity_id = await _entity_id(client, f"{mac}_{key}")
+    entity_id = await entity_id_of(client, f"{mac}_{key}")
     await client.command("config/entity_registry/update", entity_id=entity_id, disabled_by=None)
     for entry in await client.command("config_entries/get", domain=_DOMAIN):
         await client.post(f"/api/config/config_entries/entry/{entry['entry_id']}/reload")
-    volume = await _entity_id(client, f"{mac}_volume")
+    volume = await entity_id_of(client, f"{mac}_volume")
     for _ in range(_RESTART_SECONDS * 10):
         if await client.state(volume) not in ("unavailable", "unknown"):
             return
@@ -228,7 +235,8 @@ async def enable_entity(client: Client, mac: str, key: str) -> None:
     raise DemoError(f"the device is not connected {_RESTART_SECONDS} s after its {key} was enabled")
 
 
-async def _entity_id(client: Client, unique_id: str) -> str:
+async def entity_id_of(client: Client, unique_id: str) -> str:
+    """Wait until there is an entity, and return its id. Raises `DemoError`."""
     for _ in range(_KNOWN_SECONDS * 10):
         for entity in await client.command("config/entity_registry/list"):
             if entity["platform"] == _DOMAIN and entity["unique_id"] == unique_id:

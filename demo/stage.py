@@ -98,6 +98,8 @@ class Said:
     answer_seconds: float
     """Length of the speech that the device played."""
     audible: bool
+    reply_ms: float | None
+    """From the end of what was said last to the answer's first packet."""
     stt_end_to_first_audio_ms: float | None
     """From the transcript's arrival at the device to the answer's first packet."""
     late_frames_pct: float
@@ -111,6 +113,7 @@ class Said:
             "light",
             "answer",
             "answer_seconds",
+            "reply_ms",
             "stt_end_to_first_audio_ms",
             "late_frames_pct",
         )
@@ -153,6 +156,7 @@ class Demo:
             answer=" ".join(account.answers),
             answer_seconds=account.played_seconds,
             audible=bool(samples.size and np.sqrt(np.mean(samples**2)) > _AUDIBLE),
+            reply_ms=account.reply_ms,
             stt_end_to_first_audio_ms=account.first_audio_ms,
             late_frames_pct=account.late_percent,
         )

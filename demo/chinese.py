@@ -1,0 +1,65 @@
+"""A Chinese turn: what the engine writes, as Whisper does, is not in the characters of the assistant."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final, override
+
+from wyoming.asr import Transcript
+from wyoming.audio import AudioStop
+from wyoming.event import Event
+from wyoming.info import AsrModel, AsrProgram, Attribution, Info
+from wyoming.server import AsyncServer
+
+from .client import Client
+from .house import LAMP, add_engine, entity_id_of
+from .processes import HOST, free_port
+from .speech_server import SpeechHandler
+
+__all__ = ["COMMAND", "chinese_assistant"]
+
+COMMAND: Final = "打开厨房灯"
+"""What the assistant is to get."""
+_WRITTEN: Final = "打開廚房燈"
+_LAMP: Final = "厨房灯"
+_NAME: Final = "Chinese"
+_AUTHOR: Final = Attribution(name="XiaoZhi", url="https://github.com/xiaozhi-home-assistant/xiaozhi")
+_MODEL: Final = AsrModel("one", _AUTHOR, True, "One sentence", None, languages=["zh"])
+_INFO: Final = Info(asr=[AsrProgram("Traditional", _AUTHOR, True, "One sentence", None, models=[_MODEL])])
+
+
+class _Writes(SpeechHandler):
+    """Writes the same sentence for all speech."""
+
+    @override
+    async def handle_speech(self, event: Event) -> None:
+        if AudioStop.is_type(event.type):
+            await self.write_event(Transcript(text=_WRITTEN, language="zh").event())
+
+
+@asynccontextmanager
+async def chinese_assistant(client: Client, mac: str) -> AsyncGenerator[None]:
+    """Give a device a Chinese assistant, whose engine runs while the block does. Raises `DemoError`."""
+    port = free_port()
+    server = AsyncServer.from_uri(f"tcp://{HOST}:{port}")
+    await server.start(partial(_Writes, _INFO))
+    try:
+        await add_engine(client, port)
+        engines = await client.command("stt/engine/list", language="zh-CN")
+        [ears] = [engine for engine in engines["providers"] if engine["supported_languages"]]
+        [pipeline] = (await client.command("assist_pipeline/pipeline/list"))["pipelines"][-1:]
+        changed = {
+            "name": _NAME,
+            "language": "zh-CN",
+            "conversation_language": "zh-CN",
+            "stt_engine": ears["engine_id"],
+            "stt_language": "zh",
+        }
+        del pipeline["id"]
+        await client.command("assist_pipeline/pipeline/create", **pipeline | changed)
+        await client.command("config/entity_registry/update", entity_id=LAMP, aliases=[None, _LAMP])
+        select = await entity_id_of(client, f"{mac}-pipeline")
+        await client.call("select", "select_option", entity_id=select, option=_NAME)
+        yield
+    finally:
+        await server.stop()
