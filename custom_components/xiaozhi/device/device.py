@@ -126,27 +126,24 @@ class Device(DeviceModel):
         self.notify(SETTINGS)
 
     @callback
-    def on_check_in(self, checkin: CheckIn) -> None:
-        """Take the facts from a check-in."""
-        self.set_state(self.state.after_check_in(checkin))
-        self._just_started = True
-        if self.session is not None and not self.session.link.notices_loss:
-            self.session.restart()
+    def answer_check_in(
+        self, checkin: CheckIn, link: LinkKind, host: str, origin: str | None
+    ) -> JsonObject | None:
+        """Take a check-in that was sent to `host` and `origin`, and whose reply prefers `link`.
 
-    @callback
-    def on_check_in_reply(self, link: LinkKind, host: str, origin: str | None) -> None:
-        """Note the preferred link from the reply to a check-in, and the addresses that the device calls."""
+        Returns the section of the reply that offers a firmware, if any.
+        """
         # A reply that prefers MQTT allows the WebSocket too.
         if link is LinkKind.WEBSOCKET and self.session is not None and self.session.link.kind is not link:
             self._close_link("the device is to connect in another way")
-        self.set_state(self.state.after_reply(link, host, origin))
-
-    @callback
-    def firmware_offer(self) -> JsonObject | None:
-        """Return the section that offers a firmware in the current check-in, if any."""
+        self.set_state(self.state.after_check_in(checkin).after_reply(link, host, origin))
+        self.register()
+        self._just_started = True
+        if self.session is not None and not self.session.link.notices_loss:
+            self.session.restart()
         if self.installation is None:
             return None
-        return self.installation.checked_in(self.state.firmware, self.state.origin)
+        return self.installation.checked_in(self.state.firmware, origin)
 
     @callback
     def attach(self, link: Link) -> LinkSession:

@@ -14,6 +14,7 @@ from ..links.admission import PairedDevices
 from ..links.server_for_device import kind_of_link, link_reply, web_origin
 from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import pairing_section
+from ..protocol.firmware_version import FirmwareVersion
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkKind
 from ..settings import GatewaySettings, device_subentries
@@ -58,16 +59,17 @@ class CheckIns:
 
     async def answer(self, checkin: CheckIn, caller: Caller) -> JsonObject:
         """Return the reply to a check-in."""
-        if (device := await self._find(checkin)) is not None:
-            device.on_check_in(checkin)
-            device.register()
-            return self._server_for(device, caller)
-        pending = self._discovery.add(checkin, caller.remote)
-        return pairing_section(
-            code=pending.code,
-            challenge=pending.challenge,
-            message=f"Home Assistant\n{pending.code}",
-        )
+        if (device := await self._find(checkin)) is None:
+            pending = self._discovery.add(checkin, caller.remote)
+            message = f"Home Assistant\n{pending.code}"
+            return pairing_section(code=pending.code, challenge=pending.challenge, message=message)
+        settings = self._settings
+        firmware = FirmwareVersion.parse(checkin.firmware_version or device.state.firmware)
+        kind = kind_of_link(settings, device.settings, firmware)
+        if kind is LinkKind.MQTT:
+            self._expect(device.mac)
+        offer = device.answer_check_in(checkin, kind, caller.host, web_origin(settings, caller.origin))
+        return link_reply(settings, device.settings, kind, caller.host) | (offer or {})
 
     async def activation(self, checkin: CheckIn) -> HTTPStatus:
         """Answer a device that asks whether its code was typed: yes, not yet, or it must check in first."""
@@ -87,12 +89,3 @@ class CheckIns:
         await asyncio.sleep(_SAVED_SECONDS)
         self._saved[device.mac] = token
         return self._paired.find(checkin.mac, checkin.client_id)
-
-    def _server_for(self, device: Device, caller: Caller) -> JsonObject:
-        settings = self._settings
-        kind = kind_of_link(settings, device.settings, device.state.firmware_version)
-        device.on_check_in_reply(kind, caller.host, web_origin(settings, caller.origin))
-        if kind is LinkKind.MQTT:
-            self._expect(device.mac)
-        reply = link_reply(settings, device.settings, kind, caller.host)
-        return reply | (device.firmware_offer() or {})
