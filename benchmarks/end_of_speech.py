@@ -29,7 +29,8 @@ from homeassistant.helpers import area_registry as ar, device_registry as dr, en
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder
-from custom_components.xiaozhi.protocol.audio.detector import (
+from custom_components.xiaozhi.protocol.audio.silero import load_model
+from custom_components.xiaozhi.protocol.audio.speech_detector import (
     DetectorSettings,
     SpeechDetector,
     SpeechEnded,
@@ -37,7 +38,6 @@ from custom_components.xiaozhi.protocol.audio.detector import (
     SpeechPaused,
     SpeechResumed,
 )
-from custom_components.xiaozhi.protocol.audio.silero import load_model
 from custom_components.xiaozhi.protocol.audio.timeline import silence
 from custom_components.xiaozhi.voice.end_of_turn import (
     FIXED_PAUSES,

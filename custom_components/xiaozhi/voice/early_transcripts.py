@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from homeassistant.core import callback
 
-from ..protocol.audio.detector import SpeechPaused
+from ..protocol.audio.speech_detector import SpeechPaused
 from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE
 from ..timeouts import VoiceTimeouts
 from .end_of_turn import UNDERSTOOD_PAUSE, EndOfTurn

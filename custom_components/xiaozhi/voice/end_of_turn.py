@@ -12,7 +12,7 @@ from typing import Final
 
 from homeassistant.components.assist_pipeline import VadSensitivity
 
-from ..protocol.audio.detector import DetectorSettings
+from ..protocol.audio.speech_detector import DetectorSettings
 
 
 class EndOfTurn(StrEnum):

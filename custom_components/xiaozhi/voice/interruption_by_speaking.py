@@ -9,7 +9,7 @@ from typing import Final
 
 import audioop
 
-from ..protocol.audio.detector import SpeechBegan
+from ..protocol.audio.speech_detector import SpeechBegan
 from ..protocol.conversation.conversation import Conversation
 from .speech_detectors import TurnDetector
 

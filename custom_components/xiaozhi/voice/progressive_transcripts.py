@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from homeassistant.core import callback
 
-from ..protocol.audio.detector import SpeechPaused
+from ..protocol.audio.speech_detector import SpeechPaused
 from .early_transcripts import CreateTask, IsUnderstood
 from .end_of_turn import UNDERSTOOD_PAUSE, EndOfTurn
 from .speech_detectors import TurnDetector

@@ -14,7 +14,9 @@ from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.storage import Store
 
 from ..const import DOMAIN
-from ..protocol.audio.detector import (
+from ..protocol.audio.silero import ModelUnavailable
+from ..protocol.audio.silero_probe import find_model, probe, probe_key
+from ..protocol.audio.speech_detector import (
     DetectorSettings,
     SpeechDetector,
     SpeechEnded,
@@ -22,8 +24,6 @@ from ..protocol.audio.detector import (
     SpeechPaused,
     load_detector,
 )
-from ..protocol.audio.silero import ModelUnavailable
-from ..protocol.audio.silero_probe import find_model, probe, probe_key
 from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE
 from ..texts.issues import async_raise_issue
 from ..timeouts import VoiceTimeouts

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Final
 
-from ..protocol.audio.detector import (
+from ..protocol.audio.speech_detector import (
     SpeechBegan,
     SpeechEnded,
     SpeechEvent,

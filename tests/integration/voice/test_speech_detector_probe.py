@@ -10,7 +10,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.protocol.audio.detector import DetectorSettings
+from custom_components.xiaozhi.protocol.audio.speech_detector import DetectorSettings
 from custom_components.xiaozhi.timeouts import Timeouts, VoiceTimeouts
 from custom_components.xiaozhi.voice.speech_detectors import SpeechDetectors
 from tests.integration.http_device import MakeEntry

@@ -53,7 +53,7 @@ class Walk:
         return self._check(self.table.happened(event, self.now))
 
     def packet(self) -> None:
-        heard = self.table.hears(self.now)
+        heard = self.table.packet_arrived(self.now)
         assert not heard or self.table.state is State.LISTENING
         self._check(())
 

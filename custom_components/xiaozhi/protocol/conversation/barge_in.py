@@ -48,8 +48,12 @@ class BargeInBuffer:
     def take(self, since: float) -> list[BargeInFrame]:
         """Forget all, and return what was read since then, in seconds of `loop_time`."""
         frames = [frame for frame in self._frames if frame.time >= since]
-        self._frames.clear()
+        self.clear()
         return frames
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._frames.clear()
 
     async def follow(self) -> AsyncGenerator[BargeInFrame]:
         """Yield every frame that comes from now on, without end; a slow reader misses the oldest."""

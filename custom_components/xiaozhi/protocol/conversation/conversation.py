@@ -114,7 +114,7 @@ class Conversation:
     def audio_received(self, packet: bytes, missing: int) -> None:
         """Take an Opus packet; one that comes while nothing listens is dropped, or belongs to a wake word."""
         now = loop_time()
-        if self._table.hears(now) and self._turn is not None:
+        if self._table.packet_arrived(now) and self._turn is not None:
             self._turn.put(self._decoder.decode(packet), missing)
         elif self._table.hears_between_turns:
             self._barge_in.put(self._decoder.decode(packet), missing, now)
@@ -172,7 +172,7 @@ class Conversation:
             self._interrupt(Interruption.NEXT_TURN)
             await asyncio.get_running_loop().create_future()
         self._happened(Event.ANSWER_BEGUN)
-        self._barge_in.take(float("inf"))
+        self._barge_in.clear()
         self._next_words_since = self._spoken_since = float("inf")
         await self.loudspeaker.start()
 

@@ -236,7 +236,7 @@ class ConversationTable:
                 return self.happened(Event.ABORTED, now)
         return ()
 
-    def hears(self, now: float) -> bool:
+    def packet_arrived(self, now: float) -> bool:
         """Take note of an audio packet; return whether it belongs to the turn."""
         self._sound_until = now + self._timeouts.wake_sound
         self._typed_due = None

@@ -9,7 +9,7 @@ import pytest
 
 from custom_components.xiaozhi.protocol.audio import silero
 from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder
-from custom_components.xiaozhi.protocol.audio.detector import (
+from custom_components.xiaozhi.protocol.audio.speech_detector import (
     CHUNK_SECONDS,
     STEP_SECONDS,
     DetectorSettings,
