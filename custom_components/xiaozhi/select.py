@@ -80,7 +80,7 @@ class XiaozhiPipelineSelect(AssistPipelineSelect):
 
 
 class XiaozhiEndOfSpeechSelect(SelectEntity, RestoreEntity):
-    """What ends the user's speech: what has been said, or a pause as with Home Assistant's own select."""
+    """End of the user's speech: by what has been said, or a pause as with Home Assistant's own select."""
 
     _attr_has_entity_name = True
     _attr_should_poll = False

@@ -1,4 +1,4 @@
-"""What Home Assistant shows of the gateway under *System information*."""
+"""The gateway under *System information*."""
 
 from collections import Counter
 from typing import Any

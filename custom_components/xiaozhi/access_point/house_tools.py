@@ -38,7 +38,7 @@ class HouseTool(OfferedTool):
     Assistant put the API's name in front of all tools of several APIs, since then its id where two APIs have
     the name."""
     label: str
-    """What people know it by: its title, if it has one, and its name."""
+    """Its title, if it has one, and its name."""
     written_by_owner: bool
     """Whether it is a script of the owner, of which there may be hundreds."""
     reaches_out: bool

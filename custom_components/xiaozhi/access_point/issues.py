@@ -1,4 +1,4 @@
-"""What the owner of an access point is to mend, as repair issues."""
+"""Repair issues of access points."""
 
 from datetime import timedelta
 from typing import Final

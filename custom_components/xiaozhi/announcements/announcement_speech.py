@@ -1,4 +1,4 @@
-"""What an announcement of Home Assistant sounds like: speech or media, perhaps after another sound."""
+"""Sound of an announcement of Home Assistant: speech or media, perhaps after another sound."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing

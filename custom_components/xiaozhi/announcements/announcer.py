@@ -35,7 +35,7 @@ _STATUS: Final = "Home Assistant"
 
 @dataclass(slots=True, eq=False)
 class _Said:
-    """What is to be said, or is being said."""
+    """An utterance that waits or is being said."""
 
     utterance: Utterance
     scope: asyncio.Timeout
@@ -59,13 +59,13 @@ class Announcer:
     def __init__(self, device: Device) -> None:
         self._volume = AnnouncementVolume(device)
         self.in_conversation = ConversationAnnouncements(device, self._volume)
-        """What is said between two turns of a conversation."""
+        """Announcements between two turns of a conversation."""
         self._device = device
         self._timeouts = device.timeouts.announcements
         self._turn = asyncio.Lock()
         self._all = set[_Said]()
         self._now: _Said | None = None
-        """What is being said."""
+        """The utterance that is being said."""
         self._urgent = 0
         """How many wait that something else gives way to."""
         self._free_at = 0.0

@@ -32,7 +32,7 @@ class _Waiting:
 
 
 class ConversationAnnouncements:
-    """What is to be said in the conversation of a device; one utterance at a time.
+    """Announcements in the conversation of a device; one utterance at a time.
 
     Who holds the conversation calls `speak` between two turns.
     """

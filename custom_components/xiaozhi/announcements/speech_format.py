@@ -23,7 +23,7 @@ OTHER_FORMATS: Final = {
     "voicerss": "mp3",
     "yandextts": "mp3",
 }
-"""What engines give that give no WAV, by integration. One that is missing here costs the conversion."""
+"""Formats of engines that give no WAV, by integration. One that is missing here costs the conversion."""
 
 
 def speech_options(hass: HomeAssistant, engine: str | None) -> dict[str, str]:

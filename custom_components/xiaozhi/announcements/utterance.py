@@ -17,7 +17,7 @@ class Utterance:
 
     speech: OpenSpeech
     text: str = ""
-    """What is said, or the title of what is played. It is shown sentence by sentence."""
+    """Text that is said, or the title of media. It is shown sentence by sentence."""
     text_begins: float = 0.0
     """Seconds of `speech` before the text begins."""
     gives_way: bool = False

@@ -9,7 +9,7 @@ from .timers import VoiceTimers
 
 
 class DeviceClock:
-    """What rings on one device. It does not need its satellite, which may be disabled."""
+    """The clock of one device. It does not need its satellite, which may be disabled."""
 
     def __init__(self, device: Device, announcer: Announcer) -> None:
         self._bell = Bell(device, announcer)

@@ -58,7 +58,7 @@ class RingEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ring:
-    """What is to ring."""
+    """A timer or alarm that is to ring."""
 
     kind: str
     """Key of the text in the status bar of the screen."""

@@ -46,7 +46,7 @@ class SetTimer:
     """A timer that was set on a device."""
 
     name: str
-    """What the user calls it; empty if it has no name."""
+    """Name that the user has given; empty if there is none."""
     seconds: int
     """How long it was set for."""
     ends_at: datetime | None

@@ -1,4 +1,4 @@
-"""What entities, actions and the assistant ask of a device."""
+"""Commands of entities, actions and the assistant to a device."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any

@@ -65,7 +65,7 @@ class Device(DeviceModel):
 
     @property
     def conversation_state(self) -> ConversationState:
-        """What the device is doing."""
+        """State of the device."""
         return self.state.conversation
 
     @property

@@ -1,4 +1,4 @@
-"""What is known of a paired device, and who follows it."""
+"""State of a paired device, and its listeners."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
@@ -71,11 +71,11 @@ class DeviceModel:
         )
         self.conversations = DeviceConversations(self.events)
         self.handlers: dict[str, RequestHandler] = {}
-        """What answers the requests of the device's MCP server, by method."""
+        """Handlers of the requests of the device's MCP server, by method."""
         self.client_capabilities: dict[str, JsonObject] = {}
-        """What is announced to the device's MCP server."""
+        """Capabilities that are announced to the device's MCP server."""
         self.handshake_steps: list[HandshakeStep] = []
-        """What is asked of the device after its tools, on every link."""
+        """Further steps of the handshake, after the tools, on every link."""
         self.open_questions: dict[str, Any] = {}
         """Its questions that a person can answer now, by the id of their repair issue."""
 

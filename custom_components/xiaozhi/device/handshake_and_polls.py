@@ -1,4 +1,4 @@
-"""What a device is asked over one link: the MCP handshake, then its status and tools, again and again.
+"""Requests to a device over one link: the MCP handshake, then its status and tools, again and again.
 
 A running tool keeps the device from listening and from accepting an answer, so reading waits for a pause
 between the turns of a conversation.

@@ -100,7 +100,7 @@ class LinkSession(LinkHandler):
 
     @property
     def conversation_state(self) -> ConversationState:
-        """What the device is doing: by its conversation, or else as it last notified."""
+        """State of the device: by its conversation, or else as it last notified."""
         return self.conversation.state if self.conversation else self._notified_state
 
     @property

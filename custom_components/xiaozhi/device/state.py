@@ -1,4 +1,4 @@
-"""What is known of a paired device, as frozen snapshots, and the keys of what differs between two of them."""
+"""State of a paired device, as frozen snapshots, and the keys of what differs between two of them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -136,7 +136,7 @@ class DeviceState:
     linked: bool = False
     """Whether a command would arrive now."""
     conversation: ConversationState = ConversationState.IDLE
-    """What it is doing."""
+    """State of its conversation."""
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:

@@ -7,7 +7,7 @@ from typing import Final
 
 
 class TurnStep(IntEnum):
-    """What a turn passes through, in this order. Most turns leave out a step."""
+    """Steps of a turn, in this order. Most turns leave out a step."""
 
     SPEECH_ENDED = auto()
     """The end of the user's last word, as found by a detector of our own."""

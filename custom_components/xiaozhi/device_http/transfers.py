@@ -62,7 +62,7 @@ class Stream:
         self.delivered = False
         """Whether all of it has arrived; the device may still have to read it."""
         self.error: Exception | None = None
-        """What `content` raised."""
+        """The error of `content`."""
         self.stopped = asyncio.Event()
         """Set to break the download off; the device then drops what it has not played."""
         loop = asyncio.get_running_loop()

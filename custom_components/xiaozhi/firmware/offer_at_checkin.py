@@ -26,7 +26,7 @@ class Installation:
         self.stopped = False
         """Whether the device was removed, or the gateway stopped."""
         self._texts = {"name": name}
-        """What the texts of errors say of it."""
+        """Placeholders for the texts of errors."""
         self._progressed = progressed
         self._timeouts = timeouts
         self._download: Download | None = None

@@ -1,4 +1,4 @@
-"""What a device may ask: a language model, and people. Off by default, bounded, and shown in Activity."""
+"""Questions of a device to a language model and to people. Off by default, bounded, shown in Activity."""
 
 from collections.abc import Callable
 from functools import partial

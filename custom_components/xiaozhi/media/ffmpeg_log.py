@@ -37,7 +37,7 @@ class FfmpegLog:
         self.broken_off = False
         """Whether the connection has broken off."""
         self.song = ""
-        """What a radio station plays now."""
+        """Title that a radio station plays now."""
         self.seconds: float | None = None
         """Length of the media; None if they are live, or it is unknown."""
 

@@ -1,4 +1,4 @@
-"""What one device plays: one piece of media at a time, until it ends or somebody ends it."""
+"""Media player of one device: one piece of media at a time, until it ends or somebody ends it."""
 
 import asyncio
 from collections.abc import Callable
@@ -45,9 +45,9 @@ class DevicePlayer:
         self.state = MediaPlayerState.IDLE
         """*Buffering* while the media are being opened, or wait until the device can play them."""
         self.media: Media | None = None
-        """What is being played, or paused."""
+        """The media that are played or paused."""
         self.stream: MediaStream | None = None
-        """What is known of what is being played."""
+        """Facts about the media that are played."""
 
     @property
     def position(self) -> float:

@@ -35,7 +35,7 @@ _MIN_PAUSE: Final = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Media:
-    """What is to be played."""
+    """The source."""
 
     media_id: str
     """Id in the media library, or a web address."""
@@ -68,7 +68,7 @@ class MediaStream:
         self.kept = bytearray()
         """The last seconds that were taken; none if they will be played in any case."""
         self._again = bytearray()
-        """What is to be taken once more."""
+        """Sound to be taken once more."""
         self._ended = False
         self._closed = False
         self._changes = Debouncer(hass, _LOGGER, cooldown=_MIN_PAUSE, immediate=True, function=self._changed)

@@ -22,7 +22,7 @@ class SpeakerVolume:
         self.before_mute: float | None = None
         """The volume to go back to; None if it was not muted here."""
         self._set: tuple[float, object] | None = None
-        """What was set last, and the status read before that."""
+        """The volume that was set last, and the status read before that."""
 
     @property
     def _tool(self) -> NumberTool | None:

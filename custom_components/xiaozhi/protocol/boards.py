@@ -1,4 +1,4 @@
-"""What is known of the firmware's builds by their names, before a device shows it."""
+"""Facts about the firmware's builds by their names, before a device shows them."""
 
 from typing import Final
 

@@ -54,7 +54,7 @@ class AudioFormat:
 
 
 DOWNLINK: Final = AudioFormat(sample_rate=24000, frame_duration=60)
-"""What devices are sent. Of 148 boards, 137 play 24 kHz without resampling; their queue holds 40 packets."""
+"""Format of the audio for devices. Of 148 boards, 137 play 24 kHz without resampling; their queue holds 40 packets."""
 
 
 class ListenMode(StrEnum):
@@ -81,7 +81,7 @@ class DeviceHello:
 
 @dataclass(frozen=True, slots=True)
 class ConversationMessage:
-    """What a device sends in a conversation."""
+    """A message of a device in a conversation."""
 
     session_id: str | None = field(default=None, kw_only=True, compare=False)
     """The device's current conversation from its point of view; empty before its first one."""

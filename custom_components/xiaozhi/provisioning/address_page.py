@@ -54,7 +54,7 @@ li {{ margin-block: .5rem; }}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Finding:
-    """What is known of the address under which a person called."""
+    """Facts about the address under which a person called."""
 
     status: HTTPStatus = HTTPStatus.OK
     title: str

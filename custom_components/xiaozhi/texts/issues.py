@@ -36,7 +36,7 @@ def async_raise_issue(
 
 
 class Part(StrEnum):
-    """What we use of Home Assistant without its promise, as far as an owner misses it."""
+    """Parts of Home Assistant that it does not promise, and that owners would miss."""
 
     RUNS = "runs"
     RECOGNIZER = "recognizer"

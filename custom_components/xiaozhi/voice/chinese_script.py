@@ -19,7 +19,7 @@ from .speech_to_text import Convert
 
 
 class Script(Enum):
-    """What the words of a pipeline are written in."""
+    """Script of the transcripts of a pipeline."""
 
     SIMPLIFIED = auto()
     TRADITIONAL = auto()

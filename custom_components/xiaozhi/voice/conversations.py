@@ -59,7 +59,7 @@ class VoiceConversations:
     arbitration: WakeWordArbitration
     """For all devices."""
     announcements: ConversationAnnouncements
-    """What is said between two turns."""
+    """Announcements between two turns."""
     run_limit: TokenBucket = field(
         default_factory=partial(TokenBucket, rate=_RUNS_PER_SECOND, burst=_RUNS_AT_ONCE)
     )

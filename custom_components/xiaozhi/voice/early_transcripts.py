@@ -57,7 +57,7 @@ class EarlyTranscripts:
     """The early transcripts of one turn, and what follows from them."""
 
     _turn: object
-    """What the turn is called in `EngineCalls`."""
+    """Key of the turn in `EngineCalls`."""
     _recognizer: Recognizer
     _calls: EngineCalls
     _detector: TurnDetector
@@ -68,7 +68,7 @@ class EarlyTranscripts:
     """Tasks outlive the turn, and end with the gateway."""
     _timeouts: VoiceTimeouts
     ending: EndOfTurn = EndOfTurn.PAUSE
-    """What has decided that the turn has ended, or will decide as far as is known."""
+    """The reason for which the turn has ended, or will end as far as is known."""
     ended: bool = False
     """Whether the turn has ended. The engine may still work on what is dropped."""
     # The pause that now is, what was said up to it, and its transcript.

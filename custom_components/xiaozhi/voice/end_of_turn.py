@@ -16,7 +16,7 @@ from ..protocol.audio.speech_detector import DetectorSettings
 
 
 class EndOfTurn(StrEnum):
-    """What has decided that the user has finished."""
+    """Reason for which a turn has ended."""
 
     UNDERSTOOD = "complete_command"
     """Home Assistant understands what was said."""

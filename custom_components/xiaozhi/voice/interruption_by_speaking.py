@@ -59,7 +59,7 @@ async def listen_for_interruption(
 
 
 class _Echo:
-    """What the echo cancellation of a device leaves of the answer: a soft voice, which is no person's."""
+    """Rest of the answer after the echo cancellation of a device: a soft voice, which is no person's."""
 
     def __init__(self) -> None:
         self._peaks: deque[int] = deque([0], maxlen=_ECHO_FRAMES)

@@ -1,4 +1,4 @@
-"""What an engine that reports its progress has understood so far: shown, and asked whether it is all.
+"""Transcripts in progress, of engines that report them: shown, and checked for being complete.
 
 Such an engine is called once, so nothing is transcribed in vain. If Home Assistant understands what was said
 up to a pause, the turn ends at once.
@@ -29,7 +29,7 @@ class ProgressiveTranscripts:
     show: Callable[[str], Awaitable[None]] | None = None
     """Shows what is understood so far. It may not raise."""
     ending: EndOfTurn = EndOfTurn.PAUSE
-    """What has decided that the turn has ended, or will decide as far as is known."""
+    """The reason for which the turn has ended, or will end as far as is known."""
     ended: bool = False
     """Whether the turn has ended."""
     _pause: SpeechPaused | None = None

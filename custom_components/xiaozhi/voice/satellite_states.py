@@ -51,14 +51,14 @@ class SatelliteStates(AssistSatelliteEntity):
     wake_word_awaited = False
     """Whether Home Assistant's voice set-up waits for the next wake word, and no pipeline is to run."""
     _begun: _BegunConversation | None = None
-    """What the next run goes on with."""
+    """The conversation that the next run goes on with."""
     _beginning: _BegunConversation | None = None
     """The same, while it is being said."""
     _home_assistants_question: Question | None = None
     _take_event: TakeEvent | None = None
 
     questions = cached_property(lambda self: Questions(self.device))
-    """What automations ask."""
+    """Questions of automations."""
     announcing = cached_property(lambda _: asyncio.Lock())
     """Held while something is said that no user has asked for."""
     _conversation_ids = cached_property[dict[str, str]](lambda _: {})

@@ -34,21 +34,21 @@ class SpeechInput:
 
     pipeline: Pipeline
     detector: TurnDetector | None = None
-    """What finds speech and its end."""
+    """Finds speech and its end."""
     pipeline_silence: float | None = None
     """Seconds of silence by which the pipeline finds the end, if it has to."""
     recognizer: Recognizer | None = None
     """The engine of the pipeline, if there is one."""
     hear: Hear | None = None
-    """What transcribes in the place of the pipeline; None if that is as good."""
+    """Transcribes in the place of the pipeline; None if that is as good."""
     early: EarlyTranscripts | ProgressiveTranscripts | None = None
-    """What is known before the end of the turn, if anything is."""
+    """Transcripts before the end of the turn, if there are any."""
     calls: EngineCalls = field(default_factory=EngineCalls)
     """The use of the engine by all devices."""
 
     @property
     def ending(self) -> EndOfTurn:
-        """What has decided that the turn has ended, where a detector has found the end."""
+        """The reason for which the turn has ended, where a detector has found the end."""
         return EndOfTurn.PAUSE if self.early is None else self.early.ending
 
     @callback
@@ -70,7 +70,7 @@ class SpeechInput:
 
 
 class SpeechInputs:
-    """What all devices share in listening."""
+    """Prepares the turns of all devices."""
 
     def __init__(self, hass: HomeAssistant, detectors: SpeechDetectors, create_task: CreateTask) -> None:
         """Use the detectors of the gateway. Tasks end with the gateway."""

@@ -30,7 +30,7 @@ METADATA: Final = stt.SpeechMetadata(
     sample_rate=stt.AudioSampleRates.SAMPLERATE_16000,
     channel=stt.AudioChannels.CHANNEL_MONO,
 )
-"""What engines are given, but for the language."""
+"""The metadata of all streams, but for the language."""
 
 # Since Home Assistant 2026.11, an engine may report what it has understood so far.
 _PROGRESS: Final = "async_process_audio_stream_with_progress"
@@ -47,7 +47,7 @@ class Recognizer:
 
     @property
     def metadata(self) -> stt.SpeechMetadata:
-        """What the engine is given."""
+        """The metadata of a stream for this engine."""
         return replace(METADATA, language=self.pipeline.stt_language or self.pipeline.language)
 
     @property

@@ -1,4 +1,4 @@
-"""What the voices of all devices share."""
+"""The parts of voice that all devices share."""
 
 from collections.abc import Mapping
 from functools import partial

@@ -28,7 +28,7 @@ _AGENT_SIDE: Final = "/mcp_endpoint/call/"
 
 
 class AddressProblem(StrEnum):
-    """What is wrong with an address."""
+    """Fault of an address."""
 
     NOT_WEBSOCKET = "not_websocket"
     """It does not begin with wss:// or ws://."""

@@ -86,7 +86,7 @@ class Dispatcher:
         """`version` is ours, for the other side. `called` hears of every call that was answered."""
         self.requests = 0
         self.client_name: str | None = None
-        """What the other side calls itself."""
+        """Name and version of the other side."""
         self.protocol_version: str | None = None
         self.current: ToolList | None = None
         """The list that was last made."""

@@ -43,7 +43,7 @@ class EndingKind(StrEnum):
 
 
 class Problem(StrEnum):
-    """What the owner is to mend."""
+    """Fault that the owner is to mend."""
 
     REFUSED = "refused"
     USED_ELSEWHERE = "used_elsewhere"

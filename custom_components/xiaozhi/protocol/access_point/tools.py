@@ -25,7 +25,7 @@ class OfferedTool:
     name: str
     """The name that its owner knows it by."""
     description: str
-    """What it is for, for the language model."""
+    """Description for the language model."""
     changes_nothing: bool
     """Whether it only reads."""
     schema: Callable[[], JsonObject]

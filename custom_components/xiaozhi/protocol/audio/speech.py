@@ -1,4 +1,4 @@
-"""What can be heard in decoded speech: where it begins, and where it goes on after a pause."""
+"""Shape of decoded speech: where it begins, and where it goes on after a pause."""
 
 from typing import Final
 

@@ -32,7 +32,7 @@ _OPTIONS: Final = {
 
 
 class SpeechFault(Enum):
-    """What is wrong with speech."""
+    """Fault of speech that cannot be decoded."""
 
     EMPTY = auto()
     NO_AUDIO = auto()

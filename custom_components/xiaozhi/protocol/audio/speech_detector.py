@@ -90,7 +90,7 @@ type SpeechEvent = SpeechBegan | SpeechPaused | SpeechResumed | SpeechEnded
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectorSettings:
-    """What counts as speech, and as its end. Times are in seconds."""
+    """Limits of speech and of its end. Times are in seconds."""
 
     silence: float = 0.6
     """That ends speech: 0.4 is quick, but cuts off people who hesitate; 1.0 gives time to think."""

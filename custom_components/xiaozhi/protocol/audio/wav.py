@@ -21,7 +21,7 @@ _PCM: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WavHeader:
-    """What the samples are and where they lie."""
+    """Format and place of the samples."""
 
     sample_rate: int
     """Hz."""

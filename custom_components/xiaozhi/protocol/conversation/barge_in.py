@@ -1,4 +1,4 @@
-"""What a microphone that is always on hears between two turns: barge-in, and words right after an answer."""
+"""Sound of a microphone that is always on, between two turns: barge-in, and words right after an answer."""
 
 import asyncio
 from collections import deque

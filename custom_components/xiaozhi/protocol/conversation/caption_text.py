@@ -56,7 +56,7 @@ class Clause:
     seconds: float
     """How long it takes at a usual pace."""
     caption: str | None = None
-    """What is shown when the voice comes to it."""
+    """Text that is shown when the voice comes to it."""
 
 
 def sentence_ends(text: str, *, complete: bool) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""What the screen shows while the device speaks: sentences in step with the voice."""
+"""Captions on the screen while the device speaks: sentences in step with the voice."""
 
 from collections.abc import Sequence
 from itertools import islice

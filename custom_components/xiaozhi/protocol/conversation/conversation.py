@@ -63,7 +63,7 @@ class Conversation:
         self._link = link
         self._channel = channel
         self.main_task = main_task
-        """What keeps the device from acting on what it is sent."""
+        """The task of the device that acts on messages, as far as tools keep it busy."""
         self._timeouts = timeouts or ConversationTimeouts()
         self.loudspeaker = Loudspeaker(
             link,

@@ -15,7 +15,7 @@ from ..timeouts import ConversationTimeouts
 
 
 class ConversationState(StrEnum):
-    """What a device is doing, by its conversation."""
+    """State of a device, by its conversation."""
 
     IDLE = "idle"
     CONNECTING = "connecting"
@@ -48,7 +48,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What changes the state of a conversation."""
+    """Event that changes the state of a conversation."""
 
     MICROPHONE_ON = auto()
     """The device says that it listens."""
@@ -77,7 +77,7 @@ class Event(Enum):
 
 
 class Action(Enum):
-    """What is to be done."""
+    """Action of the conversation."""
 
     BEGIN_TURN = auto()
     """Begin the turn that `ConversationTable.turn` describes; it takes the place of another."""
@@ -110,7 +110,7 @@ class TurnStart:
     mode: ListenMode
     wake_word: str | None = None
     question: str | None = None
-    """What was typed instead of spoken."""
+    """Text that was typed instead of spoken."""
 
 
 _SHOWN: Final = {
