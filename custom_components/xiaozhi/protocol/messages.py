@@ -54,7 +54,7 @@ class AudioFormat:
 
 
 DOWNLINK: Final = AudioFormat(sample_rate=24000, frame_duration=60)
-"""Format of the audio for devices. Of 148 boards, 137 play 24 kHz without resampling; their queue holds 40 packets."""
+"""Audio for devices. Of 148 boards, 137 play 24 kHz without resampling; their queue holds 40 packets."""
 
 
 class ListenMode(StrEnum):
