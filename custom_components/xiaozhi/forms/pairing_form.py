@@ -9,6 +9,7 @@ from typing import Any, Final
 from homeassistant.const import ATTR_AREA_ID, CONF_CLIENT_ID, CONF_CODE, CONF_NAME, CONF_TOKEN
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.data_entry_flow import AbortFlow, FlowContext, FlowHandler, FlowResult
+from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.selector import (
     AreaSelector,
     QrCodeSelector,
@@ -130,13 +131,12 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             return self.async_abort(
                 reason="device_paired_again", description_placeholders={"name": known.title}
             )
-        taken = {subentry.title for subentry in device_subentries(gateway.entry).values()}
-        names = chain([_NAME], (f"{_NAME} {number}" for number in count(2)))
-        suggested = next(name for name in names if name not in taken)
         if user_input is not None:
             area_id = user_input.get(ATTR_AREA_ID)
             gateway.remember_area(device.mac, area_id)
-            name = user_input.get(CONF_NAME, "").strip() or suggested
+            name = user_input.get(CONF_NAME, "").strip() or _NAME
+            if name == _NAME:
+                name = self._usual_name(area_id)
             data = {**identity, CONF_LINK: self._link.value}
             return self._add_device(device.mac, name, data, await async_missing_engines_hint(self.hass))
         return self.async_show_form(
@@ -144,12 +144,24 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             data_schema=vol.Schema(
                 {
                     vol.Optional(ATTR_AREA_ID): AreaSelector(),
-                    vol.Optional(CONF_NAME, default=suggested): TextSelector(),
+                    vol.Optional(CONF_NAME, default=_NAME): TextSelector(),
                 }
             ),
             description_placeholders={"device": device.label},
             last_step=True,
         )
+
+    @callback
+    def _usual_name(self, area_id: str | None) -> str:
+        """Return the name of a device, with a number if its area has one of that name."""
+        registry, entry = dr.async_get(self.hass), self._gateway().entry
+        taken = set[str]()
+        for mac, subentry in device_subentries(entry).items():
+            device = registry.async_get_device_by_identifier((DOMAIN, mac), entry.entry_id)
+            if device is None or device.area_id == area_id:
+                taken.add(subentry.title)
+        names = chain([_NAME], (f"{_NAME} {number}" for number in count(2)))
+        return next(name for name in names if name not in taken)
 
     @callback
     def _gateway(self) -> Gateway:

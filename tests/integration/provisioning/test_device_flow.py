@@ -120,17 +120,24 @@ async def test_wrong_codes_are_counted_down_until_the_device_shows_another(
 async def test_a_device_whose_name_is_left_as_it_is_has_one_of_its_own(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
-    """Home Assistant adds the area by itself. No two get the same name unless somebody types it, or token."""
-    kitchen = ar.async_get(hass).async_create("厨房").id
+    """Home Assistant adds the area by itself. No two of an area get the same name, or any the same token."""
+    kitchen, hall = (ar.async_get(hass).async_create(name).id for name in ("厨房", "玄关"))
     names = []
     for number, answers in enumerate(
-        ({"area_id": kitchen}, {"area_id": kitchen}, {}, {}, {"area_id": kitchen, "name": "Box"})
+        [
+            {"area_id": kitchen},
+            {"area_id": hall},
+            {"area_id": kitchen},
+            {},
+            {},
+            {"area_id": kitchen, "name": "Box"},
+        ]
     ):
         code = await make_device(mac=f"94:a9:90:00:00:{number:02x}").code()
         form = await submit(hass, await card(hass), code=code)
         result = await submit(hass, form, **(form["data_schema"]({}) | answers))
         names.append(result["description_placeholders"]["name"])
-    assert names == ["XiaoZhi", "XiaoZhi 2", "XiaoZhi 3", "XiaoZhi 4", "Box"]
+    assert names == ["XiaoZhi", "XiaoZhi", "XiaoZhi 2", "XiaoZhi", "XiaoZhi 2", "Box"]
     assert len({subentry.data["token"] for subentry in gateway_entry.subentries.values()}) == len(names)
 
 
