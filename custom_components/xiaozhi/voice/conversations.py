@@ -184,7 +184,8 @@ class _HeldConversation:
             said = self._end_turn()
             self._leave_question()
             self._interrupted_answer = ""
-            for each in (lost, running, listening, interruption):
+            self._voice.arbitration.turn_over(lost)
+            for each in (running, listening, interruption):
                 each.cancel()
             await asyncio.wait((running,), timeout=self._timeouts.ending)
         if has_ended:

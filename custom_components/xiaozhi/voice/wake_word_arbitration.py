@@ -80,22 +80,29 @@ class _Start:
     at: float
     loudness: Loudness
     lost: asyncio.Future[None]
-    """Done when the device is let go, cancelled when its turn is over."""
+    """Done when the device is let go."""
     precedence: int
     """Which goes first: one that has asked a question, then any, then one that was woken in vain."""
     answers: bool = False
+    over: bool = False
+    """Whether its turn is over."""
+
+    @property
+    def listens(self) -> bool:
+        return not self.over and not self.lost.done()
 
     @property
     def refuses_later(self) -> bool:
         """Return whether a device that hears the same word too late to be compared is let go."""
-        return self.precedence >= _USUAL and (self.answers or not self.lost.done())
+        return self.precedence >= _USUAL and (self.answers or self.listens)
 
     def competes_with(self, other: _Start) -> bool:
         """Return whether both may have heard the same person, and both still listen."""
         return (
             abs(other.at - self.at) <= _SAME_MOMENT
             and (self.wake_word == other.wake_word or None in {self.wake_word, other.wake_word})
-            and not (self.lost.done() or other.lost.done())
+            and self.listens
+            and other.listens
         )
 
 
@@ -181,6 +188,11 @@ class WakeWordArbitration:
             if start.mac == mac:
                 start.answers = True
                 self._in_vain.pop(mac, None)
+
+    def turn_over(self, lost: asyncio.Future[None]) -> None:
+        """Note that the turn for which a device claimed the word is over."""
+        for start in self._starts:
+            start.over |= start.lost is lost
 
     def _pairs(self) -> list[tuple[_Start, _Start]]:
         return [pair for pair in combinations(self._starts, 2) if pair[0].competes_with(pair[1])]

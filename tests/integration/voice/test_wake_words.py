@@ -297,7 +297,7 @@ async def test_one_that_is_woken_in_vain_keeps_no_other_from_being_woken(
     room.words = linked_entry.runtime_data.voice.arbitration
     room.claim(MAC, "hi", 0)
     # It has gone idle.
-    room.lost[MAC].cancel()
+    room.words.turn_over(room.lost[MAC])
     assert room.claim("a", "hi", 1) is AGAIN
     room.words.answer("a", 2)
     for at, expected in ((10, ELSEWHERE), (20, ELSEWHERE), (30, AGAIN), (40, AGAIN)):
