@@ -29,6 +29,7 @@ PLATFORMS: Final = [
     Platform.ASSIST_SATELLITE,
     Platform.BINARY_SENSOR,
     Platform.BUTTON,
+    Platform.CALENDAR,
     Platform.EVENT,
     Platform.IMAGE,
     Platform.LIGHT,

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Final, override
 
 from homeassistant.components.button import ButtonEntity, ButtonEntityDescription
-from homeassistant.const import EntityCategory
+from homeassistant.const import EntityCategory, Platform
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import ReconnectButton
+from .clock.alarm_clock import AlarmClock
 from .device.call_log import logged_call
 from .device.device import Device
 from .entity import (
@@ -17,6 +18,7 @@ from .entity import (
     XiaozhiToolEntity,
     add_entities_of,
     existing,
+    has_alarms,
     of_access_points,
     of_devices,
     of_tools,
@@ -54,6 +56,21 @@ PICTURES: Final = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class XiaozhiAlarmButtonDescription(ButtonEntityDescription):
+    """Describes a button for what rings."""
+
+    act: Callable[[AlarmClock], Awaitable[object]]
+
+
+ALARMS: Final = (
+    XiaozhiAlarmButtonDescription(
+        key="snooze_alarm", translation_key="snooze_alarm", act=AlarmClock.async_snooze
+    ),
+    XiaozhiAlarmButtonDescription(key="stop_alarm", translation_key="stop_alarm", act=AlarmClock.async_stop),
+)
+
+
 class XiaozhiButton(XiaozhiToolEntity[ButtonTool], ButtonEntity):
     """A button that calls a tool of the device."""
 
@@ -74,6 +91,18 @@ class XiaozhiPictureButton(XiaozhiEntity, ButtonEntity):
             await description.take(self.hass, self.device)
 
 
+class XiaozhiAlarmButton(XiaozhiEntity, ButtonEntity):
+    """A button that snoozes or stops the alarm."""
+
+    # Also without a connection: the alarm may wait for the device.
+    follows = ()
+    entity_description: XiaozhiAlarmButtonDescription
+
+    @override
+    async def async_press(self) -> None:
+        await self.entity_description.act(self.gateway.alarms(self.device))
+
+
 async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
@@ -85,6 +114,10 @@ async def async_setup_entry(
         of_devices(
             existing(PICTURES, lambda device, button: own_name(button.tool, device.tools) is not None),
             XiaozhiPictureButton,
+        ),
+        of_devices(
+            existing(ALARMS, lambda device, button: has_alarms(device, Platform.BUTTON, button.key)),
+            XiaozhiAlarmButton,
         ),
         of_access_points(ReconnectButton),
     )

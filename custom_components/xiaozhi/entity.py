@@ -26,7 +26,9 @@ from .tools.stock_tools import STATUS_TOOL
 from .tools.tool_entities import Call, Choice, Reading, Setter, ToolEntity
 
 # Whether a device has an entity depends on these.
-_SHOW_WHAT_EXISTS: Final = ("tools", "status", "link", "ip", "timers", "board", "listens_while_speaking")
+_SHOW_WHAT_EXISTS: Final = (
+    *("tools", "status", "link", "ip", "timers", "alarms", "board", "listens_while_speaking"),
+)
 
 type Source = Callable[[XiaozhiConfigEntry, AddConfigEntryEntitiesCallback], None]
 """Adds entities of a platform, now and whenever there are more of them."""
@@ -163,6 +165,11 @@ def is_registered(device: Device, platform: Platform, key: str) -> bool:
     """Whether an entity of the device was added before: what has none at first stays from then on."""
     registry = er.async_get(device.hass)
     return registry.async_get_entity_id(platform, DOMAIN, f"{device.mac}_{key}") is not None
+
+
+def has_alarms(device: Device, platform: Platform, key: str) -> bool:
+    """Whether an entity for its alarms is added: from the first alarm on."""
+    return bool(device.state.alarms) or is_registered(device, platform, key)
 
 
 @callback

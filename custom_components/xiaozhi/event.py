@@ -3,14 +3,16 @@
 from typing import Final, override
 
 from homeassistant.components.event import EventEntity, EventEntityDescription
+from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.dispatcher import async_dispatcher_connect
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import ToolCalledEvent
+from .device.device import Device
 from .device.device_model import EVENT_SIGNAL, DeviceModel
-from .device.events import ConversationEvent, DeviceEvent, NotificationType
-from .entity import XiaozhiEntity, add_entities_of, existing, of_access_points, of_devices
+from .device.events import AlarmEvent, ConversationEvent, DeviceEvent, NotificationType
+from .entity import XiaozhiEntity, add_entities_of, existing, has_alarms, of_access_points, of_devices
 from .gateway import XiaozhiConfigEntry
 
 PARALLEL_UPDATES = 0
@@ -22,9 +24,11 @@ EVENTS: Final = tuple(
         translation_key=key,
         event_types=[event_type.value for event_type in types],
         # Stock firmware sends no notification, and a conversation would be five more lines in the logbook.
-        entity_registry_enabled_default=False,
+        entity_registry_enabled_default=key == "alarm",
     )
-    for key, types in (("notification", NotificationType), ("conversation", ConversationEvent))
+    for key, types in (
+        *(("notification", NotificationType), ("conversation", ConversationEvent), ("alarm", AlarmEvent)),
+    )
 )
 
 
@@ -46,6 +50,10 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
             self.async_write_ha_state()
 
 
+def _exists(device: Device, event: EventEntityDescription) -> bool:
+    return event.key != "alarm" or has_alarms(device, Platform.EVENT, event.key)
+
+
 async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
@@ -53,6 +61,6 @@ async def async_setup_entry(
     add_entities_of(
         entry,
         async_add_entities,
-        of_devices(existing(EVENTS), XiaozhiEvent),
+        of_devices(existing(EVENTS, _exists), XiaozhiEvent),
         of_access_points(ToolCalledEvent),
     )

@@ -13,6 +13,7 @@ from homeassistant.helpers.event import async_track_time_interval
 
 from .access_point.access_points import AccessPoints
 from .announcements.announcer import Announcer
+from .clock.alarm_clock import AlarmClock
 from .clock.device_clock import DeviceClock
 from .const import DOMAIN
 from .device.device import Device
@@ -137,6 +138,10 @@ class Gateway:
     def announcer(self, device: Device) -> Announcer:
         """Return what makes announcements, which the user of a device has not asked for."""
         return self._announcers[device.mac]
+
+    def alarms(self, device: Device) -> AlarmClock:
+        """Return the alarms of a device."""
+        return self._clocks[device.mac].alarms
 
     @callback
     def async_entry_updated(self) -> None:

@@ -6,12 +6,14 @@ from homeassistant.components.llm import LLMTools
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.llm import LLM_API_ASSIST, LLMContext, Tool, ToolInput, ToolResult
 
+from .clock.alarm_tools import alarm_tools
 from .const import DOMAIN
 from .device.call_log import logged_call
 from .device.device import Device
 from .errors import UserError
-from .gateway import find_device
+from .gateway import find_device, running_gateway
 from .protocol.mcp.tool import ArgumentError, Tool as McpTool, check_arguments
+from .protocol.transport.link import LinkKind
 from .protocol.untrusted_text import one_line
 from .texts.argument_errors import argument_error
 from .tools.assistant_choice import (
@@ -35,13 +37,17 @@ def async_get_tools(hass: HomeAssistant, llm_context: LLMContext, api_id: str) -
     if device is None or not device.linked:
         return None
     offered = tools_for_assistant(device.tools, device.settings.assistant_tools)
-    if not offered:
+    tools: list[Tool] = [DeviceTool(device, name, tool) for name, tool in offered.items()]
+    # One on WebSocket cannot ring when an alarm is due.
+    if (gateway := running_gateway(hass)) and device.state.link is LinkKind.MQTT:
+        tools += [tool for tool in alarm_tools(gateway.alarms(device)) if tool.name not in offered]
+    if not tools:
         return None
     return LLMTools(
-        tools=[DeviceTool(device, name, tool) for name, tool in offered.items()],
+        tools=tools,
         prompt=(
             f"You speak through a device named {one_line(device.name, _MAX_NAME)!r}. The tools that begin "
-            f"with {DOMAIN}__ act on this device itself: its volume, screen, camera, lights and motion."
+            f"with {DOMAIN}__ act on this device itself: its volume, screen, camera, lights, motion, alarms."
         ),
     )
 

@@ -16,6 +16,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import LastCallSensor, ToolsOfferedSensor
+from .clock.alarm_clock import next_alarm
 from .clock.timers import next_timer_end
 from .const import ATTR_HINT
 from .device.device import Device
@@ -25,6 +26,7 @@ from .entity import (
     XiaozhiToolEntity,
     add_entities_of,
     existing,
+    has_alarms,
     is_registered,
     of_access_points,
     of_devices,
@@ -106,6 +108,14 @@ SENSORS: Final = (
         follows=("timers",),
         exists=_has_timers,
         attributes=_timer_hint,
+    ),
+    XiaozhiSensorDescription(
+        key="next_alarm",
+        translation_key="next_alarm",
+        device_class=SensorDeviceClass.TIMESTAMP,
+        value=next_alarm,
+        follows=("alarms",),
+        exists=lambda device: has_alarms(device, Platform.SENSOR, "next_alarm"),
     ),
     XiaozhiSensorDescription(
         key="response_time",

@@ -187,7 +187,7 @@ class AnnouncementTimeouts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimerTimeouts:
-    """How long a timer rings, in seconds."""
+    """How long a timer or an alarm rings, in seconds."""
 
     ring: float = 60
     """With sound of our own."""
@@ -198,6 +198,13 @@ class TimerTimeouts:
     """From the end of a ring that was ended by waking the device until its conversation begins."""
     unreachable: float = 600
     """For a device that is away to come back."""
+    alarm: float = 600
+    """An alarm, with sound or with alerts."""
+    snooze: float = 540
+    after_stop: float = 120
+    """For which a stopped alarm can still be snoozed: to say so, one wakes the device, which stops it."""
+    look: float = 60
+    """Between two looks at the clock on the wall, which may be set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

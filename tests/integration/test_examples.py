@@ -95,7 +95,7 @@ async def device(hass: HomeAssistant, gateway_entry: MockConfigEntry, all_enable
     await hass.async_block_till_done()
     (device,) = gateway.devices.values()
     # Timers are for devices on MQTT.
-    device.update(listens_while_speaking=True, link=LinkKind.MQTT, timers={"1": {}})
+    device.update(listens_while_speaking=True, link=LinkKind.MQTT, timers={"1": {}}, alarms={"1": {}})
     tools = {tool.name: tool for tools in (*stock_tools().values(), _OWN_TOOLS) for tool in tools}
     await device.tools.set_list(tuple(tools.values()))
     device.update(

@@ -1,9 +1,10 @@
-"""The timers of one device, from when it is added until it is removed or the gateway stops."""
+"""The timers and alarms of one device, from when it is added until it is removed or the gateway stops."""
 
 from homeassistant.core import CALLBACK_TYPE, callback
 
 from ..announcements.announcer import Announcer
 from ..device.device import Device
+from .alarm_clock import AlarmClock
 from .ring import Bell
 from .timers import VoiceTimers
 
@@ -13,13 +14,14 @@ class DeviceClock:
 
     def __init__(self, device: Device, announcer: Announcer) -> None:
         self._bell = Bell(device, announcer)
+        self.alarms = AlarmClock(device, self._bell)
         self._timers = VoiceTimers(device, self._bell)
         self._ends: list[CALLBACK_TYPE] = []
 
     @callback
     def start(self) -> None:
         """Begin, when the device is in the device registry."""
-        self._ends = [self._timers.start(), self._bell.start()]
+        self._ends = [self._timers.start(), self.alarms.start(), self._bell.start()]
 
     @callback
     def stop(self) -> None:

@@ -50,6 +50,8 @@ class RingEnd(StrEnum):
 
     STOPPED = "stopped"
     """By the user."""
+    SNOOZED = "snoozed"
+    """By the user, to ring again."""
     SAID = "said"
     """It was said to a user in a conversation."""
     OVER = "over"

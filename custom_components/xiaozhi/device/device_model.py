@@ -132,6 +132,10 @@ class DeviceModel:
         """Change fields of the state."""
         self.set_state(replace(self._state, **fields))
 
+    async def async_save(self) -> None:
+        """Save the last known state now."""
+        await self._store.async_save()
+
     @callback
     def listen(self, keys: Iterable[str], listener: Listener) -> CALLBACK_TYPE:
         """Call `listener` whenever something with one of these keys has changed; see `state.py`.

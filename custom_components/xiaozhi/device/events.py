@@ -48,6 +48,14 @@ class ConversationEvent(StrEnum):
     FAILED = "failed"
 
 
+class AlarmEvent(StrEnum):
+    """Kinds of events of an alarm."""
+
+    RINGING = "alarm_ringing"
+    SNOOZED = "alarm_snoozed"
+    STOPPED = "alarm_stopped"
+
+
 # Methods of MCP, except `state_changed`. Stock firmware sends none of them.
 _TYPE_OF_METHOD: Final = {
     "notifications/state_changed": NotificationType.STATE_CHANGED,
@@ -61,7 +69,7 @@ _TYPE_OF_METHOD: Final = {
 class DeviceEvent:
     """An event with its attributes."""
 
-    type: NotificationType | ConversationEvent
+    type: NotificationType | ConversationEvent | AlarmEvent
     attributes: Mapping[str, Any] = field(hash=False)
 
 
@@ -122,6 +130,14 @@ class DeviceEvents:
         """
         if text is not None and self._shares_texts():
             attributes["text"] = text
+        self._fire(event, attributes)
+
+    @callback
+    def fire_alarm(self, event: AlarmEvent, **attributes: str) -> None:
+        """Send an event of an alarm."""
+        self._fire(event, attributes)
+
+    def _fire(self, event: ConversationEvent | AlarmEvent, attributes: Mapping[str, str | float]) -> None:
         if self._admit(self._conversation_events):
             cleaned = {
                 name: one_line(value) if isinstance(value, str) else value

@@ -53,6 +53,7 @@ _RECORD: Final = vol.Schema(
         "answers": dict,
         "calls": {str: dict},
         "timers": {str: dict},
+        "alarms": {str: dict},
         "volume_to_restore": vol.Maybe(vol.All(vol.Coerce(tuple), vol.ExactSequence([int, int]))),
         "last_contact": vol.Maybe(vol.All(str, datetime.fromisoformat, dt_util.as_utc)),
     },
@@ -129,7 +130,9 @@ class DeviceState:
     followed: tuple[str, ...] = ()
     """URIs of its resources whose updates it is to report."""
     timers: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    """The voice timers that were set on it and have not ended, by id; `clock/timers.py` reads them."""
+    """The voice timers that were set on it and have not rung, by id; `clock/timers.py` reads them."""
+    alarms: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    """Its alarms and reminders, by id; `clock/alarm.py` reads them."""
 
     pictures: Mapping[PictureKind, Picture] = field(default_factory=dict)
     """The last picture of each kind."""

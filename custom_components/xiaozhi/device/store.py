@@ -17,7 +17,7 @@ _LOGGER = logging.getLogger(__name__)
 _VERSION: Final = 1
 # Without its tools, a device has no entities after a crash. The owner is notified of timers that it ended.
 # The conversation that it cut off is ended when the device comes back.
-_SOON: Final = frozenset({"tools", "timers", "session_id"})
+_SOON: Final = frozenset({"tools", "timers", "alarms", "session_id"})
 # A device that shows once a minute that it is there must not wear out a memory card.
 _SAVED_WITH_OTHERS: Final = frozenset({"last_contact"})
 

@@ -44,6 +44,7 @@ STORED_AS = {
     "calls": "arguments of the last calls",
     "volume_to_restore": "a volume to be restored after an announcement",
     "timers": "timers that run, with their names",
+    "alarms": "alarms and reminders, with their names and texts",
     "last_contact": "last contact",
 }
 

@@ -1,0 +1,158 @@
+"""The calendar of a device's alarms: Home Assistant's own calendar page is their editor."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final, override
+
+from homeassistant.components.calendar import (
+    EVENT_DESCRIPTION,
+    EVENT_RRULE,
+    EVENT_START,
+    EVENT_SUMMARY,
+    CalendarEntity,
+    CalendarEntityDescription,
+    CalendarEntityFeature,
+    CalendarEvent,
+)
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+from homeassistant.util import dt as dt_util
+
+from .clock.alarm import MAX_NAME, RECURRENCE_ID, Alarm, wall_time
+from .clock.alarm_clock import alarms_of
+from .const import MAX_MESSAGE
+from .device.device import Device
+from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
+from .errors import InputError
+from .gateway import Gateway, XiaozhiConfigEntry
+from .protocol.untrusted_text import one_line
+from .texts.translated import known_text
+
+PARALLEL_UPDATES = 0
+
+_CALENDAR: Final = CalendarEntityDescription(key="alarms", translation_key="alarms")
+_AND_FUTURE: Final = "THISANDFUTURE"
+
+
+class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
+    """The alarms and reminders of a device. One with a description is a reminder, which is spoken."""
+
+    follows = ("alarms",)
+    entity_description: CalendarEntityDescription
+    _attr_supported_features = (
+        CalendarEntityFeature.CREATE_EVENT
+        | CalendarEntityFeature.DELETE_EVENT
+        | CalendarEntityFeature.UPDATE_EVENT
+    )
+
+    def __init__(self, gateway: Gateway, device: Device, description: CalendarEntityDescription) -> None:
+        super().__init__(gateway, device, description)
+        self._clock = gateway.alarms(device)
+
+    @property
+    @override
+    def event(self) -> CalendarEvent | None:
+        """Return the next alarm, or that which rings."""
+        alarms = alarms_of(self.device)
+        following = {uid: at for uid, alarm in alarms.items() if (at := alarm.next(alarm.done))}
+        if not following:
+            return None
+        uid = min(following, key=lambda each: following[each])
+        return self._event(uid, alarms[uid], wall_time(following[uid]), following[uid])
+
+    @override
+    async def async_get_events(
+        self, hass: HomeAssistant, start_date: datetime, end_date: datetime
+    ) -> list[CalendarEvent]:
+        """Return the alarms between two moments."""
+        alarms = alarms_of(self.device)
+        start, end = dt_util.as_utc(start_date), dt_util.as_utc(end_date)
+
+        def listed() -> list[CalendarEvent]:
+            events = (
+                self._event(uid, alarm, time, moment)
+                for uid, alarm in alarms.items()
+                for time, moment in alarm.listed(start - self._duration, end)
+            )
+            return sorted(events, key=lambda event: event.start_datetime_local)
+
+        return await hass.async_add_executor_job(listed)
+
+    @override
+    async def async_create_event(self, **kwargs: Any) -> None:
+        """Set an alarm. Raises `InputError`."""
+        await self._clock.async_set(*self._fields(kwargs))
+
+    @override
+    async def async_delete_event(
+        self, uid: str, recurrence_id: str | None = None, recurrence_range: str | None = None
+    ) -> None:
+        """Delete an alarm, or some of its repetitions. Raises `InputError`."""
+        alarm = self._clock.alarm(uid)
+        await self._clock.async_store({uid: _without(alarm, recurrence_id, recurrence_range)})
+
+    @override
+    async def async_update_event(
+        self,
+        uid: str,
+        event: dict[str, Any],
+        recurrence_id: str | None = None,
+        recurrence_range: str | None = None,
+    ) -> None:
+        """Change an alarm, or some of its repetitions, which become one of its own. Raises `InputError`."""
+        alarm = self._clock.alarm(uid)
+        rest = _without(alarm, recurrence_id, recurrence_range)
+        start, name, text, rule = self._fields(event)
+        if rest is None:
+            await self._clock.async_set(start, name, text, rule, uid=uid)
+            return
+        await self._clock.async_set(start, name, text, rule if recurrence_range == _AND_FUTURE else "")
+        await self._clock.async_store({uid: rest})
+
+    @property
+    def _duration(self) -> timedelta:
+        return timedelta(seconds=self.device.timeouts.timers.alarm)
+
+    def _event(self, uid: str, alarm: Alarm, time: datetime, moment: datetime) -> CalendarEvent:
+        start = dt_util.as_local(moment)
+        return CalendarEvent(
+            start=start,
+            end=start + self._duration,
+            summary=alarm.name or alarm.text or known_text(self.hass, "alarm"),
+            description=alarm.text or None,
+            uid=uid,
+            recurrence_id=time.strftime(RECURRENCE_ID) if alarm.rule else None,
+            rrule=alarm.rule or None,
+        )
+
+    def _fields(self, event: Mapping[str, Any]) -> tuple[datetime, str, str, str]:
+        """Return start, name, text and rule of an event. Raises `InputError`."""
+        start = event[EVENT_START]
+        if not isinstance(start, datetime):
+            raise InputError("alarm_all_day")
+        name = one_line(event.get(EVENT_SUMMARY) or "", MAX_NAME)
+        text = one_line(event.get(EVENT_DESCRIPTION) or "", MAX_MESSAGE)
+        # The page asks for a name in any case.
+        if name == known_text(self.hass, "alarm"):
+            name = ""
+        return wall_time(start).replace(microsecond=0), name, text, event.get(EVENT_RRULE) or ""
+
+
+def _without(alarm: Alarm, recurrence_id: str | None, recurrence_range: str | None) -> Alarm | None:
+    """Return what is left without one of an alarm's repetitions, or without all from there on."""
+    if not recurrence_id or not alarm.rule:
+        return None
+    try:
+        time = datetime.fromisoformat(recurrence_id).replace(tzinfo=None)
+    except ValueError as err:
+        raise InputError("unknown_alarm") from err
+    if recurrence_range != _AND_FUTURE:
+        return alarm.without(time)
+    return alarm.until(time) if time > alarm.start else None
+
+
+async def async_setup_entry(
+    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the calendars of all devices, now and later."""
+    add_entities_of(entry, async_add_entities, of_devices(existing([_CALENDAR]), XiaozhiCalendar))

@@ -1,0 +1,311 @@
+"""The alarms of one device: stored until each has rung, and never rung twice.
+
+Each alarm is stored with the last moment for which it is done. What is later and past is due: it rings, and
+is done when that has ended; after Home Assistant was off or the device away for ten minutes, it is reported.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+import logging
+from typing import Final
+
+from homeassistant.components import persistent_notification
+from homeassistant.core import CALLBACK_TYPE, callback
+from homeassistant.util import dt as dt_util
+from homeassistant.util.ulid import ulid_now
+
+from ..const import DOMAIN
+from ..device.device import Device
+from ..device.events import AlarmEvent
+from ..errors import InputError, UserError
+from ..protocol.clock import loop_time
+from ..protocol.transport.link import LinkKind
+from ..texts.translated import async_text
+from ..voice.pipelines import spoken_language
+from .alarm import Alarm, checked_rule, wall_time
+from .ring import Bell, Ring, RingEnd
+
+_LOGGER = logging.getLogger(__name__)
+
+_MAX_ALARMS: Final = 100
+_FARTHEST: Final = timedelta(days=366)
+# A clock that is set back by more was wrong before.
+_SET_BACK: Final = timedelta(days=1)
+
+_REPORTED: Final[Mapping[RingEnd | None, str]] = {
+    None: "alarms_missed",
+    RingEnd.OVER: "alarms_unanswered",
+}
+"""What the owner is notified of, by how the ring has ended."""
+
+type Alarms = Mapping[str, Alarm]
+
+
+def alarms_of(device: Device) -> dict[str, Alarm]:
+    """Return the alarms of a device, by id."""
+    alarms = {uid: Alarm.from_dict(stored) for uid, stored in device.state.alarms.items()}
+    return {uid: alarm for uid, alarm in alarms.items() if alarm is not None}
+
+
+@callback
+def next_alarm(device: Device) -> datetime | None:
+    """Return when the next alarm of a device rings; None if there is none."""
+    moments = (alarm.snoozed or alarm.next(alarm.done) for alarm in alarms_of(device).values())
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+class AlarmClock:
+    """Rings the alarms of one device."""
+
+    def __init__(self, device: Device, bell: Bell) -> None:
+        self._hass = device.hass
+        self._device = device
+        self._bell = bell
+        self._timeouts = device.timeouts.timers
+        self._changed = asyncio.Event()
+        self._set_back: dict[str, datetime] = {}
+        """What counts as done instead, for alarms that were done at a time that has not come yet."""
+        self._ringing: Alarms = {}
+        self._end: asyncio.Future[RingEnd] | None = None
+        """Ends the ring."""
+        self._over = asyncio.Event()
+        """Set when what has rung is stored."""
+        self._stopped: dict[str, Alarm] = {}
+        """What was stopped last, and can still be snoozed for a while."""
+        self._stopped_at = 0.0
+
+    @callback
+    def start(self) -> CALLBACK_TYPE:
+        """Begin to ring. Returns a function that ends this."""
+        task = self._device.create_task(self._run(), "alarms")
+
+        @callback
+        def stop() -> None:
+            task.cancel()
+
+        return stop
+
+    @property
+    def alarms(self) -> dict[str, Alarm]:
+        """The alarms, by id."""
+        return alarms_of(self._device)
+
+    async def async_set(
+        self, start: datetime, name: str, text: str, rule: str, *, uid: str | None = None
+    ) -> str:
+        """Set an alarm, or change one, and return its id. Raises `InputError`."""
+        now = dt_util.utcnow()
+        if rule:
+            rule = await self._hass.async_add_executor_job(checked_rule, start, rule)
+        alarm = Alarm(start=start, name=name, text=text, rule=rule, done=now)
+        shown = f"{start:%Y-%m-%d %H:%M}"
+        if self._device.state.link is LinkKind.WEBSOCKET:
+            raise InputError("alarm_on_websocket", name=self._device.name)
+        if (moment := alarm.next(now)) is None:
+            raise InputError("alarm_past", time=shown)
+        if moment > now + _FARTHEST:
+            raise InputError("alarm_too_far", time=shown)
+        if uid is None and len(self.alarms) >= _MAX_ALARMS:
+            raise InputError("too_many_alarms", limit=str(_MAX_ALARMS))
+        uid = uid or ulid_now()
+        await self.async_store({uid: alarm})
+        return uid
+
+    @callback
+    def alarm(self, uid: str) -> Alarm:
+        """Return an alarm. Raises `InputError` if there is none with this id."""
+        if (alarm := self.alarms.get(uid)) is None:
+            raise InputError("unknown_alarm")
+        return alarm
+
+    async def async_store(self, changes: Mapping[str, Alarm | None]) -> None:
+        """Change alarms, and return when that is on the disk. Those that never ring again are removed."""
+        alarms = dict(self._device.state.alarms)
+        for uid, alarm in changes.items():
+            alarms.pop(uid, None)
+            self._set_back.pop(uid, None)
+            if alarm is not None and (alarm.snoozed or alarm.next(alarm.done)):
+                alarms[uid] = alarm.as_dict()
+        self._device.update(alarms=alarms)
+        self._changed.set()
+        if self._end is not None and not self._still_ringing():
+            self._finish(RingEnd.STOPPED)
+        await self._device.async_save()
+
+    async def async_snooze(self) -> datetime:
+        """Let what rings, or was stopped just now, ring again later; return when. Raises `UserError`."""
+        until = dt_util.utcnow() + timedelta(seconds=self._timeouts.snooze)
+        if self._end is not None:
+            self._finish(RingEnd.SNOOZED)
+            await self._over.wait()
+        elif self._stopped and loop_time() < self._stopped_at + self._timeouts.after_stop:
+            # One that is not repeated was removed when it had rung.
+            await self._snooze(self._stopped | {k: v for k, v in self.alarms.items() if k in self._stopped})
+        else:
+            raise UserError("no_alarm_rings", name=self._device.name)
+        return until
+
+    async def async_stop(self) -> None:
+        """Stop what rings, or is snoozed. Raises `UserError` if nothing is."""
+        if self._end is not None:
+            self._finish(RingEnd.STOPPED)
+            await self._over.wait()
+        elif snoozed := {uid: alarm for uid, alarm in self.alarms.items() if alarm.snoozed}:
+            await self.async_store({uid: replace(alarm, snoozed=None) for uid, alarm in snoozed.items()})
+            self._fire(AlarmEvent.STOPPED, snoozed)
+        else:
+            raise UserError("no_alarm_rings", name=self._device.name)
+
+    @callback
+    def _finish(self, how: RingEnd) -> None:
+        if self._end is not None and not self._end.done():
+            self._end.set_result(how)
+
+    def _still_ringing(self) -> dict[str, Alarm]:
+        """Return what rings and was not deleted or changed meanwhile."""
+        alarms = self.alarms
+        return {uid: alarm for uid, alarm in self._ringing.items() if alarms.get(uid) == alarm}
+
+    async def _run(self) -> None:
+        shown: datetime | None = None
+        while True:
+            self._changed.clear()
+            wait = self._timeouts.look
+            try:
+                now = dt_util.utcnow()
+                alarms = self.alarms
+                due = {uid: at for uid, alarm in alarms.items() if (at := self._due(uid, alarm, now))}
+                if due:
+                    await self._take(alarms, due, now)
+                    continue
+                following = next_alarm(self._device)
+                if following != shown:
+                    # Also because the time zone was changed.
+                    shown = following
+                    self._device.notify("alarms")
+                if following is not None:
+                    wait = min(max((following - now).total_seconds(), 0.1), wait)
+            except Exception:
+                _LOGGER.exception("The alarms of %s could not ring", self._device.name)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._changed.wait()
+
+    def _due(self, uid: str, alarm: Alarm, now: datetime) -> datetime | None:
+        """Return the last moment at which an alarm was to ring and has not."""
+        done = alarm.done
+        if done > now + _SET_BACK:
+            done = self._set_back.setdefault(uid, now)
+        if alarm.snoozed is not None and not now < alarm.snoozed <= now + _SET_BACK:
+            return min(alarm.snoozed, now)
+        return alarm.last(done, now)
+
+    async def _take(self, alarms: Alarms, due: Mapping[str, datetime], now: datetime) -> None:
+        """Ring what is due, or report it if that is too long ago."""
+        tolerance = timedelta(seconds=self._timeouts.unreachable)
+        if late := {uid: alarms[uid] for uid, at in due.items() if now - at >= tolerance}:
+            await self._report("alarms_missed", late, due)
+            await self.async_store(_done(late, due, now))
+            return
+        late_by = now - min(due.values())
+        self._ringing = {uid: alarms[uid] for uid in due}
+        self._end = asyncio.get_running_loop().create_future()
+        self._over.clear()
+        deadline = loop_time() + (tolerance - late_by).total_seconds()
+        ringing = asyncio.create_task(self._ring(deadline), name="alarm")
+        try:
+            await asyncio.wait((ringing, self._end), return_when=asyncio.FIRST_COMPLETED)
+            ended = self._end.result() if self._end.done() else ringing.result()
+            # From now on nothing else can end it.
+            self._end = None
+            rung = _done(self._still_ringing(), due, now)
+            if ended is RingEnd.SNOOZED:
+                await self._snooze(rung)
+                return
+            if ended in _REPORTED:
+                await self._report(_REPORTED[ended], rung, due)
+            await self.async_store(rung)
+            self._stopped, self._stopped_at = rung, loop_time()
+            self._fire(AlarmEvent.STOPPED, rung)
+        finally:
+            self._end, self._ringing = None, {}
+            self._over.set()
+            if not ringing.done():
+                ringing.cancel()
+                await asyncio.wait((ringing,))
+
+    async def _ring(self, deadline: float) -> RingEnd | None:
+        """Ring; return how that has ended, None if the device could not ring until `deadline`."""
+        rung = tuple(self._ringing.values())
+        language = spoken_language(self._hass, self._device)
+        names = ", ".join(alarm.name for alarm in rung if alarm.name and not alarm.text)
+        texts = [alarm.text for alarm in rung if alarm.text]
+        speaks = len(texts) == len(rung)
+        if not speaks:
+            key = "alarm_named" if names else "alarm"
+            texts.insert(0, await async_text(self._hass, key, language, alarm=names))
+        fired = False
+
+        @callback
+        def started() -> None:
+            nonlocal fired
+            if not fired:
+                self._fire(AlarmEvent.RINGING, self._ringing)
+            fired = True
+
+        timeouts = self._timeouts
+        ring = Ring(
+            kind="alarm",
+            text=" ".join(texts),
+            seconds=timeouts.ring if speaks else timeouts.alarm,
+            shown_seconds=timeouts.show if speaks else timeouts.alarm,
+            speaks=speaks,
+            rises=not speaks,
+            on_start=started,
+        )
+        try:
+            return await self._bell.ring(ring, deadline)
+        except TimeoutError:
+            return None
+
+    async def _snooze(self, alarms: Alarms) -> None:
+        until = dt_util.utcnow() + timedelta(seconds=self._timeouts.snooze)
+        await self.async_store({uid: replace(alarm, snoozed=until) for uid, alarm in alarms.items()})
+        self._stopped = {}
+        self._fire(AlarmEvent.SNOOZED, alarms)
+
+    @callback
+    def _fire(self, event: AlarmEvent, alarms: Alarms) -> None:
+        for alarm in alarms.values():
+            self._device.events.fire_alarm(event, name=alarm.name, message=alarm.text)
+
+    async def _report(self, key: str, alarms: Alarms, due: Mapping[str, datetime]) -> None:
+        """Notify the owner of alarms that nobody has heard."""
+        alarm_word = await async_text(self._hass, "alarm")
+        named = ", ".join(
+            f"{alarm.name or alarm.text or alarm_word} ({wall_time(due[uid]):%Y-%m-%d %H:%M})"
+            for uid, alarm in alarms.items()
+        )
+        if not named:
+            return
+        persistent_notification.async_create(
+            self._hass,
+            await async_text(self._hass, key, name=self._device.name, alarms=named),
+            title=await async_text(self._hass, f"{key}_title"),
+            notification_id=f"{DOMAIN}_{key}_{self._device.mac}_{ulid_now()}",
+        )
+
+
+def _done(alarms: Alarms, due: Mapping[str, datetime], now: datetime) -> dict[str, Alarm]:
+    """Return alarms for which what was due is done."""
+    return {
+        uid: replace(
+            alarm,
+            done=alarm.done if due[uid] < alarm.done <= now + _SET_BACK else due[uid],
+            snoozed=None,
+        )
+        for uid, alarm in alarms.items()
+    }
