@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
+import logging
 import re
 from typing import Any, Final
 
@@ -36,8 +37,11 @@ from .protocol import messages
 from .protocol.faces import Face
 from .protocol.mcp.model import Progress
 from .protocol.mcp.tool import ArgumentError, check_arguments
+from .protocol.untrusted_text import one_line
 from .texts.argument_errors import argument_error
 from .tools.stock_tools import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, SNAPSHOT_TOOL
+
+_LOGGER = logging.getLogger(__name__)
 
 EVENT_PROGRESS: Final = "xiaozhi_progress"
 
@@ -229,12 +233,16 @@ async def _set_assets(call: ServiceCall) -> None:
 
 
 async def _on_each(call: ServiceCall, work: Callable[[Device], Awaitable[None]]) -> None:
-    """Run `work` for all devices, whichever of them fail; then raise the first error."""
+    """Run `work` for all devices, whichever of them fail; then raise the first error and log the others."""
     devices, refusal = target_devices(call)
     results = await asyncio.gather(*(work(device) for device in devices), return_exceptions=True)
-    for result in (*results, refusal):
-        if result is not None:
-            raise result
+    errors = [result for result in (*results, refusal) if result is not None]
+    for error in errors[1:]:
+        _LOGGER.warning(
+            "The action %s failed for another device, too: %s", call.service, one_line(str(error))
+        )
+    if errors:
+        raise errors[0]
 
 
 def _check_arguments(device: Device, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
