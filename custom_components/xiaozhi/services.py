@@ -239,7 +239,7 @@ async def _on_each(call: ServiceCall, work: Callable[[Device], Awaitable[None]])
     errors = [result for result in (*results, refusal) if result is not None]
     for error in errors[1:]:
         _LOGGER.warning(
-            "The action %s failed for another device, too: %s", call.service, one_line(str(error))
+            "%s failed for another device, too: %s", call.service, one_line(str(error))
         )
     if errors:
         raise errors[0]
