@@ -110,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     say = commands.add_parser("say", help="say something and hold the conversation to its end")
     say.add_argument("what", nargs="+", help="a text, or a sound file; one turn each")
     say.add_argument("--voice", default="en-us", help="espeak-ng's voice for texts (%(default)s)")
+    say.add_argument("--wake-word", default="hi xiaozhi", help="what is said to wake it (%(default)s)")
     say.add_argument("--out", type=Path, help="write what it played to this WAV file")
     say.add_argument("--json", action="store_true", help="print the result as one line of JSON")
     commands.add_parser(
@@ -149,6 +150,7 @@ async def _run(options: argparse.Namespace) -> int:
         saved.url,
         mac=saved.mac.lower(),
         nvs=saved.nvs,
+        assets=await asyncio.to_thread(_read_assets, options.state),
         misbehaviours=tuple(options.misbehave),
     )
     try:
@@ -160,7 +162,19 @@ async def _run(options: argparse.Namespace) -> int:
     finally:
         saved.firmware = device.next_version
         await asyncio.to_thread(saved.write, options.state)
+        if device.assets:
+            await asyncio.to_thread(_assets_file(options.state).write_bytes, device.assets)
     return 0
+
+
+def _assets_file(state: Path) -> Path:
+    return state.with_suffix(".assets")
+
+
+def _read_assets(state: Path) -> bytes:
+    """Return the partition with fonts, faces and wake words; none before the first pack."""
+    path = _assets_file(state)
+    return path.read_bytes() if path.exists() else b""
 
 
 async def _pair(device: SimulatedDevice, options: argparse.Namespace) -> None:
@@ -178,7 +192,7 @@ async def _say(device: SimulatedDevice, options: argparse.Namespace) -> None:
     await _boot_paired(device, options)
     if not options.json:
         device.listen(_tell_event)
-    account = await converse(device, *sounds, timeout=options.timeout)
+    account = await converse(device, *sounds, word=options.wake_word, timeout=options.timeout)
     if options.out is not None:
         await asyncio.to_thread(write_wav, options.out, account.played, account.sample_rate)
     if options.json:
@@ -269,6 +283,9 @@ _LINES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "screen": _screen_line,
     "announcement": _announcement_line,
     "tool": lambda data: f"tool {data['name']} {json.dumps(data['arguments'], ensure_ascii=False)}",
+    "unheard": lambda data: f"is not woken by {data['word']}",
+    "assets": lambda data: f"loads a pack of wake words, fonts and faces from {data['url']}",
+    "assets_failed": lambda data: f"could not load a pack: {data['error']}",
     "progress": lambda data: f"has {data['percent']} % of a firmware",
     "upgraded": lambda data: f"has installed firmware {data['version']}",
     "upgrade_failed": lambda data: f"could not install a firmware: {data['error']}",

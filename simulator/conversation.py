@@ -89,7 +89,10 @@ async def _turn(device: SimulatedDevice, sound: bytes, word: str, seconds: float
     """Say something and wait until the answer has been spoken, or the conversation is over."""
     answers = len(device.speaker.answers)
     if device.state is State.IDLE:
+        known = len(device.transcript)
         await device.wake(word)
+        if any(event.kind == "unheard" for event in device.transcript[known:]):
+            raise ConversationError(f"{word!r} does not wake the device")
         if device.state is State.IDLE:
             raise ConversationError(
                 f"the device could not connect: {device.last_error or 'the server hung up at once'}"

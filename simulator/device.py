@@ -26,6 +26,7 @@ from .board.profile import Profile, get_profile
 from .board.recorder import Event, Recorder, Screen
 from .board.system_info import Identity
 from .board.tools import Values, first_values
+from .firmware.assets import AssetsPartition
 from .firmware.partitions import AppPartitions
 from .link.impairment import UdpImpairment
 from .link.network import Network
@@ -50,6 +51,7 @@ class SimulatedDevice:
         mac: str = _DEFAULT_MAC,
         client_id: str | None = None,
         nvs: Nvs | None = None,
+        assets: bytes = b"",
         pace: Pace | None = None,
         misbehaviours: tuple[Misbehaviour, ...] = (),
         noise: int = 0,
@@ -59,9 +61,9 @@ class SimulatedDevice:
     ) -> None:
         """Create a device that is switched off.
 
-        `nvs` is the flash of an earlier device. Without `client_id` it has the one from the flash, or a new
-        one. `noise` and `echo` are what else its microphone hears (see `Voice`); `impairment` applies to its
-        audio over UDP. `program` makes the MCP server of other firmware than the stock one.
+        `nvs` and `assets` are the flash of an earlier device. Without `client_id` it has the one from the
+        flash, or a new one. `noise` and `echo` are what else its microphone hears (see `Voice`); `impairment`
+        applies to its audio over UDP. `program` makes the MCP server of other firmware than the stock one.
         """
         self._recorder = Recorder()
         profile = profile or get_profile()
@@ -78,6 +80,7 @@ class SimulatedDevice:
         self._hardware = Hardware(
             profile=profile,
             partitions=AppPartitions(profile.version),
+            assets=AssetsPartition(assets),
             identity=identity,
             ota_url=ota_url,
             pace=pace,
@@ -351,6 +354,11 @@ class SimulatedDevice:
         It differs from that of `profile` after an installation, and until a new firmware is confirmed.
         """
         return self._hardware.partitions.next_version
+
+    @property
+    def assets(self) -> bytes:
+        """Its `assets` partition: without a pack, any word wakes the device."""
+        return bytes(self._hardware.assets.content)
 
     @property
     def nvs(self) -> Nvs:

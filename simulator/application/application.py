@@ -12,6 +12,7 @@ from ..link.http_client import HttpClient
 from ..link.mqtt_transport import MqttTransport
 from ..link.transport import Transport, TransportContext
 from ..link.websocket_transport import WebSocketTransport
+from .assets import Assets
 from .checkin import CheckIn, TransportKind
 from .clock import StatusClock
 from .device_tools import DeviceTools
@@ -53,6 +54,7 @@ class Application:
         self.microphone = Microphone(hardware.voice, pace, self.loop.signal_audio)
         http = HttpClient(pace, hardware.network, profile.http_deadlocks)
         upgrade = Upgrader(hardware, self.loop, http, self).run
+        self._assets = Assets(hardware, http, self)
         self._clock = StatusClock(hardware.screen, hardware.recorder, lambda: self.state is State.IDLE)
         self.check_in = CheckIn(
             hardware, http, self._clock, idle=lambda: self.state is State.IDLE, upgrade=upgrade
@@ -120,6 +122,7 @@ class Application:
 
     async def _activate(self) -> None:
         self.states.request(State.ACTIVATING)
+        await self._assets.check()
         kind = await self.check_in.run()
         self._record("transport", name=kind)
         self.transport = _TRANSPORTS[kind](self._transport_context())
@@ -260,7 +263,11 @@ class Application:
             await self.set_state(State.IDLE)
 
     async def wake_word(self, word: str, sound: bytes | None) -> None:
-        """Handle the wake word; `sound` is 16 kHz PCM that ends with it."""
+        """Handle a word that may wake the device; `sound` is 16 kHz PCM that ends with it."""
+        if (heard := self._assets.heard(word)) is None:
+            self._record("unheard", word=word)
+            return
+        word = heard
         if self._profile.board.detects_while_playing:
             await self.cancel_announcement("the wake word")
         match self.state:

@@ -57,6 +57,7 @@ class DeviceTools:
             "upgrade": self._upgrade,
             "leave": self._leave,
             "close_channel": self._close_channel,
+            "set_download_url": self._set_download_url,
         }
 
     async def run(self, tool: Tool, arguments: JsonObject) -> ToolResult:
@@ -163,6 +164,10 @@ class DeviceTools:
             await self._control.set_state(State.WIFI_CONFIGURING)
 
         self._loop.schedule(go_offline)
+        return True
+
+    async def _set_download_url(self, arguments: JsonObject) -> ToolResult:
+        self._hardware.nvs.set("assets", "download_url", arguments["url"])
         return True
 
     async def _close_channel(self, _: JsonObject) -> ToolResult:

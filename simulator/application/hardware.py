@@ -10,6 +10,7 @@ from ..board.profile import Profile
 from ..board.recorder import Recorder, Screen
 from ..board.system_info import Identity
 from ..board.tools import Values
+from ..firmware.assets import AssetsPartition
 from ..firmware.partitions import AppPartitions
 from ..link.network import Network
 from .announcement import Announcement
@@ -26,6 +27,7 @@ class Hardware:
     profile: Profile
     """Describes the firmware that runs, or ran last."""
     partitions: AppPartitions
+    assets: AssetsPartition
     identity: Identity
     ota_url: str
     """The address that the owner typed into the device."""

@@ -45,6 +45,8 @@ class Board:
     theme: bool = False
     snapshot: bool = False
     camera: bool = False
+    free_memory: int = 8_318_916
+    """Bytes, at its check-in."""
     battery: bool = False
     chip_temperature: bool = False
     network: Network = "wifi"

@@ -44,7 +44,7 @@ def system_info(profile: Profile, identity: Identity, partition: str) -> str:
         f'{{"label":"{label}","type":{kind},"subtype":{subtype},"address":{address},"size":{size}}}'
         for label, kind, subtype, address, size in _PARTITIONS
     )
-    heap = '"8318916"' if profile.heap_is_text else "8318916"
+    heap = f'"{board.free_memory}"' if profile.heap_is_text else str(board.free_memory)
     display = ""
     if profile.number >= (2, 0, 1):
         monochrome = str(board.monochrome).lower()
