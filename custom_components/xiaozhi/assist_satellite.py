@@ -25,7 +25,6 @@ from .const import EVENT_LEFT_OUT
 from .device.device import Device
 from .device.state import AVAILABLE, SETTINGS, STATUS_READ
 from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
-from .errors import UserError
 from .gateway import Gateway, XiaozhiConfigEntry
 from .media.stream import media_sound
 from .voice.conversations import VoiceConversations
@@ -177,25 +176,30 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     @callback
     @override
     def async_get_configuration(self) -> AssistSatelliteConfiguration:
-        """Return the wake word that the device has heard last.
+        """Return what wakes the device, and what else could.
 
-        It may have others, but none can be chosen here, and Home Assistant would offer the choice.
+        Where that is not known, it is the word that it has heard last. Until it has heard one, the set-up of
+        Home Assistant gets none: it asks the user to say the active one.
         """
-        words = [
-            AssistSatelliteWakeWord(id=word, wake_word=word, trained_languages=[])
-            for word in self.device.state.wake_words[:1]
-        ]
+        wake_words = self.gateway.wake_words(self.device)
+        available, active = wake_words.available, wake_words.active
+        if not active:
+            active = self.device.state.wake_words[:1]
+            available = {**{word: (word, "") for word in active}, **(available if active else {})}
         return AssistSatelliteConfiguration(
-            available_wake_words=words,
-            active_wake_words=[word.id for word in words],
-            max_active_wake_words=len(words),
+            available_wake_words=[
+                AssistSatelliteWakeWord(id=key, wake_word=word, trained_languages=[language] * bool(language))
+                for key, (word, language) in available.items()
+            ],
+            active_wake_words=[*active],
+            max_active_wake_words=max(len(wake_words.phrases), min(len(available), 1)),
         )
 
     @override
     async def async_set_configuration(self, config: AssistSatelliteConfiguration) -> None:
-        """Accept that nothing changes. Stock firmware cannot change its wake words."""
+        """Put wake words on the device, if others are wanted. Raises `HomeAssistantError`."""
         if config.active_wake_words != self.async_get_configuration().active_wake_words:
-            raise UserError("wake_words_fixed", name=self.device.name)
+            await self.gateway.wake_words(self.device).async_choose(config.active_wake_words)
 
     @override
     async def async_added_to_hass(self) -> None:

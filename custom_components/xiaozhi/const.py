@@ -34,6 +34,8 @@ CONF_INTERRUPT_BY_SPEAKING: Final = "interrupt_by_speaking"
 CONF_LOOK_AT_PHOTOS: Final = "look_at_photos"
 CONF_SHARE_TRANSCRIPTS: Final = "share_transcripts"
 CONF_SHOW_ANNOUNCEMENTS: Final = "show_announcements"
+CONF_WAKE_PHRASES: Final = "wake_phrases"
+CONF_WAKE_THRESHOLD: Final = "wake_threshold"
 CONF_WAKE_WORD_PIPELINES: Final = "wake_word_pipelines"
 STOCK_FIRMWARE_PAGE: Final = "https://github.com/78/xiaozhi-esp32/releases"
 

@@ -20,6 +20,7 @@ from .device.device import Device
 from .device.store import DeviceStore
 from .device_http.transfers import Transfers
 from .firmware.library import FirmwareFiles
+from .firmware.speech_models import SpeechModels
 from .links.admission import PairedDevices
 from .links.broker_issue import async_broker_changed, async_broker_stopped
 from .links.listeners import Listeners, PortError
@@ -30,6 +31,7 @@ from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
 from .timeouts import USUAL, Timeouts
 from .voice.voice import Voice
+from .voice.wake_words import WakeWords
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -86,6 +88,7 @@ class Gateway:
         )
         self.check_ins = CheckIns(entry, self.settings, paired, self.discovery, self.listeners.expect)
         self.firmware_files = FirmwareFiles(hass, self.settings.firmware_releases, self._timeouts.firmware)
+        self.speech_models = SpeechModels(hass, self._timeouts.firmware)
         self.voice = Voice(hass, entry, self.devices, self._timeouts.voice)
         self._store = DeviceStore(hass, entry.entry_id, self._timeouts.store)
         self._announcers: dict[str, Announcer] = {}
@@ -130,6 +133,10 @@ class Gateway:
         self.voice.async_stop()
         async_broker_stopped(self.hass)
         async_delete_model_issue(self.hass)
+
+    def wake_words(self, device: Device) -> WakeWords:
+        """Return what wakes a device, and what else could."""
+        return WakeWords(self.hass, device, self.firmware_files, self.speech_models)
 
     async def _close_links(self) -> None:
         await _close(self._announcers.values(), self.devices.values())

@@ -1,28 +1,48 @@
 """Selects of a device: choices of its tools, its pipeline, and what ends speech and conversations."""
 
 from collections.abc import Callable, Mapping
-from typing import Final, override
+from typing import Any, Final, override
 
 from homeassistant.components.assist_pipeline import AssistPipelineSelect, VadSensitivity
 from homeassistant.components.select import SelectEntity, SelectEntityDescription
 from homeassistant.const import EntityCategory
 from homeassistant.core import Context, HomeAssistant, callback
+from homeassistant.helpers.entity import EntityDescription
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraData, RestoreEntity
 
+from .actions.rights import check_entity
 from .const import CONF_CONVERSATION_STYLE, DOMAIN
 from .device.device import Device
-from .entity import XiaozhiSettingEntity, XiaozhiToolEntity, add_entities_of, existing, of_devices, of_tools
+from .device.state import INSTALLATION, SETTINGS
+from .entity import (
+    XiaozhiEntity,
+    XiaozhiSettingEntity,
+    XiaozhiToolEntity,
+    add_entities_of,
+    existing,
+    of_devices,
+    of_tools,
+)
+from .firmware.pack_delivery import PackDelivery
+from .firmware.wake_words import ORIGINAL
 from .gateway import Gateway, XiaozhiConfigEntry
 from .settings import ConversationStyle
+from .tools.stock_tools import ASSETS_TOOL
 from .tools.tool_entities import SelectTool
 from .voice.pipelines import END_OF_SPEECH_SELECT, PIPELINE_SELECT
+from .voice.wake_words import board_of
 
 # The device runs one tool at a time.
 PARALLEL_UPDATES = 1
 
 _QUICK_AND_PATIENT: Final = "quick_and_patient"
 _CHOSEN: Final = "chosen"
+_OWN_PHRASES: Final = "own_phrases"
+_WAKE_WORDS_DEPEND_ON: Final = ("tools", "board", "chip", "firmware", "assets", "free_memory")
+_WAKE_WORD: Final = SelectEntityDescription(
+    key="wake_word", translation_key="wake_word", entity_category=EntityCategory.CONFIG
+)
 _CONVERSATIONS: Final = SelectEntityDescription(
     key=CONF_CONVERSATION_STYLE,
     translation_key=CONF_CONVERSATION_STYLE,
@@ -67,6 +87,53 @@ class XiaozhiConversationsSelect(XiaozhiSettingEntity, SelectEntity):
     @override
     async def async_select_option(self, option: str) -> None:
         self.device.set_option(CONF_CONVERSATION_STYLE, option)
+
+
+class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
+    """What wakes a device. It has none where other words are not known to fit."""
+
+    follows = (INSTALLATION, SETTINGS, *_WAKE_WORDS_DEPEND_ON, "wake_words", "installed_wake_words")
+    _unrecorded_attributes = frozenset({"fetched", "sent"})
+
+    def __init__(self, gateway: Gateway, device: Device, described: EntityDescription) -> None:
+        super().__init__(gateway, device, described)
+        self._words = gateway.wake_words(device)
+
+    @property
+    def _choices(self) -> dict[str, tuple[str, ...]]:
+        """Ids of wake words by option. The phrases are one option: a device listens to all of them."""
+        own = tuple(phrase.text for phrase in self._words.phrases)
+        fixed = {word: (model,) for model, (word, _) in self._words.board.fixed_words.items()}
+        return {ORIGINAL: (ORIGINAL,), **({_OWN_PHRASES: own} if own else {}), **fixed}
+
+    @property
+    @override
+    def options(self) -> list[str]:
+        return [*self._choices]
+
+    @property
+    @override
+    def current_option(self) -> str | None:
+        """Return what wakes it; None while that is not known, or something is on its way."""
+        if isinstance(self.device.installation, PackDelivery):
+            return None
+        active = {*self._words.active}
+        fits = (option for option, ids in self._choices.items() if active and active <= {*ids})
+        return next(fits, None)
+
+    @property
+    @override
+    def extra_state_attributes(self) -> dict[str, Any]:
+        """Return how much of what was chosen Home Assistant and the device have got."""
+        running = self.device.installation
+        if not isinstance(running, PackDelivery):
+            return {}
+        return {"fetched": running.fetched, "sent": running.percentage}
+
+    @override
+    async def async_select_option(self, option: str) -> None:
+        await check_entity(self.hass, self._caller, self.device, ASSETS_TOOL)
+        await self._words.async_choose(self._choices[option])
 
 
 class XiaozhiPipelineSelect(AssistPipelineSelect):
@@ -137,6 +204,10 @@ _ASSIST: Final[Mapping[str, Callable[[Gateway, Device], SelectEntity]]] = {
 }
 
 
+def _has_choice(device: Device, _description: EntityDescription) -> bool:
+    return board_of(device).objection is None
+
+
 async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
@@ -146,5 +217,6 @@ async def async_setup_entry(
         async_add_entities,
         of_tools(SelectTool, XiaozhiSelect),
         of_devices(existing([_CONVERSATIONS]), XiaozhiConversationsSelect),
+        of_devices(existing([_WAKE_WORD], _has_choice), XiaozhiWakeWordSelect, keys=_WAKE_WORDS_DEPEND_ON),
         of_devices(lambda _device: _ASSIST, lambda gateway, device, kind: kind(gateway, device)),
     )

@@ -171,6 +171,10 @@ class DeviceSettings:
     """Whether events hold what the user and the assistant said."""
     wake_word_pipelines: Mapping[str, str] = stored({str: str}, MappingProxyType({}))
     """Ids of pipelines by wake word, where the device's own does not apply."""
+    wake_phrases: tuple[str, ...] = stored(TEXTS, ())
+    """Phrases of the owner's that may wake the device, as typed into its form."""
+    wake_threshold: float = stored(vol.All(vol.Coerce(float), vol.Range(min=0.05, max=0.95)), 0.2)
+    """How sure the device must be to have heard one of them."""
     announcement_volume: int | None = stored(
         vol.All(_whole, vol.Range(min=0, max=100), lambda percentage: percentage or None)
     )

@@ -19,6 +19,7 @@ from .errors import InputError
 from .firmware.image import FirmwareError, FirmwareImage
 from .firmware.library import Firmware
 from .firmware.offer_at_checkin import Installation
+from .firmware.pack_delivery import PackDelivery
 from .gateway import XiaozhiConfigEntry
 from .protocol.firmware_version import FirmwareVersion
 from .texts.translated import async_explain, known_text
@@ -90,13 +91,13 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     @property
     @override
     def in_progress(self) -> bool:
-        return self.device.installation is not None
+        return self._installation is not None
 
     @property
     @override
     def update_percentage(self) -> int | None:
         """How much of the firmware the device has downloaded."""
-        return self.device.installation.percentage if self.device.installation else None
+        return self._installation.percentage if self._installation else None
 
     @override
     async def async_install(self, version: str | None, backup: bool, **kwargs: Any) -> None:
@@ -118,6 +119,12 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
                 force=not self.version_is_newer(firmware.version, device.state.firmware or ""),
                 restart=device.commands.restart if device.linked else None,
             )
+
+    @property
+    def _installation(self) -> Installation | None:
+        """The running installation of a firmware; wake words have their own select."""
+        running = self.device.installation
+        return None if isinstance(running, PackDelivery) else running
 
     @property
     def _found(self) -> Sequence[Firmware]:

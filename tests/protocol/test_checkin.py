@@ -14,6 +14,7 @@ from custom_components.xiaozhi.protocol.checkin import (
     MAX_BODY_BYTES,
     CheckIn,
     CheckInError,
+    Partition,
     parse_checkin,
     parse_mac,
 )
@@ -78,6 +79,8 @@ def test_a_device_is_known_by_its_headers_and_described_by_its_body() -> None:
         board="bread-compact-wifi",
         chip_model="esp32s3",
         firmware_space=4063232,
+        assets=Partition(8388608, 8388608),
+        free_memory=8123456,
         ip="192.168.1.50",
     )
 
@@ -91,11 +94,27 @@ def test_a_device_is_known_by_its_headers_and_described_by_its_body() -> None:
         [{"type": 0, "subtype": 16, "size": size} for size in ("large", 0, -1, 1.5, True, 1 << 40)],
         [{"type": 0, "subtype": 0, "size": 4096}],
         [{"type": 1, "subtype": 2, "size": 1}] * 95 + [{"type": 0, "subtype": 16, "size": 1}],
+        [{"label": "assets", "type": 1, "address": 1 << 40, "size": 1}],
+        [{"label": "assets", "type": 1, "address": 4096, "size": "1"}],
     ],
 )
 def test_a_table_of_partitions_without_firmware_tells_no_space(table: Any) -> None:
     body = json.dumps({**BODY, "partition_table": table}).encode()
-    assert parse_checkin(HEADERS, body).firmware_space is None
+    checkin = parse_checkin(HEADERS, body)
+    assert (checkin.firmware_space, checkin.assets) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "free"),
+    [
+        (4096, 4096),
+        ("4096", 4096),
+        *((value, None) for value in (None, True, 1.5, -1, "-1", "x", "²", "9" * 20)),
+    ],
+)
+def test_free_memory_is_a_number_or_its_digits(value: Any, free: int | None) -> None:
+    body = json.dumps({**BODY, "minimum_free_heap_size": value}).encode()
+    assert parse_checkin(HEADERS, body).free_memory == free
 
 
 @pytest.mark.parametrize(

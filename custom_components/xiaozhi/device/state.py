@@ -10,7 +10,7 @@ from homeassistant.util import dt as dt_util
 import voluptuous as vol
 
 from ..protocol.boards import cancels_echo
-from ..protocol.checkin import CheckIn
+from ..protocol.checkin import CheckIn, Partition
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.device_status import DeviceStatus
 from ..protocol.firmware_version import FirmwareVersion
@@ -42,11 +42,12 @@ ENOUGH_SILENT_WAKINGS: Final = 10
 _RECORD: Final = vol.Schema(
     {
         **dict.fromkeys(("firmware", "board", "chip", "ip", "host", "origin", "session"), vol.Maybe(str)),
-        "firmware_space": vol.Maybe(int),
+        **dict.fromkeys(("firmware_space", "free_memory"), vol.Maybe(int)),
+        "assets": vol.Maybe(vol.All(vol.ExactSequence([int, int]), lambda found: Partition(*found))),
         "link": vol.Maybe(vol.Coerce(LinkKind)),
         "told": vol.Maybe(vol.Coerce(LinkKind)),
         "listens_while_speaking": vol.Maybe(bool),
-        "wake_words": vol.All([str], vol.Coerce(tuple)),
+        **dict.fromkeys(("wake_words", "installed_wake_words"), vol.All([str], vol.Coerce(tuple))),
         "silent_wakings": int,
         "followed": vol.All([str], vol.Coerce(tuple)),
         "extended": bool,
@@ -96,6 +97,10 @@ class DeviceState:
     """Such as `esp32s3`."""
     firmware_space: int | None = None
     """Largest size of a firmware in bytes."""
+    assets: Partition | None = None
+    """Where its pack of fonts, faces and speech models is."""
+    free_memory: int | None = None
+    """Least free bytes since its start, at its last check-in."""
     ip: str | None = None
     """IP address at the last check-in."""
     link: LinkKind | None = None
@@ -112,6 +117,8 @@ class DeviceState:
     """The last wake words that it has reported, the latest first."""
     silent_wakings: int = 0
     """How often it has begun to listen by itself without reporting one, if it never has."""
+    installed_wake_words: tuple[str, ...] = ()
+    """Ids of those in the pack that it has fetched last; empty if that is not known."""
     extended: bool = False
     """Whether its MCP server is more than that of stock firmware, by its last handshake."""
     tools: MappedTools = NO_TOOLS
@@ -160,6 +167,7 @@ class DeviceState:
             "told": self.preferred_link,
             "session": self.session_id,
             "wake_words": list(self.wake_words),
+            "installed_wake_words": list(self.installed_wake_words),
             "followed": list(self.followed),
             **self.tools.as_dict(),
             "status": asdict(self.status),
@@ -211,6 +219,8 @@ class DeviceState:
             board=checkin.board or self.board,
             chip=checkin.chip_model or self.chip,
             firmware_space=checkin.firmware_space or self.firmware_space,
+            assets=checkin.assets or self.assets,
+            free_memory=checkin.free_memory or self.free_memory,
             ip=checkin.ip or self.ip,
         ).after_contact(firmware=checkin.firmware_version)
 

@@ -12,6 +12,7 @@ from typing import Final
 import zipfile
 
 from ..errors import UserError
+from ..protocol.checkin import Partition
 from ..protocol.firmware_version import is_version
 
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
@@ -36,6 +37,7 @@ _PARTITION: Final = struct.Struct("<HBxII20x")
 """Magic, type, offset, size."""
 _PARTITION_MAGIC: Final = 0x50AA
 _APP_PARTITION: Final = 0
+_DATA_PARTITION: Final = 1
 
 _CHIPS: Final = {
     0x0000: "esp32",
@@ -97,6 +99,22 @@ def read_firmware(data: bytes) -> FirmwareImage:
     return FirmwareImage(version=text, chip=_CHIPS[chip_id], content=data[: end + _HASH_BYTES])
 
 
+def read_partition(data: bytes, partition: Partition, version: str, chip: str) -> bytes | None:
+    """Return what a release puts into a partition for data, cut out of its binary for the whole flash.
+
+    None if it has no such partition, or is not of this version and chip. Raises `FirmwareError`.
+    """
+    if data.startswith(_ZIP_START):
+        data = _unpack(data)
+    image = read_firmware(data)
+    start = partition.address
+    if (image.version, image.chip) == (version, chip) and not _is_app(data):
+        for magic, kind, offset, size in _PARTITION.iter_unpack(_partition_table(data)):
+            if (magic, kind, offset, size) == (_PARTITION_MAGIC, _DATA_PARTITION, start, partition.size):
+                return data[offset : offset + size]
+    return None
+
+
 def _unpack(data: bytes) -> bytes:
     if data.count(_ZIP_ENTRY) > _MAX_ARCHIVED_FILES:
         raise FirmwareError("firmware_archive_crowded")
@@ -128,14 +146,17 @@ def _is_app(data: bytes) -> bool:
 
 
 def _app_in_flash(data: bytes) -> bytes:
-    table = data[_PARTITIONS_OFFSET : _PARTITIONS_OFFSET + _PARTITIONS_BYTES]
-    table = table[: len(table) // _PARTITION.size * _PARTITION.size]
-    for magic, kind, offset, size in _PARTITION.iter_unpack(table):
+    for magic, kind, offset, size in _PARTITION.iter_unpack(_partition_table(data)):
         if magic != _PARTITION_MAGIC:
             break
         if kind == _APP_PARTITION and _is_app(app := data[offset : offset + size]):
             return app
     raise FirmwareError("firmware_not_esp32")
+
+
+def _partition_table(data: bytes) -> bytes:
+    table = data[_PARTITIONS_OFFSET : _PARTITIONS_OFFSET + _PARTITIONS_BYTES]
+    return table[: len(table) // _PARTITION.size * _PARTITION.size]
 
 
 def _end_of_segments(data: bytes, number: int) -> int:

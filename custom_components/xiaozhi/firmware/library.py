@@ -20,19 +20,22 @@ from yarl import URL
 
 from ..const import DOMAIN
 from ..device_http.bodies import BodyTooLargeError, read_body
+from ..protocol.checkin import Partition
 from ..protocol.firmware_version import FirmwareVersion, is_version
 from ..protocol.untrusted_json import parse_json
 from ..protocol.untrusted_text import one_line
 from ..texts.issues import async_raise_issue
 from ..texts.translated import async_explain
 from ..timeouts import FirmwareTimeouts
-from .image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware
+from .image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware, read_partition
 
 FIRMWARE_FOLDER: Final = ("xiaozhi", "firmware")
+PACKS_FOLDER: Final = ("xiaozhi", "packs")
 """Relative to Home Assistant's configuration folder."""
 
 STOCK_RELEASES: Final = "https://api.github.com/repos/78/xiaozhi-esp32/releases/latest"
 """The list of the stock firmware."""
+_LATEST: Final = "latest"
 
 _BOARD: Final = r"(?P<board>[0-9A-Za-z][0-9A-Za-z._+-]{0,63})"
 _VERSION: Final = r"v?(?P<version>[0-9][0-9A-Za-z.-]{0,31})"
@@ -147,13 +150,39 @@ class FirmwareFiles:
 
     async def async_load(self, firmware: Firmware) -> FirmwareImage:
         """Return the checked image of a firmware. Raises `FirmwareError`."""
+        data = await self._data(firmware)
+        return firmware.check(await self._hass.async_add_executor_job(read_firmware, data))
+
+    async def _data(self, firmware: Firmware) -> bytes:
         if isinstance(firmware.source, Path):
-            image = await self._hass.async_add_executor_job(_read_file, firmware.source)
-        else:
-            session = async_get_clientsession(self._hass)
-            data = await _fetch(session, firmware.source, MAX_FILE_BYTES, self._timeouts.file)
-            image = await self._hass.async_add_executor_job(read_firmware, data)
-        return firmware.check(image)
+            return await self._hass.async_add_executor_job(_content, firmware.source)
+        session = async_get_clientsession(self._hass)
+        return await fetch(session, firmware.source, MAX_FILE_BYTES, self._timeouts.file)
+
+    async def async_load_pack(self, board: str, version: str, chip: str, partition: Partition) -> bytes:
+        """Return the asset pack of a release: the owner's file, or else cut out. Raises `FirmwareError`."""
+        run = self._hass.async_add_executor_job
+        path = Path(self._hass.config.path(*PACKS_FOLDER), f"{board}_{version}.bin")
+        if await run(path.is_file):
+            return await run(_content, path)
+        listed = [each for each in self.find(board) if each.version == version]
+        problem = FirmwareError("pack_missing", board=board, version=version)
+        try:
+            # The usual list has the latest release only, and a file of the owner's may hold no pack.
+            on_web = any(isinstance(each.source, URL) for each in listed)
+            if not on_web and self._releases is not None and self._releases.endswith(_LATEST):
+                address = self._releases.removesuffix(_LATEST) + f"tags/v{version}"
+                released = await async_fetch_releases(self._hass, address, self._timeouts)
+                listed += [each for each in released if (each.board, each.version) == (board, version)]
+            for firmware in listed:
+                data = await self._data(firmware)
+                if pack := await run(read_partition, data, partition, version, chip):
+                    return pack
+        except FirmwareError as err:
+            # Not every version has a release.
+            if err.key != "releases_bad_status":
+                problem = err
+        raise problem
 
     async def _report(self) -> None:
         """Raise repair issues about unusable files and an unusable list."""
@@ -222,7 +251,7 @@ async def async_fetch_releases(
     """
     if (url := _web_address(address)) is None:
         raise FirmwareError("releases_bad_address")
-    body = await _fetch(async_get_clientsession(hass), url, _MAX_LIST_BYTES, timeouts.list)
+    body = await fetch(async_get_clientsession(hass), url, _MAX_LIST_BYTES, timeouts.list)
     found = await hass.async_add_executor_job(_parse_releases, body)
     if not found:
         raise FirmwareError("releases_empty")
@@ -268,7 +297,8 @@ def _web_address(text: str) -> URL | None:
     return url if url.scheme in {"http", "https"} and url.host else None
 
 
-async def _fetch(session: aiohttp.ClientSession, url: URL, limit: int, seconds: float) -> bytes:
+async def fetch(session: aiohttp.ClientSession, url: URL, limit: int, seconds: float) -> bytes:
+    """Return a file of at most `limit` bytes. Raises `FirmwareError`."""
     try:
         async with asyncio.timeout(seconds), session.get(url) as answer:
             if answer.status != HTTPStatus.OK:
@@ -301,7 +331,8 @@ def _describe(path: Path) -> Firmware | FirmwareError:
         return err
 
 
-def _read_file(path: Path) -> FirmwareImage:
+def _content(path: Path) -> bytes:
+    """Return a file of the owner's. Raises `FirmwareError`."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
@@ -309,4 +340,8 @@ def _read_file(path: Path) -> FirmwareImage:
         raise _unreadable(err) from err
     if len(data) > MAX_FILE_BYTES:
         raise FirmwareError("firmware_too_large", limit=str(MAX_FILE_BYTES // 1024**2))
-    return read_firmware(data)
+    return data
+
+
+def _read_file(path: Path) -> FirmwareImage:
+    return read_firmware(_content(path))

@@ -27,11 +27,13 @@ from ..const import (
     CONF_WAKE_WORD_PIPELINES,
 )
 from ..device.device import Device
+from ..firmware.wake_words import Phrase
 from ..gateway import Gateway, gateway_of
 from ..links.server_for_device import kind_of_link
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 from .device_permissions import merged, permissions_schema
+from .own_phrases import phrase_errors, phrases_schema
 from .pairing_form import CODE_SELECTOR, PairingFlow
 
 _CONF_RESTART_NOW: Final = "restart_now"
@@ -111,7 +113,8 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         before = DeviceSettings.from_subentry(subentry)
         gateway = gateway_of(entry)
         device = None if gateway is None else gateway.devices.get(before.mac)
-        if user_input is not None:
+        errors = phrase_errors(user_input or {})
+        if user_input is not None and not errors:
             data = merged(subentry.data, user_input, device)
             restart_now = data.pop(_CONF_RESTART_NOW, False)
             result = self.async_update_and_abort(entry, subentry, data=data)
@@ -124,16 +127,19 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         schema = _SCHEMA
         if GatewaySettings.from_entry(entry).link is not OfferedLink.WEBSOCKET:
             schema = _SCHEMA_WITH_LINK
+        schema = schema.extend(phrases_schema(device, before))
         schema = schema.extend(await permissions_schema(self.hass, device, before))
         heard = () if device is None else device.state.wake_words
-        if words := dict.fromkeys((*heard, *before.wake_word_pipelines)):
+        phrases = [phrase.text for phrase in map(Phrase.parse, before.wake_phrases) if phrase]
+        if words := dict.fromkeys((*heard, *phrases, *before.wake_word_pipelines)):
             pipelines = vol.Schema({vol.Optional(word): AssistPipelineSelector() for word in words})
             by_word = section(pipelines, {"collapsed": True})
             schema = schema.extend({vol.Optional(CONF_WAKE_WORD_PIPELINES): by_word})
         return self.async_show_form(
             step_id="reconfigure",
-            data_schema=self.add_suggested_values_to_schema(schema, subentry.data),
+            data_schema=self.add_suggested_values_to_schema(schema, user_input or subentry.data),
             description_placeholders={"name": subentry.title},
+            errors=errors,
         )
 
     @override

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address
 import re
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .messages import JsonObject
 from .untrusted_json import parse_json
@@ -16,11 +16,19 @@ from .untrusted_text import label
 MAX_BODY_BYTES: Final = 16 * 1024
 _MAX_PARTITIONS: Final = 95
 _MAX_PARTITION_BYTES: Final = 1 << 32
+_MAX_DIGITS: Final = 12
 _OTA_PARTITIONS: Final = range(0x10, 0x20)
 
 _MAC: Final = re.compile(r"[0-9a-f]{2}([:-]?)(?:[0-9a-f]{2}\1){4}[0-9a-f]{2}")
 # The firmware creates a random UUID; other clients may leave out the dashes or use a name.
 _CLIENT_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
+
+
+class Partition(NamedTuple):
+    """A part of a device's flash."""
+
+    address: int
+    size: int
 
 
 class CheckInError(ValueError):
@@ -43,6 +51,10 @@ class CheckIn:
     """Such as `esp32s3`."""
     firmware_space: int | None
     """Largest size of a firmware in bytes."""
+    assets: Partition | None = None
+    """Where its pack of fonts, faces and speech models is."""
+    free_memory: int | None = None
+    """Least free bytes since its start; those of an external memory count."""
     ip: str | None
     """IPv4 address that the device reports; None on a modem."""
 
@@ -77,6 +89,8 @@ def parse_checkin(headers: Mapping[str, str], body: bytes) -> CheckIn:
         board=(label(agent_board) if of_firmware else None) or label(board.get("name")),
         chip_model=label(facts.get("chip_model_name")),
         firmware_space=_firmware_space(facts.get("partition_table")),
+        assets=_assets(facts.get("partition_table")),
+        free_memory=_free_memory(facts.get("minimum_free_heap_size")),
         ip=_ipv4(board.get("ip")),
     )
 
@@ -111,15 +125,33 @@ def _object(facts: JsonObject, key: str) -> JsonObject:
 
 def _firmware_space(table: Any) -> int | None:
     """Return the size of the smallest partition for firmware: ota_0, ota_1, ..."""
-    if not isinstance(table, list):
-        return None
     sizes = [
         size
-        for entry in table[:_MAX_PARTITIONS]
-        if isinstance(entry, dict) and entry.get("type") == 0 and entry.get("subtype") in _OTA_PARTITIONS
+        for entry in _partitions(table)
+        if entry.get("type") == 0 and entry.get("subtype") in _OTA_PARTITIONS
         if type(size := entry.get("size")) is int and 1 <= size <= _MAX_PARTITION_BYTES
     ]
     return min(sizes, default=None)
+
+
+def _assets(table: Any) -> Partition | None:
+    for entry in _partitions(table):
+        match entry:
+            case {"label": "assets", "type": 1, "address": int(address), "size": int(size)}:
+                fits = 0 < address <= _MAX_PARTITION_BYTES and 0 < size <= _MAX_PARTITION_BYTES
+                return Partition(address, size) if fits else None
+    return None
+
+
+def _partitions(table: Any) -> list[JsonObject]:
+    entries = table[:_MAX_PARTITIONS] if isinstance(table, list) else []
+    return [entry for entry in entries if isinstance(entry, dict)]
+
+
+def _free_memory(value: Any) -> int | None:
+    """Return a number, which firmware since 1.7.7 writes as a text."""
+    text = str(value) if type(value) in {int, str} else ""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < _MAX_DIGITS else None
 
 
 def _ipv4(value: Any) -> str | None:

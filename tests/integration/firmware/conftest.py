@@ -60,7 +60,8 @@ def folder(monkeypatch: pytest.MonkeyPatch, hass: HomeAssistant, tmp_path: Path)
     path = hass.config.path
 
     def elsewhere(*parts: str) -> str:
-        return str(tmp_path.joinpath(*parts)) if parts == FIRMWARE_FOLDER else path(*parts)
+        ours = FIRMWARE_FOLDER[0] in parts or "xiaozhi_models" in parts
+        return str(tmp_path.joinpath(*parts)) if ours else path(*parts)
 
     monkeypatch.setattr(hass.config, "path", elsewhere)
     firmware = tmp_path.joinpath(*FIRMWARE_FOLDER)

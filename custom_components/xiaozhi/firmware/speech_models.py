@@ -1,0 +1,93 @@
+"""Speech models for wake words: fetched when an owner has chosen one, and kept, or in a folder of the owner.
+
+They are Espressif's, for use on its products, and no part of this integration. `speech_models.json` lists
+those of ESP-SR 2.1.5 that are the same in 2.4.6: firmware from 2.0.2 on has one of these, or one between.
+"""
+
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers.aiohttp_client import async_get_clientsession
+from homeassistant.helpers.storage import STORAGE_DIR
+from yarl import URL
+
+from ..const import DOMAIN
+from ..timeouts import FirmwareTimeouts
+from .assets_pack import Models
+from .image import FirmwareError
+from .library import fetch
+
+MODELS_FOLDER: Final = ("xiaozhi", "models")
+"""Relative to Home Assistant's configuration folder: where an owner without internet puts models."""
+_CACHE: Final = (STORAGE_DIR, f"{DOMAIN}_models")
+
+_TABLE: Final[dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+FIXED_WORDS: Final[dict[str, tuple[str, str]]] = {
+    model: (entry["word"], entry["language"]) for model, entry in _TABLE["models"].items() if "word" in entry
+}
+"""Words and language of the models with fixed words."""
+
+
+class SpeechModels:
+    """The models of the table, wherever they are."""
+
+    def __init__(self, hass: HomeAssistant, timeouts: FirmwareTimeouts) -> None:
+        self._hass = hass
+        self._timeouts = timeouts
+        self.table: dict[str, Any] = _TABLE
+
+    async def async_get(self, names: Iterable[str], progressed: Callable[[float], None]) -> Models:
+        """Return models with their files. `progressed` gets the fraction of their files that are there.
+
+        Raises `FirmwareError`.
+        """
+        wanted = {name: self.table["models"][name]["files"] for name in names}
+        total = sum(len(files) for files in wanted.values())
+        found: dict[str, dict[str, bytes]] = {}
+        for model, files in wanted.items():
+            found[model] = {}
+            for name, (size, digest) in files.items():
+                found[model][name] = await self._get(model, name, size, digest)
+                progressed(sum(map(len, found.values())) / total)
+        return found
+
+    async def _get(self, model: str, name: str, size: int, digest: str) -> bytes:
+        run = self._hass.async_add_executor_job
+        if (known := await run(self._read, model, name, size, digest)) is not None:
+            return known
+        url = URL("/".join((self.table["source"], self.table["models"][model]["folder"], model, name)))
+        try:
+            session = async_get_clientsession(self._hass)
+            content = await fetch(session, url, size, self._timeouts.file)
+        except FirmwareError as err:
+            raise _missing(model, name) from err
+        if sha256(content).hexdigest() != digest:
+            raise _missing(model, name)
+        await run(self._keep, model, name, content)
+        return content
+
+    def _read(self, model: str, name: str, size: int, digest: str) -> bytes | None:
+        """Return a file of the owner's, or one that was fetched before, if it is the right one."""
+        for folder in (MODELS_FOLDER, _CACHE):
+            try:
+                with Path(self._hass.config.path(*folder, model, name)).open("rb") as file:
+                    content = file.read(size + 1)
+            except OSError:
+                continue
+            if sha256(content).hexdigest() == digest:
+                return content
+        return None
+
+    def _keep(self, model: str, name: str, content: bytes) -> None:
+        path = Path(self._hass.config.path(*_CACHE, model, name))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # If this breaks off, the hash is wrong.
+        path.write_bytes(content)
+
+
+def _missing(model: str, name: str) -> FirmwareError:
+    return FirmwareError("model_missing", file=f"{'/'.join(MODELS_FOLDER)}/{model}/{name}")

@@ -1,0 +1,39 @@
+"""The part of the form of a device about phrases of the owner's that wake it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from homeassistant.helpers.selector import (
+    NumberSelector,
+    NumberSelectorConfig,
+    NumberSelectorMode,
+    TextSelector,
+    TextSelectorConfig,
+)
+import voluptuous as vol
+
+from ..const import CONF_WAKE_PHRASES, CONF_WAKE_THRESHOLD
+from ..device.device import Device
+from ..firmware.wake_words import MAX_PHRASES, Phrase
+from ..settings import DeviceSettings
+from ..voice.wake_words import board_of
+
+
+def phrases_schema(device: Device | None, settings: DeviceSettings) -> dict[vol.Marker, Any]:
+    """Return the fields; empty if the device can have no phrases."""
+    if device is None or board_of(device).objection_to_phrases is not None:
+        return {}
+    threshold = NumberSelectorConfig(min=0.05, max=0.95, step=0.05, mode=NumberSelectorMode.SLIDER)
+    return {
+        # No default: who takes all out wants none.
+        vol.Optional(CONF_WAKE_PHRASES, default=[]): TextSelector(TextSelectorConfig(multiple=True)),
+        vol.Optional(CONF_WAKE_THRESHOLD, default=settings.wake_threshold): NumberSelector(threshold),
+    }
+
+
+def phrase_errors(user_input: Mapping[str, Any]) -> dict[str, str]:
+    """Return the errors of what was filled in: phrases that no model understands, or not one model."""
+    phrases = [Phrase.parse(text) for text in user_input.get(CONF_WAKE_PHRASES, ())]
+    kinds = {phrase and phrase.language for phrase in phrases}
+    fits = len(kinds) <= 1 and None not in kinds and len({*phrases}) == len(phrases) <= MAX_PHRASES
+    return {} if fits else {CONF_WAKE_PHRASES: "phrases_bad"}

@@ -1,0 +1,140 @@
+"""The wake words of a device, as its owner sees and changes them."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+import re
+from typing import Final
+
+from homeassistant.core import HomeAssistant
+
+from ..device.device import Device
+from ..device.state import INSTALLATION
+from ..errors import InputError, UserError
+from ..firmware.image import FirmwareError
+from ..firmware.library import FirmwareFiles
+from ..firmware.pack_delivery import PackDelivery
+from ..firmware.speech_models import SpeechModels
+from ..firmware.wake_words import ORIGINAL, Board, Choice, Phrase, build_pack
+from ..protocol.checkin import Partition
+from ..protocol.faces import Face
+from ..texts.translated import async_explain, async_text, known_text
+from ..tools.stock_tools import ASSETS_TOOL
+from .pipelines import spoken_language
+
+_LANGUAGES: Final = {"cn": "zh", "en": "en"}
+# The device has then what it had.
+_UNCHANGED: Final = ("pack_not_restarted", "pack_not_fetched")
+
+
+class WakeWords:
+    """What wakes a device, and what else could."""
+
+    def __init__(
+        self, hass: HomeAssistant, device: Device, files: FirmwareFiles, models: SpeechModels
+    ) -> None:
+        self._hass = hass
+        self._device = device
+        self._files = files
+        self._models = models
+
+    @property
+    def board(self) -> Board:
+        """What decides about its wake words."""
+        return board_of(self._device)
+
+    @property
+    def phrases(self) -> Sequence[Phrase]:
+        """Those of its owner, if it can have any."""
+        if self.board.objection_to_phrases is not None:
+            return ()
+        return tuple(filter(None, map(Phrase.parse, self._device.settings.wake_phrases)))
+
+    @property
+    def available(self) -> Mapping[str, tuple[str, str]]:
+        """Words and languages, by id; empty where there is no choice."""
+        board = self.board
+        if board.objection is not None:
+            return {}
+        return {
+            ORIGINAL: (known_text(self._hass, "wake_word_original"), ""),
+            **{phrase.text: (phrase.text, _LANGUAGES[phrase.language]) for phrase in self.phrases},
+            **board.fixed_words,
+        }
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """Ids of those that wake it; empty while that is not known.
+
+        They cannot be read: they are those that were installed, or the one that it has reported since.
+        """
+        state = self._device.state
+        installed = tuple(each for each in state.installed_wake_words if each in self.available)
+        # Of a release, nobody knows the word.
+        if not (heard := _plain(*state.wake_words[:1])) or installed == (ORIGINAL,):
+            return installed
+        fits = [
+            each
+            for each, (word, _) in self.available.items()
+            if each != ORIGINAL and any(_plain(part) in heard for part in word.split(", "))
+        ]
+        return installed if set(installed) & set(fits) else tuple(fits[:1])
+
+    async def async_choose(self, ids: Sequence[str]) -> None:
+        """Put wake words on the device, which restarts for them. Raises `HomeAssistantError`."""
+        device = self._device
+        if device.installation is not None:
+            raise InputError("update_running", name=device.name)
+        progressed = partial(device.notify, INSTALLATION)
+        delivery = PackDelivery(device.name, progressed, device.timeouts.firmware)
+        with device.installing(delivery):
+            try:
+                pack = await self._pack(ids, delivery)
+            except FirmwareError as err:
+                reason = await async_explain(self._hass, err)
+                raise InputError("wake_words_unusable", name=device.name, reason=reason) from err
+            delivery.check()
+            before = {key: getattr(device.state, key) for key in ("installed_wake_words", "wake_words")}
+            device.update(**dict.fromkeys(before, ()))
+            try:
+                await delivery.deliver(pack, device.transfers, self._send, device.commands.restart)
+            except UserError as err:
+                if err.key in _UNCHANGED:
+                    device.update(**before)
+                raise
+            device.update(installed_wake_words=tuple(ids))
+
+    async def _pack(self, ids: Sequence[str], delivery: PackDelivery) -> bytes:
+        board, state = self.board, self._device.state
+        settings = self._device.settings
+        choice = Choice.of(ids, self.phrases, settings.wake_threshold, board)
+        base = await self._files.async_load_pack(
+            board.name or "", state.firmware or "", board.chip or "", board.partition or Partition(0, 0)
+        )
+        wanted = () if choice is None else choice.models
+        models = await self._models.async_get(wanted, delivery.prepared)
+        return await self._hass.async_add_executor_job(build_pack, base, choice, models, board)
+
+    async def _send(self, path: str) -> None:
+        device = self._device
+        language = spoken_language(self._hass, device)
+        await device.commands.call_tool(ASSETS_TOOL, {"url": f"{device.state.origin}{path}"})
+        text = await async_text(self._hass, "wake_words_coming", language)
+        await device.commands.show(status="Home Assistant", message=text, emotion=Face.NEUTRAL)
+        await device.commands.restart()
+
+
+def board_of(device: Device) -> Board:
+    """Return what decides about the wake words of a device."""
+    state = device.state
+    return Board(
+        name=state.board,
+        chip=state.chip,
+        firmware=state.firmware_version,
+        memory=state.free_memory,
+        partition=state.assets if ASSETS_TOOL in device.tools else None,
+    )
+
+
+def _plain(*words: str) -> str:
+    """Return the letters of words: devices write `Hi,ESP`, people `Hi ESP`."""
+    return re.sub(r"[\W_]", "", "".join(words)).casefold()

@@ -1,0 +1,354 @@
+"""Wake words that the owner chooses: from the form to what the device listens to."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from hashlib import sha256
+import io
+import json
+from pathlib import Path
+import struct
+from typing import Any
+import zipfile
+
+from aiohttp import web
+from homeassistant.components.select import ATTR_OPTION, SERVICE_SELECT_OPTION
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
+from homeassistant.setup import async_setup_component
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.typing import WebSocketGenerator
+
+from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, SUBENTRY_DEVICE
+from custom_components.xiaozhi.firmware.assets_pack import Asset, write_models, write_pack
+from simulator import BOARDS, SimulatedDevice, State, build_image, get_profile
+from tests.integration.boxes import state_of, wait_for_state
+from tests.integration.firmware.conftest import BOARD, QUICK
+from tests.integration.media.media_server import MediaServer, media_server
+from tests.integration.names import CONNECTED, SATELLITE, Boot
+
+WAKE_WORD = "select.kitchen_box_wake_word"
+_ASSETS = 0x800000
+_OLD = "wn9_nihaoxiaozhi_tts"
+_FILES = {
+    "wakenet_model/wn9_jarvis_tts": {"_MODEL_INFO_": b"w_t_Jarvis_3", "wn9_data": b"j" * 5000},
+    "multinet_model/fst": {"commands_cn.txt": b"1,a\n", "commands_en.txt": b"1,A\n"},
+    "multinet_model/mn6_en": {"mn6_data": b"m" * 200_000, "vocab": b"<blk>\t0\n"},
+}
+
+
+def base_pack() -> bytes:
+    models = {_OLD: {"_MODEL_INFO_": "w_t_你好小智_3".encode(), "wn9_data": b"n" * 5000}}
+    index = {"version": 1, "srmodels": "srmodels.bin"}
+    return write_pack(
+        {
+            "srmodels.bin": Asset(write_models(models)),
+            "index.json": Asset(json.dumps(index, indent=4).encode()),
+        }
+    )
+
+
+def release(pack: bytes, version: str = "2.4.2", chip: str = "esp32s3", address: int = _ASSETS) -> bytes:
+    """Return the archive of a release: a binary for the whole flash."""
+    table = b"".join(
+        struct.pack("<HBBII16sI", 0x50AA, kind, subtype, offset, size, label, 0)
+        for kind, subtype, offset, size, label in (
+            (0, 0x10, 0x20000, 0x3F0000, b"ota_0"),
+            (1, 0x82, address, 0x800000, b"assets"),
+        )
+    )
+    flash = (b"\xe9".ljust(0x8000, b"\xff") + table).ljust(0x20000, b"\xff")
+    flash += build_image(version=version, chip=chip, size=64 * 1024)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as target:
+        target.writestr("merged-binary.bin", flash.ljust(address, b"\xff") + pack + b"\xff" * 4096)
+    return buffer.getvalue()
+
+
+class Web:
+    """The hosts of releases and models."""
+
+    def __init__(self, server: MediaServer, entry: MockConfigEntry) -> None:
+        self.server = server
+        self._table = entry.runtime_data.speech_models
+        for path, files in _FILES.items():
+            for name, content in files.items():
+                server.file(f"/models/{path}/{name}", content)
+        self._table.table = {
+            "source": server.url("/models"),
+            "models": {
+                path.split("/")[1]: {
+                    "folder": path.split("/")[0],
+                    "files": {
+                        name: [len(content), sha256(content).hexdigest()] for name, content in files.items()
+                    },
+                }
+                for path, files in _FILES.items()
+            },
+        }
+        server.file("/releases/latest", "[]")
+        self.release(release(base_pack()))
+
+    def release(self, archive: bytes, version: str = "2.4.2") -> None:
+        """Publish a release, which is not the latest."""
+        name = f"v{version}_{BOARD}.zip"
+        assets = [{"name": name, "browser_download_url": self.server.file("/file", archive)}]
+        self.server.file(f"/releases/tags/v{version}", json.dumps({"assets": assets}))
+
+    def fetched(self) -> list[str]:
+        return [path.removeprefix("/models/") for path in self.server.paths() if path.startswith("/models/")]
+
+
+@pytest.fixture(autouse=True)
+async def websocket_api(hass: HomeAssistant, home_assistant: None) -> None:
+    """It must be there before the web server starts."""
+    assert await async_setup_component(hass, "websocket_api", {})
+
+
+@pytest.fixture
+async def hosts(
+    hass: HomeAssistant, socket_enabled: None, linked_entry: MockConfigEntry
+) -> AsyncGenerator[Web]:
+    async with media_server() as server:
+        data = {**linked_entry.data, CONF_FIRMWARE_RELEASES: server.url("/releases/latest")}
+        hass.config_entries.async_update_entry(linked_entry, data=data)
+        assert await hass.config_entries.async_reload(linked_entry.entry_id)
+        await hass.async_block_till_done()
+        yield Web(server, linked_entry)
+
+
+@pytest.fixture
+async def device(hass: HomeAssistant, hosts: Web, boot: Boot) -> SimulatedDevice:
+    return await ready(hass, await boot(get_profile(version="2.4.2"), pace=replace(QUICK, flash=1000)))
+
+
+async def ready(hass: HomeAssistant, device: SimulatedDevice) -> SimulatedDevice:
+    await wait_for_state(hass, CONNECTED, "on")
+    await wait_for_state(hass, WAKE_WORD, "unknown")
+    return device
+
+
+async def choose(hass: HomeAssistant, option: str) -> None:
+    target = {"entity_id": WAKE_WORD, ATTR_OPTION: option}
+    await hass.services.async_call("select", SERVICE_SELECT_OPTION, target, blocking=True)
+
+
+async def wakes(device: SimulatedDevice, word: str) -> bool:
+    """Say a word to the idle device, and end the conversation that it begins."""
+    await device.wait_state(State.IDLE)
+    await device.wake(word)
+    if device.state is State.IDLE:
+        return False
+    await device.wait_state(State.LISTENING)
+    await device.click()
+    await device.wait_state(State.IDLE)
+    return True
+
+
+async def set_phrases(hass: HomeAssistant, entry: MockConfigEntry, *phrases: str) -> dict[str, Any]:
+    """Fill in the form of the device; return its result."""
+    (subentry_id,) = entry.subentries
+    form = await hass.config_entries.subentries.async_init(
+        (entry.entry_id, SUBENTRY_DEVICE), context={"source": "reconfigure", "subentry_id": subentry_id}
+    )
+    values: dict[str, Any] = {"share_transcripts": False, "wake_phrases": [*phrases]}
+    if "wake_word_pipelines" in form["data_schema"].schema:
+        values["wake_word_pipelines"] = {}
+    result = await hass.config_entries.subentries.async_configure(form["flow_id"], values)
+    await hass.async_block_till_done()
+    return dict(result)
+
+
+async def test_the_owner_chooses_a_word_a_phrase_and_the_original(
+    hass: HomeAssistant, device: SimulatedDevice, hosts: Web, linked_entry: MockConfigEntry
+) -> None:
+    """Nothing is fetched before. What it has is unknown until it was chosen, or it names a word that fits."""
+    assert hosts.fetched() == []
+    assert "Jarvis" in state_of(hass, WAKE_WORD).attributes["options"]
+    await choose(hass, "Jarvis")
+    assert state_of(hass, WAKE_WORD).state == "Jarvis"
+    assert [await wakes(device, word) for word in ("hi xiaozhi", "jarvis")] == [False, True]
+    fetched = hosts.fetched()
+    assert fetched == ["wakenet_model/wn9_jarvis_tts/_MODEL_INFO_", "wakenet_model/wn9_jarvis_tts/wn9_data"]
+    # The device says itself what happens.
+    shown = [event.data for event in device.transcript if event.kind == "received"]
+    assert any("wake words" in data["message"].get("message", "") for data in shown)
+
+    await set_phrases(hass, linked_entry, "hello kitchen", "good morning")
+    await choose(hass, "own_phrases")
+    assert state_of(hass, WAKE_WORD).state == "own_phrases"
+    said = ("jarvis", "hello kitchen", "good morning", "hello")
+    assert [await wakes(device, word) for word in said] == [False, True, True, False]
+    # It is so after its next start, too.
+    await device.power_off()
+    await device.boot()
+    assert [await wakes(device, word) for word in said] == [False, True, True, False]
+
+    await choose(hass, "original")
+    assert state_of(hass, WAKE_WORD).state == "original"
+    assert [await wakes(device, word) for word in ("hello kitchen", "你好小智")] == [False, True]
+    # Models are kept.
+    fetched = hosts.fetched()
+    await choose(hass, "Jarvis")
+    assert hosts.fetched() == fetched
+    assert bytes(device.assets).startswith(struct.pack("<I", 2))
+
+
+async def test_the_voice_set_up_chooses_as_with_other_satellites(
+    hass: HomeAssistant,
+    device: SimulatedDevice,
+    linked_entry: MockConfigEntry,
+    hass_ws_client: WebSocketGenerator,
+) -> None:
+    await set_phrases(hass, linked_entry, "hello kitchen", "good morning")
+    await wakes(device, "hi xiaozhi")
+    client = await hass_ws_client(hass)
+
+    async def call(command: str, **data: Any) -> Any:
+        await client.send_json_auto_id(
+            {"type": f"assist_satellite/{command}", "entity_id": SATELLITE, **data}
+        )
+        return await client.receive_json()
+
+    found = (await call("get_configuration"))["result"]
+    words = {word["id"]: word["wake_word"] for word in found["available_wake_words"]}
+    assert (words["wn9_jarvis_tts"], words["hello kitchen"]) == ("Jarvis", "hello kitchen")
+    assert (found["active_wake_words"], found["max_active_wake_words"]) == (["hi xiaozhi"], 2)
+    for chosen in (["wn9_jarvis_tts"], ["good morning"], ["hello kitchen", "good morning"]):
+        assert (await call("set_wake_words", wake_word_ids=chosen))["success"]
+        assert (await call("get_configuration"))["result"]["active_wake_words"] == chosen
+    assert [await wakes(device, word) for word in ("jarvis", "good morning")] == [False, True]
+    assert (await call("set_wake_words", wake_word_ids=["wn9_jarvis_tts", "good morning"]))[
+        "success"
+    ] is False
+
+
+@pytest.mark.parametrize("phrase", ["hello 2", "你好管家", "a", "hello kitchen"])
+async def test_phrases_that_no_model_understands_are_errors_of_the_form(
+    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry, phrase: str
+) -> None:
+    """So are two languages, and the same phrase twice."""
+    for others in (["你好管家 = ni hao guan jia", "hello kitchen"], ["hello kitchen"]):
+        result = await set_phrases(hass, linked_entry, phrase, *others)
+        assert result["errors"] == {"wake_phrases": "phrases_bad"}
+
+
+@pytest.mark.parametrize(
+    ("archive", "reason"),
+    [
+        (release(base_pack(), version="2.4.1"), "no release of firmware"),
+        (release(base_pack(), chip="esp32c3"), "no release of firmware"),
+        (release(base_pack(), address=0x600000), "no release of firmware"),
+        (release(base_pack()[:-1] + b"\0"), "damaged"),
+        (release(b""), "damaged"),
+        (build_image(version="2.4.2", size=64 * 1024), "no release of firmware"),
+        (b"PK\x03\x04", "archive is damaged"),
+        (b"", "not a firmware"),
+    ],
+)
+async def test_without_a_pack_that_fits_nothing_is_sent(
+    hass: HomeAssistant, device: SimulatedDevice, hosts: Web, archive: bytes, reason: str
+) -> None:
+    hosts.release(archive)
+    with pytest.raises(ServiceValidationError, match=reason):
+        await choose(hass, "Jarvis")
+    assert not any(event.kind in {"assets", "restart"} for event in device.transcript)
+    assert await wakes(device, "hi xiaozhi")
+
+
+async def test_models_are_the_known_ones_or_refused_and_may_come_from_a_folder(
+    hass: HomeAssistant, device: SimulatedDevice, hosts: Web, folder: Path
+) -> None:
+    name = "wakenet_model/wn9_jarvis_tts/wn9_data"
+    for wrong in (b"x" * 5000, b"j" * 4999, b"j" * 5001):
+        hosts.server.file(f"/models/{name}", wrong)
+        with pytest.raises(ServiceValidationError, match="xiaozhi/models/wn9_jarvis_tts/wn9_data"):
+            await choose(hass, "Jarvis")
+    path = folder.parent / "models" / "wn9_jarvis_tts" / "wn9_data"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"j" * 5000)
+    # The owner's pack goes before that of a release.
+    packs = folder.parent / "packs"
+    packs.mkdir()
+    (packs / f"{BOARD}_2.4.2.bin").write_bytes(base_pack())
+    hosts.release(b"")
+    await choose(hass, "Jarvis")
+    assert await wakes(device, "jarvis")
+
+
+@pytest.mark.parametrize("board", ["ethernet"])
+async def test_where_nothing_else_is_known_to_fit_there_is_no_choice(
+    hass: HomeAssistant, hosts: Web, boot: Boot, board: str
+) -> None:
+    """Its set-up in Home Assistant shows the word that it has heard, as before."""
+    await boot(get_profile(board, version="2.0.1"))
+    await wait_for_state(hass, CONNECTED, "on")
+    await hass.async_block_till_done()
+    assert hass.states.get(WAKE_WORD) is None
+
+
+async def test_a_device_with_little_memory_has_fixed_words_only(
+    hass: HomeAssistant, hosts: Web, boot: Boot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = replace(get_profile(), board=replace(BOARDS["s3"], free_memory=5_000_000))
+    device = await ready(hass, await boot(small, pace=replace(QUICK, flash=1000)))
+    await choose(hass, "Jarvis")
+    assert await wakes(device, "jarvis")
+
+
+@pytest.mark.parametrize("version", ["2.0.2", "2.2.6", "2.4.2"])
+async def test_a_lost_connection_leaves_no_wake_word_until_the_pack_is_sent_again(
+    hass: HomeAssistant, hosts: Web, boot: Boot, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    """It is sent twice; then the owner can choose again, also what was there before."""
+    hosts.release(release(base_pack(), version=version), version)
+    pace = replace(QUICK, flash=1000)
+    device = await ready(hass, await boot(get_profile(version=version), pace=pace))
+    broken = _breaks_off(hass, monkeypatch, times=1)
+    await choose(hass, "Jarvis")
+    assert broken == [True]
+    assert [await wakes(device, word) for word in ("hi xiaozhi", "jarvis")] == [False, True]
+    _breaks_off(hass, monkeypatch, times=2)
+    with pytest.raises(HomeAssistantError, match="has none now"):
+        await choose(hass, "original")
+    assert state_of(hass, WAKE_WORD).state == "unknown"
+    assert [await wakes(device, word) for word in ("你好小智", "jarvis")] == [False, False]
+    await choose(hass, "original")
+    assert await wakes(device, "你好小智")
+
+
+def _breaks_off(hass: HomeAssistant, monkeypatch: pytest.MonkeyPatch, times: int) -> list[bool]:
+    """Break off as many downloads, in the middle; return a list that grows with each."""
+    write, broken = web.StreamResponse.write, list[bool]()
+
+    async def fail(response: web.StreamResponse, data: Any) -> None:
+        if len(broken) < times and response.content_type == "application/octet-stream":
+            broken.append(True)
+            await write(response, data[: len(data) // 2])
+            raise ConnectionResetError
+        await write(response, data)
+
+    monkeypatch.setattr(web.StreamResponse, "write", fail)
+    return broken
+
+
+async def test_a_device_that_cannot_fetch_its_pack_is_restarted_and_keeps_its_words(
+    hass: HomeAssistant, device: SimulatedDevice, hosts: Web
+) -> None:
+    await choose(hass, "Jarvis")
+    task = asyncio.create_task(choose(hass, "original"))
+    # Without the address, it finds nothing at its start.
+    await device.wait_for(lambda: bool(device.nvs.get_string("assets", "download_url")))
+    device.nvs.set("assets", "download_url", device.nvs.get_string("assets", "download_url")[:-3])
+    with pytest.raises(HomeAssistantError, match="keeps the old ones"):
+        await task
+    await ready_again(hass, device)
+    assert state_of(hass, WAKE_WORD).state == "Jarvis"
+    assert [await wakes(device, word) for word in ("你好小智", "jarvis")] == [False, True]
+
+
+async def ready_again(hass: HomeAssistant, device: SimulatedDevice) -> None:
+    await device.wait_for(lambda: sum(event.kind == "restart" for event in device.transcript) >= 3)
+    await device.wait_state(State.IDLE)
+    await wait_for_state(hass, CONNECTED, "on")

@@ -1,0 +1,224 @@
+"""Wake words: which a device may be given, and the pack with them; what is not known to fit is refused."""
+
+from dataclasses import replace
+import json
+from typing import Any
+
+import pytest
+
+from custom_components.xiaozhi.firmware.assets_pack import (
+    Asset,
+    read_models,
+    read_pack,
+    write_models,
+    write_pack,
+)
+from custom_components.xiaozhi.firmware.image import FirmwareError
+from custom_components.xiaozhi.firmware.speech_models import FIXED_WORDS, SpeechModels
+from custom_components.xiaozhi.firmware.wake_words import ORIGINAL, Board, Choice, Phrase, build_pack
+from custom_components.xiaozhi.protocol.checkin import Partition
+from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
+
+S3 = Board(
+    name="esp-box-3",
+    chip="esp32s3",
+    firmware=FirmwareVersion(2, 4, 2),
+    memory=8_000_000,
+    partition=Partition(0x800000, 0x800000),
+)
+C3 = replace(S3, name="xmini-c3", chip="esp32c3", memory=100_000, partition=Partition(0x800000, 4000 * 1024))
+ENGLISH = Phrase("hello kitchen", "HELLO KITCHEN", "en")
+CHINESE = Phrase("你好管家", "ni hao guan jia", "cn")
+MODELS = {
+    "fst": {"commands_cn.txt": b"1,a\n", "commands_en.txt": b"1,A\n"},
+    "mn6_cn": {
+        "mn6_data": b"cn",
+        "vocab": "<blk>\t0\n▁ni\t-6.0\n▁hao\t-6.0\n▁guan\t-6.0\n▁jia\t-6.0\n".encode(),
+    },
+    "mn6_en": {"mn6_data": b"en", "vocab": b"<blk>\t0\n"},
+    "wn9_jarvis_tts": {"_MODEL_INFO_": b"wakenet9l_tts1h8_Jarvis_3_0.627_0.632", "wn9_data": b"j"},
+    "wn9s_hiesp": {"wn9_data": b"s"},
+}
+OLD_WORD = {"wn9_nihaoxiaozhi_tts": {"_MODEL_INFO_": "w_t_你好小智_3".encode(), "wn9_data": b"n"}}
+
+
+def base(models: Any = None, more: dict[str, Any] | None = None, **files: Asset) -> bytes:
+    """Return a pack as the firmware's script makes it."""
+    index = {"version": 1, "srmodels": "srmodels.bin", "text_font": "font.bin", **(more or {})}
+    found = OLD_WORD if models is None else models
+    return write_pack(
+        {
+            "font.bin": Asset(b"font"),
+            "srmodels.bin": Asset(write_models({"vadnet1_medium": {"vadn1_data": b"v"}, **found})),
+            "index.json": Asset(json.dumps(index, indent=4, ensure_ascii=False).encode()),
+            **files,
+        }
+    )
+
+
+def chosen(*ids: str, board: Board = S3, phrases: tuple[Phrase, ...] = (ENGLISH, CHINESE)) -> Choice | None:
+    return Choice.of(ids, phrases, 0.2, board)
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("hello kitchen", ENGLISH),
+        ("你好管家 = ni hao guan jia", CHINESE),
+        ("你好管家=ni hao guan jia", CHINESE),
+        *(
+            (text, None)
+            for text in (
+                "",
+                "a",
+                "hello 2",
+                "hi!",
+                "你好管家",
+                "你好 = ni3 hao3",
+                "a" * 17,
+                "你\0好 = ni hao",
+            )
+        ),
+        ("x " * 10, None),
+    ],
+)
+def test_a_phrase_is_english_or_chinese_with_its_pinyin(text: str, phrase: Phrase | None) -> None:
+    assert Phrase.parse(text) == phrase
+
+
+@pytest.mark.parametrize(
+    ("board", "fixed", "phrases"),
+    [
+        (S3, "wn9_", True),
+        (replace(S3, firmware=FirmwareVersion(2, 0, 2)), "wn9_", True),
+        (replace(S3, firmware=FirmwareVersion(2, 5, 9)), "wn9_", True),
+        (replace(S3, memory=5_500_000), "wn9_", False),
+        (replace(S3, memory=None), "wn9_", False),
+        (replace(S3, chip="esp32p4"), "wn9_", False),
+        (C3, "wn9s_", False),
+        (replace(C3, chip="esp32c5"), "wn9s_", False),
+        (replace(C3, chip="esp32c6"), "wn9s_", False),
+        (replace(S3, chip="esp32"), None, False),
+        (replace(S3, chip="esp32c2"), None, False),
+        (replace(S3, chip=None), None, False),
+        (replace(S3, firmware=FirmwareVersion(2, 0, 1)), None, False),
+        (replace(S3, firmware=FirmwareVersion(1, 9, 4)), None, False),
+        (replace(S3, firmware=FirmwareVersion(2, 6, 0)), None, False),
+        (replace(S3, firmware=None), None, False),
+        (replace(S3, partition=None), None, False),
+        (replace(S3, name=None), None, False),
+        *(
+            (replace(S3, name=name), None, False)
+            for name in ("esp-vocat", "echoear", "esp-sensairshuttle", "x-emote")
+        ),
+    ],
+)
+def test_what_a_board_can_have(board: Board, fixed: str | None, phrases: bool) -> None:
+    assert (board.objection is None) == (fixed is not None)
+    assert (board.objection_to_phrases is None) == phrases
+    assert {model.partition("_")[0] + "_" for model in board.fixed_words} == ({fixed} if fixed else set())
+    assert set(board.fixed_words) <= set(FIXED_WORDS)
+
+
+def test_the_table_of_models_is_complete(tmp_path: Any) -> None:
+    """Each file has its size and hash, and each model the files that the firmware's library opens."""
+    table = SpeechModels.__init__.__globals__["_TABLE"]["models"]
+    for model, entry in table.items():
+        files = entry["files"]
+        assert all(size > 0 and len(bytes.fromhex(digest)) == 32 for size, digest in files.values())
+        kind = model.partition("_")[0].rstrip("s")
+        wanted = {"wn9": {"_MODEL_INFO_", "wn9_data", "wn9_index"}}
+        wanted["mn6"] = {"_MODEL_INFO_", "mn6_data", "mn6_index", "vocab"}
+        assert set(files) == wanted.get(kind, {"commands_cn.txt", "commands_en.txt"})
+    by_family = [(model.partition("_")[0], word) for model, (word, _) in FIXED_WORDS.items()]
+    assert len(set(by_family)) == len(by_family)
+
+
+def test_a_fixed_word_takes_the_place_of_another() -> None:
+    """Nothing else of the pack changes."""
+    before = base()
+    assets = read_pack(build_pack(before, chosen("wn9_jarvis_tts"), MODELS, S3))
+    old = read_pack(before)
+    assert [*assets] == [*old]
+    assert {name for name in old if assets[name] != old[name]} == {"srmodels.bin"}
+    models = read_models(assets["srmodels.bin"].content)
+    assert [*models] == ["vadnet1_medium", "wn9_jarvis_tts"]
+    assert models["wn9_jarvis_tts"] == MODELS["wn9_jarvis_tts"]
+
+
+@pytest.mark.parametrize("phrase", [ENGLISH, CHINESE])
+def test_phrases_take_the_place_of_a_word_and_are_taken_back(phrase: Phrase) -> None:
+    pack = build_pack(base(), chosen(phrase.text), MODELS, S3)
+    assets = read_pack(pack)
+    index = json.loads(assets["index.json"].content)
+    command = {"command": phrase.command, "text": phrase.text, "action": "wake"}
+    assert index.pop("multinet_model") == {
+        "language": phrase.language,
+        "duration": 3000,
+        "threshold": 0.2,
+        "commands": [command],
+    }
+    assert index == {"version": 1, "srmodels": "srmodels.bin", "text_font": "font.bin"}
+    models = read_models(assets["srmodels.bin"].content)
+    assert [*models] == ["fst", f"mn6_{phrase.language}", "vadnet1_medium"]
+    # From such a release, a fixed word removes what belongs to MultiNet.
+    again = read_pack(build_pack(pack, chosen("wn9_jarvis_tts"), MODELS, S3))
+    assert "multinet_model" not in json.loads(again["index.json"].content)
+    assert [*read_models(again["srmodels.bin"].content)] == ["vadnet1_medium", "wn9_jarvis_tts"]
+
+
+def test_the_original_is_sent_as_the_release_has_it() -> None:
+    assert chosen(ORIGINAL) is None
+    assert build_pack(base() + b"\xff" * 4096, None, {}, S3) == base()
+
+
+@pytest.mark.parametrize(
+    ("ids", "board", "key"),
+    [
+        ((), S3, "wake_words_mixed"),
+        (("wn9_jarvis_tts", "hello kitchen"), S3, "wake_words_mixed"),
+        (("wn9_jarvis_tts", "wn9_alexa"), S3, "wake_words_mixed"),
+        (("hello kitchen", "你好管家"), S3, "wake_words_mixed"),
+        ((ORIGINAL, "wn9_alexa"), S3, "wake_words_mixed"),
+        (("wn9_unknown",), S3, "wake_words_mixed"),
+        (("mn6_en",), S3, "wake_words_mixed"),
+        (("wn9s_hiesp",), S3, "wake_words_mixed"),
+        (("wn9_jarvis_tts",), C3, "wake_words_mixed"),
+        (("hello kitchen",), C3, "phrases_need_memory"),
+        (("hello kitchen",), replace(S3, memory=4_000_000), "phrases_need_memory"),
+        ((ORIGINAL,), replace(S3, partition=None), "wake_words_unknown_board"),
+    ],
+)
+def test_a_choice_that_does_not_fit_is_refused(ids: tuple[str, ...], board: Board, key: str) -> None:
+    with pytest.raises(FirmwareError) as refused:
+        chosen(*ids, board=board)
+    assert refused.value.key == key
+
+
+@pytest.mark.parametrize(
+    ("pack", "choice", "board", "key"),
+    [
+        (b"", "wn9_jarvis_tts", S3, "pack_damaged"),
+        (base()[:-1], ORIGINAL, S3, "pack_damaged"),
+        (base(more={"version": 2}), ORIGINAL, S3, "pack_damaged"),
+        (base(more={"version": None}), ORIGINAL, S3, "pack_damaged"),
+        (base(more={"srmodels": "other.bin"}), ORIGINAL, S3, "pack_damaged"),
+        (base(more={"srmodels": []}), ORIGINAL, S3, "pack_damaged"),
+        (base(more={"srmodels": "font.bin"}), ORIGINAL, S3, "pack_damaged"),
+        (write_pack({"font.bin": Asset(b"")}), ORIGINAL, S3, "pack_damaged"),
+        (write_pack({"index.json": Asset(b"[]")}), ORIGINAL, S3, "pack_damaged"),
+        (write_pack({"index.json": Asset(b"{" * 99)}), ORIGINAL, S3, "pack_damaged"),
+        (base({}), "wn9_jarvis_tts", S3, "pack_without_words"),
+        (base({"wn9s_hiesp": {}}), "wn9_jarvis_tts", S3, "pack_without_words"),
+        (base(), "wn9s_hiesp", C3, "pack_without_words"),
+        (base(**{"happy.eaf": Asset(b"")}), "wn9_jarvis_tts", S3, "pack_without_words"),
+        (base(), "wn9_jarvis_tts", replace(S3, partition=Partition(1, len(base()) - 1)), "pack_too_large"),
+        (base(), ORIGINAL, replace(S3, partition=Partition(1, len(base()) - 1)), "pack_too_large"),
+        (base(), "你好厨房", S3, "phrase_syllable"),
+    ],
+)
+def test_a_pack_that_does_not_fit_is_refused(pack: bytes, choice: str, board: Board, key: str) -> None:
+    unknown = Phrase("你好厨房", "ni hao chu fang", "cn")
+    with pytest.raises(FirmwareError) as refused:
+        build_pack(pack, chosen(choice, board=board, phrases=(unknown,)), MODELS, board)
+    assert refused.value.key == key
