@@ -75,7 +75,7 @@ class Site:
         devices = self.gateway.devices.values()
         async with asyncio.timeout(_UNTIL_SECONDS):
             # The objects in the condition have no events to wait for
-            while not all(one.linked and one.state.status.volume is not None for one in devices):  # noqa: ASYNC110
+            while not all(one.state.linked and one.state.status.volume is not None for one in devices):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
 

@@ -81,7 +81,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     def extra_state_attributes(self) -> dict[str, Any]:
         """Return whether an action would reach it, and where the parts of its pipeline work."""
         return {
-            "reachable": self.device.linked,
+            "reachable": self.device.state.linked,
             **engine_locations(self.hass, self.device),
         }
 

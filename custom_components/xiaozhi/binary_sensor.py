@@ -48,7 +48,7 @@ BINARY_SENSORS: Final = (
         key="connected",
         device_class=BinarySensorDeviceClass.CONNECTIVITY,
         entity_category=EntityCategory.DIAGNOSTIC,
-        value=lambda device: device.linked if device.state.link else None,
+        value=lambda device: device.state.linked if device.state.link else None,
         follows=("linked", "link"),
         of_link=True,
     ),

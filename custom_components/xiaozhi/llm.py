@@ -34,7 +34,7 @@ def async_get_tools(hass: HomeAssistant, llm_context: LLMContext, api_id: str) -
     if api_id != LLM_API_ASSIST or llm_context.device_id is None:
         return None
     device = find_device(hass, llm_context.device_id)
-    if device is None or not device.linked:
+    if device is None or not device.state.linked:
         return None
     offered = tools_for_assistant(device.tools, device.settings.assistant_tools)
     tools: list[Tool] = [DeviceTool(device, name, tool) for name, tool in offered.items()]

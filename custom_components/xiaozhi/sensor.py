@@ -86,7 +86,7 @@ SENSORS: Final = (
         options=[state.value for state in ConversationState],
         # The satellite says nearly the same, and each change is a line in the logbook.
         entity_registry_enabled_default=False,
-        value=lambda device: device.conversation_state if device.state.link else None,
+        value=lambda device: device.state.conversation if device.state.link else None,
         follows=(AVAILABLE, "conversation", "link"),
         exists=_always,
     ),

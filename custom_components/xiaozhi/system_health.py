@@ -44,7 +44,7 @@ async def _async_info(hass: HomeAssistant) -> dict[str, Any]:
         "link": settings.link.value,
         "ports": ", ".join(ports),
         "address": address["known"] and address["problem"] is None,
-        "devices": f"{sum(device.linked for device in devices)}/{len(devices)}",
+        "devices": f"{sum(device.state.linked for device in devices)}/{len(devices)}",
         "firmware": ", ".join(f"{version} ({count})" for version, count in sorted(firmware.items())) or "-",
         "detector": gateway.voice.detectors.available,
         "pipelines": EngineLocation.MISSING not in speech,

@@ -117,7 +117,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
                 device.transfers,
                 # Unless forced, the device takes only newer versions.
                 force=not self.version_is_newer(firmware.version, device.state.firmware or ""),
-                restart=device.commands.restart if device.linked else None,
+                restart=device.commands.restart if device.state.linked else None,
             )
 
     @property

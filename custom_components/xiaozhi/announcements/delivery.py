@@ -26,9 +26,9 @@ class Delivery(StrEnum):
 @callback
 def delivery_to(device: Device) -> Delivery:
     """Return how an announcement would reach a device now."""
-    if device.in_conversation:
+    if device.conversation is not None:
         return Delivery.CONVERSATION
-    if not device.linked or device.state.link is not LinkKind.MQTT:
+    if not device.state.linked or device.state.link is not LinkKind.MQTT:
         return Delivery.NONE
     firmware = device.state.firmware_version
     return Delivery.NOTIFY if firmware is not None and firmware.plays_files else Delivery.TEXT

@@ -112,7 +112,7 @@ class IdleAnnouncement:
 
         @callback
         def look() -> None:
-            if self._device.in_conversation or not self._device.linked:
+            if self._device.conversation is not None or not self._device.state.linked:
                 interrupted.set()
 
         stop = self._device.listen(["linked", "conversation"], look)
@@ -132,7 +132,7 @@ class IdleAnnouncement:
         A device that is busy drops the message, and one that has taken it drops those that follow.
         """
         patience_until = max(loop_time(), self._free_at) + self._timeouts.request
-        while loop_time() < patience_until and not self._device.in_conversation:
+        while loop_time() < patience_until and self._device.conversation is None:
             await self._device.commands.send(message)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._timeouts.repeat):

@@ -136,7 +136,7 @@ class VoiceTimers:
     def _device_changed(self) -> None:
         """Take timers as long as the device stays connected, and those that run in any case."""
         device = self._device
-        wanted = (device.linked and device.state.link is LinkKind.MQTT) or bool(device.state.timers)
+        wanted = (device.state.linked and device.state.link is LinkKind.MQTT) or bool(device.state.timers)
         if wanted and self._unregister is None and (device_id := device.registry_id) is not None:
             self._unregister = async_register_timer_handler(self._hass, device_id, self._happened)
         elif not wanted and self._unregister is not None:

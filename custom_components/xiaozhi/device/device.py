@@ -59,23 +59,8 @@ class Device(DeviceModel):
     # For entities.
 
     @property
-    def linked(self) -> bool:
-        """Whether a command would arrive now."""
-        return self.state.linked
-
-    @property
-    def conversation_state(self) -> ConversationState:
-        """State of the device."""
-        return self.state.conversation
-
-    @property
-    def in_conversation(self) -> bool:
-        """Whether the device has an audio channel open, also if it rests in push-to-talk."""
-        return self.conversation is not None
-
-    @property
     def conversation(self) -> Conversation | None:
-        """The conversation on its audio channel."""
+        """The conversation on its audio channel, also while the device rests in push-to-talk."""
         return self.session.conversation if self.session else None
 
     def describe(self) -> dict[str, Any]:
@@ -87,7 +72,7 @@ class Device(DeviceModel):
             "interrupt_by_speaking": self.settings.interrupt_by_speaking,
             "wanted_link": self.settings.link,
             "linked_over": link and link.kind,
-            "conversation": self.conversation_state,
+            "conversation": self.state.conversation,
             "dropped_events": self.events.dropped,
             "turns": self.conversations.describe(),
             "statistics": link.statistics() if link else self._last_statistics,
@@ -183,7 +168,7 @@ class Device(DeviceModel):
         """Take what the session on the current link says; an older one may still be ending."""
         if self.session is session:
             linked, conversation = session.presence.linked, session.conversation_state
-            if linked and not self.linked:
+            if linked and not self.state.linked:
                 self._log(session.link, "%s is connected over %s", session.link.kind)
             self.set_state(replace(state or self.state, linked=linked, conversation=conversation))
 
@@ -196,7 +181,7 @@ class Device(DeviceModel):
         self._last_statistics = session.link.statistics()
         if self.session is session:
             self.session = None
-            if self.linked:
+            if self.state.linked:
                 self._log(session.link, "%s is not connected any more: %s", reason)
             gone = replace(self.state, linked=False, conversation=ConversationState.IDLE)
             self.set_state(gone.after_contact())

@@ -201,7 +201,7 @@ async def test_a_client_that_knows_only_websocket_is_told_where_and_firmware_tak
         await other.hello()
         await wait_for_state(hass, CONNECTED, "on")
         assert (await client.check_in()).keys() == reply.keys()
-        assert device.linked, "a check-in does not end the link of a client that prefers the other"
+        assert device.state.linked, "a check-in does not end the link of a client that prefers the other"
     await wait_for_state(hass, CONNECTED, "off")
     await client.check_in()
     assert device.state.available, "as for every device on WebSocket, its last state stands"

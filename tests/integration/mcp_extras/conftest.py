@@ -35,6 +35,6 @@ async def ready(
     await device.wake()
     await device.wait_state(State.LISTENING, 5)
     (known,) = linked_entry.runtime_data.devices.values()
-    await until(lambda: known.conversation_state == "listening" and {"ask_ai", "count"} <= {*known.tools})
+    await until(lambda: known.state.conversation == "listening" and {"ask_ai", "count"} <= {*known.tools})
     await hass.async_block_till_done()
     return known

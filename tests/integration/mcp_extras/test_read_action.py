@@ -115,7 +115,7 @@ async def test_stock_firmware_is_sent_not_a_message_more(
     await device.wake()
     await device.wait_state(State.LISTENING, 5)
     (known,) = linked_entry.runtime_data.devices.values()
-    await until(lambda: known.conversation_state == "listening" and bool(known.tools))
+    await until(lambda: known.state.conversation == "listening" and bool(known.tools))
     await known.commands.call_tool("self.get_device_status")
     await asyncio.sleep(600)
     methods = [message["method"] for message in got]
