@@ -14,7 +14,8 @@ from homeassistant.components.blueprint.schemas import BLUEPRINT_SCHEMA
 from homeassistant.components.local_file.const import DOMAIN as LOCAL_FILE
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.const import CONF_FILE_PATH, CONF_NAME, EVENT_HOMEASSISTANT_STARTED
-from homeassistant.core import CoreState, HomeAssistant
+from homeassistant.core import CoreState, HomeAssistant, ServiceCall, callback
+from homeassistant.helpers import area_registry as ar, device_registry as dr, entity_registry as er
 from homeassistant.helpers.selector import selector
 from homeassistant.setup import async_setup_component
 from homeassistant.util import dt as dt_util
@@ -39,7 +40,8 @@ pytestmark = [pytest.mark.usefixtures("all_enabled"), pytest.mark.own_home]
 
 _FOLDER: Final = "blueprints/automation/xiaozhi"
 _FILES: Final = sorted((ROOT / _FOLDER).glob("**/*"))
-_ASK, _DOORBELL, _VOLUME, _WAKE = _TESTED = ("ask.yaml", "doorbell.yaml", "volume.yaml", "wake.yaml")
+_TESTED: Final = ("ask.yaml", "doorbell.yaml", "quieter.yaml", "volume.yaml", "wake.yaml")
+_ASK, _DOORBELL, _QUIETER, _VOLUME, _WAKE = _TESTED
 
 VOLUMES: Final = ["number.kitchen_box_volume", "number.hall_box_volume"]
 RANG: Final = {"event_type": "ring", "event_types": ["ring", "motion"], "device_class": "doorbell"}
@@ -361,3 +363,61 @@ async def test_what_the_owner_wants_to_be_told(
     for _ in range(2):
         await talk(hass, device, "kitchen_box")
     assert notes == expected
+
+
+@pytest.fixture
+def volumes(hass: HomeAssistant, device_ids: list[str]) -> dict[str, float]:
+    """Volumes of players in the room of the first device, which are set as its owner sets them."""
+    room = ar.async_get(hass).async_create("Parlour").id
+    dr.async_get(hass).async_update_device(device_ids[0], area_id=room)
+    players: dict[str, float] = {}
+
+    @callback
+    def set_volume(call: ServiceCall) -> None:
+        for player in call.data["entity_id"]:
+            players[player] = call.data["volume_level"]
+            state = "paused" if player == "media_player.paused" else "playing"
+            hass.states.async_set(player, state, {"volume_level": players[player]})
+
+    hass.services.async_register("media_player", "volume_set", set_volume)
+    for name, volume in {"radio": 0.5, "spared": 0.5, "paused": 0.5, "loud": 0.8}.items():
+        entry = er.async_get(hass).async_get_or_create("media_player", "test", name, suggested_object_id=name)
+        er.async_get(hass).async_update_entity(entry.entity_id, area_id=room)
+        set_volume(
+            ServiceCall(
+                hass, "media_player", "volume_set", {"entity_id": [entry.entity_id], "volume_level": volume}
+            )
+        )
+    return players
+
+
+@pytest.mark.usefixtures("installed")
+async def test_music_is_quieter_until_the_last_answer_of_a_conversation(
+    hass: HomeAssistant,
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    volumes: dict[str, float],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Somebody says "louder" meanwhile, which stays; somebody talks in another room, which changes nothing."""
+    before = dict(volumes)
+    await use(hass, _QUIETER, room="parlour", share=40, not_these=["media_player.spared"])
+    device, hall = await boot(), await boot(mac=OTHER_MAC)
+    await introduce(hass, hall)
+    assert volumes == before
+    speech.recognizer.lines = ["is the light on"]
+    await device.wake()
+    await wait_for_state(hass, "assist_satellite.kitchen_box", "listening")
+    await asyncio.sleep(0.5)
+    quiet = {**before, "media_player.radio": 0.2, "media_player.loud": 0.32}
+    assert volumes == quiet
+    device.say(command)
+    await wait_for_state(hass, "assist_satellite.kitchen_box", "responding")
+    hass.states.async_set("media_player.loud", "playing", {"volume_level": 0.6})
+    assert volumes == quiet
+    await device.wait_for(lambda: not device.channel_open, 30)
+    await asyncio.sleep(3)
+    await hass.async_block_till_done()
+    assert volumes == {**quiet, "media_player.radio": 0.5}
+    assert errors(caplog) == []
