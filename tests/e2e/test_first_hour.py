@@ -239,7 +239,12 @@ class Walk:
         await web.page.get_by_text("Show text").last.scroll_into_view_if_needed()
         await self.look("actions")
         await web.page.get_by_text("Show text").last.click()
-        await web.page.locator("ha-service-control textarea").first.fill("The light is on")
+        # The form is drawn again when the target is known, and forgets what was typed before.
+        await expect(web.page.locator("ha-service-control").get_by_text("1 entity")).to_be_visible()
+        text = web.page.locator("ha-service-control textarea").first
+        await text.click()
+        await text.press_sequentially("The light is on")
+        await expect(text).to_have_value("The light is on")
         await self.look("automation")
         # On a phone, the action covers the page.
         await web.page.locator("ha-automation-sidebar").get_by_role("button").first.click()
