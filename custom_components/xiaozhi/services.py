@@ -238,9 +238,7 @@ async def _on_each(call: ServiceCall, work: Callable[[Device], Awaitable[None]])
     results = await asyncio.gather(*(work(device) for device in devices), return_exceptions=True)
     errors = [result for result in (*results, refusal) if result is not None]
     for error in errors[1:]:
-        _LOGGER.warning(
-            "%s failed for another device, too: %s", call.service, one_line(str(error))
-        )
+        _LOGGER.warning("%s failed for another device, too: %s", call.service, one_line(str(error)))
     if errors:
         raise errors[0]
 

@@ -65,6 +65,8 @@ class AlarmClock:
         self._device = device
         self._bell = bell
         self._timeouts = device.timeouts.timers
+        self._started = False
+        self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._set_back: dict[str, datetime] = {}
         """What counts as done instead, for alarms that were done at a time that has not come yet."""
@@ -80,13 +82,22 @@ class AlarmClock:
     @callback
     def start(self) -> CALLBACK_TYPE:
         """Begin to ring. Returns a function that ends this."""
-        task = self._device.create_task(self._run(), "alarms")
+        self._started = True
+        self._look()
+        return self._stop
 
-        @callback
-        def stop() -> None:
-            task.cancel()
+    @callback
+    def _stop(self) -> None:
+        self._started = False
+        if self._task is not None:
+            self._task.cancel()
 
-        return stop
+    @callback
+    def _look(self) -> None:
+        """Look at the alarms, which may have changed. Without one, nothing runs."""
+        self._changed.set()
+        if self._started and self.alarms and (self._task is None or self._task.done()):
+            self._task = self._device.create_task(self._run(), "alarms")
 
     @property
     def alarms(self) -> dict[str, Alarm]:
@@ -130,7 +141,7 @@ class AlarmClock:
             if alarm is not None and (alarm.snoozed or alarm.next(alarm.done)):
                 alarms[uid] = alarm.as_dict()
         self._device.update(alarms=alarms)
-        self._changed.set()
+        self._look()
         if self._end is not None and not self._still_ringing():
             self._finish(RingEnd.STOPPED)
         await self._device.async_save()
@@ -171,12 +182,11 @@ class AlarmClock:
 
     async def _run(self) -> None:
         shown: datetime | None = None
-        while True:
+        while alarms := self.alarms:
             self._changed.clear()
             wait = self._timeouts.look
             try:
                 now = dt_util.utcnow()
-                alarms = self.alarms
                 due = {uid: at for uid, alarm in alarms.items() if (at := self._due(uid, alarm, now))}
                 if due:
                     await self._take(alarms, due, now)

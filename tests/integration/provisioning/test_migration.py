@@ -111,8 +111,9 @@ async def test_the_entities_of_0_2_0_come_through_with_their_ids_and_names(
                 assert "restored" not in state.attributes, f"nothing provides {entity_id} ({suffix}) any more"
                 if kind is LinkKind.MQTT:
                     assert state.state != STATE_UNAVAILABLE, entity_id
-    # What was in the form of the device before 0.4.0.
-    assert names.keys() == {f"select.{kind}_box_conversations" for kind in MACS}
+    # What was in the form of the device before 0.4.0, and what every device has now.
+    added = ("select.{}_box_conversations", "calendar.{}_box_alarms")
+    assert names.keys() == {name.format(kind) for kind in MACS for name in added}
 
 
 async def test_an_entity_that_is_of_another_platform_by_now_keeps_its_id_name_and_place(
