@@ -290,7 +290,7 @@ class AlarmClock:
     @callback
     def _fire(self, event: AlarmEvent, alarms: Alarms) -> None:
         for alarm in alarms.values():
-            self._device.events.fire_alarm(event, name=alarm.name, message=alarm.text)
+            self._device.events.fire(event, name=alarm.name, message=alarm.text)
 
     async def _report(self, key: str, alarms: Alarms, due: Mapping[str, datetime]) -> None:
         """Notify the owner of alarms that nobody has heard."""

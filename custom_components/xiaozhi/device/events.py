@@ -123,27 +123,21 @@ class DeviceEvents:
         return admitted
 
     @callback
-    def fire(self, event: ConversationEvent, text: str | None = None, **attributes: str | float) -> None:
-        """Send an event of a conversation, with `text` only if the owner allows that.
+    def fire(
+        self, event: ConversationEvent | AlarmEvent, text: str | None = None, **attributes: str | float
+    ) -> None:
+        """Send an event of a conversation or an alarm; `text` is sent only if the owner allows that.
 
         Texts are cut to one line.
         """
+        if not self._admit(self._conversation_events):
+            return
         if text is not None and self._shares_texts():
             attributes["text"] = text
-        self._fire(event, attributes)
-
-    @callback
-    def fire_alarm(self, event: AlarmEvent, **attributes: str) -> None:
-        """Send an event of an alarm."""
-        self._fire(event, attributes)
-
-    def _fire(self, event: ConversationEvent | AlarmEvent, attributes: Mapping[str, str | float]) -> None:
-        if self._admit(self._conversation_events):
-            cleaned = {
-                name: one_line(value) if isinstance(value, str) else value
-                for name, value in attributes.items()
-            }
-            self._send(DeviceEvent(type=event, attributes=cleaned))
+        cleaned = {
+            name: one_line(value) if isinstance(value, str) else value for name, value in attributes.items()
+        }
+        self._send(DeviceEvent(type=event, attributes=cleaned))
 
     def _admit(self, bucket: TokenBucket) -> bool:
         admitted = bucket.take(self._clock())
