@@ -47,8 +47,8 @@ class DeviceCommands:
         except (McpError, LinkClosedError) as err:
             raise call_error(err, self._device.name, self.words_for(name)) from err
         followed = result.json() is not False and self._device.tools.set_call(name, arguments or {})
-        if followed or changes:
-            self._read_back(name)
+        if (followed or changes) and not stock_tool(name).restarts:
+            session.polls.read_soon(acted=True)
         return result
 
     async def change(self, tool: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
@@ -104,12 +104,6 @@ class DeviceCommands:
         """Return words for a tool in messages to people."""
         known = self._device.tools.get(tool)
         return tool_words(self._device.hass, tool, known.title or "" if known else "")
-
-    @callback
-    def _read_back(self, tool: str) -> None:
-        session = self._session()
-        if session is not None and not stock_tool(tool).restarts:
-            session.polls.read_soon(acted=True)
 
     def _linked_session(self) -> LinkSession:
         """Return the session of a device that is within reach; raise the error for the user otherwise."""

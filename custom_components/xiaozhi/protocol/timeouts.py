@@ -37,15 +37,10 @@ class ConversationTimeouts:
 class McpTimeouts:
     """How long a device may take to answer, in seconds."""
 
-    initialize: float = 10
-    list_tools: float = 10
-    """For one page of its tools, or of its other lists."""
-    tool: float = 10
-    """For a call or its next progress, unless the caller gives another time."""
+    answer: float = 10
+    """For an answer or the next report of progress, unless the caller gives another time."""
     progress: float = 600
     """For a whole call, however often it reports progress."""
-    read: float = 10
-    """For a resource or a prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

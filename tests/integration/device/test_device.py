@@ -134,7 +134,7 @@ async def test_a_name_from_the_page_of_the_device_counts_everywhere_and_another_
     assert box.channel_open
 
 
-@pytest.mark.parametrize("timeouts", [Timeouts(mcp=McpTimeouts(tool=2))], ids=["impatient"])
+@pytest.mark.parametrize("timeouts", [Timeouts(mcp=McpTimeouts(answer=2))], ids=["impatient"])
 async def test_a_call_that_fails_says_how_and_a_message_shows_on_the_screen_as_far_as_it_fits(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:

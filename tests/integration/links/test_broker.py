@@ -41,7 +41,7 @@ pytestmark = pytest.mark.real_time
 COMMAND = "turn on the kitchen light"
 QUICK = Timeouts(
     broker=BrokerTimeouts(first_probe=0.2, first_probe_after_check_in=0.2, last_probe=0.2, first_retry=0.1),
-    mcp=McpTimeouts(initialize=1, list_tools=1, tool=1, read=1),
+    mcp=McpTimeouts(answer=1),
     session=SessionTimeouts(poll=0.2, starting=0.3, tools_at_end=1),
     voice=VoiceTimeouts(no_speech=2, reading=0.3),
 )
@@ -138,9 +138,7 @@ async def test_a_device_that_does_not_answer_any_more_is_unavailable_until_it_do
     await set_volume(hass, device, 20)
 
 
-@pytest.mark.parametrize(
-    "timeouts", [replace(QUICK, mcp=McpTimeouts(initialize=0.1, list_tools=0.1))], ids=["soon"]
-)
+@pytest.mark.parametrize("timeouts", [replace(QUICK, mcp=McpTimeouts(answer=0.1))], ids=["soon"])
 async def test_a_device_without_tools_that_is_silent_for_long_is_not_connected(
     hass: HomeAssistant, speech: Speech, boot: Boot
 ) -> None:

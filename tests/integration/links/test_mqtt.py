@@ -161,7 +161,7 @@ async def test_old_firmware_that_cannot_answer_after_a_restart_of_home_assistant
 
 @pytest.mark.parametrize(
     "timeouts",
-    [Timeouts(mcp=McpTimeouts(initialize=0.05), session=SessionTimeouts(poll=0.05))],
+    [Timeouts(mcp=McpTimeouts(answer=0.05), session=SessionTimeouts(poll=0.05))],
     ids=["impatient"],
 )
 async def test_a_device_that_never_told_its_firmware_is_not_asked_again_when_it_does_not_answer(

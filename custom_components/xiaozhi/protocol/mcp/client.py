@@ -126,7 +126,7 @@ class McpClient:
             "capabilities": {**announced, **(capabilities or {})},
             "clientInfo": {"name": client_name, "version": client_version},
         }
-        server = ServerInfo.from_dict(await self.request("initialize", params, self._timeouts.initialize))
+        server = ServerInfo.from_dict(await self.request("initialize", params))
         await self.notify("notifications/initialized")
         self.extended = server.extended
         return server
@@ -147,16 +147,15 @@ class McpClient:
         restarts: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> ToolResult:
-        """Call a tool; `timeout` in seconds, by default `McpTimeouts.tool`.
+        """Call a tool; `timeout` in seconds, by default `McpTimeouts.answer`.
 
         `restarts` says that the tool restarts the device or closes its channel: a call without an answer has
         then succeeded, with an empty result. Raises `McpCallError` with the device's message when the tool
         fails, `McpTimeoutError`, `McpDisconnectedError` or `McpProtocolError`.
         """
-        patience = self._timeouts.tool if timeout is None else timeout
         params: JsonObject = {"name": name, "arguments": dict(arguments or {})}
         try:
-            reply = await self.request("tools/call", params, patience, progress=True, on_progress=on_progress)
+            reply = await self.request("tools/call", params, timeout, progress=True, on_progress=on_progress)
         except McpNoAnswerError as err:
             if restarts and err.sent:
                 return ToolResult()
@@ -206,7 +205,7 @@ class McpClient:
 
     async def _page(self, method: str, member: str, params: JsonObject) -> tuple[list[Any], str]:
         """Return the entries of a page, and the cursor of the next; empty at the end."""
-        page = await self.request(method, params, self._timeouts.list_tools)
+        page = await self.request(method, params)
         entries, cursor = page.get(member), page.get("nextCursor")
         if not isinstance(entries, list):
             raise McpProtocolError(f"the page of the list has no {member}")
@@ -251,9 +250,9 @@ class McpClient:
     ) -> JsonObject:
         """Send a request and return its result. Raises `McpError`.
 
-        `patience` is in seconds, by default `McpTimeouts.read`. With `progress`, each report starts it again.
+        `patience` in seconds, by default `McpTimeouts.answer`. With `progress`, each report starts it again.
         """
-        patience = self._timeouts.read if patience is None else patience
+        patience = self._timeouts.answer if patience is None else patience
         if self._closed is not None:
             raise McpDisconnectedError(self._closed, sent=False)
         loop, sent = asyncio.get_running_loop(), False

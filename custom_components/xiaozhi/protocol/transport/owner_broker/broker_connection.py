@@ -58,7 +58,7 @@ class BrokerConnection:
         devices: Callable[[], Iterable[str]],
         address: Callable[[str], str],
         audio: UdpServer,
-        state_changed: Callable[[BrokerError | None], None] | None = None,
+        state_changed: Callable[[BrokerError | None], None],
     ) -> None:
         """Prepare to connect; `start` connects.
 
@@ -78,7 +78,7 @@ class BrokerConnection:
         self._devices = devices
         self._address = address
         self._audio = audio
-        self._state_changed = state_changed or (lambda _problem: None)
+        self._state_changed = state_changed
         self._client: Client | None = None
         self._links: dict[str, MqttLink] = {}
         self._searches: dict[str, asyncio.Task[None]] = {}
@@ -109,11 +109,6 @@ class BrokerConnection:
         """Note that a device has been given its topics, and will connect soon."""
         if self._client is not None:
             self._search(mac, self._timeouts.first_probe_after_check_in)
-
-    async def probe(self, mac: str) -> None:
-        """Ask a device for a sign of life, which links it. Does nothing without the broker."""
-        with suppress(LinkClosedError):
-            await self.publish(mac, _PROBE)
 
     async def publish(self, mac: str, payload: bytes) -> None:
         """Send a message to a device. Raises `LinkClosedError` when the broker does not take it."""
@@ -190,7 +185,8 @@ class BrokerConnection:
             await asyncio.sleep(pause)
             if mac in self._links:
                 break
-            await self.probe(mac)
+            with suppress(LinkClosedError):
+                await self.publish(mac, _PROBE)
             pause = min(2 * pause, self._timeouts.last_probe)
 
     async def _received(self, message: Message) -> None:
