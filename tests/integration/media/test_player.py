@@ -179,6 +179,43 @@ async def test_the_next_media_take_the_place_of_those_that_play_and_an_announcem
     await server.wait_unused()
 
 
+async def test_music_assistant_skips_pauses_and_announces(
+    hass: HomeAssistant, boot: Boot, server: MediaServer
+) -> None:
+    """What its provider `hass_players` calls: for each song an endless stream that begins with it."""
+    device = await boot(NEW)
+    metadata: dict[str, Any] = dict.fromkeys(
+        ("artist", "album", "albumName", "images", "imageUrl", "duration")
+    )
+    for hertz in (440, 660, 880):
+        url = server.pieces(f"/flow/{hertz}.mp3", [music(10, hertz=hertz)], then="again")
+        extra = {"metadata": {**metadata, "title": f"Song {hertz}", "metadataType": 3}}
+        await play(hass, url, enqueue="replace", extra=extra)
+        state = player(hass)
+        assert state.state == "playing"
+        # By its own address it knows that the player plays for it.
+        assert (state.attributes["media_title"], state.attributes["media_content_id"]) == (
+            f"Song {hertz}",
+            url,
+        )
+        await asyncio.sleep(4)
+        if hertz < 880:
+            await do(hass, "media_stop")
+    await do(hass, "media_pause")
+    await do(hass, "media_play")
+    assert player(hass).state == "playing"
+    await asyncio.sleep(4)
+    await play(hass, server.file("/bell.mp3", music(2, hertz=330)), announce=True)
+    await wait_for_state(hass, PLAYER, "playing", 10)
+    await asyncio.sleep(4)
+    await do(hass, "media_stop")
+    assert player(hass).state == "idle"
+    for found, hertz in zip(taken(device), (440, 660, 880, 880, 330, 880), strict=True):
+        assert pitch_level(found.pcm, device.speaker.rate, hertz) > 4000
+        assert len(found.pcm) / 2 / device.speaker.rate > 1.5
+    await server.wait_unused()
+
+
 @pytest.mark.parametrize(("at", "seconds"), [(3, 8), (3, 4.5), (1, 4.5)])
 async def test_after_an_announcement_a_file_goes_on_where_the_device_was(
     hass: HomeAssistant,
