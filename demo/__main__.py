@@ -23,7 +23,7 @@ from .stage import DEVICES, LINKED, LOGS, Demo, Said, demo
 from .talk import PORT
 
 _FOLDER: Final = ROOT / ".demo"
-_START_SECONDS: Final = 180
+_START_SECONDS: Final = 300
 _CHECK_SECONDS: Final = 360
 _CHECKED: Final = "turn on the kitchen light"
 # From the end of a known command to the first sound. More means that a pause was waited for, or the engine

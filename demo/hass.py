@@ -21,7 +21,8 @@ __all__ = ["LOG", "MEDIA", "PASSWORD", "USERNAME", "home_assistant", "home_assis
 
 USERNAME: Final = "demo"
 PASSWORD: Final = "demo-password"
-_START_SECONDS: Final = 90
+# The first time, all of Home Assistant is compiled, perhaps on a busy computer.
+_START_SECONDS: Final = 240
 MEDIA: Final = "media"
 """Folder of the media library, in the configuration folder."""
 _TEMPORARY: Final = "tmp"

@@ -400,7 +400,7 @@ async def test_music_is_quieter_until_the_last_answer_of_a_conversation(
     volumes: dict[str, float],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Somebody says "louder" meanwhile, which stays; somebody talks in another room, which changes nothing."""
+    """Somebody says "louder" meanwhile, which stays, and a talk in another room changes nothing."""
     before = dict(volumes)
     await use(hass, _QUIETER, room="parlour", share=40, not_these=["media_player.spared"])
     device, hall = await boot(), await boot(mac=OTHER_MAC)
