@@ -25,7 +25,7 @@ from tests.paths import ROOT
 
 pytestmark = [
     pytest.mark.weekly,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(460),
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.usefixtures("socket_enabled"),
 ]

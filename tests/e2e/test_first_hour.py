@@ -26,7 +26,7 @@ from simulator import SimulatedDevice, converse, get_profile
 from tests.e2e.house import COMMAND, PACE
 
 pytestmark = [
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(460),
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.usefixtures("socket_enabled"),
 ]
