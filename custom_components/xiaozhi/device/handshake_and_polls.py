@@ -63,6 +63,7 @@ class HandshakeAndPolls:
         self._is_listening = is_listening
         self._timeouts = device.timeouts.session
         self._running: asyncio.Task[None] | None = None
+        self._later: asyncio.Task[None] | None = None
         self._missing: list[Callable[[], Awaitable[None]]] = []
         """Steps of the handshake that have not succeeded yet, without the one that is under way."""
         self._taking = asyncio.Lock()
@@ -108,7 +109,8 @@ class HandshakeAndPolls:
         # A change while they are listed needs another listing.
         if self._list_tools not in self._missing:
             self._missing.append(self._list_tools)
-            self._create_task(self._take_later(), "list tools")
+        if self._later is None or self._later.done():
+            self._later = self._create_task(self._take_later(), "list tools")
 
     @callback
     def close(self) -> None:
