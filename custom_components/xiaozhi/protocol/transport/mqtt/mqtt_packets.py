@@ -8,6 +8,7 @@ QoS 1, which is acknowledged; what is sent to them is of QoS 0, as by the server
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
+from io import BytesIO
 from typing import Final
 
 # Room for the largest message of a device (65535 bytes) and its topic.
@@ -70,27 +71,18 @@ class Signal(Enum):
 type Packet = Connect | Publish | Subscribe | Signal
 
 
-class _Body:
+class _Body(BytesIO):
     """Reads the fields of a packet in turn."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._position = 0
 
     @property
     def exhausted(self) -> bool:
-        return self._position == len(self._data)
+        return self.tell() == len(self.getbuffer())
 
     def take(self, count: int) -> bytes:
-        end = self._position + count
-        if end > len(self._data):
+        field = self.read(count)
+        if len(field) < count:
             raise MqttProtocolError("packet ends within a field")
-        field = self._data[self._position : end]
-        self._position = end
         return field
-
-    def rest(self) -> bytes:
-        return self.take(len(self._data) - self._position)
 
     def byte(self) -> int:
         return self.take(1)[0]
@@ -127,12 +119,12 @@ def _parse_connect(body: _Body) -> Connect:
 
 
 def _parse_publish(body: _Body) -> Publish:
-    return Publish(body.text(), body.rest())
+    return Publish(body.text(), body.read())
 
 
 def _parse_publish_at_qos_1(body: _Body) -> Publish:
     topic, packet_id = body.text(), body.number()
-    return Publish(topic, body.rest(), packet_id)
+    return Publish(topic, body.read(), packet_id)
 
 
 def _parse_subscribe(body: _Body) -> Subscribe:
