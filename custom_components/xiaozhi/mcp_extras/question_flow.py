@@ -1,6 +1,7 @@
 """The form of a repair in which a person answers a device."""
 
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from typing import Any, Final, cast
 
 from homeassistant.components.repairs import RepairsFlow, RepairsFlowResult
@@ -106,22 +107,19 @@ def _labels(keys: Mapping[str, FormField]) -> dict[str, str]:
 
 
 def _limits(field: FormField) -> str:
-    match field.minimum, field.maximum:
-        case None, None:
-            return ""
-        case low, None:
-            return f"≥ {low:g}"
-        case None, high:
-            return f"≤ {high:g}"
-        case low, high:
-            return f"{low:g}–{high:g}"
+    low, high = field.minimum, field.maximum
+    if isfinite(low) and isfinite(high):
+        return f"{low:g}–{high:g}"
+    if isfinite(low):
+        return f"≥ {low:g}"
+    return f"≤ {high:g}" if isfinite(high) else ""
 
 
 def _marker(field: FormField, key: str) -> vol.Marker:
     kind = vol.Required if field.required else vol.Optional
     if field.default is not None:
         return kind(key, default=field.default)
-    if field.kind in _NUMBERS and field.required and field.minimum is not None:
+    if field.kind in _NUMBERS and field.required and isfinite(field.minimum):
         return kind(key, description={"suggested_value": field.minimum})
     return kind(key)
 
@@ -145,16 +143,10 @@ def _fault(field: FormField, value: Any) -> str | None:
     match field.kind:
         case "integer" if value % 1:
             return "not_whole"
-        case "integer" | "number" if not _within(field, value):
+        case "integer" | "number" if not field.minimum <= value <= field.maximum:
             return "out_of_range"
-        case "string":
-            if field.minimum is not None and len(value) < field.minimum:
-                return "too_short"
-            if field.maximum is not None and len(value) > field.maximum:
-                return "too_long"
+        case "string" if len(value) < field.minimum:
+            return "too_short"
+        case "string" if len(value) > field.maximum:
+            return "too_long"
     return None
-
-
-def _within(field: FormField, value: float) -> bool:
-    low, high = field.minimum, field.maximum
-    return (low is None or value >= low) and (high is None or value <= high)

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from math import inf
+from typing import Any, Final, Literal, TypeGuard
 
 from ..protocol.mcp.model import RequestError
 from ..protocol.messages import JsonObject
@@ -30,9 +31,9 @@ class FormField:
     kind: FieldKind
     required: bool
     default: Any = None
-    minimum: float | None = None
+    minimum: float = -inf
     """Smallest number, or shortest text."""
-    maximum: float | None = None
+    maximum: float = inf
     choices: tuple[tuple[str, str], ...] = ()
     """Values with what they are called."""
 
@@ -73,17 +74,17 @@ def _field(name: str, rule: Any, *, required: bool) -> FormField:
     )
 
 
-def _kind(rule: JsonObject) -> tuple[FieldKind, float | None, float | None, tuple[tuple[str, str], ...]]:
+def _kind(rule: JsonObject) -> tuple[FieldKind, float, float, tuple[tuple[str, str], ...]]:
     match rule:
         case {"type": "boolean"}:
-            return "boolean", None, None, ()
+            return "boolean", -inf, inf, ()
         case {"type": "integer" | "number" as kind}:
-            return kind, _number(rule, "minimum"), _number(rule, "maximum"), ()
+            return kind, _limit(rule, "minimum", -inf), _limit(rule, "maximum", inf), ()
         case {"type": "string"} if choices := _choices(rule):
-            return "choice", None, None, choices
+            return "choice", -inf, inf, choices
         case {"type": "string"} if "enum" not in rule and "oneOf" not in rule:
-            longest = _number(rule, "maxLength")
-            return "string", _number(rule, "minLength"), min(longest or _MAX_VALUE, _MAX_VALUE), ()
+            longest = _limit(rule, "maxLength", _MAX_VALUE) or _MAX_VALUE
+            return "string", _limit(rule, "minLength", 0), min(longest, _MAX_VALUE), ()
     raise RequestError("The schema is not flat")
 
 
@@ -109,11 +110,13 @@ def _choices(rule: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return known if len(known) == len(pairs) <= _MAX_CHOICES and len(dict(known)) == len(known) else ()
 
 
-def _number(rule: JsonObject, key: str) -> float | None:
+def _limit(rule: JsonObject, key: str, default: float) -> float:
     value = rule.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if -_BIG <= value <= _BIG else None
+    return value if _is_number(value) else default
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return type(value) in {int, float} and -_BIG <= value <= _BIG
 
 
 def _fits(kind: FieldKind, value: Any, choices: tuple[tuple[str, str], ...]) -> bool:
@@ -124,6 +127,6 @@ def _fits(kind: FieldKind, value: Any, choices: tuple[tuple[str, str], ...]) -> 
             return len(value) <= _MAX_VALUE and value.isprintable()
         case ("choice", str()):
             return value in dict(choices)
-        case (("integer" | "number"), int() | float()):
-            return not isinstance(value, bool) and -_BIG <= value <= _BIG
+        case (("integer" | "number"), _):
+            return _is_number(value)
     return False
