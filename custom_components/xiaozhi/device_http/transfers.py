@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 import secrets
 from typing import ClassVar, Final
 
@@ -46,30 +46,28 @@ class Download:
         return self.sent == len(self.content)
 
 
+@dataclass(slots=True)
 class Stream:
     """Sound that a device downloads while it is made."""
 
     path: ClassVar = STREAM_PATH
-
-    def __init__(self, content: AsyncGenerator[bytes], content_type: str) -> None:
-        """Offer `content`, which is closed by who takes it from the address."""
-        self.content = content
-        self.content_type = content_type
-        self.taken = 0
-        """Bytes that have arrived at the device."""
-        self.direct = True
-        """Whether the device has asked for it without a proxy."""
-        self.delivered = False
-        """Whether all of it has arrived; the device may still have to read it."""
-        self.error: Exception | None = None
-        """The error of `content`."""
-        self.stopped = asyncio.Event()
-        """Set to break the download off; the device then drops what it has not played."""
-        loop = asyncio.get_running_loop()
-        self.requested: asyncio.Future[float] = loop.create_future()
-        """When the device asks for it, by the clock of the event loop. Wait by a shield, as for `ended`."""
-        self.ended: asyncio.Future[float] = loop.create_future()
-        """When the connection is closed, or broken off."""
+    content: AsyncGenerator[bytes]
+    """Closed by who takes it from the address."""
+    content_type: str
+    taken: int = 0
+    """Bytes that have arrived at the device."""
+    direct: bool = True
+    """Whether the device has asked for it without a proxy."""
+    delivered: bool = False
+    """Whether all of it has arrived; the device may still have to read it."""
+    error: Exception | None = None
+    """The error of `content`."""
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set to break the download off; the device then drops what it has not played."""
+    requested: asyncio.Future[float] = field(default_factory=asyncio.Future)
+    """When the device asks for it, by the clock of the event loop. Wait by a shield, as for `ended`."""
+    ended: asyncio.Future[float] = field(default_factory=asyncio.Future)
+    """When the connection is closed, or broken off."""
 
 
 type Transfer = Upload | Download | Stream
