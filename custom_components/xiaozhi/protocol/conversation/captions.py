@@ -27,7 +27,6 @@ class Captions:
         self._split = 0
         # Text and completeness in which there is no further sentence: packets come more often than text.
         self._searched: tuple[str, bool] | None = None
-        self._shown = 0
         self._clauses: list[Clause] = []
         self._next = 0
         self._alignment = Alignment(self._clauses)
@@ -40,7 +39,7 @@ class Captions:
     def replace(self, text: str) -> None:
         """Take the whole answer in place of what was added, unless a part of it is on the screen already."""
         text = text[:MAX_TEXT]
-        if self._shown == 0:
+        if not self._next:
             self._split = 0
             self._text = text
         elif text.startswith(self._text[: self._split]):
@@ -59,9 +58,8 @@ class Captions:
         if (index := self._next_caption()) is None:
             return None
         start, since = self._alignment.start_of(index)
-        if self._shown and seconds < start + min(_PATIENCE * since, _MAX_PATIENCE):
+        if self._next and seconds < start + min(_PATIENCE * since, _MAX_PATIENCE):
             return None
-        self._shown += 1
         self._next = index + 1
         return self._clauses[index].caption
 
