@@ -99,7 +99,7 @@ async def run_pipeline(
     silence = speech_input.pipeline_silence
     context = Context()
     satellite.async_set_context(context)
-    with satellite.chat_session(pipeline) as (session, prompt):
+    with satellite.chat_session(pipeline) as (session, begun_with):
         run = assist_pipeline.PipelineRun(
             hass,
             context=context,
@@ -111,7 +111,7 @@ async def run_pipeline(
             audio_settings=AudioSettings(is_vad_enabled=silence is not None, silence_seconds=silence or 0),
         )
         try:
-            text = start.question
+            text, prompt = start.question, begun_with
             if hear is not None and recognizer is not None:
                 if wake_word is not None:
                     run.accept_wake_word(wake_word)
@@ -119,6 +119,8 @@ async def run_pipeline(
                 if end is PipelineStage.STT:
                     on_event(PipelineEvent(PipelineEventType.RUN_END))
                     return
+                if recognizer.names_speakers:
+                    prompt = satellite.prompt_with_speaker(session, prompt, recognizer.speaker)
             await assist_pipeline.PipelineInput(
                 run=run,
                 session=session,

@@ -31,6 +31,8 @@ type TakeEvent = Callable[[PipelineEvent], bool]
 _NO_USER: Final[dict[str, Any]] = (
     {"context": None} if "context" in inspect.signature(async_get_chat_session).parameters else {}
 )
+# Begins the line of an extra prompt that says who speaks.
+_SPEAKER_LINE: Final = "Speaker recognition: "
 _NO_SOUND_BEFORE: Final = {"preannounce_media_id": None}
 # A turn reports its own end, and its answer to a question.
 _NOT_SHOWN: Final = frozenset({PipelineEventType.STT_END, PipelineEventType.RUN_END})
@@ -78,6 +80,15 @@ class SatelliteStates(AssistSatelliteEntity):
                     said = AssistantContent(agent_id=self.entity_id, content=begun.message)
                     log.async_add_assistant_content_without_tools(said)
             yield session, begun.prompt if begun else None
+
+    @callback
+    def prompt_with_speaker(self, session: ChatSession, prompt: str | None, speaker: str | None) -> str:
+        """Return an extra prompt that says who speaks, beside that of an automation, now or before."""
+        with async_get_chat_log(self.hass, session) as log:
+            lines = (prompt or log.extra_system_prompt or "").splitlines()
+        said = f"the user is {speaker!r}." if speaker else "it is not known who the user is."
+        others = (line for line in lines if not line.startswith(_SPEAKER_LINE))
+        return "\n".join((*others, _SPEAKER_LINE + said))
 
     @callback
     def show_stage(self, event: PipelineEvent) -> None:

@@ -138,7 +138,7 @@ class SpeechInputs:
                 )
             if speech_input.early is not None:
                 speech_input.hear = speech_input.early.transcribe
-            elif recognizer.convert is not None:
+            elif recognizer.convert is not None or recognizer.names_speakers:
                 speech_input.hear = recognizer.transcribe
         return speech_input
 

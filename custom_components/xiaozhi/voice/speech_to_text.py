@@ -8,11 +8,13 @@ from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 import logging
+import re
 from typing import Final
 
 from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import Pipeline, PipelineEvent, PipelineEventType
 
+from ..protocol.untrusted_text import one_line
 from .turn_errors import NOT_UNDERSTOOD, RECOGNITION_FAILED, UNSUPPORTED_SPEECH, TurnError
 
 _LOGGER = logging.getLogger(__name__)
@@ -34,9 +36,13 @@ METADATA: Final = stt.SpeechMetadata(
 
 # Since Home Assistant 2026.11, an engine may report what it has understood so far.
 _PROGRESS: Final = "async_process_audio_stream_with_progress"
+# Engines of this name write who spoke, as "[anna] turn on the light" (wyoming-voice-match, TAG_SPEAKER).
+# Others write brackets for noises.
+_NAMES_SPEAKERS: Final = re.compile("voice[-_ ]?match", re.IGNORECASE)
+_SPEAKER: Final = re.compile(r"\s*\[([^\[\]]{1,64})\]\s+(?=.*\w)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Recognizer:
     """The speech-to-text engine of a pipeline, which may raise anything."""
 
@@ -44,6 +50,13 @@ class Recognizer:
     pipeline: Pipeline
     convert: Convert | None = None
     """Converts transcripts to the script of the pipeline."""
+    speaker: str | None = None
+    """Who spoke, by the last transcript, if the engine knows that."""
+
+    @property
+    def names_speakers(self) -> bool:
+        """Whether the engine writes the name of a speaker that it knows before the text."""
+        return _NAMES_SPEAKERS.search(str(self.engine.name)) is not None
 
     @property
     def metadata(self) -> stt.SpeechMetadata:
@@ -66,7 +79,11 @@ class Recognizer:
         return await self.converted(result.text or "")
 
     async def converted(self, text: str) -> str:
-        """Return a transcript in the script of the pipeline."""
+        """Return a transcript in the script of the pipeline, without the speaker, who is kept."""
+        if self.names_speakers:
+            tag = _SPEAKER.match(text)
+            self.speaker = (one_line(tag[1]) or None) if tag else None
+            text = text[tag.end() :] if tag else text
         return await self.convert(text) if text and self.convert is not None else text
 
     async def _result(

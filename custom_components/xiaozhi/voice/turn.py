@@ -285,7 +285,9 @@ class VoiceTurn:
                 await self._conversation.show(messages.transcript(text))
 
     async def _heard(self, text: str) -> None:
-        self._device.events.fire(ConversationEvent.HEARD, text)
+        recognizer = self._speech_input.recognizer
+        speaker = {"speaker": recognizer.speaker} if recognizer and recognizer.speaker else {}
+        self._device.events.fire(ConversationEvent.HEARD, text, **speaker)
         await self.answer.begin(text)
 
     @callback

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+from unittest.mock import AsyncMock
 
 from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType, async_get_pipelines
@@ -16,13 +17,15 @@ from homeassistant.config_entries import ConfigSubentry
 from homeassistant.const import EVENT_STATE_CHANGED, Platform
 from homeassistant.core import Context, HomeAssistant, State as EntityState
 from homeassistant.loader import async_get_loaded_integration
+from homeassistant.util import slugify
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser, async_capture_events
 
+from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, get_profile
-from tests.integration.boxes import Speech, choose, paired_boxes
+from tests.integration.boxes import Speech, act, choose, paired_boxes
 from tests.integration.home import remember
 from tests.integration.http_device import MakeEntry, paired_device
 from tests.integration.names import CLIENT_ID, COMMAND, LIGHT, MAC, OTHER_MAC, SATELLITE, Boot
@@ -38,14 +41,16 @@ TOLD = "event.kitchen_box_conversation"
 
 
 @pytest.fixture
-async def whisper(hass: HomeAssistant, speech: Speech) -> AsyncGenerator[Whisper]:
+async def whisper(
+    hass: HomeAssistant, speech: Speech, request: pytest.FixtureRequest
+) -> AsyncGenerator[Whisper]:
     """The recogniser of the preferred pipeline; it hears the command."""
-    server = Whisper(hears=lambda _: COMMAND)
+    server = Whisper(getattr(request, "param", "faster-whisper"), hears=lambda _: COMMAND)
     async with server.serve():
         entry = MockConfigEntry(domain="wyoming", data={"host": "127.0.0.1", "port": server.port})
         entry.add_to_hass(hass)
         assert await hass.config_entries.async_setup(entry.entry_id)
-        await speech.use(stt_engine="stt.faster_whisper", language="en", conversation_language="en")
+        await speech.use(stt_engine=f"stt.{slugify(server.name)}", language="en", conversation_language="en")
         yield server
         assert await hass.config_entries.async_unload(entry.entry_id)
 
@@ -338,3 +343,62 @@ async def test_consent_to_early_calls_that_are_billed_goes_with_the_device(
     await hass.async_block_till_done()
     assert hass.states.is_state(SELECT, "quick_and_patient")
     assert await ended_by("hello again") == "pause"
+
+
+_KNOWN = "The user is away."
+
+
+@pytest.mark.parametrize(
+    ("whisper", "end_of_speech", "written"),
+    [
+        ("voice-match", "quick_and_patient", {f"[anna] {COMMAND}": (COMMAND, "anna")}),
+        (
+            "voice-match",
+            "default",
+            {
+                f" [Li\n Na]  {OFF}": (OFF, "Li Na"),
+                OFF: (OFF, None),
+                "[BLANK_AUDIO]": ("[BLANK_AUDIO]", None),
+                f"[{'x' * 65}] {OFF}": (f"[{'x' * 65}] {OFF}", None),
+                f"[] {OFF}": (f"[] {OFF}", None),
+            },
+        ),
+        ("faster-whisper", "default", {f"[music] {OFF}": (f"[music] {OFF}", None)}),
+    ],
+    indirect=["whisper"],
+)
+async def test_who_speaks_is_told_by_engines_that_write_it_before_the_text(
+    hass: HomeAssistant,
+    speech: Speech,
+    whisper: Whisper,
+    boot: Boot,
+    command: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    end_of_speech: str,
+    written: dict[str, tuple[str, str | None]],
+) -> None:
+    """The assistant gets it beside what an automation has told it before."""
+    await speech.answer_with(*["Good."] * len(written))
+    device = await boot()
+    await choose(hass, SELECT, end_of_speech)
+    monkeypatch.setattr(XiaozhiSatellite, "_say", AsyncMock())
+    await act(
+        hass,
+        "assist_satellite",
+        "start_conversation",
+        SATELLITE,
+        start_message="Hi",
+        extra_system_prompt=_KNOWN,
+    )
+    told = async_capture_events(hass, EVENT_STATE_CHANGED)
+    for number, transcript in enumerate(written):
+        whisper.hears = lambda _, transcript=transcript: transcript
+        await say(hass, device, command, f"hello {number}")
+    texts, speakers = zip(*written.values(), strict=True)
+    assert speech.agent.heard == [*texts]
+    attributes = [event.data["new_state"].attributes for event in told if event.data["entity_id"] == TOLD]
+    assert [found.get("speaker") for found in attributes if found["event_type"] == "heard"] == [*speakers]
+    users = [f"the user is {name!r}." if name else "it is not known who the user is." for name in speakers]
+    prompts = [f"{_KNOWN}\nSpeaker recognition: {user}" for user in users]
+    assert speech.agent.extra_prompts == (prompts if whisper.name == "voice-match" else [_KNOWN])
