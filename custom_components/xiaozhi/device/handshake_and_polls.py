@@ -63,10 +63,10 @@ class HandshakeAndPolls:
         self._is_listening = is_listening
         self._timeouts = device.timeouts.session
         self._running: asyncio.Task[None] | None = None
-        self._later: asyncio.Task[None] | None = None
+        self._listing = asyncio.Lock()
+        self._to_list = False
         self._missing: list[Callable[[], Awaitable[None]]] = []
-        """Steps of the handshake that have not succeeded yet, without the one that is under way."""
-        self._taking = asyncio.Lock()
+        """Steps of the handshake that have not succeeded yet."""
         self._listed = asyncio.Event()
         """Whether the list of tools has been requested."""
         self.quiet = asyncio.Event()
@@ -106,11 +106,9 @@ class HandshakeAndPolls:
     @callback
     def list_again(self) -> None:
         """List the tools soon, since the device says that they have changed."""
-        # A change while they are listed needs another listing.
-        if self._list_tools not in self._missing:
-            self._missing.append(self._list_tools)
-        if self._later is None or self._later.done():
-            self._later = self._create_task(self._take_later(), "list tools")
+        if not self._to_list:
+            self._to_list = True
+            self._create_task(self._list_later(), "list tools")
 
     @callback
     def close(self) -> None:
@@ -161,25 +159,19 @@ class HandshakeAndPolls:
             await asyncio.sleep(self._timeouts.poll)
 
     async def _take(self) -> bool:
-        """Take the missing steps; return whether the device answers.
+        """Run and remove the missing steps; return whether the device answers.
 
         A step that the device refuses is not repeated.
         """
-        async with self._taking:
+        try:
             while self._missing:
-                step = self._missing.pop(0)
-                try:
-                    with suppress(McpCallError):
-                        await step()
-                except (McpError, LinkClosedError) as err:
-                    self._missing.insert(0, step)
-                    _LOGGER.debug("%s: handshake failed, to be tried again: %s", self._device.name, err)
-                    return not isinstance(err, McpTimeoutError)
+                with suppress(McpCallError):
+                    await self._missing[0]()
+                del self._missing[0]
+        except (McpError, LinkClosedError) as err:
+            _LOGGER.debug("%s: handshake failed, to be tried again: %s", self._device.name, err)
+            return not isinstance(err, McpTimeoutError)
         return True
-
-    async def _take_later(self) -> None:
-        await asyncio.sleep(self._timeouts.listing)
-        await self._take()
 
     async def _initialize(self) -> None:
         origin, settings = self._device.state.origin, self._device.settings
@@ -193,7 +185,18 @@ class HandshakeAndPolls:
         self._device.set_state(self._device.state.after_handshake(server))
 
     async def _list_tools(self) -> None:
-        await self._device.tools.set_list(await self._mcp.list_tools(with_user_tools=True))
+        async with self._listing:
+            # A change from here on needs another listing.
+            self._to_list = False
+            await self._device.tools.set_list(await self._mcp.list_tools(with_user_tools=True))
+
+    async def _list_later(self) -> None:
+        await asyncio.sleep(self._timeouts.listing)
+        try:
+            await self._list_tools()
+        except (McpError, LinkClosedError) as err:
+            _LOGGER.debug("%s: tools could not be listed: %s", self._device.name, err)
+            self._missing.append(self._list_tools)
 
     # Readings.
 
