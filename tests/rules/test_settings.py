@@ -52,6 +52,8 @@ _SETTINGS: Final[list[tuple[Callable[..., Any], str, str, Any, tuple[Any, ...]]]
     (device, "link", "link", DeviceLink.AUTOMATIC, ()),
     (device, "share_transcripts", "share_transcripts", False, (True,)),
     (device, "wake_word_pipelines", "wake_word_pipelines", {}, ()),
+    (device, "wake_phrases", "wake_phrases", (), ([],)),
+    (device, "wake_threshold", "wake_threshold", 0.2, (0.2,)),
     (device, "announcement_volume", "announcement_volume", None, (0,)),
     (device, "show_announcements", "shows_announcements", False, (True,)),
     (device, "ask_ai", "may_ask_ai", False, (True,)),
