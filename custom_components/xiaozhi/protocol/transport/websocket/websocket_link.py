@@ -17,7 +17,6 @@ from ...clock import loop_time
 from ...limits import FloodError
 from ...messages import (
     DeviceHello,
-    DeviceMessage,
     Goodbye,
     JsonObject,
     MessageError,
@@ -183,8 +182,16 @@ class WebSocketLink(Link):
         now = loop_time()
         if isinstance(frame, bytes):
             self._receive_packet(handler, frame, now)
-        else:
-            self._receive_message(handler, self._parse(frame.encode(), now))
+            return
+        match message := self._parse(frame.encode(), now):
+            case None:
+                pass
+            case DeviceHello():
+                raise _ViolationError("second hello")
+            case UnknownMessage() | Goodbye():
+                self._count_unknown(message)
+            case _:
+                handler.message_received(message)
 
     def _receive_packet(self, handler: LinkHandler, packet: bytes, now: float) -> None:
         self.counters.bytes_in += len(packet)
@@ -202,17 +209,6 @@ class WebSocketLink(Link):
         self.counters.packets_in += 1
         missing, self._missing = self._missing, 0
         handler.audio_received(packet, missing)
-
-    def _receive_message(self, handler: LinkHandler, message: DeviceMessage | None) -> None:
-        match message:
-            case None:
-                pass
-            case DeviceHello():
-                raise _ViolationError("second hello")
-            case UnknownMessage() | Goodbye():
-                self._count_unknown(message)
-            case _:
-                handler.message_received(message)
 
     async def _watch(self) -> None:
         """End the link of a device that is silent: one that lost power does not close it.
