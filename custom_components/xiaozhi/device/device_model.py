@@ -18,7 +18,6 @@ from ..const import DOMAIN, MANUFACTURER
 from ..device_http.transfers import Transfers
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import RequestHandler
-from ..protocol.messages import JsonObject
 from ..settings import DeviceSettings
 from ..timeouts import Timeouts
 from .device_tools import DeviceTools
@@ -71,9 +70,7 @@ class DeviceModel:
         )
         self.conversations = DeviceConversations(self.events)
         self.handlers: dict[str, RequestHandler] = {}
-        """Handlers of the requests of the device's MCP server, by method."""
-        self.client_capabilities: dict[str, JsonObject] = {}
-        """Capabilities that are announced to the device's MCP server."""
+        """Handlers of the requests of the device's MCP server, by method; they are announced to it."""
         self.handshake_steps: list[HandshakeStep] = []
         """Further steps of the handshake, after the tools, on every link."""
         self.open_questions: dict[str, Any] = {}

@@ -180,7 +180,6 @@ class HandshakeAndPolls:
             client_version=const.__version__,
             # Where the device sends its photos: unknown before its first check-in.
             vision=None if origin is None else {"url": origin + VISION_PATH, "token": settings.vision_token},
-            capabilities=self._device.client_capabilities,
         )
         self._device.set_state(self._device.state.after_handshake(server))
 

@@ -37,16 +37,14 @@ def serve_questions(device: Device) -> None:
     @callback
     def settings_changed() -> None:
         before = set(device.handlers)
-        for method, capability, handler, allowed in (
-            ("sampling/createMessage", "sampling", ai, device.settings.may_ask_ai),
-            ("elicitation/create", "elicitation", people, device.settings.may_ask_people),
+        for method, handler, allowed in (
+            ("sampling/createMessage", ai, device.settings.may_ask_ai),
+            ("elicitation/create", people, device.settings.may_ask_people),
         ):
             if allowed:
                 device.handlers[method] = handler
-                device.client_capabilities[capability] = {}
             else:
                 device.handlers.pop(method, None)
-                device.client_capabilities.pop(capability, None)
         if set(device.handlers) != before and device.session is not None:
             device.session.polls.start_again()
 

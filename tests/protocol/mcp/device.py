@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from custom_components.xiaozhi.protocol.mcp.client import McpClient
+from custom_components.xiaozhi.protocol.mcp.model import RequestHandler
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.messages import JsonObject
 from tests.protocol.any_json import any_json
@@ -22,7 +23,10 @@ class Device:
 
     def __init__(self, **scripts: Script) -> None:
         """Take the scripts: from params to `result` or `error`; `tools_list` for `tools/list`."""
-        self.client = McpClient(self._take, on_notification=lambda *event: self.notified.append(event))
+        self.handlers: dict[str, RequestHandler] = {}
+        self.client = McpClient(
+            self._take, on_notification=lambda *event: self.notified.append(event), handlers=self.handlers
+        )
         self.sent: list[JsonObject] = []
         self.notified: list[tuple[str, JsonObject]] = []
         self.gone = False

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 import logging
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -33,10 +34,8 @@ STOCK_REQUEST = (
 )
 
 
-async def shake_hands(device: Device, **options: Any) -> None:
-    await device.client.initialize(
-        client_name="Home Assistant", client_version="2026.10.4", vision=VISION, **options
-    )
+async def shake_hands(device: Device) -> None:
+    await device.client.initialize(client_name="Home Assistant", client_version="2026.10.4", vision=VISION)
 
 
 async def test_stock_firmware_gets_the_same_bytes_as_ever_and_nothing_more() -> None:
@@ -69,7 +68,8 @@ async def test_a_device_is_asked_for_no_more_than_it_announces(
     """What it may ask is announced to it, in the latest version."""
     result = {"protocolVersion": version, "capabilities": capabilities}
     device = Device(initialize=lambda _: {"result": result})
-    await shake_hands(device, capabilities={"sampling": {}})
+    device.handlers["sampling/createMessage"] = AsyncMock()
+    await shake_hands(device)
     assert device.client.extended is extended
     assert len(device.sent) == 2
     assert device.sent[0]["params"]["protocolVersion"] == "2025-11-25"

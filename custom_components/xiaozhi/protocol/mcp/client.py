@@ -112,18 +112,18 @@ class McpClient:
         client_name: str,
         client_version: str,
         vision: Mapping[str, str] | None = None,
-        capabilities: Mapping[str, JsonObject] | None = None,
     ) -> ServerInfo:
         """Shake hands. Raises `McpError`.
 
         `vision` is the `url` for the device's photos and the `token` for it, which it forgets when it
-        restarts. `capabilities` are what it may ask of us, as no stock firmware does: only with them is the
-        latest version spoken.
+        restarts. What it may ask of us is announced, too, and only with that is the latest version spoken: no
+        stock firmware asks anything.
         """
-        announced = {} if vision is None else {"vision": vision}
-        params = {
+        # As `sampling` of `sampling/createMessage`.
+        capabilities: JsonObject = {method.partition("/")[0]: {} for method in self._handlers}
+        params: JsonObject = {
             "protocolVersion": LATEST_VERSION if capabilities else STOCK_VERSION,
-            "capabilities": {**announced, **(capabilities or {})},
+            "capabilities": capabilities if vision is None else {"vision": vision, **capabilities},
             "clientInfo": {"name": client_name, "version": client_version},
         }
         server = ServerInfo.from_dict(await self.request("initialize", params))
