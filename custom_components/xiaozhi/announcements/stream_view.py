@@ -18,10 +18,9 @@ from typing import Final
 
 from aiohttp import web
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers.http import HomeAssistantView
 
 from ..const import STREAM_PATH
-from ..device_http.access import for_devices, required
+from ..device_http.access import DeviceView, for_devices
 from ..device_http.transfers import Stream, Transfers
 from ..protocol.clock import loop_time
 from ..timeouts import AnnouncementTimeouts
@@ -45,20 +44,16 @@ def async_register_stream_view(hass: HomeAssistant, transfers: Callable[[], Tran
     hass.http.register_view(StreamView(transfers))
 
 
-class StreamView(HomeAssistantView):
+class StreamView(DeviceView[Transfers]):
     """Where a device downloads a stream."""
 
     url = STREAM_PATH + "/{token}"
     name = "api:xiaozhi:stream"
-    requires_auth = False
-
-    def __init__(self, transfers: Callable[[], Transfers | None]) -> None:
-        self._transfers = transfers
 
     @for_devices
     async def get(self, request: web.Request, token: str) -> web.StreamResponse:
         """Send the stream at this address, no faster than the device takes it."""
-        transfers = required(self._transfers())
+        transfers = self.part
         stream = transfers.take(Stream, token)
         if stream is None:
             raise web.HTTPNotFound(text="Nothing is offered here")

@@ -9,7 +9,7 @@ import logging
 from typing import Any, Concatenate
 
 from aiohttp import web
-from homeassistant.helpers.http import KEY_HASS
+from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
 from homeassistant.helpers.network import is_cloud_connection
 from homeassistant.util.network import is_local
 
@@ -84,11 +84,21 @@ def check_origin(request: web.Request) -> None:
         raise web.HTTPForbidden(text="Not for web pages")
 
 
-def required[PartT](part: PartT | None) -> PartT:
-    """Return a part of the running gateway, which is None without one. Raises `HTTPServiceUnavailable`."""
-    if part is None:
-        raise web.HTTPServiceUnavailable(text="The XiaoZhi gateway is not set up or not running")
-    return part
+class DeviceView[PartT](HomeAssistantView):
+    """A view for devices, which have no account, on a part of the running gateway."""
+
+    requires_auth = False
+
+    def __init__(self, find: Callable[[], PartT | None]) -> None:
+        """`find` returns the part; None while no gateway runs."""
+        self._find = find
+
+    @property
+    def part(self) -> PartT:
+        """The part. Raises `HTTPServiceUnavailable`."""
+        if (part := self._find()) is None:
+            raise web.HTTPServiceUnavailable(text="The XiaoZhi gateway is not set up or not running")
+        return part
 
 
 def path_of(request: web.Request) -> str:

@@ -10,11 +10,11 @@ from typing import Final
 from aiohttp import web
 from homeassistant.const import CONTENT_TYPE_JSON
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
+from homeassistant.helpers.http import KEY_HASS
 
 from ..const import FILE_PATH, UPLOAD_PATH, VISION_PATH
 from ..device.device import Device
-from ..device_http.access import for_devices, path_of, required
+from ..device_http.access import DeviceView, for_devices, path_of
 from ..device_http.bodies import receive_body
 from ..device_http.transfers import Download, Transfers, Upload
 from ..links.admission import same
@@ -41,21 +41,20 @@ def async_register_picture_views(
     hass.http.register_view(FileView(transfers))
 
 
-class VisionView(HomeAssistantView):
+class VisionView(DeviceView[Mapping[str, Device]]):
     """Where a device posts a photo with a question (`esp32_camera.cc`, `Explain`)."""
 
     url = VISION_PATH
     name = "api:xiaozhi:vision"
-    requires_auth = False
 
-    def __init__(self, devices: Callable[[], Mapping[str, Device] | None]) -> None:
-        self._devices = devices
+    def __init__(self, find: Callable[[], Mapping[str, Device] | None]) -> None:
+        super().__init__(find)
         self._vision = Vision()
 
     @for_devices
     async def post(self, request: web.Request) -> web.Response:
         """Answer a question. A known device always gets status 200: it reads no other answer."""
-        device = _authenticate(request, required(self._devices()))
+        device = _authenticate(request, self.part)
         timeouts = device.timeouts.pictures
 
         async def receive() -> bytes | None:
@@ -70,20 +69,16 @@ class VisionView(HomeAssistantView):
         return web.Response(body=answer, content_type=CONTENT_TYPE_JSON)
 
 
-class UploadView(HomeAssistantView):
+class UploadView(DeviceView[Transfers]):
     """Where a device posts a screenshot (`mcp_server.cc`, `self.screen.snapshot`)."""
 
     url = UPLOAD_PATH + "/{token}"
     name = "api:xiaozhi:upload"
-    requires_auth = False
-
-    def __init__(self, transfers: Callable[[], Transfers | None]) -> None:
-        self._transfers = transfers
 
     @for_devices
     async def post(self, request: web.Request, token: str) -> web.Response:
         """Take the upload for this address."""
-        transfers = required(self._transfers())
+        transfers = self.part
         timeouts = transfers.timeouts.pictures
         upload = transfers.take(Upload, token)
         if upload is None:
@@ -97,20 +92,16 @@ class UploadView(HomeAssistantView):
         return web.Response(text="Thank you")
 
 
-class FileView(HomeAssistantView):
+class FileView(DeviceView[Transfers]):
     """Where a device downloads a file. It needs the length first, and follows no redirect."""
 
     url = FILE_PATH + "/{token}"
     name = "api:xiaozhi:file"
-    requires_auth = False
-
-    def __init__(self, transfers: Callable[[], Transfers | None]) -> None:
-        self._transfers = transfers
 
     @for_devices
     async def get(self, request: web.Request, token: str) -> web.StreamResponse:
         """Send the file at this address, as fast as the device takes it."""
-        transfers = required(self._transfers())
+        transfers = self.part
         timeouts = transfers.timeouts.pictures
         download = transfers.take(Download, token)
         if download is None:

@@ -6,11 +6,10 @@ import logging
 from aiohttp import web
 from homeassistant.const import CONTENT_TYPE_JSON
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers.http import HomeAssistantView
 from homeassistant.util import dt as dt_util
 
 from ..const import OTA_PATH
-from ..device_http.access import check_origin, for_devices, path_of, required
+from ..device_http.access import DeviceView, check_origin, for_devices, path_of
 from ..device_http.bodies import receive_body
 from ..protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
 from ..protocol.checkin_reply import encode_reply
@@ -25,20 +24,16 @@ _LOGGER = logging.getLogger(__name__)
 @callback
 def async_register_checkin_views(hass: HomeAssistant, check_ins: Callable[[], CheckIns | None]) -> None:
     """Register the views. They cannot be unregistered. `check_ins` returns None while no gateway runs."""
-    for slash in ("", "/"):
-        hass.http.register_view(CheckInView(f"{OTA_PATH}{slash}", check_ins))
-        hass.http.register_view(ActivationView(f"{OTA_PATH}/activate{slash}", check_ins))
+    hass.http.register_view(CheckInView(check_ins))
+    hass.http.register_view(ActivationView(check_ins))
 
 
-class CheckInView(HomeAssistantView):
+class CheckInView(DeviceView[CheckIns]):
     """Where a device checks in at every start. Its owner types this address into the device."""
 
+    url = OTA_PATH
+    extra_urls = [f"{OTA_PATH}/"]  # noqa: RUF012 - as Home Assistant declares it
     name = "api:xiaozhi:ota"
-    requires_auth = False
-
-    def __init__(self, url: str, check_ins: Callable[[], CheckIns | None]) -> None:
-        self.url = url
-        self._check_ins = check_ins
 
     async def get(self, request: web.Request) -> web.Response:
         """Show a person with a browser whether this address works; devices never send GET."""
@@ -48,7 +43,7 @@ class CheckInView(HomeAssistantView):
     @for_devices
     async def post(self, request: web.Request) -> web.Response:
         """Answer a check-in with a code or link settings."""
-        check_ins = required(self._check_ins())
+        check_ins = self.part
         checkin = await _accept(request)
         host = request.host.rpartition(":")[0] or request.host
         if not is_usable_host(host):
@@ -58,24 +53,21 @@ class CheckInView(HomeAssistantView):
         return web.Response(body=encode_reply(reply, dt_util.now()), content_type=CONTENT_TYPE_JSON)
 
 
-class ActivationView(HomeAssistantView):
+class ActivationView(DeviceView[CheckIns]):
     """Where a device that shows a code asks whether the code was typed.
 
     The firmware (main/ota.cc) appends `/activate` to the check-in address, or `activate` when that ends with
     a slash. A device with a serial number also sends a signed challenge, which only its vendor could verify.
     """
 
+    url = f"{OTA_PATH}/activate"
+    extra_urls = [f"{OTA_PATH}/activate/"]  # noqa: RUF012 - as Home Assistant declares it
     name = "api:xiaozhi:ota:activate"
-    requires_auth = False
-
-    def __init__(self, url: str, check_ins: Callable[[], CheckIns | None]) -> None:
-        self.url = url
-        self._check_ins = check_ins
 
     @for_devices
     async def post(self, request: web.Request) -> web.Response:
         """Answer 200 once the device is paired, 202 until then."""
-        check_ins = required(self._check_ins())
+        check_ins = self.part
         status = await check_ins.activation(await _accept(request))
         # The device looks at the status only, but would wait 30 s for an empty body.
         return self.json({"message": status.phrase}, status)

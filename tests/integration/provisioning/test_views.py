@@ -223,7 +223,7 @@ async def test_nobody_is_let_in_through_the_cloud_or_without_an_address(
     with patch.object(access, "is_cloud_connection", return_value=True):
         assert (await make_device().post()).status == HTTPStatus.FORBIDDEN
     # As through a Unix socket, where nobody knows who stands behind it.
-    view = checkin_views.CheckInView(OTA_PATH, lambda: None)
+    view = checkin_views.CheckInView(lambda: None)
     with pytest.raises(web.HTTPForbidden):
         await view.post(make_mocked_request("POST", OTA_PATH, app=hass.http.app))
     request = make_mocked_request("GET", OTA_PATH, app=hass.http.app)
