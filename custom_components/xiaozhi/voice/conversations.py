@@ -42,9 +42,9 @@ _LOGGER = logging.getLogger(__name__)
 
 # Seconds between two comparisons with other devices that may have heard the same person.
 _COMPARISONS: Final = 0.25
-# Bounds on the pipeline runs of one device, above what a person can cause.
-_RUNS_PER_SECOND: Final = 1.0
-_RUNS_AT_ONCE: Final = 6
+# Rates and bursts of the pipeline runs of one device, above what a person can cause. Each run is four states
+# of its satellite and more of its engines: the second one bounds what a day of them adds to the database.
+_RUNS: Final = ((1.0, 6), (1 / 5, 60))
 
 
 @dataclass(eq=False, slots=True)
@@ -60,8 +60,8 @@ class VoiceConversations:
     """For all devices."""
     announcements: ConversationAnnouncements
     """Announcements between two turns."""
-    run_limit: TokenBucket = field(
-        default_factory=partial(TokenBucket, rate=_RUNS_PER_SECOND, burst=_RUNS_AT_ONCE)
+    run_limits: tuple[TokenBucket, ...] = field(
+        default_factory=lambda: tuple(TokenBucket(rate=rate, burst=burst) for rate, burst in _RUNS)
     )
     _task: asyncio.Task[None] | None = None
     _unfinished: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -221,8 +221,10 @@ class _HeldConversation:
             )
 
     async def _finish_turn(self, turn: Turn, *, followed_up: bool) -> bool:
-        await asyncio.sleep(self._voice.run_limit.delay(loop_time()))
-        self._voice.run_limit.take(loop_time())
+        limits = self._voice.run_limits
+        await asyncio.sleep(max(limit.delay(loop_time()) for limit in limits))
+        for limit in limits:
+            limit.take(loop_time())
         timeouts = self._timeouts
         if followed_up:
             timeouts = replace(timeouts, no_speech=self._device.settings.follow_up_wait)

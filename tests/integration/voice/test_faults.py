@@ -1,15 +1,16 @@
 """A person talks to a device, and something breaks: the screen says so, and the next one is answered."""
 
 import asyncio
+from collections import Counter
 import pkgutil
 from typing import Any
 from unittest.mock import patch
 
-from homeassistant.const import MAJOR_VERSION, MINOR_VERSION
+from homeassistant.const import EVENT_STATE_CHANGED, MAJOR_VERSION, MINOR_VERSION
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import area_registry as ar
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import Timeouts, VoiceTimeouts
@@ -239,3 +240,20 @@ async def test_a_long_answer_is_spoken_while_it_is_still_written(
     assert talk.played_seconds == pytest.approx(len(" ".join(sentences)) / 20, abs=0.2)
     # In more than one piece.
     assert len(speech.streaming_voice.spoken) >= 2
+
+
+async def test_turns_that_no_person_causes_do_not_fill_the_database(
+    hass: HomeAssistant, speech: Speech, boot: Boot
+) -> None:
+    """A device gone bad begins one each second; it gets sixty, and then one in five seconds."""
+    device = await boot()
+    changes = async_capture_events(hass, EVENT_STATE_CHANGED)
+    for _ in range(100):
+        await device.click()
+        await asyncio.sleep(0.5)
+        await device.click()
+        await asyncio.sleep(0.5)
+    written = Counter(change.data["entity_id"] for change in changes)
+    assert 70 < written[speech.recognizer.entity_id] <= 60 + 100 / 5
+    # It listens, and is idle.
+    assert written[SATELLITE] == 2 * written[speech.recognizer.entity_id]
