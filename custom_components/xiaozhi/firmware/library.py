@@ -162,11 +162,14 @@ class FirmwareFiles:
     async def async_load_pack(self, board: str, version: str, chip: str, partition: Partition) -> bytes:
         """Return the asset pack of a release: the owner's file, or else cut out. Raises `FirmwareError`."""
         run = self._hass.async_add_executor_job
-        path = Path(self._hass.config.path(*PACKS_FOLDER), f"{board}_{version}.bin")
+        problem = FirmwareError("pack_missing", board=board, version=version)
+        path = Path(self._hass.config.path(*PACKS_FOLDER, f"{board}_{version}.bin"))
+        # Both are what the device says, and become part of a path and an address.
+        if Firmware.from_name(f"{board}_{version}.bin", path) is None:
+            raise problem
         if await run(path.is_file):
             return await run(_content, path)
         listed = [each for each in self.find(board) if each.version == version]
-        problem = FirmwareError("pack_missing", board=board, version=version)
         try:
             # The usual list has the latest release only, and a file of the owner's may hold no pack.
             on_web = any(isinstance(each.source, URL) for each in listed)

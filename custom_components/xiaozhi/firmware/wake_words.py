@@ -43,7 +43,8 @@ _INDEX: Final = "index.json"
 
 MAX_PHRASES: Final = 8
 _ENGLISH: Final = re.compile(r"[A-Za-z]{2,16}(?: [A-Za-z]{1,16}){0,4}")
-_CHINESE: Final = re.compile(r"([^=\s]{2,12}) *= *([a-z]{1,6}(?: [a-z]{1,6}){1,9})")
+# The device does not escape the text in its messages.
+_CHINESE: Final = re.compile(r"(\w{2,12}) *= *([a-z]{1,6}(?: [a-z]{1,6}){1,9})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Phrase:
         if _ENGLISH.fullmatch(text):
             return cls(text, text.upper(), "en")
         match = _CHINESE.fullmatch(text)
-        return cls(match[1], match[2], "cn") if match and match[1].isprintable() else None
+        return cls(match[1], match[2], "cn") if match else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

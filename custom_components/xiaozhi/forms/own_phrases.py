@@ -34,6 +34,8 @@ def phrases_schema(device: Device | None, settings: DeviceSettings) -> dict[vol.
 def phrase_errors(user_input: Mapping[str, Any]) -> dict[str, str]:
     """Return the errors of what was filled in: phrases that no model understands, or not one model."""
     phrases = [Phrase.parse(text) for text in user_input.get(CONF_WAKE_PHRASES, ())]
-    kinds = {phrase and phrase.language for phrase in phrases}
-    fits = len(kinds) <= 1 and None not in kinds and len({*phrases}) == len(phrases) <= MAX_PHRASES
+    found = [phrase for phrase in phrases if phrase is not None]
+    languages = {phrase.language for phrase in found}
+    commands = {phrase.command for phrase in found}
+    fits = len(languages) <= 1 and len(commands) == len(phrases) <= MAX_PHRASES
     return {} if fits else {CONF_WAKE_PHRASES: "phrases_bad"}

@@ -229,7 +229,7 @@ async def test_phrases_that_no_model_understands_are_errors_of_the_form(
     hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry, phrase: str
 ) -> None:
     """So are two languages, and the same phrase twice."""
-    for others in (["你好管家 = ni hao guan jia", "hello kitchen"], ["hello kitchen"]):
+    for others in (["你好管家 = ni hao guan jia", "hello kitchen"], ["Hello kitchen", "hello kitchen"]):
         result = await set_phrases(hass, linked_entry, phrase, *others)
         assert result["errors"] == {"wake_phrases": "phrases_bad"}
 
@@ -275,6 +275,23 @@ async def test_models_are_the_known_ones_or_refused_and_may_come_from_a_folder(
     hosts.release(b"")
     await choose(hass, "Jarvis")
     assert await wakes(device, "jarvis")
+
+
+@pytest.mark.parametrize("name", ["../../secrets", "a/b"])
+async def test_a_device_does_not_say_which_file_is_read(
+    hass: HomeAssistant, hosts: Web, boot: Boot, folder: Path, name: str
+) -> None:
+    """Nor which address: what it calls itself is no path."""
+    profile = replace(get_profile(), board=replace(BOARDS["s3"], name=name))
+    device = await ready(hass, await boot(profile, pace=QUICK))
+    place = folder.parent / "packs" / f"{name}_2.4.2.bin"
+    (folder.parent / "packs").mkdir()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(base_pack())
+    with pytest.raises(ServiceValidationError, match="no release of firmware"):
+        await choose(hass, "Jarvis")
+    assert "/releases/tags/v2.4.2" not in hosts.server.paths()
+    assert not any(event.kind == "assets" for event in device.transcript)
 
 
 @pytest.mark.parametrize("board", ["ethernet"])

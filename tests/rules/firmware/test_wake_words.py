@@ -75,6 +75,7 @@ def chosen(*ids: str, board: Board = S3, phrases: tuple[Phrase, ...] = (ENGLISH,
                 "hi!",
                 "你好管家",
                 "你好 = ni3 hao3",
+                '你"好 = ni hao',
                 "a" * 17,
                 "你\0好 = ni hao",
             )
