@@ -57,7 +57,8 @@ class WebSocketConnection(ServerConnection):
         """
         super().__init__(*args, close_timeout=close_timeout, **options)
         self._close_seconds = close_timeout
-        self._tcp: asyncio.Transport | None = None
+        self._tcp: asyncio.Transport
+        """Set in `connection_made`, before anything can be asked."""
         self._admits = admits
         self._pending = pending
         self._frames = TokenBucket(rate=600, burst=600)
@@ -76,12 +77,11 @@ class WebSocketConnection(ServerConnection):
     @property
     def unacknowledged(self) -> int:
         """Bytes that the device's side has not acknowledged."""
-        return 0 if self._tcp is None else unacknowledged(self._tcp)
+        return unacknowledged(self._tcp)
 
     def abort(self) -> None:
         """End the TCP connection at once, without a close frame."""
-        if self._tcp is not None:
-            self._tcp.abort()
+        self._tcp.abort()
 
     async def hang_up(self, code: CloseCode, reason: str) -> None:
         """Send a close frame if the device still accepts one, and end the TCP connection."""
@@ -154,7 +154,7 @@ class WebSocketConnection(ServerConnection):
             self._drop_timers = later(_END_DELAY, self._end_sending), later(self._close_seconds, self.abort)
 
     def _end_sending(self) -> None:
-        if self._tcp is not None and self.protocol.close_sent is not None:
+        if self.protocol.close_sent is not None:
             self._sending_ended = True
             self._tcp.write_eof()
 
