@@ -21,6 +21,7 @@ from .hass import PASSWORD, USERNAME
 from .processes import ROOT, free_port, last_lines
 from .stage import DEVICES, LINKED, LOGS, Demo, Said, demo
 from .talk import PORT
+from .wake_words import change_wake_word
 
 _FOLDER: Final = ROOT / ".demo"
 _START_SECONDS: Final = 300
@@ -64,6 +65,7 @@ wheels, which are all on its page. To try there, or with Settings > Tools > Acti
 {websocket} is connected over WebSocket, while it talks: scripts/demo say --link websocket "..."
 {announcer} is connected over MQTT and has firmware 2.5, so that it can speak while it is idle:
   Announce on its page, its media player with Jazz from My media, scripts/demo say --link announcer "..."
+  Wake word on its page: Jarvis, phrases of your own, or the original (its models are of the demo)
 
 {understood}
   turn on|off the kitchen|living room light    set the kitchen light to fifty percent
@@ -324,6 +326,8 @@ async def _check_unasked(running: Demo) -> dict[str, Any]:
     results["timer"] = await listener.hear_timer()
     _tell(f"Having the {name} ask a question ...")
     results["asked"] = await listener.answer_question()
+    _tell(f"Giving the {name} another wake word, and the original one again ...")
+    results["wake_word"] = await change_wake_word(running.owner_of("announcer"))
     return results
 
 

@@ -31,6 +31,7 @@ LOG: Final = "output.log"
 _COMPONENTS: Final = {
     "xiaozhi": ROOT / "custom_components" / "xiaozhi",
     "demo_assistant": Path(__file__).with_name("assistant"),
+    "demo_models": Path(__file__).with_name("models"),
     "demo_vision": Path(__file__).with_name("vision"),
 }
 _CONFIGURATION: Final = Path(__file__).with_name("configuration.yaml")

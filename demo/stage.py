@@ -24,6 +24,7 @@ from .hass import LOG, home_assistant
 from .processes import HOST, Child, free_port
 from .talk import talk_page
 from .unasked import Listener, put_music
+from .wake_words import put_pack
 
 __all__ = ["DEVICES", "LINKED", "LOGS", "Demo", "Said", "demo"]
 
@@ -238,6 +239,8 @@ async def demo(
         hass, client = await enter(home_assistant(configuration, port))
         await asyncio.to_thread(put_firmware, configuration, DEVICES["mqtt"].profile.board)
         await asyncio.to_thread(put_music, configuration)
+        for box in (DEVICES["announcer"], DEVICES["websocket"]):
+            await asyncio.to_thread(put_pack, configuration, box.profile, box.wake_word)
         tell("Setting up rooms, speech and the XiaoZhi gateway ...")
         await house.furnish(client)
         await house.set_up_speech(client, engines)

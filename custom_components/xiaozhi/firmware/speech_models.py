@@ -25,9 +25,10 @@ MODELS_FOLDER: Final = ("xiaozhi", "models")
 """Relative to Home Assistant's configuration folder: where an owner without internet puts models."""
 _CACHE: Final = (STORAGE_DIR, f"{DOMAIN}_models")
 
-_TABLE: Final[dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+TABLE: Final[dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+"""Where the models are, and the files of each with size and hash."""
 FIXED_WORDS: Final[dict[str, tuple[str, str]]] = {
-    model: (entry["word"], entry["language"]) for model, entry in _TABLE["models"].items() if "word" in entry
+    model: (entry["word"], entry["language"]) for model, entry in TABLE["models"].items() if "word" in entry
 }
 """Words and language of the models with fixed words."""
 
@@ -38,7 +39,7 @@ class SpeechModels:
     def __init__(self, hass: HomeAssistant, timeouts: FirmwareTimeouts) -> None:
         self._hass = hass
         self._timeouts = timeouts
-        self.table: dict[str, Any] = _TABLE
+        self.table: dict[str, Any] = TABLE
 
     async def async_get(self, names: Iterable[str], progressed: Callable[[float], None]) -> Models:
         """Return models with their files. `progressed` gets the fraction of their files that are there.

@@ -1,0 +1,56 @@
+"""Another wake word for a device of the demo, as its owner chooses it."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Final
+
+from custom_components.xiaozhi.firmware.assets_pack import Asset, write_models, write_pack
+from simulator import Profile, SimulatedDevice, State
+
+from .abilities import Owner
+from .client import Json
+from .errors import DemoError
+
+__all__ = ["change_wake_word", "put_pack"]
+
+_SECONDS: Final = 120
+_WORD: Final = "Jarvis"
+_ORIGINAL: Final = "original"
+
+
+def put_pack(configuration: Path, profile: Profile, word: str) -> None:
+    """Put the pack of a release where the integration looks for it; its wake word is `word`."""
+    folder = configuration / "xiaozhi" / "packs"
+    folder.mkdir(parents=True, exist_ok=True)
+    models = {"wn9_nihaoxiaozhi_tts": {"_MODEL_INFO_": f"wakenet9_demo_{word}_3".encode(), "wn9_data": b""}}
+    index = json.dumps({"version": 1, "srmodels": "srmodels.bin"}).encode()
+    pack = write_pack({"srmodels.bin": Asset(write_models(models)), "index.json": Asset(index)})
+    (folder / f"{profile.board.name}_{profile.version}.bin").write_bytes(pack)
+
+
+async def change_wake_word(owner: Owner) -> Json:
+    """Choose another word and then the original one, and see which of them wake the device."""
+    entity = await owner.entity("select", "wake_word")
+    results: Json = {"entity_id": entity}
+    for option, old, new in ((_WORD, owner.wake_word, _WORD), (_ORIGINAL, _WORD, owner.wake_word)):
+        async with asyncio.timeout(_SECONDS):
+            await owner.client.call("select", "select_option", entity_id=entity, option=option)
+        if (state := await owner.client.state(entity)) != option:
+            raise DemoError(f"{option} was chosen, and {entity} is {state}")
+        if await _wakes(owner.device, old) or not await _wakes(owner.device, new):
+            raise DemoError(f"after the choice of {option}, {old} wakes the {owner.name}, or {new} does not")
+        results[option] = {"wakes": new, "does_not_wake": old}
+    return results
+
+
+async def _wakes(device: SimulatedDevice, word: str) -> bool:
+    """Say a word to the idle device, and end the conversation that it begins."""
+    await device.wait_state(State.IDLE, _SECONDS)
+    await device.wake(word)
+    if device.state is State.IDLE:
+        return False
+    await device.wait_state(State.LISTENING, _SECONDS)
+    await device.click()
+    await device.wait_state(State.IDLE, _SECONDS)
+    return True
