@@ -22,6 +22,7 @@ from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
 from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, SUBENTRY_DEVICE
 from custom_components.xiaozhi.firmware.assets_pack import Asset, write_models, write_pack
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import BOARDS, SimulatedDevice, State, build_image, get_profile
 from tests.integration.boxes import state_of, wait_for_state
 from tests.integration.firmware.conftest import BOARD, QUICK
@@ -369,3 +370,22 @@ async def ready_again(hass: HomeAssistant, device: SimulatedDevice) -> None:
     await device.wait_for(lambda: sum(event.kind == "restart" for event in device.transcript) >= 3)
     await device.wait_state(State.IDLE)
     await wait_for_state(hass, CONNECTED, "on")
+
+
+@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
+async def test_a_device_on_websocket_gets_them_in_a_conversation(
+    hass: HomeAssistant, hosts: Web, boot: Boot
+) -> None:
+    device = await boot(get_profile(), pace=replace(QUICK, flash=1000))
+    await device.wake()
+    # It lists its tools in its first conversation.
+    await wait_for_state(hass, WAKE_WORD, "unknown")
+    await device.click()
+    await device.wait_state(State.IDLE)
+    with pytest.raises(HomeAssistantError, match="only while it is in a conversation"):
+        await choose(hass, "Jarvis")
+    await device.wake()
+    await device.wait_state(State.LISTENING)
+    await choose(hass, "Jarvis")
+    assert state_of(hass, WAKE_WORD).state == "Jarvis"
+    assert [await wakes(device, word) for word in ("hi xiaozhi", "jarvis")] == [False, True]
