@@ -8,6 +8,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers import config_validation as cv, issue_registry as ir
 from homeassistant.helpers.typing import ConfigType
 
+from .announcements.room_player import SoundView
 from .announcements.stream_view import async_register_stream_view
 from .const import DOMAIN, ENTRY_VERSION
 from .device.store import DeviceStore
@@ -60,6 +61,7 @@ async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:
     async_register_checkin_views(hass, running(lambda gateway: gateway.check_ins))
     async_register_picture_views(hass, running(lambda gateway: gateway.devices), transfers)
     async_register_stream_view(hass, transfers)
+    hass.http.register_view(SoundView(transfers))
     async_setup_services(hass)
     async_setup_read_action(hass)
     return True

@@ -13,6 +13,7 @@ from .const import (
     EVENT_ACCESS_POINT_CALL,
     EVENT_LEFT_OUT,
     EVENT_QUESTION,
+    EVENT_ROOM_PLAYER,
     EVENT_TOOL_CALL,
     EVENT_WOKEN_IN_VAIN,
 )
@@ -31,6 +32,7 @@ _KEYS: Final[Mapping[str, Key]] = {
     EVENT_ACCESS_POINT_CALL: lambda data: f"access_point_call_{data['outcome']}",
     EVENT_LEFT_OUT: lambda _: "announcement_left_out",
     EVENT_QUESTION: lambda data: f"device_asked_{data['kind']}_{data['outcome']}",
+    EVENT_ROOM_PLAYER: lambda data: f"room_player_{data['reason']}",
     EVENT_TOOL_CALL: _key_of_call,
     EVENT_WOKEN_IN_VAIN: lambda _: "woken_in_vain",
 }
@@ -48,5 +50,6 @@ def async_describe_events(
 
 @callback
 def _describe(hass: HomeAssistant, key: Key, event: Event) -> dict[str, Any]:
-    message = known_text(hass, key(event.data), tool=event.data.get("tool", ""))
+    words = {name: event.data.get(name, "") for name in ("tool", "player")}
+    message = known_text(hass, key(event.data), **words)
     return {LOGBOOK_ENTRY_NAME: event.data[ATTR_NAME], LOGBOOK_ENTRY_MESSAGE: message}

@@ -1,18 +1,22 @@
 """Selects of a device: choices of its tools, its pipeline, and what ends speech and conversations."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final, override
 
 from homeassistant.components.assist_pipeline import AssistPipelineSelect, VadSensitivity
+from homeassistant.components.media_player import MediaPlayerEntityFeature
 from homeassistant.components.select import SelectEntity, SelectEntityDescription
-from homeassistant.const import EntityCategory
-from homeassistant.core import Context, HomeAssistant, callback
+from homeassistant.const import ATTR_SUPPORTED_FEATURES, EntityCategory, Platform
+from homeassistant.core import Context, Event, EventStateChangedData, HomeAssistant, callback
+from homeassistant.helpers import device_registry as dr, entity_registry as er
 from homeassistant.helpers.entity import EntityDescription
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+from homeassistant.helpers.event import async_track_state_added_domain, async_track_state_removed_domain
 from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraData, RestoreEntity
 
 from .actions.rights import check_entity
-from .const import CONF_CONVERSATION_STYLE, DOMAIN
+from .const import CONF_CONVERSATION_STYLE, CONF_LOUDSPEAKER, DOMAIN
 from .device.device import Device
 from .device.state import INSTALLATION, SETTINGS
 from .entity import (
@@ -49,6 +53,11 @@ _CONVERSATIONS: Final = SelectEntityDescription(
     entity_category=EntityCategory.CONFIG,
     options=[style.value for style in ConversationStyle],
 )
+_LOUDSPEAKER: Final = SelectEntityDescription(
+    key=CONF_LOUDSPEAKER, translation_key=CONF_LOUDSPEAKER, entity_category=EntityCategory.CONFIG
+)
+_THIS_DEVICE: Final = "this_device"
+_ANNOUNCES: Final = MediaPlayerEntityFeature.MEDIA_ANNOUNCE | MediaPlayerEntityFeature.PLAY_MEDIA
 
 
 class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
@@ -136,6 +145,62 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
         await self._words.async_choose(self._choices[option])
 
 
+class XiaozhiLoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
+    """Loudspeaker that says what the device would say: its own, or a media player, by name."""
+
+    @property
+    @override
+    def options(self) -> list[str]:
+        return [_THIS_DEVICE, *self._players().values()]
+
+    @property
+    @override
+    def current_option(self) -> str:
+        return self._players().get(self.device.settings.loudspeaker or "", _THIS_DEVICE)
+
+    @override
+    async def async_select_option(self, option: str) -> None:
+        by_name = {name: entity_id for entity_id, name in self._players().items()}
+        self.device.set_option(CONF_LOUDSPEAKER, by_name.get(option))
+
+    @override
+    async def async_added_to_hass(self) -> None:
+        """Follow which media players there are."""
+        await super().async_added_to_hass()
+        for track in async_track_state_added_domain, async_track_state_removed_domain:
+            self.async_on_remove(track(self.hass, Platform.MEDIA_PLAYER, self._players_changed))
+
+    @callback
+    def _players_changed(self, _: Event[EventStateChangedData]) -> None:
+        self.async_write_ha_state()
+
+    def _players(self) -> dict[str, str]:
+        """Return the names of those that can be chosen, and of the one that is, those of the area first."""
+        chosen = self.device.settings.loudspeaker
+        names = {} if chosen is None else {chosen: chosen}
+        for state in self.hass.states.async_all(Platform.MEDIA_PLAYER):
+            can_announce = not _ANNOUNCES & ~state.attributes.get(ATTR_SUPPORTED_FEATURES, 0)
+            if state.entity_id == chosen or (can_announce and not self._is_own(state.entity_id)):
+                names[state.entity_id] = state.name
+        areas = {each: _area_of(self.hass, each) for each in (self.entity_id, *names)}
+        here = areas.pop(self.entity_id)
+        order = sorted(names, key=lambda each: (here is None or areas[each] != here, names[each], each))
+        count = Counter((_THIS_DEVICE, *names.values()))
+        return {each: names[each] if count[names[each]] == 1 else f"{names[each]} ({each})" for each in order}
+
+    def _is_own(self, entity_id: str) -> bool:
+        entry = er.async_get(self.hass).async_get(entity_id)
+        return entry is not None and entry.device_id == self.device.registry_id
+
+
+def _area_of(hass: HomeAssistant, entity_id: str) -> str | None:
+    """Return the area of an entity, or else of its device."""
+    if (entry := er.async_get(hass).async_get(entity_id)) is None:
+        return None
+    device = dr.async_get(hass).async_get(entry.device_id or "")
+    return entry.area_id or (device.area_id if device else None)
+
+
 class XiaozhiPipelineSelect(AssistPipelineSelect):
     """The Assist pipeline of a device."""
 
@@ -217,6 +282,7 @@ async def async_setup_entry(
         async_add_entities,
         of_tools(SelectTool, XiaozhiSelect),
         of_devices(existing([_CONVERSATIONS]), XiaozhiConversationsSelect),
+        of_devices(existing([_LOUDSPEAKER]), XiaozhiLoudspeakerSelect),
         of_devices(existing([_WAKE_WORD], _has_choice), XiaozhiWakeWordSelect, keys=_WAKE_WORDS_DEPEND_ON),
         of_devices(lambda _device: _ASSIST, lambda gateway, device, kind: kind(gateway, device)),
     )

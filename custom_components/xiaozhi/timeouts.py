@@ -161,6 +161,8 @@ class AnnouncementTimeouts:
     """Of a source, before silence is sent instead: the device gives up after 5 s without data."""
     silence: float = 30
     """Of silence in the place of a source that does not go on."""
+    room_player: float = 5
+    """For a media player that is to speak in place of the device to fetch the sound."""
     repeat: float = 1
     """Until an idle device that has not asked for the sound is sent its address again."""
     stall: float = 15

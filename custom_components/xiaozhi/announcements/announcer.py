@@ -2,18 +2,20 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.core import callback
+from homeassistant.exceptions import HomeAssistantError
 
 from ..const import MAX_MESSAGE
 from ..device.device import Device
 from ..protocol.clock import loop_time
 from ..protocol.conversation.caption_text import captions, speaking_time
 from ..protocol.faces import Face, face_of
+from ..protocol.messages import DOWNLINK
 from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
 from .announcement_errors import (
@@ -22,11 +24,13 @@ from .announcement_errors import (
     AnnouncementRefusedError,
     AnnouncementReplacedError,
     AnnouncementStoppedError,
+    sound_error,
 )
 from .announcement_speech import text_utterance
 from .announcement_volume import AnnouncementVolume
-from .delivery import Delivery, delivery_to, refusal
+from .delivery import Delivery, delivery_in_room, delivery_to, refusal
 from .in_conversation import ConversationAnnouncements
+from .room_player import RoomPlayerError, play, report
 from .to_idle_device import IdleAnnouncement
 from .utterance import Utterance
 
@@ -83,13 +87,13 @@ class Announcer:
 
     @property
     def delivery(self) -> Delivery:
-        """How something would reach the device now."""
-        return delivery_to(self._device)
+        """How something would be heard now."""
+        return delivery_in_room(self._device)
 
     @callback
     def check_sound(self) -> None:
         """Check that the device can play a sound now. Raises `AnnouncementRefusedError`."""
-        if self.delivery not in {Delivery.CONVERSATION, Delivery.NOTIFY}:
+        if delivery_to(self._device) not in {Delivery.CONVERSATION, Delivery.NOTIFY}:
             raise refusal(self._device, has_text=False)
 
     async def say(self, utterance: Utterance) -> None:
@@ -179,8 +183,11 @@ class Announcer:
             self._turn.release()
 
     async def _say(self, utterance: Utterance) -> None:
+        in_room = self.delivery is Delivery.ROOM_PLAYER and not (utterance.stays or utterance.expects_answer)
+        if in_room and await self._say_in_room(utterance):
+            return
         while True:
-            match self.delivery:
+            match delivery_to(self._device):
                 case Delivery.CONVERSATION:
                     if await self.in_conversation.say(utterance):
                         return
@@ -188,13 +195,57 @@ class Announcer:
                 case Delivery.NOTIFY if not utterance.expects_answer:
                     if await self._notify(utterance):
                         return
-                case Delivery.TEXT if self._device.settings.shows_announcements and utterance.is_message:
-                    await self._show(utterance)
+                case Delivery.TEXT if (
+                    self._device.settings.shows_announcements
+                    and utterance.is_message
+                    and not utterance.needs_sound
+                ):
+                    await self._show(utterance, utterance.on_start)
                     return
                 case _:
                     raise refusal(
                         self._device, has_text=utterance.is_message, expects_answer=utterance.expects_answer
                     )
+
+    async def _say_in_room(self, utterance: Utterance) -> bool:
+        """Have the player of the room say it, and show the text; False if it does not say it."""
+        device, interrupted = self._device, asyncio.Event()
+        player = device.settings.loudspeaker or ""
+        heard: float | None = None
+
+        @callback
+        def look() -> None:
+            if device.conversation is not None:
+                interrupted.set()
+
+        stop = device.listen(["conversation"], look)
+        try:
+            async with aclosing(play(device, player, utterance.speech, in_turn=True)) as silence:
+                async for piece in silence:
+                    if heard is None:
+                        heard = loop_time()
+                        utterance.on_start()
+                        if utterance.is_message and device.state.linked:
+                            device.create_task(self._show_beside(utterance), "show announcement")
+                    heard += len(piece) / (2 * DOWNLINK.sample_rate)
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout_at(heard):
+                            await interrupted.wait()
+                        break
+        except RoomPlayerError as err:
+            report(device, player, err)
+            return False
+        except Exception as err:
+            raise sound_error(err, device) from err
+        finally:
+            stop()
+        if interrupted.is_set():
+            raise AnnouncementInterruptedError("announcement_interrupted", name=device.name)
+        return True
+
+    async def _show_beside(self, utterance: Utterance) -> None:
+        with suppress(HomeAssistantError):
+            await self._show(utterance)
 
     async def _notify(self, utterance: Utterance) -> bool:
         """Have it played; False if the device has begun a conversation instead."""
@@ -214,13 +265,13 @@ class Announcer:
             raise AnnouncementRefusedError("announcement_not_taken", name=self._device.name)
         return False
 
-    async def _show(self, utterance: Utterance) -> None:
+    async def _show(self, utterance: Utterance, on_start: Callable[[], None] = lambda: None) -> None:
         """Show it, a screen after the other."""
         emotion = face_of(utterance.text) or Face.NEUTRAL
         parts = captions(one_line(utterance.text, len(utterance.text)), MAX_MESSAGE)
         for number, part in enumerate(parts):
             await self._device.commands.show(status=_STATUS, message=part, emotion=emotion)
-            utterance.on_start()
+            on_start()
             if number + 1 < len(parts):
                 await asyncio.sleep(speaking_time(part))
 

@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from homeassistant.const import STATE_UNAVAILABLE
 from homeassistant.core import callback
 
 from ..const import STOCK_FIRMWARE_PAGE
@@ -15,6 +16,8 @@ class Delivery(StrEnum):
 
     CONVERSATION = "conversation"
     """Its audio channel is open: spoken between two turns."""
+    ROOM_PLAYER = "room player"
+    """It is idle, and a media player speaks in its place."""
     NOTIFY = "notify"
     """It is idle, and fetches a file and plays it."""
     TEXT = "text"
@@ -25,13 +28,23 @@ class Delivery(StrEnum):
 
 @callback
 def delivery_to(device: Device) -> Delivery:
-    """Return how an announcement would reach a device now."""
+    """Return how something would reach a device itself now."""
     if device.conversation is not None:
         return Delivery.CONVERSATION
     if not device.state.linked or device.state.link is not LinkKind.MQTT:
         return Delivery.NONE
     firmware = device.state.firmware_version
     return Delivery.NOTIFY if firmware is not None and firmware.plays_files else Delivery.TEXT
+
+
+@callback
+def delivery_in_room(device: Device) -> Delivery:
+    """Return how something that need not come from the device itself would be heard now."""
+    player = device.settings.loudspeaker
+    state = None if player is None else device.hass.states.get(player)
+    if device.conversation is not None or state is None or state.state == STATE_UNAVAILABLE:
+        return delivery_to(device)
+    return Delivery.ROOM_PLAYER
 
 
 @callback

@@ -17,6 +17,7 @@ from ..protocol.faces import Face, face_of
 from ..protocol.transport.link import LinkClosedError
 from .announcement_errors import AnnouncementError, AnnouncementInterruptedError, sound_error
 from .announcement_volume import AnnouncementVolume
+from .room_player import Speech
 from .utterance import Utterance
 
 # Seconds after which nothing more comes of what is to be said at the same occasion.
@@ -162,12 +163,17 @@ class ConversationAnnouncements:
     async def _speak(self, conversation: Conversation, utterance: Utterance) -> None:
         captions = Captions()
         captions.replace(utterance.text)
-        # Only where all that is heard is the text, its pauses show where the voice is in it.
-        shape = (
-            None
-            if utterance.text_begins or utterance.gives_way
-            else SpeechShape(messages.DOWNLINK.sample_rate)
-        )
+        shape: SpeechShape | None = None
+
+        def open_speech() -> AsyncGenerator[bytes]:
+            nonlocal shape
+            # Only where all that is heard is the text, its pauses show where the voice is in it.
+            if utterance.text_begins or utterance.gives_way:
+                return utterance.speech()
+            shape = SpeechShape(messages.DOWNLINK.sample_rate)
+            return _shaped(utterance.speech(), shape)
+
+        speech = Speech(self._device, open_speech, stays=utterance.gives_way or utterance.stays)
         begun = False
 
         async def before_packet(seconds: float) -> None:
@@ -177,18 +183,19 @@ class ConversationAnnouncements:
                 utterance.on_start()
                 await conversation.show(messages.face(face_of(utterance.text) or Face.NEUTRAL))
             resumed = shape.resumed if shape else ()
-            seconds -= utterance.text_begins
+            seconds -= utterance.text_begins + speech.begins
             if seconds >= 0 and (caption := captions.due(seconds, complete=True, resumed=resumed)):
                 await conversation.show(messages.tts_caption(caption))
 
-        async with aclosing(utterance.speech()) as pcm:
-            await conversation.play(pcm if shape is None else _shaped(pcm, shape), before_packet)
+        async with aclosing(speech.pcm()) as pcm:
+            await conversation.play(pcm, before_packet)
         for caption in captions.rest():
             await conversation.show(messages.tts_caption(caption))
         await conversation.loudspeaker.wait_silent()
 
 
 async def _shaped(pcm: AsyncGenerator[bytes], shape: SpeechShape) -> AsyncGenerator[bytes]:
-    async for piece in pcm:
-        if heard := shape.take(piece):
-            yield heard
+    async with aclosing(pcm):
+        async for piece in pcm:
+            if heard := shape.take(piece):
+                yield heard

@@ -24,6 +24,10 @@ class Utterance:
     """Whether anything else that is to be said ends it."""
     expects_answer: bool = False
     """Whether the device is to listen after it, which only an open channel allows."""
+    needs_sound: bool = False
+    """Whether its text, shown once, is not enough."""
+    stays: bool = False
+    """Whether no media player may say it in place of the device."""
     at_announcement_volume: bool = False
     """Whether it is said as loud as the owner wants announcements to be."""
     waits_for_device: bool = False

@@ -120,7 +120,7 @@ class Bell:
             def started() -> None:
                 nonlocal in_conversation
                 ring.on_start()
-                if self._announcer.delivery is Delivery.NOTIFY:
+                if self._announcer.delivery is not Delivery.CONVERSATION:
                     refusal.enter_context(self._refusing_conversations(woken))
                 else:
                     in_conversation = True
@@ -129,6 +129,7 @@ class Bell:
                 text=ring.text,
                 speech=partial(self._ring_sound, ring),
                 text_begins=TIMER_SOUND_SECONDS,
+                needs_sound=True,
                 on_start=started,
                 at_announcement_volume=ring.rises or ring.speaks,
             )

@@ -91,7 +91,7 @@ class Device(DeviceModel):
                 self.notify(INSTALLATION)
 
     @callback
-    def set_option(self, key: str, value: int | str) -> None:
+    def set_option(self, key: str, value: int | str | None) -> None:
         """Store a setting of the owner's in the subentry; it applies from the next turn."""
         subentry = self._entry.subentries[self.subentry_id]
         self.hass.config_entries.async_update_subentry(

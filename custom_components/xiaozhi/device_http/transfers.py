@@ -1,11 +1,12 @@
 """One-time addresses at which a device downloads or uploads a file."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 import secrets
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Protocol
 
 from ..const import FILE_PATH, STREAM_PATH, UPLOAD_PATH
 from ..timeouts import Timeouts
@@ -70,7 +71,10 @@ class Stream:
     """When the connection is closed, or broken off."""
 
 
-type Transfer = Upload | Download | Stream
+class Offered(Protocol):
+    """What there may be an open address of."""
+
+    path: ClassVar[str]
 
 
 class Transfers:
@@ -79,10 +83,12 @@ class Transfers:
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
         self.pictures = PictureSlots()
-        self._open: dict[str, Transfer] = {}
+        self.speaking = defaultdict[str, asyncio.Lock](asyncio.Lock)
+        """Held, by its entity id, while a media player speaks for a device."""
+        self._open: dict[str, Offered] = {}
 
     @contextmanager
-    def offer(self, transfer: Transfer) -> Iterator[str]:
+    def offer(self, transfer: Offered) -> Iterator[str]:
         """Open an address for a transfer. Yields its path on our web server."""
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         self._open[token] = transfer
@@ -91,7 +97,13 @@ class Transfers:
         finally:
             self._open.pop(token, None)
 
-    def take[KindT: Transfer](self, kind: type[KindT], token: str) -> KindT | None:
+    def take[KindT: Offered](self, kind: type[KindT], token: str) -> KindT | None:
         """Return the transfer of a kind for a token, and close its address."""
-        transfer = self._open.pop(token, None)
+        transfer = self.find(kind, token)
+        self._open.pop(token, None)
+        return transfer
+
+    def find[KindT: Offered](self, kind: type[KindT], token: str) -> KindT | None:
+        """Return the transfer of a kind for a token, and leave its address open."""
+        transfer = self._open.get(token)
         return transfer if isinstance(transfer, kind) else None

@@ -6,12 +6,16 @@ from datetime import timedelta
 from typing import Any, Final, override
 
 from homeassistant.config_entries import ConfigSubentryFlow, SubentryFlowContext, SubentryFlowResult
-from homeassistant.const import CONF_CODE
+from homeassistant.const import CONF_CODE, Platform, UnitOfTime
 from homeassistant.data_entry_flow import section
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.selector import (
     AssistPipelineSelector,
     BooleanSelector,
+    EntitySelector,
+    EntitySelectorConfig,
+    NumberSelector,
+    NumberSelectorConfig,
     SelectOptionDict,
     SelectSelector,
     SelectSelectorConfig,
@@ -22,6 +26,8 @@ import voluptuous as vol
 
 from ..const import (
     CONF_LINK,
+    CONF_LOUDSPEAKER,
+    CONF_LOUDSPEAKER_LEAD,
     CONF_SHARE_TRANSCRIPTS,
     CONF_SHOW_ANNOUNCEMENTS,
     CONF_WAKE_WORD_PIPELINES,
@@ -49,7 +55,15 @@ _CODE_SCHEMA: Final = vol.Schema(
     }
 )
 
-_SCHEMA: Final = vol.Schema({vol.Required(CONF_SHARE_TRANSCRIPTS, default=False): BooleanSelector()})
+_SCHEMA: Final = vol.Schema(
+    {
+        vol.Optional(CONF_LOUDSPEAKER): EntitySelector(EntitySelectorConfig(domain=Platform.MEDIA_PLAYER)),
+        vol.Required(CONF_LOUDSPEAKER_LEAD, default=1.0): NumberSelector(
+            NumberSelectorConfig(min=0, max=5, step=0.1, unit_of_measurement=UnitOfTime.SECONDS)
+        ),
+        vol.Required(CONF_SHARE_TRANSCRIPTS, default=False): BooleanSelector(),
+    }
+)
 _SCHEMA_WITH_LINK: Final = _SCHEMA.extend(
     {
         vol.Required(CONF_LINK, default=DeviceLink.AUTOMATIC.value): SelectSelector(
@@ -115,7 +129,8 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         device = None if gateway is None else gateway.devices.get(before.mac)
         errors = phrase_errors(user_input or {})
         if user_input is not None and not errors:
-            data = merged(subentry.data, user_input, device)
+            # A player that was taken out is missing.
+            data = merged(subentry.data, {CONF_LOUDSPEAKER: None, **user_input}, device)
             restart_now = data.pop(_CONF_RESTART_NOW, False)
             result = self.async_update_and_abort(entry, subentry, data=data)
             link = DeviceLink(user_input.get(CONF_LINK, before.link))

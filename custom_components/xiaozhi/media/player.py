@@ -18,6 +18,7 @@ from ..announcements.announcement_errors import (
 from ..announcements.announcer import Announcer
 from ..announcements.delivery import Delivery
 from ..announcements.utterance import Utterance
+from ..const import SOUND_PATH
 from ..device.device import Device
 from ..errors import UserError
 from ..protocol import messages
@@ -78,7 +79,10 @@ class DevicePlayer:
         """
         sound = media_sound(self._hass, media.media_id, media.entity_id)
         text = spoken_text(media.media_id)
-        await self._announcer.say(Utterance(text=text, speech=sound, at_announcement_volume=True))
+        # What another device says here: two devices may have each other for their loudspeaker.
+        stays = SOUND_PATH in media.media_id
+        utterance = Utterance(text=text, speech=sound, at_announcement_volume=True, stays=stays)
+        await self._announcer.say(utterance)
 
     async def pause(self) -> None:
         """Stop, and remember where; does nothing if nothing is played."""
@@ -153,7 +157,7 @@ class DevicePlayer:
         @callback
         def start() -> None:
             self._started_at = loop_time()
-            if self._announcer.delivery is Delivery.NOTIFY:
+            if self._announcer.delivery is not Delivery.CONVERSATION:
                 self._started_at += self._device.timeouts.announcements.pop_up
             self._change(MediaPlayerState.PLAYING)
             if not begun.done():

@@ -1,14 +1,16 @@
 """The answer of a turn: its text and face on the screen, its voice on the loudspeaker."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 import logging
 from typing import Any, Final
 
 from homeassistant.components import tts
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
+from ..announcements.room_player import Speech
+from ..device.device import Device
 from ..protocol import messages
 from ..protocol.audio.speech import SpeechShape
 from ..protocol.audio.speech_decoder import SpeechError, decode_speech
@@ -29,7 +31,7 @@ class Answer:
 
     def __init__(
         self,
-        hass: HomeAssistant,
+        device: Device,
         conversation: Conversation,
         on_sound: Callable[[], None],
         on_packet: Callable[[], None],
@@ -38,12 +40,14 @@ class Answer:
 
         `on_sound` is called for each piece of speech from the engine, `on_packet` before each packet.
         """
-        self._hass = hass
+        self._device = device
+        self._hass = device.hass
         self._conversation = conversation
         self._on_sound = on_sound
         self._on_packet = on_packet
         self._captions = Captions()
         self._shape = SpeechShape(messages.DOWNLINK.sample_rate)
+        self._speech: Speech | None = None
         self._face: Face | None = None
         self._prepared = False
         self.begun = False
@@ -96,14 +100,19 @@ class Answer:
             # comes from a file; to convert it would take ffmpeg.
             stream.options = {}
         await self.prepare()
-        speech = decode_speech(
-            stream.async_stream_result(),
-            sample_rate=messages.DOWNLINK.sample_rate,
-            extension=stream.extension,
-            through=self._shape.take,
-        )
+
+        def decoded() -> AsyncGenerator[bytes]:
+            self._shape = SpeechShape(messages.DOWNLINK.sample_rate)
+            return decode_speech(
+                stream.async_stream_result(),
+                sample_rate=messages.DOWNLINK.sample_rate,
+                extension=stream.extension,
+                through=self._shape.take,
+            )
+
+        self._speech = Speech(self._device, decoded)
         try:
-            async with aclosing(speech):
+            async with aclosing(self._speech.pcm()) as speech:
                 await self._conversation.play(self._heard(speech), self._before_packet)
         except (SpeechError, HomeAssistantError) as err:
             _LOGGER.warning("The answer could not be spoken: %s", err)
@@ -137,7 +146,10 @@ class Answer:
     async def _before_packet(self, seconds: float) -> None:
         self._on_packet()
         await self._show_face()
-        if caption := self._captions.due(seconds, complete=self.complete, resumed=self._shape.resumed):
+        seconds -= self._speech.begins if self._speech else 0
+        if seconds >= 0 and (
+            caption := self._captions.due(seconds, complete=self.complete, resumed=self._shape.resumed)
+        ):
             await self._conversation.show(messages.tts_caption(caption))
 
     async def _show_face(self) -> None:

@@ -216,8 +216,10 @@ class _HeldConversation:
             await listen_for_interruption(
                 self._conversation,
                 partial(self._voice.speech_inputs.detectors.async_load, INTERRUPTION),
-                # A singer would be taken for the user.
-                enabled=lambda: not self._announcements.plays_music,
+                # A singer would be taken for the user, and so would another loudspeaker.
+                enabled=lambda: (
+                    not self._announcements.plays_music and self._device.settings.loudspeaker is None
+                ),
             )
 
     async def _finish_turn(self, turn: Turn, *, followed_up: bool) -> bool:

@@ -80,7 +80,7 @@ class VoiceTurn:
         self._timeouts = timeouts
         self._is_push_to_talk = turn.start.mode is ListenMode.MANUAL
         first_sound = partial(self._passed, TurnStep.FIRST_SOUND)
-        self.answer = Answer(self._hass, conversation, first_sound, self._speaks)
+        self.answer = Answer(device, conversation, first_sound, self._speaks)
         self.error: str | None = None
         """Code of what went wrong; None when nothing did, empty when it has no code."""
         self.times = TurnTimes()

@@ -284,7 +284,8 @@ async def test_a_device_without_a_choice_is_not_asked_for_one(
     known = paired_device()
     entry = await running(hass, make_entry({**known, "data": {**known["data"], "link": "mqtt"}}))
     form = await change_device(hass, entry)
-    assert {str(field) for field in form["data_schema"].schema} == {"share_transcripts"}
+    fields = {"loudspeaker", "loudspeaker_lead", "share_transcripts"}
+    assert {str(field) for field in form["data_schema"].schema} == fields
     result = await submit_device(hass, form, share_transcripts=True)
     assert result["reason"] == "reconfigure_successful"
     assert link_of(entry) == "mqtt"
