@@ -63,7 +63,7 @@ class LinkSession(LinkHandler):
         firmware = device.state.firmware_version
         self.presence = Presence(link, firmware, can_answer, self._show)
         self.mcp = McpClient(
-            link.send_mcp,
+            lambda payload: link.send(messages.mcp(payload)),
             on_notification=self._on_notification,
             handlers=device.handlers,
             start=self.create_task,

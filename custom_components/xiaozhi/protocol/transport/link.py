@@ -6,14 +6,14 @@ WebSocket both begin and end together, over MQTT the link outlives many channels
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 import logging
 import secrets
 from typing import Any, ClassVar, Protocol
 
 from ..limits import FloodGuard, LinkCounters
-from ..messages import DeviceHello, DeviceMessage, JsonObject, MessageError, mcp, parse_message
+from ..messages import DeviceHello, DeviceMessage, JsonObject, MessageError, parse_message
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Credentials:
 class Channel:
     """An open audio channel."""
 
-    session_id: str
+    session_id: str = field(default_factory=lambda: secrets.token_hex(16))
     hello: DeviceHello
 
 
@@ -127,10 +127,6 @@ class Link(ABC):
     async def send(self, message: JsonObject) -> None:
         """Send one JSON message of `messages`."""
 
-    async def send_mcp(self, payload: JsonObject) -> None:
-        """Send a JSON-RPC object of MCP."""
-        await self.send(mcp(payload))
-
     @abstractmethod
     async def send_audio(self, packet: bytes) -> None:
         """Send one Opus packet of the format `DOWNLINK`."""
@@ -154,10 +150,6 @@ class Link(ABC):
         """Let the handler of the device take this link over, which is up."""
         self._handler = admission.attach(self)
         return self._handler
-
-    def _new_channel(self, hello: DeviceHello) -> Channel:
-        """Return the channel that a hello opens, with a session of its own."""
-        return Channel(session_id=secrets.token_hex(16), hello=hello)
 
     def _parse(self, data: bytes, now: float) -> DeviceMessage | None:
         """Count and parse a message; a malformed one is dropped. Raises `FloodError`."""

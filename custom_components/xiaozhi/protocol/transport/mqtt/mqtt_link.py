@@ -24,7 +24,7 @@ from ...messages import (
     in_session,
     server_hello,
 )
-from ..link import Link, LinkClosedError, LinkHandler, LinkKind
+from ..link import Channel, Link, LinkClosedError, LinkHandler, LinkKind
 from ..udp.udp_server import UdpChannel, UdpServer
 from ..udp.udp_session import UdpCounters
 
@@ -188,7 +188,7 @@ class MqttLink(Link):
             self._drop(f"hello asks for transport {hello.transport!r}", loop_time())
             return
         audio = self._audio_server.open_channel(hello.audio, self._audio_received, self.audio_counters)
-        channel = self._new_channel(hello)
+        channel = Channel(hello=hello)
         self._audio = audio
         try:
             await self.send(

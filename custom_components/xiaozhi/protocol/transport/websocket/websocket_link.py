@@ -153,7 +153,7 @@ class WebSocketLink(Link):
             raise _ViolationError("hello for another transport than websocket")
         if hello.version != 1:
             raise _ViolationError(f"audio framing of version {hello.version}; only version 1 is supported")
-        channel = self._new_channel(hello)
+        channel = Channel(hello=hello)
         answer = server_hello(transport=_TRANSPORT, session_id=channel.session_id)
         await self._send(encode(answer).encode(), text=True)
         if self._ended is None:
