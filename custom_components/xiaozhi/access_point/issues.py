@@ -53,8 +53,8 @@ def async_update_issues(
     if expired:
         # A server refuses an expired token: one message is enough.
         wanted[_OF_PROBLEM[Problem.REFUSED]] = False
-    for key in _ALL:
-        if wanted[key]:
+    for key, is_wanted in wanted.items():
+        if is_wanted:
             severity = ir.IssueSeverity.WARNING if key == _EXPIRING else ir.IssueSeverity.ERROR
             async_raise_issue(hass, f"{key}_{subentry_id}", key, severity=severity, **about)
         else:

@@ -122,16 +122,13 @@ class AccessPointClient:
 
     async def _renew(self, connection: ClientConnection) -> None:
         while True:
-            rest = self._timeouts.quiet - self._quiet_for()
+            last = max(self._connected_since, self.dispatcher.last_call or 0.0)
+            rest = last + self._timeouts.quiet - loop_time()
             if rest <= 0 and not self.dispatcher.running:
                 break
             await asyncio.sleep(max(1.0, rest))
         if self._connection is connection:
             await self._hang_up(EndingKind.WANTED)
-
-    def _quiet_for(self) -> float:
-        """Return the seconds since the last call, or since the connection was opened."""
-        return loop_time() - max(self._connected_since, self.dispatcher.last_call or 0.0)
 
     async def _hang_up(self, why: EndingKind) -> None:
         if (connection := self._connection) is not None:
@@ -203,24 +200,16 @@ class AccessPointClient:
                 if not messages.take(loop_time()):
                     await connection.close(CloseCode.POLICY_VIOLATION, "too many messages")
                     return Ending(kind=EndingKind.LOST, detail="too many messages")
-                self._start_answer(connection, data)
+                answer = asyncio.create_task(self._answer(connection, data), name="xiaozhi answer")
+                self._answers.add(answer)
+                answer.add_done_callback(self._answers.discard)
         except ConnectionClosed as closed:
             ending = ending_of(closed, self.address)
-        lasted = loop_time() - self._connected_since
-        if self._closing is not None:
-            kind = self._closing
-            return replace(ending, kind=kind, code=None, detail=kind.value, lasted=lasted)
-        listed = self.dispatcher.listed_at
-        return replace(
-            ending,
-            lasted=lasted,
-            since_list=None if listed is None else loop_time() - listed,
-        )
-
-    def _start_answer(self, connection: ClientConnection, data: bytes) -> None:
-        answer = asyncio.create_task(self._answer(connection, data), name="xiaozhi answer")
-        self._answers.add(answer)
-        answer.add_done_callback(self._answers.discard)
+        now, listed = loop_time(), self.dispatcher.listed_at
+        lasted, since_list = now - self._connected_since, None if listed is None else now - listed
+        if (kind := self._closing) is not None:
+            ending = replace(ending, kind=kind, code=None, detail=kind.value)
+        return replace(ending, lasted=lasted, since_list=since_list)
 
     async def _answer(self, connection: ClientConnection, data: bytes) -> None:
         listed = self.dispatcher.listed_at

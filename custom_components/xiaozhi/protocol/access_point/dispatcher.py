@@ -72,6 +72,10 @@ class CallRecord:
     milliseconds: int
 
 
+type _Answer = tuple[str, CallOutcome, str | Fault]
+"""The tool's own name, how the call ended, and what is answered."""
+
+
 class Dispatcher:
     """Answers messages by calling tools. It outlives connections, since actions and limits do."""
 
@@ -211,32 +215,34 @@ class Dispatcher:
         if not isinstance(name, str) or not isinstance(arguments, dict):
             return Fault(INVALID_PARAMS, "The name of a tool is missing, or its arguments are no object.")
         began = self.last_call = loop_time()
-        shown = one_line(name, _MAX_NAME)
         if not self._rate.take(began):
             # Not reported: there may be any number of them.
             return result_content(error_text(_TOO_OFTEN))
-        if (refusal := self._refusal(arguments)) is not None:
-            return self._answered(shown, CallOutcome.REFUSED, began, error_text(refusal))
+        tool, outcome, answer = await self._run(name, arguments)
+        self._called(CallRecord(tool, outcome, round((loop_time() - began) * 1000)))
+        return answer if isinstance(answer, Fault) else result_content(answer)
+
+    async def _run(self, name: str, arguments: JsonObject) -> _Answer:
+        """Run a call, and wait for its end as long as the other side does."""
+        shown = one_line(name, _MAX_NAME)
+        if self.running >= MAX_CALLS_AT_ONCE:
+            return shown, CallOutcome.REFUSED, error_text(_BUSY)
+        if _longest_text(arguments) > _MAX_TEXT:
+            return shown, CallOutcome.REFUSED, error_text(_TEXT_TOO_LONG)
         action = asyncio.create_task(self._act(name, arguments), name="xiaozhi access point call")
         self._calls.add(action)
         action.add_done_callback(self._calls.discard)
         await asyncio.wait({action}, timeout=self._timeouts.call)
-        if not action.done():
-            return self._answered(shown, CallOutcome.RUNNING, began, error_text(_STILL_WORKING))
-        result = action.result()
-        if isinstance(result, Fault):
-            self._report(shown, CallOutcome.REFUSED, began)
-            return result
-        return self._answered(*result[:2], began, result[2])
+        return action.result() if action.done() else (shown, CallOutcome.RUNNING, error_text(_STILL_WORKING))
 
-    async def _act(self, name: str, arguments: JsonObject) -> Fault | tuple[str, CallOutcome, str]:
-        """Call a tool. Returns its own name, how it ended and the answer; never raises."""
+    async def _act(self, name: str, arguments: JsonObject) -> _Answer:
+        """Call a tool. Never raises."""
         own_name = one_line(name, _MAX_NAME)
         try:
             async with asyncio.timeout(self._timeouts.finish):
                 tool = by_shown_name(await self._tools()).get(name)
                 if tool is None:
-                    return Fault(INVALID_PARAMS, "There is no such tool.")
+                    return own_name, CallOutcome.REFUSED, Fault(INVALID_PARAMS, "There is no such tool.")
                 own_name = tool.name
                 if tool.changes_nothing and not self._readings.take(loop_time()):
                     return own_name, CallOutcome.FAILED, error_text(_READ_TOO_OFTEN)
@@ -248,19 +254,6 @@ class Dispatcher:
         except Exception:
             _LOGGER.exception("Unexpected error of the tool %s", own_name)
             return own_name, CallOutcome.FAILED, error_text(_INTERNAL)
-
-    def _refusal(self, arguments: JsonObject) -> str | None:
-        """Return why a call is not run, if so."""
-        if self.running >= MAX_CALLS_AT_ONCE:
-            return _BUSY
-        return _TEXT_TOO_LONG if _longest_text(arguments) > _MAX_TEXT else None
-
-    def _answered(self, tool: str, outcome: CallOutcome, began: float, text: str) -> JsonObject:
-        self._report(tool, outcome, began)
-        return result_content(text)
-
-    def _report(self, tool: str, outcome: CallOutcome, began: float) -> None:
-        self._called(CallRecord(tool, outcome, round((loop_time() - began) * 1000)))
 
 
 def _longest_text(value: Any) -> int:

@@ -5,7 +5,6 @@ read aloud (xiaozhi-esp32-server, `mcp_endpoint_executor.py`). So failures are n
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
 import json
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ MAX_RESULT: Final = 8000
 _CUT: Final = " … (cut: ask for an area, a domain or a name)"
 _UNREADABLE: Final = "The tool's answer cannot be shown."
 _MAX_ERROR: Final = 500
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def result_text(data: Any) -> str:
@@ -27,7 +27,7 @@ def result_text(data: Any) -> str:
     pieces: list[str] = []
     size = 0
     try:
-        for piece in _pieces(data):
+        for piece in _JSON.iterencode(data):
             pieces.append(piece)
             size += len(piece)
             # A larger answer is cut in any case, and is not worth the time.
@@ -40,16 +40,12 @@ def result_text(data: Any) -> str:
 
 def error_text(message: str) -> str:
     """Return the answer of a tool that failed, with a short sentence why."""
-    return json.dumps({"error": one_line(message, _MAX_ERROR)}, ensure_ascii=False, separators=(",", ":"))
+    return _JSON.encode({"error": one_line(message, _MAX_ERROR)})
 
 
 def result_content(text: str) -> JsonObject:
     """Return the result of `tools/call`."""
     return {"content": [{"type": "text", "text": text}]}
-
-
-def _pieces(data: Any) -> Iterator[str]:
-    return json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).iterencode(data)
 
 
 def _cut(text: str) -> str:
