@@ -6,10 +6,8 @@ from homeassistant.components import media_source
 from homeassistant.components.media_player import BrowseMedia, SearchMedia, SearchMediaQuery
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
-from yarl import URL
 
 _MAX_FOUND: Final = 50
-_SPEECH: Final = "tts"
 
 
 async def browse(hass: HomeAssistant, media_id: str | None) -> BrowseMedia:
@@ -30,17 +28,6 @@ async def search(hass: HomeAssistant, query: SearchMediaQuery) -> SearchMedia:
             continue
         result += _sounds(found)
     return SearchMedia(result=result[:_MAX_FOUND])
-
-
-def spoken_text(media_id: str) -> str:
-    """Return the text of a media id that is to be spoken by a speech engine; nothing for other media."""
-    prefix = f"{media_source.URI_SCHEME}{_SPEECH}/"
-    if not media_id.startswith(prefix):
-        return ""
-    try:
-        return URL(media_id.removeprefix(prefix)).query.get("message", "")
-    except ValueError:
-        return ""
 
 
 def _sounds(found: SearchMedia) -> list[BrowseMedia]:

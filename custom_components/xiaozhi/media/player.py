@@ -23,7 +23,7 @@ from ..device.device import Device
 from ..errors import UserError
 from ..protocol import messages
 from ..protocol.clock import loop_time
-from .library import spoken_text
+from .source import spoken_text
 from .stream import Media, MediaStream, media_sound
 
 _LOGGER = logging.getLogger(__name__)

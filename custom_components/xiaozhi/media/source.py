@@ -59,6 +59,16 @@ async def find_media(
     return await _web_media(hass, media_id, name)
 
 
+def spoken_text(media_id: str) -> str:
+    """Return the text of a media id that is to be spoken by a speech engine; nothing for other media."""
+    if not media_id.startswith(_SPEECH):
+        return ""
+    try:
+        return URL(media_id.removeprefix(_SPEECH)).query.get("message", "")
+    except ValueError:
+        return ""
+
+
 def media_name(address: str) -> str:
     """Return a short name of what is at an address. The address itself may contain a password or a token."""
     try:

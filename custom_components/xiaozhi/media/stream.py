@@ -47,21 +47,23 @@ class Media:
     """Seconds of it that are skipped."""
 
 
+@callback
+def _ignore() -> None:
+    """Follow nothing."""
+
+
 class MediaStream:
     """Media, opened once and played once. What it raises is `UserError`. It must be closed at the end.
 
     Speech of Home Assistant's engines is decoded here, which begins at once; anything else by ffmpeg.
     """
 
-    def __init__(
-        self, hass: HomeAssistant, media: Media, on_change: Callable[[], None] = lambda: None
-    ) -> None:
-        """Prepare to play. `on_change` is called when what is known changes, at most once a second."""
+    def __init__(self, hass: HomeAssistant, media: Media, on_change: Callable[[], None] = _ignore) -> None:
+        """Prepare to play. The callback `on_change` follows what is known, at most once a second."""
         self._hass = hass
         self._media = media
         self._name = media_name(media.media_id)
         self._timeouts = USUAL.media
-        self._on_change = on_change
         self._log = FfmpegLog()
         self._decoded = self._decode()
         self._next: asyncio.Task[bytes] | None = None
@@ -71,7 +73,7 @@ class MediaStream:
         """Sound to be taken once more."""
         self._ended = False
         self._closed = False
-        self._changes = Debouncer(hass, _LOGGER, cooldown=_MIN_PAUSE, immediate=True, function=self._changed)
+        self._changes = Debouncer(hass, _LOGGER, cooldown=_MIN_PAUSE, immediate=True, function=on_change)
         self.played = 0.0
         """Seconds that were taken."""
         self.is_live = False
@@ -201,10 +203,6 @@ class MediaStream:
         if self._log.take(line):
             self._changes.async_schedule_call()
         return not self._log.refused
-
-    @callback
-    def _changed(self) -> None:
-        self._on_change()
 
 
 def media_sound(

@@ -14,7 +14,7 @@ import pytest
 
 from custom_components.xiaozhi.errors import UserError
 from custom_components.xiaozhi.media.ffmpeg_log import FfmpegLog
-from custom_components.xiaozhi.media.library import spoken_text
+from custom_components.xiaozhi.media.source import spoken_text
 from custom_components.xiaozhi.media.stream import Media, MediaStream, media_sound
 from custom_components.xiaozhi.protocol.clock import loop_time
 from tests.integration.boxes import Speech
