@@ -17,6 +17,7 @@ from ..device.device import Device
 from ..device_http.access import DeviceView, for_devices, path_of
 from ..device_http.bodies import receive_body
 from ..device_http.transfers import Download, Transfers, Upload
+from ..errors import UserError
 from ..links.admission import same
 from .vision import Vision
 
@@ -57,12 +58,12 @@ class VisionView(DeviceView[Mapping[str, Device]]):
         device = _authenticate(request, self.part)
         timeouts = device.timeouts.pictures
 
-        async def receive() -> bytes | None:
+        async def receive() -> bytes:
             try:
                 return await receive_body(request, _MAX_BODY_BYTES, timeouts.upload)
             except web.HTTPClientError as err:
                 _LOGGER.debug("%s: photo not received: %s", device.name, err.text)
-                return None
+                raise UserError("photo_not_complete") from err
 
         content_type = request.headers.get("Content-Type", "")
         answer = await self._vision.take(request.app[KEY_HASS], device, content_type, receive)

@@ -80,12 +80,12 @@ class Vision:
         hass: HomeAssistant,
         device: Device,
         content_type: str,
-        receive: Callable[[], Awaitable[bytes | None]],
+        receive: Callable[[], Awaitable[bytes]],
     ) -> bytes:
         """Take a posted photo with its question, and return the reply for the device.
 
-        `receive` reads the body, or returns None; it is not called for a device that has to wait. A photo
-        without a question is only stored.
+        `receive` reads the body; it is not called for a device that has to wait. A photo without a question
+        is only stored.
         """
         if device.mac in self._busy or not self._limits[device.mac].take(hass.loop.time()):
             return await _refusal(hass, device, "photo_busy")
@@ -110,7 +110,7 @@ async def _refusal(hass: HomeAssistant, device: Device, problem: str) -> bytes:
 
 
 async def _look(
-    hass: HomeAssistant, device: Device, content_type: str, receive: Callable[[], Awaitable[bytes | None]]
+    hass: HomeAssistant, device: Device, content_type: str, receive: Callable[[], Awaitable[bytes]]
 ) -> str:
     """Receive and store a photo; return the answer to its question, empty if there is none.
 
@@ -118,10 +118,7 @@ async def _look(
     """
     slots = device.transfers.pictures
     async with slots.upload(device.timeouts.pictures.slot):
-        if (body := await receive()) is None:
-            raise UserError("photo_not_complete")
-        photo, question = await slots.decode(hass, partial(_read_form, content_type, body))
-        del body
+        photo, question = await slots.decode(hass, partial(_read_form, content_type, await receive()))
     entry = await async_keep_picture(hass, device, PictureKind.PHOTO, photo)
     if entry is not None and not entry.disabled_by:
         hass.bus.async_fire(EVENT_PHOTO, {"device_id": entry.device_id, "entity_id": entry.entity_id})
