@@ -93,26 +93,20 @@ class Installation:
         """
         self._texts["version"] = version
         download = self._download = Download(content, "application/octet-stream", self._moved_on)
+        times = self._timeouts
         with transfers.offer(download) as path:
             self._offer = (version, path, force)
-            await self._follow(version, download, restart)
-
-    async def _follow(
-        self, version: str, download: Download, restart: Callable[[], Awaitable[None]] | None
-    ) -> None:
-        if restart is None:
-            await self._within(self._timeouts.by_hand, lambda: self._offered, "update_not_started")
-        else:
-            await restart()
-            await self._within(self._timeouts.restart, lambda: self._offered, "update_not_restarted")
-        await self._within(self._timeouts.begin, lambda: download.started, "update_not_fetched")
+            if restart is None:
+                await self._within(times.by_hand, lambda: self._offered, "update_not_started")
+            else:
+                await restart()
+                await self._within(times.restart, lambda: self._offered, "update_not_restarted")
+            await self._within(times.begin, lambda: download.started, "update_not_fetched")
         # The download also ends when the device has fetched nothing for a minute.
         await self._reach(lambda: download.ended)
         if not download.complete:
             raise self._failure("update_broke_off", percentage=str(self.percentage))
-        await self._within(
-            self._timeouts.come_back, lambda: self._returned or self._given_up, "update_did_not_return"
-        )
+        await self._within(times.come_back, lambda: self._returned or self._given_up, "update_did_not_return")
         if self._came_back_with != version:
             raise self._failure("update_rejected")
 
