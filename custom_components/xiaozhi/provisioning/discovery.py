@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 import logging
 from typing import Any, Final
 
-from homeassistant.config_entries import SOURCE_INTEGRATION_DISCOVERY, ConfigEntry, ConfigSubentry
+from homeassistant.config_entries import SOURCE_INTEGRATION_DISCOVERY, ConfigEntry
 from homeassistant.const import CONF_CLIENT_ID, CONF_MAC
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import discovery_flow, issue_registry as ir
@@ -74,7 +74,10 @@ class DeviceDiscovery:
     @callback
     def _announce(self, device: PendingDevice) -> None:
         if (subentry := device_subentries(self._entry).get(device.mac)) is not None:
-            self._raise_issue(device, subentry)
+            # It was reset, or another one uses its MAC.
+            self._issues[subentry.subentry_id] = subentry.data.get(CONF_CLIENT_ID)
+            issue = _issue_id(subentry.subentry_id)
+            async_raise_issue(self._hass, issue, "identity_changed", name=subentry.title, device=device.label)
         if self._hass.config_entries.async_entry_for_domain_unique_id(DOMAIN, device.mac):
             _LOGGER.debug("Device %s shows a code, but is ignored", device.mac)
             return
@@ -84,13 +87,6 @@ class DeviceDiscovery:
             context={"source": SOURCE_INTEGRATION_DISCOVERY},
             data={CONF_MAC: device.mac},
         )
-
-    @callback
-    def _raise_issue(self, device: PendingDevice, subentry: ConfigSubentry) -> None:
-        """Raise a repair issue: the device was reset, or another one uses its MAC."""
-        self._issues[subentry.subentry_id] = subentry.data.get(CONF_CLIENT_ID)
-        issue = _issue_id(subentry.subentry_id)
-        async_raise_issue(self._hass, issue, "identity_changed", name=subentry.title, device=device.label)
 
     @callback
     def _clear_issue(self, subentry_id: str) -> None:

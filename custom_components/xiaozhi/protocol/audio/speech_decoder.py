@@ -159,10 +159,8 @@ def _decode_stream(stream: _Stream, sample_rate: int) -> Iterator[bytes]:
                 source_format = frame_format
             yield from _pcm(resampler, frame)
         yield from _pcm(resampler, None)
-    except av.FFmpegError as err:
-        raise SpeechError(SpeechFault.UNDECODABLE, f"the audio cannot be decoded: {err.strerror}") from err
-    except ValueError as err:
-        # PyAV raises this for a codec or a channel layout that it does not know.
+    except (av.FFmpegError, ValueError) as err:
+        # PyAV raises the second for a codec or a channel layout that it does not know.
         raise SpeechError(SpeechFault.UNDECODABLE, f"the audio cannot be decoded: {err}") from err
     if resampler is None:
         raise SpeechError(SpeechFault.NO_AUDIO, "there is no audio in it")
