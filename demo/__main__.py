@@ -53,7 +53,8 @@ Ready.
   Web page   {url}
   Login      {username} / {password}
 
-Without a microphone, in another terminal: scripts/demo say "turn on the kitchen light"
+Without a microphone: the examples on that page are buttons; or in another terminal,
+  scripts/demo say "turn on the kitchen light"
 From another computer, browsers give the microphone to this page only as localhost:
   ssh -L {port}:localhost:{port} this-computer     and then open {talk} there
 

@@ -14,7 +14,7 @@ from playwright.async_api import expect
 from simulator import SimulatedDevice, converse, get_profile
 
 from . import house
-from .abilities import put_firmware
+from .abilities import Owner, put_firmware
 from .browser import WebPage, web_page
 from .client import Client
 from .engines import small_speech, spoken
@@ -186,7 +186,8 @@ async def _response_time(web: WebPage, client: Client, device: SimulatedDevice, 
 async def _talk_page(web: WebPage, client: Client, device: SimulatedDevice, folder: Path) -> None:
     """Show the page to talk to a device while it answers."""
     page = await web.page.context.new_page()
-    async with talk_page(device, client, free_port(), home=web.url, small=False) as url:
+    box = Owner(client=client, device=device, name="Kitchen", wake_word="hi xiaozhi")
+    async with talk_page({"kitchen": box}, free_port(), home=web.url, small=False) as url:
         await page.goto(url)
         talking = asyncio.create_task(converse(device, await spoken(_SWITCHED)))
         await expect(page.locator("#answer")).not_to_be_empty()

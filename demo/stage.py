@@ -195,8 +195,10 @@ class Demo:
         return self.owner_of("mqtt")
 
     def talk_page(self, port: int) -> AbstractAsyncContextManager[str]:
-        """Serve the page to talk to the device on MQTT; the block gets its address."""
-        return talk_page(self.devices["mqtt"], self.client, port, home=self.url, small=self.speech.small)
+        """Serve the page to talk to the devices; the block gets its address."""
+        boxes = {box: self.owner_of(box) for box in self.devices}
+        small, person = self.speech.small, self.speech.person
+        return talk_page(boxes, port, home=self.url, small=small, person=person)
 
     async def wait_for_failure(self) -> None:
         """Wait until a process has ended that should keep running; then raise `DemoError`."""

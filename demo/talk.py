@@ -1,11 +1,12 @@
-"""A page to talk to a simulated device: the browser is its microphone, its loudspeaker and its screen.
+"""A page to talk to simulated devices: the browser is their microphone, loudspeaker and screen.
 
-The browser sends "press" and PCM of 16 bits (16 kHz, mono). It receives what the device plays as PCM, and
-what it shows as JSON.
+It opens a WebSocket for one device, and sends "press", "say N" for an example, "do NAME" for an action of
+Home Assistant, and PCM of 16 bits (16 kHz, mono). It receives what the device plays as PCM, and the names of
+its own sounds and what it shows as JSON.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -13,11 +14,13 @@ from typing import Final
 from aiohttp import WSCloseCode, WSMsgType, web
 from aiohttp.typedefs import Handler
 
-from simulator import DeviceCrashed, SimulatedDevice
+from simulator import DeviceCrashed, State
 
-from .client import Client, Json
+from .abilities import Owner
+from .client import Json
+from .engines import spoken
 from .errors import DemoError
-from .house import LAMPS
+from .house import LAMP, LAMPS
 from .processes import HOST
 
 __all__ = ["PORT", "talk_page"]
@@ -31,20 +34,42 @@ _MAX_BYTES: Final = 4096
 # 180 ms: if the browser is ahead by more, the oldest sound is dropped.
 _MAX_AHEAD: Final = 3 * 1920
 _LAMPS_SECONDS: Final = 0.3
+_CONNECTING_SECONDS: Final = 10
+_AT_REST: Final = (State.LISTENING, State.IDLE)
+# Within which Home Assistant ends a conversation that a press has begun to end a ring.
+_REFUSED_SECONDS: Final = 0.5
+_EXAMPLES: Final = ("turn on the kitchen light", "what time is it", "set a timer for fifteen seconds")
+_MESSAGE: Final = "Dinner is ready."
+_QUESTION: Final = "Shall I turn on the kitchen light?"
+# Of a device that speaks while it is idle.
+_ANSWER: Final = "yes"
+_ACTIONS: Final = {"announce": f"Announce “{_MESSAGE}”", "ask": f"Ask “{_QUESTION}”"}
 _SMALL: Final = "Small speech engines run here, which understand only what the demo lists in its terminal."
 
 
 @asynccontextmanager
 async def talk_page(
-    device: SimulatedDevice, client: Client, port: int, *, home: str, small: bool
+    boxes: Mapping[str, Owner],
+    port: int,
+    *,
+    home: str,
+    small: bool,
+    person: Callable[[str], Awaitable[bytes]] = spoken,
 ) -> AsyncGenerator[str]:
     """Serve the page on loopback while the block runs; yields its address.
 
-    `client` is of the Home Assistant at `home`; `small` says that its engines understand few sentences only.
+    The devices are those of the Home Assistant at `home`; `small` says that its engines understand few
+    sentences only. `person` speaks the examples.
     """
-    talk = _Talk(device, client, {"home": home, "engines": _SMALL * small})
+    names = {key: box.name for key, box in boxes.items()}
+    surroundings: Json = {"home": home, "engines": _SMALL * small, "boxes": names}
+    talks = {key: _Talk(box, person, surroundings | {"box": key}) for key, box in boxes.items()}
+
+    async def connect(request: web.Request) -> web.WebSocketResponse:
+        return await talks.get(request.query.get("box", ""), next(iter(talks.values()))).connect(request)
+
     site = web.Application(middlewares=[_only_here])
-    site.add_routes([web.get("/", _page), web.get("/talk", talk.connect)])
+    site.add_routes([web.get("/", _page), web.get("/talk", connect)])
     runner = web.AppRunner(site, shutdown_timeout=1)
     await runner.setup()
     try:
@@ -70,10 +95,18 @@ async def _page(_request: web.Request) -> web.FileResponse:
 class _Talk:
     """One person at a time who talks to a device."""
 
-    def __init__(self, device: SimulatedDevice, client: Client, surroundings: Json) -> None:
-        self._device = device
-        self._client = client
-        self._surroundings = surroundings
+    def __init__(self, box: Owner, person: Callable[[str], Awaitable[bytes]], surroundings: Json) -> None:
+        self._box = box
+        self._device = box.device
+        self._client = box.client
+        self._person = person
+        speaks_idle = box.device.profile.has_notify
+        self._examples = (*_EXAMPLES, _ANSWER) if speaks_idle else _EXAMPLES
+        self._surroundings = {
+            **surroundings,
+            "examples": self._examples,
+            "actions": _ACTIONS if speaks_idle else {},
+        }
         self._taken = False
         self._sound = bytearray()
 
@@ -99,21 +132,65 @@ class _Talk:
 
     async def _listen(self, socket: web.WebSocketResponse) -> None:
         """Take what the page sends."""
-        async with asyncio.TaskGroup() as presses:
-            pressing: asyncio.Task[None] | None = None
+        async with asyncio.TaskGroup() as group:
+            # Somebody presses and speaks also while an action waits for that.
+            acting: dict[str, asyncio.Task[None]] = {}
             async for message in socket:
                 match message.type, message.data:
                     case WSMsgType.BINARY, pcm if len(pcm) % 2 == 0:
                         self._sound += pcm
                         del self._sound[:-_MAX_AHEAD]
-                    case WSMsgType.TEXT, "press" if pressing is None or pressing.done():
-                        self._sound.clear()
-                        pressing = presses.create_task(self._press())
+                    case WSMsgType.TEXT, wish:
+                        kind = wish if wish.startswith("do ") else "press"
+                        if kind not in acting or acting[kind].done():
+                            self._sound.clear()
+                            acting[kind] = group.create_task(self._act(wish, socket))
+            for task in acting.values():
+                task.cancel()
 
-    async def _press(self) -> None:
+    async def _act(self, wish: str, socket: web.WebSocketResponse) -> None:
         # The page shows what has become of it.
         with suppress(DeviceCrashed, TimeoutError):
-            await self._device.click()
+            try:
+                match wish.split():
+                    case ["press"]:
+                        await self._device.click()
+                    case ["say", number] if number in map(str, range(len(self._examples))):
+                        await self._say(await self._person(self._examples[int(number)]))
+                    case ["do", "announce"]:
+                        await self._client.call(
+                            "assist_satellite",
+                            "announce",
+                            entity_id=await self._satellite(),
+                            message=_MESSAGE,
+                        )
+                    case ["do", "ask"]:
+                        await self._ask()
+            except DemoError as err:
+                await socket.send_json({"failed": str(err)})
+
+    async def _say(self, sound: bytes) -> None:
+        """Say an example to the device, which listens after a press; what rings takes one more to end."""
+        device = self._device
+        for _ in range(2):
+            if device.state is not State.LISTENING:
+                await device.click()
+            await device.wait_for(lambda: device.state in _AT_REST, _CONNECTING_SECONDS)
+            await asyncio.sleep(_REFUSED_SECONDS)
+            if device.state is State.LISTENING:
+                device.say(sound)
+                return
+
+    async def _ask(self) -> None:
+        answers = [{"id": "yes", "sentences": [_ANSWER]}]
+        reply = await self._client.ask(
+            "xiaozhi", "ask", entity_id=await self._satellite(), question=_QUESTION, answers=answers
+        )
+        if reply["id"] == "yes":
+            await self._client.call("light", "turn_on", entity_id=LAMP)
+
+    async def _satellite(self) -> str:
+        return await self._box.entity("assist_satellite")
 
     def _take(self, size: int) -> bytes:
         """Return what the microphone hears, which is silence when the page sends nothing."""
@@ -125,11 +202,15 @@ class _Talk:
         """Send what the device plays and shows."""
         speaker = self._device.speaker
         await socket.send_json(self._surroundings)
-        played = len(speaker.played)
+        played, happened = len(speaker.played), len(self._device.transcript)
         shown: Json = {}
 
         def something_new() -> bool:
-            return len(speaker.played) > played or self._screen() != shown
+            return (
+                len(speaker.played) > played
+                or len(self._device.transcript) > happened
+                or self._screen() != shown
+            )
 
         while True:
             await self._device.wait_for(something_new, timeout=None)
@@ -137,6 +218,11 @@ class _Talk:
             played += len(frames)
             for frame in frames:
                 await socket.send_bytes(frame.pcm)
+            events = self._device.transcript[happened:]
+            happened += len(events)
+            for event in events:
+                if event.kind == "sound":
+                    await socket.send_json({"sound": event.data.get("name", "")})
             if (screen := self._screen()) != shown:
                 shown = screen
                 await socket.send_json(shown)
@@ -148,6 +234,8 @@ class _Talk:
             "emotion": device.screen.emotion,
             "heard": device.screen.user_text,
             "answer": device.screen.assistant_text,
+            "alert": device.screen.system_text,
+            "status": device.screen.status,
             "error": device.crash or device.last_error,
             "rate": device.speaker.rate,
         }

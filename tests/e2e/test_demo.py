@@ -113,6 +113,35 @@ async def test_somebody_presses_speaks_and_hears_the_answer(
     assert np.sqrt(np.mean(played**2)) > 200
 
 
+async def test_without_a_microphone_examples_are_said_and_a_timer_rings_until_a_press(
+    running_demo: DemoProcess,
+) -> None:
+    """The box that speaks while it is idle announces, and asks."""
+    await asyncio.to_thread(running_demo.run, "cloud", "turn off the kitchen light")
+    url = running_demo.where("talk")
+    async with AsyncExitStack() as stack:
+        try:
+            page = (await stack.enter_async_context(web_page(url))).page
+        except DemoError as err:
+            pytest.skip(str(err))
+        answer, alert, status = (page.locator(f"#{part}") for part in ("answer", "alert", "status"))
+        kitchen = page.locator(".lamp", has_text="Kitchen light")
+        await page.goto(url)
+        await page.get_by_role("button", name="Set a timer").click()
+        await expect(answer).to_contain_text("Timer set", timeout=_PATIENCE_MS)
+        await expect(alert).to_have_text("Your timer has ended.", timeout=_PATIENCE_MS)
+        await expect(status).to_have_text("Timer")
+        await page.locator("#press").click()
+        await expect(alert).to_be_empty(timeout=_PATIENCE_MS)
+        await page.get_by_label("Box").select_option("Announcer")
+        await page.get_by_role("button", name="Announce").click()
+        await expect(answer).to_have_text("Dinner is ready.", timeout=_PATIENCE_MS)
+        await page.get_by_role("button", name="Ask").click()
+        await expect(answer).to_contain_text("To answer", timeout=_PATIENCE_MS)
+        await page.get_by_role("button", name="Yes").click()
+        await expect(kitchen).to_contain_text("On, 100 %", timeout=_PATIENCE_MS)
+
+
 @pytest.mark.parametrize(
     ("path", "headers", "status"),
     [
