@@ -115,7 +115,7 @@ class Assets:
         """Return the phrases of MultiNet."""
         if self._hardware.profile.board.free_memory < _MULTINET_BYTES:
             raise DeviceCrashed("null pointer: there is no memory for MultiNet")
-        if "fst" not in models:
+        if "fst" not in models or self._hardware.faults.deaf_to_phrases:
             return {}
         commands = index.get("multinet_model", {}).get("commands", [])
         return {

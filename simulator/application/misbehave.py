@@ -18,6 +18,8 @@ class Misbehaviour(StrEnum):
 
     BROKEN_CHECK_IN = "broken-check-in"
     """Uses a network with a quote in its name, so that the check-in's body is not JSON."""
+    DEAF_TO_PHRASES = "deaf-to-phrases"
+    """Cannot start MultiNet, so that no phrase of its pack wakes it."""
     SECOND_HELLO = "second-hello"
     """Sends its hello again in the middle of the conversation."""
     BINARY_BEFORE_HELLO = "binary-before-hello"
@@ -100,6 +102,11 @@ class FaultInjector:
     def answers_mcp(self) -> bool:
         """Whether MCP requests are answered."""
         return Misbehaviour.NEVER_ANSWER_MCP not in self.what
+
+    @property
+    def deaf_to_phrases(self) -> bool:
+        """Whether MultiNet does not start."""
+        return Misbehaviour.DEAF_TO_PHRASES in self.what
 
     @property
     def loops(self) -> bool:

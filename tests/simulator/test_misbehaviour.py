@@ -30,7 +30,13 @@ async def deeds(*what: Misbehaviour) -> list[Any]:
         except ConnectionResetError as err:
             sent.append(str(err))
         sent += [faults.datagrams(bytes(15) + bytes((number,))), faults.stranger_datagrams(bytes(20))]
-    sent += [faults.stops_reading, faults.answers_mcp, faults.loops, faults.never_pings]
+    sent += [
+        faults.stops_reading,
+        faults.answers_mcp,
+        faults.loops,
+        faults.never_pings,
+        faults.deaf_to_phrases,
+    ]
     sent += [faults.password("secret"), faults.topic("up"), faults.after_connect()]
     return [*sent, len(faults.tools(board_tools(get_profile()))), faults.tool_text("self.get_device_status")]
 

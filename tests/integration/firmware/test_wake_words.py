@@ -23,7 +23,7 @@ from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, SUBENTRY_DEVICE
 from custom_components.xiaozhi.firmware.assets_pack import Asset, write_models, write_pack
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from simulator import BOARDS, SimulatedDevice, State, build_image, get_profile
+from simulator import BOARDS, Misbehaviour, SimulatedDevice, State, build_image, get_profile
 from tests.integration.boxes import state_of, wait_for_state
 from tests.integration.firmware.conftest import BOARD, QUICK
 from tests.integration.media.media_server import MediaServer, media_server
@@ -370,6 +370,17 @@ async def ready_again(hass: HomeAssistant, device: SimulatedDevice) -> None:
     await device.wait_for(lambda: sum(event.kind == "restart" for event in device.transcript) >= 3)
     await device.wait_state(State.IDLE)
     await wait_for_state(hass, CONNECTED, "on")
+
+
+async def test_a_device_that_is_deaf_to_its_phrases_is_reached_and_gets_the_original(
+    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
+) -> None:
+    device.misbehaviours.add(Misbehaviour.DEAF_TO_PHRASES)
+    await set_phrases(hass, linked_entry, "hello kitchen")
+    await choose(hass, "own_phrases")
+    assert not await wakes(device, "hello kitchen")
+    await choose(hass, "original")
+    assert await wakes(device, "你好小智")
 
 
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
