@@ -7,7 +7,7 @@ device trusts the sizes in a pack; here every one is checked, and nothing may ov
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 import struct
-from typing import Any, Final
+from typing import Final
 
 from .image import FirmwareError
 
@@ -77,18 +77,21 @@ def write_pack(assets: Mapping[str, Asset]) -> bytes:
 
 def read_models(data: bytes) -> dict[str, dict[str, bytes]]:
     """Return the speech models of `srmodels.bin`. Raises `PackError`."""
-    parts = _Parts(data)
     tables: dict[str, list[tuple[str, int, int]]] = {}
-    for _ in range(parts.take(_NUMBER)[0]):
-        raw, number = parts.take(_MODEL)
-        if (model := _name(raw)) in tables:
-            raise PackError
-        files = tables[model] = []
-        for _ in range(number):
-            name, start, length = parts.take(_MODEL_FILE)
-            files.append((_name(name), start, length))
+    position = _NUMBER.size
+    try:
+        for _ in range(_NUMBER.unpack_from(data)[0]):
+            raw, number = _MODEL.unpack_from(data, position)
+            end = position + _MODEL.size + number * _MODEL_FILE.size
+            found = _MODEL_FILE.iter_unpack(data[position + _MODEL.size : end])
+            files = [(_name(name), start, length) for name, start, length in found]
+            if end > len(data) or (model := _name(raw)) in tables:
+                raise PackError
+            tables[model] = files
+            position = end
+    except struct.error as err:
+        raise PackError from err
     models: dict[str, dict[str, bytes]] = {}
-    position = parts.position
     for model, files in tables.items():
         models[model] = {}
         for name, start, length in files:
@@ -112,22 +115,6 @@ def write_models(models: Models) -> bytes:
             table += _MODEL_FILE.pack(_raw(name), start, len(content))
             start += len(content)
     return bytes(table) + b"".join(content for files in models.values() for content in files.values())
-
-
-class _Parts:
-    """The fields at the start of some bytes, one after the other."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self.position = 0
-
-    def take(self, form: struct.Struct) -> tuple[Any, ...]:
-        """Return the next field. Raises `PackError` behind the end."""
-        if self.position + form.size > len(self._data):
-            raise PackError
-        found = form.unpack_from(self._data, self.position)
-        self.position += form.size
-        return found
 
 
 def _name(raw: bytes) -> str:
