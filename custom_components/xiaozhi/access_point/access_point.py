@@ -50,7 +50,7 @@ class AccessPoint:
         self._hass = hass
         self._entry = entry
         self._timeouts = timeouts
-        self._listeners: list[Listener] = []
+        self._listeners: list[Listener] = [lambda _record: self.async_check()]
         self._missing: tuple[str, ...] = ()
         self._started = False
         self._device_id: str | None = None
@@ -187,16 +187,12 @@ class AccessPoint:
 
     @callback
     def _changed(self, record: CallRecord | None = None) -> None:
-        for listener in (self._check, *self._listeners):
+        for listener in tuple(self._listeners):
             # A failure must affect neither the other listeners nor the connection, whose task this is.
             try:
                 listener(record)
             except Exception:
                 _LOGGER.exception("A change of an access point could not be shown")
-
-    @callback
-    def _check(self, _record: CallRecord | None) -> None:
-        self.async_check()
 
     @callback
     def _called(self, record: CallRecord) -> None:

@@ -1,6 +1,5 @@
 """The page that a person sees at the check-in address: whether it works, what is wrong, what to do next."""
 
-from dataclasses import dataclass
 from html import escape
 from http import HTTPStatus
 from typing import Final
@@ -27,6 +26,8 @@ _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
     "Cache-Control": "no-store",
 }
+_MARKS: Final = {"page_works": "✓", "page_doubtful": "⚠", "page_fails": "✗"}
+"""By title."""
 _LINK: Final = f'<a href="{PORTAL_URL}" target="_blank">{PORTAL_URL}</a>'
 _PAGE: Final = """<!DOCTYPE html>
 <html lang="{language}">
@@ -52,81 +53,69 @@ li {{ margin-block: .5rem; }}
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Finding:
-    """Facts about the address under which a person called."""
-
-    status: HTTPStatus = HTTPStatus.OK
-    title: str
-    mark: str
-    problem: str | None = None
-    """Key of a text."""
-    reason: str = ""
-    """Why the gateway does not run, in Home Assistant's words."""
-    url: str | None = None
-    """The address to type into devices."""
-    gateway: GatewaySettings | None = None
-    """Settings of the gateway if it runs."""
-
-
 async def async_address_page(request: web.Request) -> web.Response:
     """Answer a person with a browser; devices never send GET."""
     hass = request.app[KEY_HASS]
-    finding = _find(hass, request)
-    paragraphs = []
-    if finding.problem is not None:
-        remote = request.remote or "–"
-        text = await async_text(hass, finding.problem, reason=finding.reason, remote=remote)
-        paragraphs.append(f"<p>{escape(text)}</p>")
-    if finding.url is not None:
-        intro = await async_text(hass, "page_type_this")
+    entry = gateway_entry(hass)
+    if is_outside(request):
+        # A request from outside learns nothing about the house.
+        return await _failure(request, "page_outside", HTTPStatus.FORBIDDEN)
+    if entry is None:
+        return await _failure(request, "page_not_set_up")
+    if entry.state is not ConfigEntryState.LOADED:
+        return await _failure(request, "page_not_running", reason=entry.reason or "")
+    gateway = GatewaySettings.from_entry(entry)
+    title, paragraphs = "page_works", []
+    url: str | None = f"{request.scheme}://{request.host}{OTA_PATH}"
+    if problem := _problem(request, gateway):
+        title, url = "page_doubtful", check_in_url(hass, gateway.address)
+        paragraphs.append(_paragraph(await async_text(hass, problem, remote=request.remote or "–")))
+    if url is not None:
         steps = await async_text(hass, "page_steps", portal_url=PORTAL_URL)
         items = "".join(f"<li>{escape(step)}</li>" for step in steps.splitlines()).replace(PORTAL_URL, _LINK)
-        paragraphs.append(f"<p>{escape(intro)}</p><code>{escape(finding.url)}</code><ol>{items}</ol>")
-        paragraphs.append(f"<p>{escape(await async_text(hass, 'page_next'))}</p>")
-    headers = dict(_HEADERS)
-    if (gateway := finding.gateway) is not None:
-        headers[GATEWAY_HEADER] = gateway.name
-        if gateway.address is not None:
-            connects_to = await async_text(hass, "address_for_devices", address=gateway.address)
-            paragraphs.append(f"<p>{escape(connects_to)}</p>")
+        intro = _paragraph(await async_text(hass, "page_type_this"))
+        paragraphs.append(f"{intro}<code>{escape(url)}</code><ol>{items}</ol>")
+        paragraphs.append(_paragraph(await async_text(hass, "page_next")))
+    if gateway.address is not None:
+        paragraphs.append(_paragraph(await async_text(hass, "address_for_devices", address=gateway.address)))
+    return await _page(hass, title, paragraphs, HTTPStatus.OK, {GATEWAY_HEADER: gateway.name})
+
+
+def _problem(request: web.Request, gateway: GatewaySettings) -> str | None:
+    """Return the key of a text that says why devices may not reach the address that was called."""
+    host = request.host.rpartition(":")[0] or request.host
+    if X_FORWARDED_FOR in request.headers:
+        return "page_proxy"
+    # The owner was warned of the address that is set, and knows better.
+    if host != gateway.address and (unfit := host_problem(host)) is not None:
+        return _HOST_TEXTS[unfit]
+    return "page_https" if request.scheme == "https" else None
+
+
+async def _failure(
+    request: web.Request,
+    problem: str,
+    status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE,
+    **placeholders: str,
+) -> web.Response:
+    hass = request.app[KEY_HASS]
+    text = await async_text(hass, problem, remote=request.remote or "–", **placeholders)
+    return await _page(hass, "page_fails", [_paragraph(text)], status, {})
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{escape(text)}</p>"
+
+
+async def _page(
+    hass: HomeAssistant, title: str, paragraphs: list[str], status: HTTPStatus, headers: dict[str, str]
+) -> web.Response:
     page = _PAGE.format(
         language=escape(hass.config.language),
-        mark=finding.mark,
-        title=escape(await async_text(hass, finding.title)),
+        mark=_MARKS[title],
+        title=escape(await async_text(hass, title)),
         body="\n".join(paragraphs),
     )
     return web.Response(
-        text=page, status=finding.status, content_type="text/html", charset="utf-8", headers=headers
+        text=page, status=status, content_type="text/html", charset="utf-8", headers={**_HEADERS, **headers}
     )
-
-
-def _find(hass: HomeAssistant, request: web.Request) -> _Finding:
-    if is_outside(request):
-        # A request from outside learns nothing about the house.
-        return _failure("page_outside", HTTPStatus.FORBIDDEN)
-    entry = gateway_entry(hass)
-    if entry is None:
-        return _failure("page_not_set_up")
-    if entry.state is not ConfigEntryState.LOADED:
-        return _failure("page_not_running", reason=entry.reason or "")
-    host = request.host.rpartition(":")[0] or request.host
-    gateway = GatewaySettings.from_entry(entry)
-    address = gateway.address
-    problem: str | None = None
-    if X_FORWARDED_FOR in request.headers:
-        problem = "page_proxy"
-    # The owner was warned of the address that is set, and knows better.
-    elif host != address and (unfit := host_problem(host)) is not None:
-        problem = _HOST_TEXTS[unfit]
-    elif request.scheme == "https":
-        problem = "page_https"
-    if problem is None:
-        called = f"{request.scheme}://{request.host}{OTA_PATH}"
-        return _Finding(title="page_works", mark="✓", url=called, gateway=gateway)
-    url = check_in_url(hass, address)
-    return _Finding(title="page_doubtful", mark="⚠", problem=problem, url=url, gateway=gateway)
-
-
-def _failure(problem: str, status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE, reason: str = "") -> _Finding:
-    return _Finding(status=status, title="page_fails", mark="✗", problem=problem, reason=reason)
