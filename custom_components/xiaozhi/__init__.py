@@ -9,15 +9,15 @@ from homeassistant.helpers import config_validation as cv, issue_registry as ir
 from homeassistant.helpers.typing import ConfigType
 
 from .announcements.room_player import SoundView
-from .announcements.stream_view import async_register_stream_view
+from .announcements.stream_view import StreamView
 from .const import DOMAIN, ENTRY_VERSION
 from .device.store import DeviceStore
 from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
 from .links.library_versions import async_check_libraries
 from .mcp_extras import async_extend_device
 from .mcp_extras.read_action import async_setup_read_action
-from .pictures.views import async_register_picture_views
-from .provisioning.checkin_views import async_register_checkin_views
+from .pictures.views import FileView, UploadView, VisionView
+from .provisioning.checkin_views import ActivationView, CheckInView
 from .services import async_setup_services
 from .settings import GatewaySettings
 from .texts.issues import async_raise_issue
@@ -58,9 +58,11 @@ async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:
     if any(entry.version > ENTRY_VERSION for entry in hass.config_entries.async_entries(DOMAIN)):
         # Home Assistant refuses to start it, and says no more than that a migration has failed.
         async_raise_issue(hass, "newer_version", severity=ir.IssueSeverity.ERROR)
-    async_register_checkin_views(hass, running(lambda gateway: gateway.check_ins))
-    async_register_picture_views(hass, running(lambda gateway: gateway.devices), transfers)
-    async_register_stream_view(hass, transfers)
+    for transfer_view in (FileView, StreamView, UploadView):
+        hass.http.register_view(transfer_view(transfers))
+    for check_in_view in (CheckInView, ActivationView):
+        hass.http.register_view(check_in_view(running(lambda gateway: gateway.check_ins)))
+    hass.http.register_view(VisionView(running(lambda gateway: gateway.devices)))
     hass.http.register_view(SoundView(transfers))
     async_setup_services(hass)
     async_setup_read_action(hass)

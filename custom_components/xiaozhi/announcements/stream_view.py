@@ -6,7 +6,6 @@ the sound at once. Source: `main/notify/notify_player.cc` of the firmware.
 """
 
 import asyncio
-from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 import fcntl
@@ -17,7 +16,6 @@ import termios
 from typing import Final
 
 from aiohttp import web
-from homeassistant.core import HomeAssistant, callback
 
 from ..const import STREAM_PATH
 from ..device_http.access import DeviceView, for_devices
@@ -36,12 +34,6 @@ _HEADERS: Final = {
 }
 # Closing a connection then drops what was not sent, and the device notices at once.
 _RESET_AT_CLOSE: Final = struct.pack("ii", 1, 0)
-
-
-@callback
-def async_register_stream_view(hass: HomeAssistant, transfers: Callable[[], Transfers | None]) -> None:
-    """Register the view. It cannot be unregistered. `transfers` returns None while no gateway runs."""
-    hass.http.register_view(StreamView(transfers))
 
 
 class StreamView(DeviceView[Transfers]):

@@ -9,7 +9,6 @@ from typing import Final
 
 from aiohttp import web
 from homeassistant.const import CONTENT_TYPE_JSON
-from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.http import KEY_HASS
 
 from ..const import FILE_PATH, UPLOAD_PATH, VISION_PATH
@@ -25,21 +24,6 @@ _LOGGER = logging.getLogger(__name__)
 
 _MAX_BODY_BYTES: Final = 2 * 1024 * 1024 + 16 * 1024
 _CHUNK: Final = 16 * 1024
-
-
-@callback
-def async_register_picture_views(
-    hass: HomeAssistant,
-    devices: Callable[[], Mapping[str, Device] | None],
-    transfers: Callable[[], Transfers | None],
-) -> None:
-    """Register the views. They cannot be unregistered.
-
-    `devices` returns the paired devices by MAC, `transfers` the open addresses; None while no gateway runs.
-    """
-    hass.http.register_view(VisionView(devices))
-    hass.http.register_view(UploadView(transfers))
-    hass.http.register_view(FileView(transfers))
 
 
 class VisionView(DeviceView[Mapping[str, Device]]):

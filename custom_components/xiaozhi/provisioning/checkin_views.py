@@ -1,11 +1,9 @@
 """Views of check-in and activation on Home Assistant's web server."""
 
-from collections.abc import Callable
 import logging
 
 from aiohttp import web
 from homeassistant.const import CONTENT_TYPE_JSON
-from homeassistant.core import HomeAssistant, callback
 from homeassistant.util import dt as dt_util
 
 from ..const import OTA_PATH
@@ -19,13 +17,6 @@ from .address_page import async_address_page
 from .checkin_answers import Caller, CheckIns
 
 _LOGGER = logging.getLogger(__name__)
-
-
-@callback
-def async_register_checkin_views(hass: HomeAssistant, check_ins: Callable[[], CheckIns | None]) -> None:
-    """Register the views. They cannot be unregistered. `check_ins` returns None while no gateway runs."""
-    hass.http.register_view(CheckInView(check_ins))
-    hass.http.register_view(ActivationView(check_ins))
 
 
 class CheckInView(DeviceView[CheckIns]):
