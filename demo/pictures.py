@@ -121,7 +121,7 @@ async def _gateway(web: WebPage, folder: Path) -> None:
     # It is not this computer's, of which the form warns once.
     await web.read(_ADDRESS_WARNING)
     await web.press("Submit")
-    await web.read("Point a device here")
+    await web.read("Connect a device")
     await web.pictures(folder / "address.png", web.dialog)
     await web.press("Close")
 

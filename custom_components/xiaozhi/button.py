@@ -50,6 +50,7 @@ PICTURES: Final = (
         key="screenshot",
         translation_key="screenshot",
         entity_category=EntityCategory.DIAGNOSTIC,
+        entity_registry_enabled_default=False,
         tool=SNAPSHOT_TOOL,
         take=async_screenshot,
     ),

@@ -3,7 +3,7 @@
 from typing import Final, override
 
 from homeassistant.components.event import EventEntity, EventEntityDescription
-from homeassistant.const import Platform
+from homeassistant.const import EntityCategory, Platform
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.dispatcher import async_dispatcher_connect
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
@@ -23,11 +23,14 @@ EVENTS: Final = tuple(
         key=key,
         translation_key=key,
         event_types=[event_type.value for event_type in types],
+        entity_category=category,
         # Stock firmware sends no notification, and a conversation would be five more lines in the logbook.
-        entity_registry_enabled_default=key == "alarm",
+        entity_registry_enabled_default=category is None,
     )
-    for key, types in (
-        *(("notification", NotificationType), ("conversation", ConversationEvent), ("alarm", AlarmEvent)),
+    for key, types, category in (
+        ("notification", NotificationType, EntityCategory.DIAGNOSTIC),
+        ("conversation", ConversationEvent, EntityCategory.DIAGNOSTIC),
+        ("alarm", AlarmEvent, None),
     )
 )
 

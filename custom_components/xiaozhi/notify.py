@@ -1,12 +1,10 @@
 """Messages on a device's screen, with a sound."""
 
-from datetime import timedelta
 from typing import Final, override
 
 from homeassistant.components.notify import NotifyEntity, NotifyEntityDescription, NotifyEntityFeature
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
-from homeassistant.util import dt as dt_util
 
 from .const import MAX_MESSAGE, MAX_STATUS
 from .device.state import SHOWN
@@ -19,13 +17,12 @@ PARALLEL_UPDATES = 0
 
 _SCREEN: Final = NotifyEntityDescription(key="screen", translation_key="screen")
 _DEFAULT_TITLE: Final = "Home Assistant"
-_JUST_NOW: Final = timedelta(minutes=1)
 
 
 class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
     """An entity that shows a message until the screen shows something else.
 
-    Its state is when Home Assistant last had a text shown; of a new device, that was its code.
+    Its state is when Home Assistant last had a text shown.
     """
 
     _attr_supported_features = NotifyEntityFeature.TITLE
@@ -35,9 +32,6 @@ class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
         """Follow the device, and what other actions show."""
         await super().async_added_to_hass()
         self.async_on_remove(self.device.listen((SHOWN,), self._async_record_notification))
-        entry = self.registry_entry
-        if self.state is None and entry and dt_util.utcnow() - entry.created_at < _JUST_NOW:
-            self._async_record_notification()
 
     @override
     async def async_send_message(self, message: str, title: str | None = None) -> None:

@@ -2,7 +2,12 @@
 
 from typing import Final, override
 
-from homeassistant.components.number import NumberDeviceClass, NumberEntity, NumberEntityDescription
+from homeassistant.components.number import (
+    NumberDeviceClass,
+    NumberEntity,
+    NumberEntityDescription,
+    NumberMode,
+)
 from homeassistant.const import PERCENTAGE, EntityCategory, UnitOfTime
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
@@ -29,6 +34,7 @@ SETTING_NUMBERS: Final = (
         native_min_value=3,
         native_max_value=30,
         native_step=1,
+        mode=NumberMode.BOX,
     ),
     # Unknown while the volume is left alone.
     NumberEntityDescription(

@@ -77,8 +77,10 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
     @override
     def current_option(self) -> str | None:
         """Return the option: as last read, or else as last chosen. Momentary choices have no state."""
+        if self.tool.momentary:
+            return None
         choice = self.tool.choice
-        return None if self.tool.momentary else choice.option_of(self._value(self.tool.state, choice))
+        return choice.option_of(self._value(self.tool.state, choice)) or self.tool.default
 
     @override
     async def async_select_option(self, option: str) -> None:

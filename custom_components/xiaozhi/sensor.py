@@ -84,6 +84,7 @@ SENSORS: Final = (
         translation_key="conversation",
         device_class=SensorDeviceClass.ENUM,
         options=[state.value for state in ConversationState],
+        entity_category=EntityCategory.DIAGNOSTIC,
         # The satellite says nearly the same, and each change is a line in the logbook.
         entity_registry_enabled_default=False,
         value=lambda device: device.state.conversation if device.state.link else None,

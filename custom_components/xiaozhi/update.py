@@ -60,10 +60,8 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     @property
     @override
     def latest_version(self) -> str | None:
-        """Return the newest version for the device; its own if none suits, None if none was found."""
-        if not (found := self._found):
-            return None
-        suitable = (firmware.version for firmware in found if _objection(self.device, firmware) is None)
+        """Return the newest version for the device; its own if none is found that suits."""
+        suitable = (firmware.version for firmware in self._found if _objection(self.device, firmware) is None)
         return next(suitable, self.installed_version)
 
     @property

@@ -38,14 +38,14 @@ _ENTITIES = {
     "Assist": ["Hall XiaoZhi"],
     "Configuration": [
         "Assistant",
+        "Conversation timeout",
         "Conversations",
         "End of speech",
-        "Keep listening",
         "Restart",
-        "Screen brightness",
         "Screen theme",
         "Volume",
     ],
+    "Controls": ["Screen brightness"],
     "Diagnostic": ["Battery", "Charging", "Connectivity"],
 }
 
@@ -145,7 +145,7 @@ async def test_a_device_is_changed_and_restarts_into_its_new_link(home: Home) ->
         await web.read("Change Hall XiaoZhi")
         await web.option("WebSocket").click()
         await web.press("Submit")
-        await web.read("Hall XiaoZhi restarts now, and then uses its new link.")
+        await web.read("Hall XiaoZhi restarts now, and then uses its new connection.")
         await device.wait_for(lambda: bool(device.events("restart")))
         await device.wait_state(State.IDLE)
         await web.page.get_by_role("button", name="Close").last.click()

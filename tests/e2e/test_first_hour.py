@@ -130,7 +130,7 @@ class Walk:
         await web.press("Submit")
         await web.read("If your devices run on this computer, submit again.")
         await web.press("Submit")
-        await web.read("Point a device here")
+        await web.read("Connect a device")
         await web.read("Home Assistant can neither hear nor speak yet")
         await expect(web.page.locator("ha-qr-code canvas")).to_be_visible()
         await self.look("address")

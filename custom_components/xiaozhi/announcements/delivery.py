@@ -8,6 +8,7 @@ from homeassistant.core import callback
 from ..const import STOCK_FIRMWARE_PAGE
 from ..device.device import Device
 from ..protocol.transport.link import LinkKind
+from ..settings import GatewaySettings, OfferedLink, gateway_entry
 from .announcement_errors import AnnouncementRefusedError
 
 
@@ -56,7 +57,10 @@ def refusal(device: Device, *, has_text: bool, expects_answer: bool = False) -> 
     elif delivery is Delivery.TEXT:
         key = "announcement_too_old" if has_text else "announcement_too_old_for_sound"
     elif device.state.link is LinkKind.WEBSOCKET:
-        key = "announcement_on_websocket"
+        # Without MQTT for any device, the form of one device has no choice.
+        entry = gateway_entry(device.hass)
+        only = entry is not None and GatewaySettings.from_entry(entry).link is OfferedLink.WEBSOCKET
+        key = "announcement_websocket_only" if only else "announcement_on_websocket"
     else:
         key = "not_connected"
     return AnnouncementRefusedError(

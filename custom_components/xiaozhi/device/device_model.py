@@ -16,6 +16,7 @@ from homeassistant.util.signal_type import SignalType
 
 from ..const import DOMAIN, MANUFACTURER
 from ..device_http.transfers import Transfers
+from ..protocol.boards import sold_as
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import RequestHandler
 from ..settings import DeviceSettings
@@ -100,13 +101,17 @@ class DeviceModel:
     @callback
     def register(self) -> dr.DeviceEntry:
         """Add the device to the device registry, or update its entry."""
+        board = self.state.board
+        name = sold_as(board or "")
         return dr.async_get(self.hass).async_get_or_create(
             config_entry_id=self._entry.entry_id,
             config_subentry_id=self.subentry_id,
             identifiers={(DOMAIN, self.mac)},
             connections={(dr.CONNECTION_NETWORK_MAC, self.mac)},
             manufacturer=MANUFACTURER,
-            model=self.state.board,
+            model=name or board,
+            # Home Assistant shows both.
+            model_id=board if name else None,
             name=self.settings.name,
             sw_version=self.state.firmware,
         )

@@ -36,6 +36,7 @@ from ..device.device import Device
 from ..firmware.wake_words import Phrase
 from ..gateway import Gateway, gateway_of
 from ..links.server_for_device import kind_of_link
+from ..protocol.boards import sold_as
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 from .device_permissions import merged, permissions_schema
@@ -51,7 +52,9 @@ _SHOWN_OF_ID: Final = 8
 _CODE_SCHEMA: Final = vol.Schema(
     {
         vol.Optional(CONF_CODE): CODE_SELECTOR,
-        vol.Optional(_CONF_NO_CODE, default=False): BooleanSelector(),
+        vol.Optional(_CONF_PROGRAM): section(
+            vol.Schema({vol.Optional(_CONF_NO_CODE, default=False): BooleanSelector()}), {"collapsed": True}
+        ),
     }
 )
 
@@ -73,8 +76,8 @@ _SCHEMA_WITH_LINK: Final = _SCHEMA.extend(
                 translation_key="device_link",
             )
         ),
-        vol.Required(CONF_SHOW_ANNOUNCEMENTS, default=False): BooleanSelector(),
         vol.Required(_CONF_RESTART_NOW, default=True): BooleanSelector(),
+        vol.Required(CONF_SHOW_ANNOUNCEMENTS, default=False): BooleanSelector(),
     }
 )
 
@@ -91,7 +94,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
     @override
     async def async_step_code(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
         """Ask for the six digits, or go on with a program that shows none."""
-        if user_input is not None and user_input.get(_CONF_NO_CODE):
+        if user_input is not None and user_input.get(_CONF_PROGRAM, {}).get(_CONF_NO_CODE):
             return await self.async_step_no_code()
         return await super().async_step_code(user_input)
 
@@ -192,5 +195,5 @@ def _described(device: PendingDevice, now: float) -> str:
     Another program can say the same of itself, but not have called when the owner has started this one.
     """
     called = dt_util.now() - timedelta(seconds=now - device.seen)
-    said = device.board or "–", device.mac.upper(), device.client_id[:_SHOWN_OF_ID]
+    said = sold_as(device.board) or device.board or "–", device.mac.upper(), device.client_id[:_SHOWN_OF_ID]
     return " · ".join((*said, device.remote, f"{called:%H:%M:%S}"))

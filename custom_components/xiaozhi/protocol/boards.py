@@ -50,6 +50,39 @@ _KEEPS_LINES: Final = frozenset(
 )
 """Source: `CONFIG_USE_WECHAT_MESSAGE_STYLE=y` in `main/boards/**/config.json` (August 2026)."""
 
+_SOLD_AS: Final = {
+    "atoms3r-cam-m12-echo-base": "M5Stack AtomS3R-CAM or M12 + Echo Base",
+    "atoms3r-echo-base": "M5Stack AtomS3R + Echo Base",
+    "echoear": "EchoEar",
+    "electron-bot": "Electron Bot",
+    "esp-box-3": "ESP32-S3-BOX-3",
+    "esp-hi": "ESP-HI",
+    "esp-vocat": "EchoEar",
+    "esp32-s3-touch-amoled-1.75": "Waveshare ESP32-S3-Touch-AMOLED-1.75",
+    "esp32-s3-touch-amoled-1.75c": "Waveshare ESP32-S3-Touch-AMOLED-1.75C",
+    "esp32-s3-touch-lcd-1.85c": "Waveshare ESP32-S3-Touch-LCD-1.85C",
+    "esp32-s3-touch-lcd-3.49": "Waveshare ESP32-S3-Touch-LCD-3.49",
+    "esp32-s3-touch-lcd-3.49-v2": "Waveshare ESP32-S3-Touch-LCD-3.49 V2",
+    "lichuang-dev": "LiChuang SZPI ESP32-S3",
+    "m5stack-core-s3": "M5Stack CoreS3",
+    "otto-robot": "Otto",
+    "sensecap-watcher": "SenseCAP Watcher",
+    "sp-esp32-s3-1.28-box": "Spotpear ESP32-S3 1.28",
+    "sp-esp32-s3-1.54-muma": "Spotpear ESP32-S3 1.54 Muma",
+    "xingzhi-cube-0.85tft-ml307": "Xingzhi Cube 0.85 ML307",
+    "xingzhi-cube-0.85tft-wifi": "Xingzhi Cube 0.85",
+    "xingzhi-cube-0.96oled-ml307": "Xingzhi Cube 0.96 ML307",
+    "xingzhi-cube-0.96oled-wifi": "Xingzhi Cube 0.96",
+    "xingzhi-cube-1.54tft-ml307": "Xingzhi Cube 1.54 ML307",
+    "xingzhi-cube-1.54tft-wifi": "Xingzhi Cube 1.54",
+}
+"""By the names of builds, as `docs/devices.md` has them; of others, no name is known."""
+
+
+def sold_as(build: str) -> str | None:
+    """Return the name that a device of a build is sold under, if known."""
+    return next((_SOLD_AS[name] for name in _names(build) if name in _SOLD_AS), None)
+
 
 def cancels_echo(build: str) -> bool:
     """Whether a build removes the echo of its own voice, and so listens while it speaks as it is released."""

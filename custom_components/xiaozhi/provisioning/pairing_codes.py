@@ -13,6 +13,8 @@ import secrets
 from typing import Final
 import unicodedata
 
+from ..protocol.boards import sold_as
+
 # A device that is not accepted asks again about every 30 s (the firmware's main/application.cc, activation
 # task), so one that has been silent for this long is off or was pointed elsewhere.
 _SILENCE_SECONDS: Final = 600.0
@@ -52,8 +54,8 @@ class PendingDevice:
 
     @property
     def label(self) -> str:
-        """Board and end of the MAC, such as `bread-compact-wifi (A4:5F)`."""
-        board = self.board or "XiaoZhi"
+        """Name of the board and end of the MAC, such as `M5Stack CoreS3 (A4:5F)`."""
+        board = sold_as(self.board) or self.board or "XiaoZhi"
         if len(board) > _MAX_LABEL_BOARD:
             board = f"{board[: _MAX_LABEL_BOARD - 1]}…"
         return f"{board} ({self.mac[-5:].upper()})"

@@ -231,7 +231,13 @@ class _Mapper:
             state = state or self._value_state(parsed.subject)
             names, momentary = self._take(tool.name, state), stock.momentary or not (stock.options or sets)
             return SelectTool(
-                key=key, tools=names, name=name, choice=choice, state=state, momentary=momentary
+                key=key,
+                tools=names,
+                name=name,
+                choice=choice,
+                state=state,
+                default=stock.default,
+                momentary=momentary,
             )
         if limits is None or not sets:
             return None

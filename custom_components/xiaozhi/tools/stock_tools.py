@@ -59,6 +59,8 @@ class StockTool:
     """The numbers that the options stand for."""
     argument: str | None = None
     """The argument that the options are for, if there are others, all with a default."""
+    default: str | None = None
+    """The option of the firmware until another one is chosen."""
     momentary: bool = False
     on_off: tuple[Any, Any] | None = None
     """The argument's values for on and off."""
@@ -112,7 +114,6 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
         key="brightness",
         translation_key="brightness",
         unit=PERCENTAGE,
-        category=EntityCategory.CONFIG,
         state=Reading(tool=STATUS_TOOL, member="brightness"),
     ),
     "self.screen.set_theme": StockTool(
@@ -135,6 +136,7 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
         translation_key="talk_mode",
         category=EntityCategory.CONFIG,
         options=("press_to_talk", "click_to_talk"),
+        default="click_to_talk",
     ),
     "self.system.reconfigure_wifi": _wifi_setup(risks=(Risk.NETWORK, Risk.SETUP)),
     "self.disp.network": _wifi_setup(risks=(Risk.NETWORK,)),

@@ -144,6 +144,8 @@ class SelectTool(ToolEntity):
 
     choice: Choice
     state: Reading | None = None
+    default: str | None = None
+    """The option of the firmware until another one is chosen; None if unknown."""
     momentary: bool = False
     """Whether choosing an option only triggers an action: there is no state."""
 

@@ -80,13 +80,24 @@ async def test_entities_come_from_what_the_device_has(
         "network",
         "notification",
         "response_time",
+        "screenshot",
         "signal",
         "ssid",
         "wifi_setup",
     }
-    restart = entity_registry.async_get(RESTART)
-    assert restart is not None
-    assert restart.entity_category is EntityCategory.CONFIG
+    # The cards of the device page.
+    for entity_id, category in (
+        (RESTART, EntityCategory.CONFIG),
+        (BRIGHTNESS, None),
+        ("event.kitchen_box_conversation", EntityCategory.DIAGNOSTIC),
+        ("sensor.kitchen_box_conversation_state", EntityCategory.DIAGNOSTIC),
+        ("event.kitchen_box_notification", EntityCategory.DIAGNOSTIC),
+    ):
+        entry = entity_registry.async_get(entity_id)
+        assert entry is not None
+        assert entry.entity_category is category, entity_id
+    # Nobody has sent a message yet.
+    assert hass.states.is_state(SCREEN, "unknown")
     # What was learnt is there after a restart of Home Assistant.
     await device.power_off()
     assert await hass.config_entries.async_reload(linked_entry.entry_id)

@@ -50,7 +50,7 @@ async def test_a_device_gets_a_new_firmware_from_a_file(
     hass: HomeAssistant, box: SimulatedDevice, folder: Path
 ) -> None:
     """Nothing happens before its owner wants it; then it is fetched once, and the progress seen."""
-    assert versions(hass) == ("unknown", "2.4.1", None)
+    assert versions(hass) == ("off", "2.4.1", "2.4.1")
     state = state_of(hass, FIRMWARE)
     assert "folder xiaozhi/firmware" in state.attributes["release_summary"]
     put(folder)

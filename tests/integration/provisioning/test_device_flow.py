@@ -202,10 +202,10 @@ async def test_a_program_that_shows_no_code_is_added_by_what_it_says_of_itself_u
     await asyncio.sleep(300)
     await make_device().check_in()
     form = await start_device(hass, gateway_entry)
-    assert form["data_schema"]({}) == {"no_code": False}
-    form = await submit_device(hass, form, no_code=False)
+    assert form["data_schema"]({"program": {}}) == {"program": {"no_code": False}}
+    form = await submit_device(hass, form, program={"no_code": False})
     assert form["errors"] == {"code": "not_six_digits"}
-    form = await submit_device(hass, form, no_code=True)
+    form = await submit_device(hass, form, program={"no_code": True})
     assert (form["type"], form["step_id"]) == (FlowResultType.FORM, "no_code")
     (field,) = form["data_schema"].schema.values()
     described = [option["label"].rpartition(" · ") for option in field.config["options"]]
@@ -225,7 +225,7 @@ async def test_a_program_that_shows_no_code_is_added_by_what_it_says_of_itself_u
     assert reply["websocket"]["token"] == subentry.data["token"]
     assert "activation" not in reply
     assert "mqtt" not in reply
-    form = await submit_device(hass, await start_device(hass, gateway_entry), no_code=True)
+    form = await submit_device(hass, await start_device(hass, gateway_entry), program={"no_code": True})
     (field,) = form["data_schema"].schema.values()
     (option,) = field.config["options"]
     await gateway_entry.runtime_data.discovery.async_stop()

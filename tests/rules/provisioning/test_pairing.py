@@ -182,6 +182,8 @@ def test_a_device_that_stops_calling_is_forgotten(registry: PairingRegistry) -> 
     ("board", "label"),
     [
         ("bread-compact-wifi", "bread-compact-wifi (A4:5F)"),
+        ("m5stack-core-s3", "M5Stack CoreS3 (A4:5F)"),
+        ("espressif-esp-box-3", "ESP32-S3-BOX-3 (A4:5F)"),
         ("", "XiaoZhi (A4:5F)"),
         ("盒子", "XiaoZhi (A4:5F)"),
         ("[x](http://e.vil)<b>", "xhttpe.vilb (A4:5F)"),

@@ -121,6 +121,12 @@ def test_the_brightness_of_a_strips_status_colours_is_not_that_of_its_light() ->
     )
 
 
+def test_a_choice_that_is_not_read_has_the_default_of_the_firmware() -> None:
+    talk = entity("xmini/c3", "tool_self.set_press_to_talk")
+    assert isinstance(talk, SelectTool)
+    assert (talk.state, talk.default) == (None, "click_to_talk")
+
+
 def test_a_getter_that_does_not_tell_what_was_set_is_no_state() -> None:
     effect = entity("espressif/esp-sparkbot", "tool_self.chassis.switch_light_mode")
     assert isinstance(effect, SelectTool)
