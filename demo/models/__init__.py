@@ -28,7 +28,7 @@ async def async_setup(hass: HomeAssistant, _config: ConfigType) -> bool:
 
 def _put(folder: Path) -> None:
     for model, files in _MODELS.items():
-        (folder / model).mkdir(parents=True)
+        (folder / model).mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             (folder / model / name).write_bytes(content)
         hashes = {name: [len(content), sha256(content).hexdigest()] for name, content in files.items()}

@@ -247,6 +247,7 @@ async def test_phrases_that_no_model_understands_are_errors_of_the_form(
         (b"PK\x03\x04", "archive is damaged"),
         (b"", "not a firmware"),
     ],
+    ids=["version", "chip", "address", "checksum", "no pack", "no flash", "no archive", "nothing"],
 )
 async def test_without_a_pack_that_fits_nothing_is_sent(
     hass: HomeAssistant, device: SimulatedDevice, hosts: Web, archive: bytes, reason: str
