@@ -81,7 +81,7 @@ class XiaozhiEntity(Entity):
 class XiaozhiSettingEntity(XiaozhiEntity):
     """An entity of a setting that is ours, not the device's: there also when the device is not."""
 
-    follows = (SETTINGS,)
+    follows: Collection[str] = (SETTINGS,)
 
 
 class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):

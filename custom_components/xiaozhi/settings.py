@@ -166,6 +166,8 @@ class DeviceSettings:
     """Seconds for which the device listens after an answer before the conversation ends."""
     interrupt_by_speaking: bool = stored(bool, False)
     """Whether speech interrupts an answer, where the device listens while it speaks."""
+    microphone: bool = stored(bool, True)
+    """Whether conversations are held; else each is ended at once, and nothing of it is heard."""
     link: DeviceLink = stored(vol.Coerce(DeviceLink), DeviceLink.AUTOMATIC)
     share_transcripts: bool = stored(bool, False)
     """Whether events hold what the user and the assistant said."""

@@ -7,11 +7,11 @@ from homeassistant.const import EntityCategory, Platform
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from .const import CONF_INTERRUPT_BY_SPEAKING
+from .const import CONF_INTERRUPT_BY_SPEAKING, CONF_MICROPHONE
 from .device.device import Device
 from .device.state import DETECTORS, SETTINGS
 from .entity import (
-    XiaozhiEntity,
+    XiaozhiSettingEntity,
     XiaozhiToolEntity,
     add_entities_of,
     existing,
@@ -30,6 +30,7 @@ _INTERRUPT_BY_SPEAKING: Final = SwitchEntityDescription(
     translation_key=CONF_INTERRUPT_BY_SPEAKING,
     entity_category=EntityCategory.CONFIG,
 )
+_MICROPHONE: Final = SwitchEntityDescription(key=CONF_MICROPHONE, translation_key=CONF_MICROPHONE)
 
 
 def _has_had_use(device: Device, switch: SwitchEntityDescription) -> bool:
@@ -37,7 +38,25 @@ def _has_had_use(device: Device, switch: SwitchEntityDescription) -> bool:
     return device.state.can_be_interrupted or is_registered(device, Platform.SWITCH, switch.key)
 
 
-class XiaozhiInterruptSwitch(XiaozhiEntity, SwitchEntity):
+class XiaozhiSettingSwitch(XiaozhiSettingEntity, SwitchEntity):
+    """A setting of a device, by its key."""
+
+    @property
+    @override
+    def is_on(self) -> bool:
+        is_on: bool = getattr(self.device.settings, self.entity_description.key)
+        return is_on
+
+    @override
+    async def async_turn_on(self, **kwargs: Any) -> None:
+        self.device.set_option(self.entity_description.key, True)
+
+    @override
+    async def async_turn_off(self, **kwargs: Any) -> None:
+        self.device.set_option(self.entity_description.key, False)
+
+
+class XiaozhiInterruptSwitch(XiaozhiSettingSwitch):
     """Whether speech interrupts an answer, on a device that listens while it speaks."""
 
     follows = (SETTINGS, DETECTORS, "board", "listens_while_speaking")
@@ -47,19 +66,6 @@ class XiaozhiInterruptSwitch(XiaozhiEntity, SwitchEntity):
     def available(self) -> bool:
         """Return whether the switch has an effect."""
         return self.gateway.voice.detectors.available and self.device.state.can_be_interrupted
-
-    @property
-    @override
-    def is_on(self) -> bool:
-        return self.device.settings.interrupt_by_speaking
-
-    @override
-    async def async_turn_on(self, **kwargs: Any) -> None:
-        self.device.set_option(CONF_INTERRUPT_BY_SPEAKING, True)
-
-    @override
-    async def async_turn_off(self, **kwargs: Any) -> None:
-        self.device.set_option(CONF_INTERRUPT_BY_SPEAKING, False)
 
 
 class XiaozhiSwitch(XiaozhiToolEntity[SwitchTool], SwitchEntity):
@@ -90,6 +96,7 @@ async def async_setup_entry(
     add_entities_of(
         entry,
         async_add_entities,
+        of_devices(existing([_MICROPHONE]), XiaozhiSettingSwitch),
         of_devices(existing([_INTERRUPT_BY_SPEAKING], _has_had_use), XiaozhiInterruptSwitch),
         of_tools(SwitchTool, XiaozhiSwitch),
     )

@@ -45,7 +45,7 @@ _ENTITIES = {
         "Screen theme",
         "Volume",
     ],
-    "Controls": ["Screen brightness"],
+    "Controls": ["Microphone", "Screen brightness"],
     "Diagnostic": ["Battery", "Charging", "Connectivity"],
 }
 

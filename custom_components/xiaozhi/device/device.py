@@ -70,6 +70,7 @@ class Device(DeviceModel):
             "conversation_style": self.settings.conversation_style,
             "follow_up_wait": self.settings.follow_up_wait,
             "interrupt_by_speaking": self.settings.interrupt_by_speaking,
+            "microphone": self.settings.microphone,
             "wanted_link": self.settings.link,
             "linked_over": link and link.kind,
             "conversation": self.state.conversation,

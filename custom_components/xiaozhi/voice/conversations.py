@@ -13,6 +13,7 @@ from ..announcements.announcement_speech import text_utterance
 from ..announcements.in_conversation import ConversationAnnouncements
 from ..device.device import Device
 from ..device.events import ConversationEvent
+from ..protocol import messages
 from ..protocol.boards import replaces_lines
 from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation
@@ -35,7 +36,15 @@ from .repeated_prompt import repeats_prompt
 from .satellite_states import SatelliteStates
 from .speech_input import SpeechInput, SpeechInputs
 from .turn import VoiceTurn
-from .turn_errors import ANSWERED_ELSEWHERE, NO_SPEECH, OWN_ECHO, SILENT, UNHEARD
+from .turn_errors import (
+    ANSWERED_ELSEWHERE,
+    MICROPHONE_OFF,
+    NO_SPEECH,
+    OWN_ECHO,
+    SILENT,
+    UNHEARD,
+    async_error_text,
+)
 from .wake_word_arbitration import Claim, WakeWordArbitration, hears_silently
 
 _LOGGER = logging.getLogger(__name__)
@@ -87,6 +96,12 @@ class VoiceConversations:
         if self._task is not None:
             self._task.cancel()
 
+    @callback
+    def settings_changed(self) -> None:
+        """End the conversation that is going on if the microphone was switched off."""
+        if not self.device.settings.microphone:
+            self.cancel()
+
     async def _hold(self, conversation: Conversation, before: Collection[asyncio.Task[Any]]) -> None:
         try:
             ending = self.device.timeouts.voice.ending
@@ -131,9 +146,19 @@ class _HeldConversation:
     async def take_turns(self) -> None:
         followed_up = False
         while (turn := await self._next_turn()) is not None:
+            # A question that was typed needs no microphone.
+            if not self._device.settings.microphone and turn.start.question is None:
+                await self._show_microphone_off()
+                break
             if not await self._take_turn(turn, followed_up=followed_up):
                 break
             followed_up = True
+
+    async def _show_microphone_off(self) -> None:
+        hass, conversation = self._device.hass, self._conversation
+        text = await async_error_text(hass, MICROPHONE_OFF, chosen_pipeline(hass, self._device).language)
+        await conversation.show(messages.tts_caption(text))
+        await asyncio.sleep(self._timeouts.reading)
 
     async def _next_turn(self) -> Turn | None:
         """Wait for the next turn; make announcements while the device rests."""

@@ -21,6 +21,8 @@ OWN_ECHO: Final = "own-echo"
 """Code of a turn in which a device that listens while it speaks has heard only itself."""
 ANSWERED_ELSEWHERE: Final = "duplicate_wake_up_detected"
 """Code of a turn that a nearer satellite answers."""
+MICROPHONE_OFF: Final = "microphone-off"
+"""Code of a turn that is not begun, because the owner has switched the microphone off."""
 
 SILENT: Final = frozenset({NO_SPEECH, OWN_ECHO})
 """Nobody has spoken."""
@@ -41,6 +43,7 @@ _TEXT_OF_ERROR: Final = {
     "intent-agent-not-found": "voice_no_assistant",
     "intent-not-supported": "voice_no_assistant",
     "intent-failed": "voice_no_assistant",
+    MICROPHONE_OFF: "voice_microphone_off",
     # Since 2026.11: the conversation still has a turn, or belongs to another user.
     "intent-busy": "voice_assistant_busy",
     "intent-unauthorized": "voice_not_allowed",

@@ -312,6 +312,30 @@ async def test_a_follow_up_that_nobody_speaks_in_ends_quietly_after_the_wait(
     assert ended - listened == pytest.approx(3, abs=1.5)
 
 
+MICROPHONE = "switch.kitchen_box_microphone"
+
+
+async def test_with_the_microphone_off_nothing_is_heard_and_the_screen_says_why(
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
+) -> None:
+    """A conversation that goes on is ended, too."""
+    device = await boot()
+    await device.wake()
+    await device.wait_state(State.LISTENING, 5)
+    await act(hass, "switch", "turn_off", MICROPHONE)
+    await device.wait_state(State.IDLE, 5)
+    heard = len(speech.recognizer.streams)
+    await device.wake()
+    device.say(command)
+    await device.wait_state(State.IDLE, 60)
+    assert "The microphone is switched off in Home Assistant." in str(device.transcript)
+    assert len(speech.recognizer.streams) == heard
+    assert hass.states.is_state(LIGHT, "off")
+    await act(hass, "switch", "turn_on", MICROPHONE)
+    await converse(device, command)
+    assert len(speech.recognizer.streams) > heard
+
+
 SENSOR = "sensor.kitchen_box_response_time"
 PARTS = ["end_of_speech", "recognition", "assistant", "speech", "device", "speaking"]
 
