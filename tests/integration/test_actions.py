@@ -14,10 +14,10 @@ from homeassistant.exceptions import HomeAssistantError, ServiceValidationError,
 from homeassistant.helpers import entity_registry as er
 from homeassistant.setup import async_setup_component
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 import voluptuous as vol
 
-from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.const import DOMAIN, EVENT_TOOL_CALL
 from custom_components.xiaozhi.device.commands import DeviceCommands
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device_http.transfers import Upload
@@ -97,8 +97,11 @@ async def test_a_photo_is_taken_with_an_answer_and_without(
     answer = await call_action(hass, "take_photo", device_id, question="What is there?")
     assert answer == {"answer": "A cat on the sofa.", "entity_id": PHOTO}
     eyes.sees = FAILURE
+    calls = async_capture_events(hass, EVENT_TOOL_CALL)
     with pytest.raises(HomeAssistantError, match="could not look at the photo"):
         await call_action(hass, "take_photo", device_id, question="And now?")
+    # In Activity: the photo itself was taken.
+    assert [call.data["outcome"] for call in calls] == ["done"]
     monkeypatch.setattr(
         DeviceCommands, "call_tool", AsyncMock(return_value=ToolResult.from_dict({"content": []}))
     )

@@ -8,6 +8,7 @@ from homeassistant.const import ATTR_NAME
 from homeassistant.core import Context
 
 from ..const import EVENT_TOOL_CALL
+from ..errors import UserError
 from .device import Device
 
 
@@ -29,6 +30,11 @@ def logged_call(
     try:
         yield
         outcome = "done"
+    except UserError as err:
+        # The device has taken its photo; only nobody could look at it.
+        if err.key == "photo_not_answered":
+            outcome = "done"
+        raise
     finally:
         if outcome == "failed" or not only_failures:
             data = {

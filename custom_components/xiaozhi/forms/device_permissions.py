@@ -23,6 +23,7 @@ from ..texts.tool_words import stock_tool_words
 from ..texts.translated import known_text
 from ..tools.assistant_choice import choosable_tools, default_choice
 from ..tools.stock_tools import PHOTO_TOOL, own_name
+from ..tools.tool_names import readable_name
 from ..tools.tool_risks import risks_of
 from .multiple_choice import multiple_choice
 
@@ -73,7 +74,7 @@ async def _tool_labels(hass: HomeAssistant, tools: Mapping[str, Tool]) -> dict[s
 
     def label(name: str) -> str:
         words = stock_tool_words(hass, name) or tools[name].title
-        shown = " · ".join(filter(None, (words, name.removeprefix("self."))))
+        shown = f"{words} · {name.removeprefix('self.')}" if words else readable_name(name)
         why = ", ".join(texts.get(reasons + risk, risk) for risk in risks_of(tools[name]))
         return f"{shown} ({known_text(hass, 'tool_off_at_first', reasons=why)})" if why else shown
 

@@ -210,7 +210,7 @@ async def test_a_pause_of_the_voice_is_silence(boot: Boot, announcer: Announcer)
     [
         (LinkKind.MQTT, OLD, {"Hello.": "text with a sound instead", "": "while it is in a conversation"}),
         (LinkKind.MQTT, NEW, {"Hello.": "not connected"}),
-        (LinkKind.WEBSOCKET, NEW, {"Hello.": "WebSocket"}),
+        (LinkKind.WEBSOCKET, NEW, {"Hello.": "MQTT under .* XiaoZhi → ⋮ → Reconfigure"}),
     ],
     ids=["old firmware", "gone", "on WebSocket"],
 )

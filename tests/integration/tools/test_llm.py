@@ -207,6 +207,6 @@ async def test_the_owner_chooses_what_the_assistant_may_do_and_reads_what_is_off
     field, selector = tools_field(form)
     labels = {each["value"]: each["label"] for each in selector.config["options"]}
     assert labels["lock.open"] == "Front door · lock.open (off at first: locks, doors and gates)"
-    assert labels["lock.restart"] == "lock.restart (off at first: locks, doors and gates, restarts or resets)"
+    assert labels["lock.restart"] == "Lock restart (off at first: locks, doors and gates, restarts or resets)"
     assert labels["self.audio_speaker.set_volume"] == "Volume · audio_speaker.set_volume"
     assert "lock.open" not in field.description["suggested_value"]
