@@ -49,7 +49,7 @@ _SETTINGS: Final[list[tuple[Callable[..., Any], str, str, Any, tuple[Any, ...]]]
     (device, "conversation_style", "conversation_style", ConversationStyle.SINGLE, ()),
     (device, "follow_up_wait", "follow_up_wait", 8, ()),
     (device, "interrupt_by_speaking", "interrupt_by_speaking", False, (True,)),
-    (device, "microphone", "microphone", True, (False,)),
+    (device, "microphone", "microphone", True, (False, True)),
     (device, "link", "link", DeviceLink.AUTOMATIC, ()),
     (device, "loudspeaker", "loudspeaker", None, (*_TEXTS, None)),
     (device, "loudspeaker_lead", "loudspeaker_lead", 1.0, (1.5, 1, True)),

@@ -399,7 +399,10 @@ async def test_an_idle_device_that_cannot_play_says_what_would_help(
     hass: HomeAssistant, boot: Boot, server: MediaServer, link: LinkKind
 ) -> None:
     await boot(OLD)
-    help_of = {LinkKind.MQTT: "Install firmware 2.5.0 or newer", LinkKind.WEBSOCKET: "Choose the link MQTT"}
+    help_of = {
+        LinkKind.MQTT: "Install firmware 2.5.0 or newer",
+        LinkKind.WEBSOCKET: "Choose the connection MQTT",
+    }
     for announce in (False, True):
         with pytest.raises(HomeAssistantError, match=help_of[link]):
             await play(hass, server.file("/song.mp3", music(3)), announce=announce)

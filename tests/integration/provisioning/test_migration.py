@@ -114,7 +114,12 @@ async def test_the_entities_of_0_2_0_come_through_with_their_ids_and_names(
                 if kind is LinkKind.MQTT:
                     assert state.state != STATE_UNAVAILABLE, entity_id
     # What was in the form of the device before 0.4.0, and what every device has now.
-    added = ("select.{}_box_conversations", "select.{}_box_loudspeaker", "calendar.{}_box_alarms")
+    added = (
+        "select.{}_box_conversations",
+        "select.{}_box_loudspeaker",
+        "calendar.{}_box_alarms",
+        "switch.{}_box_microphone",
+    )
     assert names.keys() == {name.format(kind) for kind in MACS for name in added} | new
 
 
