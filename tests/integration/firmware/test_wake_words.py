@@ -1,6 +1,5 @@
 """Wake words that the owner chooses: from the form to what the device listens to."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from hashlib import sha256
