@@ -254,6 +254,5 @@ async def test_turns_that_no_person_causes_do_not_fill_the_database(
         await device.click()
         await asyncio.sleep(0.5)
     written = Counter(change.data["entity_id"] for change in changes)
-    assert 70 < written[speech.recognizer.entity_id] <= 60 + 100 / 5
-    # It listens, and is idle.
-    assert written[SATELLITE] == 2 * written[speech.recognizer.entity_id]
+    # In each it listens, and is idle.
+    assert 70 < written[SATELLITE] / 2 <= 60 + 100 / 5
