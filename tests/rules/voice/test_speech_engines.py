@@ -1,15 +1,25 @@
 """What is known of speech engines: when they are called early, and the formats of those that speak."""
 
+from collections.abc import AsyncGenerator, AsyncIterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import homeassistant.components
+from homeassistant.components import stt
 import pytest
 
 from custom_components.xiaozhi.announcements.speech_format import OTHER_FORMATS
 from custom_components.xiaozhi.voice import pipelines
 from custom_components.xiaozhi.voice.pipelines import EngineLocation, transcribes_early
+from custom_components.xiaozhi.voice.speech_to_text import Recognizer, speech_to_text
+from custom_components.xiaozhi.voice.turn_errors import (
+    NOT_UNDERSTOOD,
+    RECOGNITION_FAILED,
+    UNSUPPORTED_SPEECH,
+    TurnError,
+)
+from tests.integration.speech import ScriptedSpeechToText
 
 
 @pytest.mark.parametrize(
@@ -36,6 +46,50 @@ def test_engines_are_known_by_their_integration_and_name(
     engine: Any = SimpleNamespace(name=name, audio_processing=processing)
     answers = [transcribes_early(hass, pipeline, engine, chosen_by_owner=chosen) for chosen in (False, True)]
     assert answers == [early == "always", early != "never"]
+
+
+class Faulty(ScriptedSpeechToText):
+    """Fails in the way of its line."""
+
+    entity_id = "stt.faulty"
+
+    async def async_process_audio_stream_with_progress(
+        self, metadata: stt.SpeechMetadata, stream: AsyncIterable[bytes]
+    ) -> AsyncGenerator[stt.SpeechResult]:
+        match self.lines.pop():
+            case "raises":
+                raise OSError
+            case "ends without a transcript":
+                return
+            case line:
+                state = stt.SpeechResultState.SUCCESS if line is not None else stt.SpeechResultState.ERROR
+                yield stt.SpeechResult(line, state)
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("raises", RECOGNITION_FAILED),
+        ("ends without a transcript", RECOGNITION_FAILED),
+        (None, RECOGNITION_FAILED),
+        ("", NOT_UNDERSTOOD),
+        ("a language that it does not have", UNSUPPORTED_SPEECH),
+    ],
+)
+async def test_an_engine_that_fails_ends_the_turn_with_the_code_of_a_pipeline(
+    line: str | None, code: str
+) -> None:
+    engine = Faulty()
+    engine.lines = [line]
+    pipeline: Any = SimpleNamespace(stt_language="de" if code == UNSUPPORTED_SPEECH else "en", language="en")
+    recognizer = Recognizer(engine, pipeline)
+
+    async def sound() -> AsyncGenerator[bytes]:
+        yield bytes(640)
+
+    with pytest.raises(TurnError) as failed:
+        await speech_to_text(recognizer, recognizer.transcribe, sound(), lambda _: None)
+    assert failed.value.code == code
 
 
 def test_home_assistants_engines_that_give_only_mp3_are_known() -> None:
