@@ -56,7 +56,7 @@ def spoken_start(hours: int, minutes: int, period: str, day: str) -> datetime:
 
 def described(alarms: Iterable[tuple[str, Alarm]]) -> list[dict[str, Any]]:
     """Return alarms for an assistant, the next one first."""
-    told = [
+    found = [
         {
             "id": uid,
             "next": wall_time(alarm.snoozed or alarm.next(alarm.done) or alarm.done).isoformat(),
@@ -67,7 +67,7 @@ def described(alarms: Iterable[tuple[str, Alarm]]) -> list[dict[str, Any]]:
         }
         for uid, alarm in alarms
     ]
-    return sorted(told, key=lambda each: str(each["next"]))
+    return sorted(found, key=lambda each: str(each["next"]))
 
 
 def spoken(alarm: dict[str, Any]) -> str:

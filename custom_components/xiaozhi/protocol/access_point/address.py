@@ -20,7 +20,7 @@ from ..untrusted_text import label, one_line
 
 _MAX_ADDRESS: Final = 4096
 _IDENTITY_DIGITS: Final = 32
-# A token that is to last for ever may state the last second that there is, which is none in other time zones.
+# A token without an end may state the last second of the year 9999, which other time zones do not have.
 _NEVER: Final = datetime(3000, 1, 1, tzinfo=UTC).timestamp()
 # mcp-endpoint-server (server.py): the two sides differ in this part of the path, and share the token.
 _TOOL_SIDE: Final = "/mcp_endpoint/mcp/"
