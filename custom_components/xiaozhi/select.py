@@ -28,7 +28,7 @@ from .entity import (
     of_devices,
     of_tools,
 )
-from .firmware.pack_delivery import PackDelivery
+from .firmware.installation import PackInstallation
 from .firmware.wake_words import ORIGINAL
 from .gateway import Gateway, XiaozhiConfigEntry
 from .settings import ConversationStyle
@@ -126,7 +126,7 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
     @override
     def current_option(self) -> str | None:
         """Return what wakes it; None while that is not known, or something is on its way."""
-        if isinstance(self.device.installation, PackDelivery):
+        if isinstance(self.device.installation, PackInstallation):
             return None
         active = {*self._words.active}
         fits = (option for option, ids in self._choices.items() if active and active <= {*ids})
@@ -137,7 +137,7 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
     def extra_state_attributes(self) -> dict[str, Any]:
         """Return how much of what was chosen Home Assistant and the device have got."""
         running = self.device.installation
-        if not isinstance(running, PackDelivery):
+        if not isinstance(running, PackInstallation):
             return {}
         return {"fetched": running.fetched, "sent": running.percentage}
 

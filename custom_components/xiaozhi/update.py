@@ -17,9 +17,8 @@ from .device.state import INSTALLATION
 from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
 from .errors import InputError
 from .firmware.image import FirmwareError, FirmwareImage
+from .firmware.installation import Installation, PackInstallation
 from .firmware.library import Firmware
-from .firmware.offer_at_checkin import Installation
-from .firmware.pack_delivery import PackDelivery
 from .gateway import XiaozhiConfigEntry
 from .protocol.firmware_version import FirmwareVersion
 from .texts.translated import async_explain, known_text
@@ -122,7 +121,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     def _installation(self) -> Installation | None:
         """The running installation of a firmware; wake words have their own select."""
         running = self.device.installation
-        return None if isinstance(running, PackDelivery) else running
+        return None if isinstance(running, PackInstallation) else running
 
     @property
     def _found(self) -> Sequence[Firmware]:

@@ -10,7 +10,7 @@ from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.core import HomeAssistant, callback
 
 from ..device_http.transfers import Transfers
-from ..firmware.offer_at_checkin import Installation
+from ..firmware.installation import Installation
 from ..protocol.checkin import CheckIn
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.readiness import MainTask

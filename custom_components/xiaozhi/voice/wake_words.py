@@ -11,8 +11,8 @@ from ..device.device import Device
 from ..device.state import INSTALLATION
 from ..errors import InputError, UserError
 from ..firmware.image import FirmwareError
+from ..firmware.installation import PackInstallation
 from ..firmware.library import FirmwareFiles
-from ..firmware.pack_delivery import PackDelivery
 from ..firmware.speech_models import SpeechModels
 from ..firmware.wake_words import ORIGINAL, Board, Choice, Phrase, build_pack
 from ..protocol.checkin import Partition
@@ -85,25 +85,25 @@ class WakeWords:
         if device.installation is not None:
             raise InputError("update_running", name=device.name)
         progressed = partial(device.notify, INSTALLATION)
-        delivery = PackDelivery(device.name, progressed, device.timeouts.firmware)
-        with device.installing(delivery):
+        installation = PackInstallation(device.name, progressed, device.timeouts.firmware)
+        with device.installing(installation):
             try:
-                pack = await self._pack(ids, delivery)
+                pack = await self._pack(ids, installation)
             except FirmwareError as err:
                 reason = await async_explain(self._hass, err)
                 raise InputError("wake_words_unusable", name=device.name, reason=reason) from err
-            delivery.check()
+            installation.check()
             before = {key: getattr(device.state, key) for key in ("installed_wake_words", "wake_words")}
             device.update(**dict.fromkeys(before, ()))
             try:
-                await delivery.deliver(pack, device.transfers, self._send, device.commands.restart)
+                await installation.deliver(pack, device.transfers, self._send, device.commands.restart)
             except UserError as err:
                 if err.key in _UNCHANGED:
                     device.update(**before)
                 raise
             device.update(installed_wake_words=tuple(ids))
 
-    async def _pack(self, ids: Sequence[str], delivery: PackDelivery) -> bytes:
+    async def _pack(self, ids: Sequence[str], installation: PackInstallation) -> bytes:
         board, state = self.board, self._device.state
         settings = self._device.settings
         choice = Choice.of(ids, self.phrases, settings.wake_threshold, board)
@@ -111,7 +111,7 @@ class WakeWords:
             board.name or "", state.firmware or "", board.chip or "", board.partition or Partition(0, 0)
         )
         wanted = () if choice is None else choice.models
-        models = await self._models.async_get(wanted, delivery.prepared)
+        models = await self._models.async_get(wanted, installation.prepared)
         return await self._hass.async_add_executor_job(build_pack, base, choice, models, board)
 
     async def _send(self, path: str) -> None:

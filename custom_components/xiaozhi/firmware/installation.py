@@ -1,13 +1,16 @@
-"""One installation of a firmware on a device, from the owner's request to the new version's first check-in.
+"""The installation of a firmware or a pack on a device, from its owner's request to the check-in with it.
 
-The firmware is offered in the device's next check-in, and the device restarted for that if it can be reached.
+A firmware is offered in the device's next check-in, and the device restarted for that if it can be reached.
 The tool `self.upgrade_firmware` is not used: a device on MQTT whose download fails there does not respond
 until its power is cut, while one whose download fails at its check-in goes on with the firmware that it has.
+
+A pack is fetched at the next start, before the check-in (`Application::CheckAssetsVersion`).
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import Final
 
 from homeassistant.core import callback
 
@@ -17,9 +20,11 @@ from ..protocol.checkin_reply import firmware_section
 from ..protocol.messages import JsonObject
 from ..timeouts import FirmwareTimeouts
 
+_ATTEMPTS: Final = 2
+
 
 class Installation:
-    """Offers a firmware to a device once, and follows its installation."""
+    """Has a device fetch a firmware, and follows it."""
 
     def __init__(self, name: str, progressed: Callable[[], None], timeouts: FirmwareTimeouts) -> None:
         """Install on the device `name`. `progressed` is called at every progress of the download."""
@@ -33,38 +38,40 @@ class Installation:
         self._offer: tuple[str, str, bool] | None = None
         """Version, path on our web server, and whether it must be forced; None before that is known."""
         self._offered = False
+        """Whether a check-in has offered the firmware."""
         self._returned = False
-        self._came_back_with: str | None = None
-        self._given_up = False
-        """Whether the device has given up and keeps its firmware."""
+        """Whether the device has checked in since it got the offer, or was told to fetch a pack."""
+        self._linked = False
+        """Whether it has linked since that, or since that check-in."""
+        self._version: str | None = None
+        """The version in its last check-in."""
         self._news = asyncio.Event()
 
     @property
     def percentage(self) -> int | None:
-        """How much of the firmware the device has downloaded; None before it began."""
+        """How much of the file the device has downloaded; None before it began."""
         download = self._download
         return 100 * download.sent // len(download.content) if download and download.started else None
 
     @callback
     def checked_in(self, version: str | None, origin: str | None) -> JsonObject | None:
         """Handle a check-in; return the section that offers the firmware, once."""
-        if self._offered:
-            self._came_back_with = version
+        self._version = version
+        self._linked = False
+        self._news.set()
+        if self._offer is None or self._offered:
             self._returned = True
-            self._news.set()
-        elif origin is not None and self._offer is not None:
+        elif origin is not None:
             offered, path, force = self._offer
             self._offered = True
-            self._news.set()
             return firmware_section(version=offered, url=origin + path, force=force)
         return None
 
     @callback
     def linked(self) -> None:
-        """Handle a new link. Without another check-in before it, the device has not restarted."""
-        if self._offered and not self._returned:
-            self._given_up = True
-            self._news.set()
+        """Handle a new link."""
+        self._linked = True
+        self._news.set()
 
     @callback
     def stop(self) -> None:
@@ -92,8 +99,7 @@ class Installation:
         that says where it has failed.
         """
         self._texts["version"] = version
-        download = self._download = Download(content, "application/octet-stream", self._moved_on)
-        times = self._timeouts
+        download, times = self._begin(content), self._timeouts
         with transfers.offer(download) as path:
             self._offer = (version, path, force)
             if restart is None:
@@ -107,8 +113,19 @@ class Installation:
         if not download.complete:
             raise self._failure("update_broke_off", percentage=str(self.percentage))
         await self._within(times.come_back, lambda: self._returned or self._given_up, "update_did_not_return")
-        if self._came_back_with != version:
+        if self._given_up or self._version != version:
             raise self._failure("update_rejected")
+
+    @property
+    def _given_up(self) -> bool:
+        """Whether the device keeps its firmware: it has linked without another check-in before."""
+        return self._offered and self._linked and not self._returned
+
+    def _begin(self, content: bytes) -> Download:
+        """Begin to wait for the device to fetch a file."""
+        self._returned = self._linked = False
+        self._download = Download(content, "application/octet-stream", self._moved_on)
+        return self._download
 
     @callback
     def _moved_on(self) -> None:
@@ -130,3 +147,56 @@ class Installation:
 
     def _failure(self, key: str, **placeholders: str) -> UserError:
         return UserError(key, **self._texts, **placeholders)
+
+
+class PackInstallation(Installation):
+    """Has a device fetch a pack, and follows it."""
+
+    fetched: int | None = None
+    """Percentage of the models that Home Assistant has got; None while it does not need any."""
+
+    @callback
+    def prepared(self, fraction: float) -> None:
+        """Note how much of the models is there."""
+        self.fetched = round(100 * fraction)
+        self._progressed()
+
+    async def deliver(
+        self,
+        content: bytes,
+        transfers: Transfers,
+        send: Callable[[str], Awaitable[None]],
+        restart: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Have the device fetch the pack, and wait until it has checked in with it.
+
+        `send` gives the device the path of the pack, and restarts it. Raises `HomeAssistantError` that says
+        what the device has now.
+        """
+        for _ in range(_ATTEMPTS):
+            download = await self._attempt(content, transfers, send)
+            if download.complete:
+                return
+            # It loads no pack now: it is without a wake word, but its link works.
+            failure = "pack_broke_off" if download.started else "pack_not_fetched"
+            await self._within(self._timeouts.restart, lambda: self._linked, failure)
+            if not download.started:
+                # The old pack is still there, and is loaded at the next start.
+                await restart()
+                break
+        raise self._failure(failure)
+
+    async def _attempt(
+        self, content: bytes, transfers: Transfers, send: Callable[[str], Awaitable[None]]
+    ) -> Download:
+        download, times = self._begin(content), self._timeouts
+        with transfers.offer(download) as path:
+            await send(path)
+            # Without having reached us, the device goes on to its check-in.
+            await self._within(
+                times.restart, lambda: download.started or self._returned, "pack_not_restarted"
+            )
+            if download.started:
+                await self._reach(lambda: download.ended)
+        await self._within(times.come_back, lambda: self._returned, "pack_did_not_return")
+        return download
