@@ -231,8 +231,8 @@ async def _check(*, small: bool) -> int:
             asyncio.timeout(_CHECK_SECONDS),
             demo(folder, _tell, with_cloud=True, small=small) as running,
         ):
-            passed = await running.set_idle_volume()
-            _tell(f"The idle {DEVICES['mqtt'].name} took another volume within {passed:.0f} ms.")
+            passed = await running.set_idle_brightness()
+            _tell(f"The idle {DEVICES['mqtt'].name} took another screen brightness within {passed:.0f} ms.")
             results = {link: await _check_quick(running, link) for link in LINKED}
             results["question"] = await _check_link(running, "mqtt", *_ASKED_BACK)
             # Different devices.

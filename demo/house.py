@@ -26,7 +26,7 @@ __all__ = [
     "entity_id_of",
     "furnish",
     "pair",
-    "set_idle_volume",
+    "set_idle_brightness",
     "set_up_gateway",
     "set_up_speech",
     "switch_lamp_off",
@@ -202,22 +202,20 @@ async def change_link(client: Client, device: SimulatedDevice, link: str) -> Non
         ) from err
 
 
-async def set_idle_volume(client: Client, device: SimulatedDevice, percent: int) -> float:
-    """Set the volume of an idle device; return the milliseconds until the action was done."""
-    entity_id = await entity_id_of(client, f"{device.mac}_volume")
+async def set_idle_brightness(client: Client, device: SimulatedDevice, percent: int) -> float:
+    """Set the screen brightness of an idle device; return the milliseconds until the action was done."""
+    entity_id = await entity_id_of(client, f"{device.mac}_brightness")
     for _ in range(_KNOWN_SECONDS * 10):
-        if (known := await client.state(entity_id)) == str(device.values["volume"]):
+        if (known := await client.state(entity_id)) == str(device.values["brightness"]):
             break
         await asyncio.sleep(0.1)
     else:
-        raise DemoError(f"the volume of the device is {device.values['volume']}, but said to be {known}")
+        raise DemoError(f"the brightness is {device.values['brightness']}, but said to be {known}")
     start = monotonic()
     await client.call("number", "set_value", entity_id=entity_id, value=percent)
     passed = 1000 * (monotonic() - start)
-    if device.values["volume"] != percent or device.state is not State.IDLE:
-        raise DemoError(
-            f"the idle device should have volume {percent}; it is {device.state} at {device.values['volume']}"
-        )
+    if (now := device.values["brightness"]) != percent or device.state is not State.IDLE:
+        raise DemoError(f"the idle device should have brightness {percent}; it is {device.state} at {now}")
     return passed
 
 
@@ -227,9 +225,9 @@ async def enable_entity(client: Client, mac: str, key: str) -> None:
     await client.command("config/entity_registry/update", entity_id=entity_id, disabled_by=None)
     for entry in await client.command("config_entries/get", domain=_DOMAIN):
         await client.post(f"/api/config/config_entries/entry/{entry['entry_id']}/reload")
-    volume = await entity_id_of(client, f"{mac}_volume")
+    speaker = await entity_id_of(client, f"{mac}_speaker")
     for _ in range(_RESTART_SECONDS * 10):
-        if await client.state(volume) not in ("unavailable", "unknown"):
+        if await client.state(speaker) not in ("unavailable", "unknown"):
             return
         await asyncio.sleep(0.1)
     raise DemoError(f"the device is not connected {_RESTART_SECONDS} s after its {key} was enabled")

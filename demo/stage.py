@@ -36,7 +36,7 @@ LOGS: Final = (*SPEECH_LOGS, f"{_CONFIGURATION}/{LOG}")
 """Files with what each process wrote, in the folder of the demo."""
 
 # A volume other than the initial one.
-_OTHER_VOLUME: Final = 55
+_OTHER_BRIGHTNESS: Final = 55
 
 type Tell = Callable[[str], None]
 
@@ -166,9 +166,9 @@ class Demo:
         """Switch the kitchen light off by an action. Raises `DemoError`."""
         await house.switch_lamp_off(self.client)
 
-    async def set_idle_volume(self) -> float:
-        """Set the volume of the idle device on MQTT; return how many ms that took. Raises `DemoError`."""
-        return await house.set_idle_volume(self.client, self.devices["mqtt"], _OTHER_VOLUME)
+    async def set_idle_brightness(self) -> float:
+        """Set the brightness of the idle device on MQTT; return how many ms that took. Raises `DemoError`."""
+        return await house.set_idle_brightness(self.client, self.devices["mqtt"], _OTHER_BRIGHTNESS)
 
     @property
     def listener(self) -> Listener:

@@ -138,11 +138,12 @@ class _Soak:
             await asyncio.wait([owner])
 
     async def _use(self) -> None:
-        """Act as the owner, who changes the volume of devices meanwhile."""
+        """Act as the owner, who changes the screen brightness of devices meanwhile."""
         while True:
             await asyncio.sleep(_OWNER_SECONDS)
             try:
-                entity_id = self._site.entity_id("number", "volume", self._chance.choice(self._site.devices))
+                device = self._chance.choice(self._site.devices)
+                entity_id = self._site.entity_id("number", "brightness", device)
                 value = {"entity_id": entity_id, "value": self._chance.randrange(20, 100)}
                 await self._site.hass.services.async_call("number", "set_value", value, blocking=True)
             except HomeAssistantError, LookupError:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from demo.abilities import FIRMWARE_VERSION
-from demo.house import Room, pair, set_idle_volume
+from demo.house import Room, pair, set_idle_brightness
 from simulator import SimulatedDevice, State, get_profile
 from simulator.audio.espeak import synthesize
 from simulator.audio.opus import UPLINK_RATE
@@ -32,9 +32,9 @@ type Entities = dict[tuple[str, str], str]
 
 SEED = "XIAOZHI_KILL_SEED"
 USABLE_SECONDS = 120
-ON_MQTT = "number.bedroom_mqtt_box_volume"
-ON_WEBSOCKET = "number.living_room_websocket_box_volume"
-OTHER_VOLUME = 55
+ON_MQTT = "number.bedroom_mqtt_box_screen_brightness"
+ON_WEBSOCKET = "number.living_room_websocket_box_screen_brightness"
+OTHER_BRIGHTNESS = 55
 NEW_MAC = "02:00:00:c0:ff:03"
 
 
@@ -74,14 +74,14 @@ class Moments:
         The id of the conversation over MQTT is on disk, and so is the state of each device.
         """
         house, box = self._house, self._house.demo.devices["mqtt"]
-        await set_idle_volume(house.demo.client, box, OTHER_VOLUME)
+        await set_idle_brightness(house.demo.client, box, OTHER_BRIGHTNESS)
         # The status is read when a conversation has ended, and all is saved when one over MQTT begins.
         for link in house.demo.devices:
             await house.talk(link)
         earlier = house.record(box).get("session")
         seconds = await self._all_say_command()
         await until(lambda: house.record(box).get("session") != earlier, 30, "the conversation on disk")
-        assert house.record(box)["status"]["volume"] == OTHER_VOLUME
+        assert house.record(box)["status"]["brightness"] == OTHER_BRIGHTNESS
         await self._within(seconds)
 
     async def mid_answer(self) -> None:
@@ -94,7 +94,7 @@ class Moments:
     async def mid_save(self) -> None:
         """A device was paired, and has had the answer to its check-in; another one was changed."""
         house, client = self._house, self._house.demo.client
-        await set_idle_volume(client, house.demo.devices["mqtt"], self._draw.randrange(40, 60))
+        await set_idle_brightness(client, house.demo.devices["mqtt"], self._draw.randrange(40, 60))
         url = f"{house.demo.url}/api/xiaozhi/ota"
         new = SimulatedDevice(get_profile("s3"), url, mac=NEW_MAC, pace=PACE)
         await self._stack.enter_async_context(new)
@@ -199,9 +199,9 @@ async def check_recovered(
 async def check_states_known(house: House) -> None:
     """A device on MQTT connects again and tells its state; one on WebSocket keeps its last one."""
     deadline = monotonic() + USABLE_SECONDS
-    assert await house.state(ON_WEBSOCKET) == "70"
-    assert await house.state(ON_MQTT) in {"unavailable", str(OTHER_VOLUME)}
-    await house.becomes(ON_MQTT, str(OTHER_VOLUME), deadline)
+    assert await house.state(ON_WEBSOCKET) == "75"
+    assert await house.state(ON_MQTT) in {"unavailable", str(OTHER_BRIGHTNESS)}
+    await house.becomes(ON_MQTT, str(OTHER_BRIGHTNESS), deadline)
 
 
 @pytest.mark.parametrize(

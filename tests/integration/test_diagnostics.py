@@ -21,7 +21,7 @@ from simulator import converse
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import Speech, state_of, wait_for_state
 from tests.integration.http_device import TOKEN
-from tests.integration.names import CLIENT_ID, MAC, SATELLITE, Boot
+from tests.integration.names import BRIGHTNESS, CLIENT_ID, MAC, SATELLITE, Boot
 from tests.paths import ROOT
 
 MANIFEST = ROOT / "custom_components/xiaozhi/manifest.json"
@@ -34,7 +34,7 @@ async def test_diagnostics_tell_what_happened_and_nothing_private_and_the_settin
     speech.recognizer.lines = ["turn on the kitchen light"]
     pcm, _ = synthesize("turn on the kitchen light", sample_rate=16000)
     await converse(device, pcm)
-    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    await wait_for_state(hass, BRIGHTNESS, "75")
     await hass.config.async_update(internal_url="http://192.168.1.10:8123")
     (known,) = linked_entry.runtime_data.devices.values()
     known.update(timers={"1": {"name": "Hidden", "seconds": 60, "ends_at": None}})
@@ -93,7 +93,7 @@ async def test_the_gateway_is_in_the_system_information(
 ) -> None:
     assert await async_setup_component(hass, "system_health", {})
     device = await boot()
-    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    await wait_for_state(hass, BRIGHTNESS, "75")
     await hass.config.async_update(internal_url="http://192.168.1.10:8123")
     told = await get_system_health_info(hass, DOMAIN)
     data = linked_entry.data

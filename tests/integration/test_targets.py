@@ -23,7 +23,7 @@ from tests.paths import ROOT
 
 LINK = LinkKind.MQTT
 
-FIRST, SECOND = "number.box_1_volume", "number.box_2_volume"
+FIRST, SECOND = "number.box_1_screen_brightness", "number.box_2_screen_brightness"
 LIGHT = "input_boolean.kitchen_light"
 ACTIONS = set(yaml.safe_load((ROOT / "custom_components/xiaozhi/services.yaml").read_text()))
 
@@ -43,8 +43,8 @@ async def test_a_device_an_entity_an_area_and_a_label_are_targets_and_one_that_i
     hass: HomeAssistant, boot: Boot, device_ids: list[str]
 ) -> None:
     first, second = await boot(get_profile("camera")), await boot(mac=mac_of(2))
-    await wait_for_state(hass, FIRST, "70")
-    await wait_for_state(hass, SECOND, "70")
+    await wait_for_state(hass, FIRST, "75")
+    await wait_for_state(hass, SECOND, "75")
     area = ar.async_get(hass).async_create("Kitchen")
     dr.async_get(hass).async_update_device(device_ids[0], area_id=area.id, labels={"voice"})
     for face, target in (

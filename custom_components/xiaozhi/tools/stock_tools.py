@@ -108,6 +108,8 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
         translation_key="volume",
         unit=PERCENTAGE,
         category=EntityCategory.CONFIG,
+        # The media player has a slider for it.
+        enabled=False,
         state=Reading(tool=STATUS_TOOL, member="volume"),
     ),
     "self.screen.set_brightness": StockTool(

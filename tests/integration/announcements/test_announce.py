@@ -27,7 +27,7 @@ from tests.integration.announcements.sounds import beep, is_heard
 from tests.integration.boxes import Speech, act, change_settings, wait_for_state
 from tests.integration.http_device import paired_device
 from tests.integration.media.media_server import media_server, music
-from tests.integration.names import CLIENT_ID, MAC, OTHER_MAC, SATELLITE, Boot
+from tests.integration.names import BRIGHTNESS, CLIENT_ID, MAC, OTHER_MAC, SATELLITE, Boot
 from tests.protocol.audio.sounds import pitch_level
 
 pytestmark = pytest.mark.usefixtures("speech")
@@ -200,7 +200,7 @@ async def test_a_device_that_cannot_speak_while_it_is_idle_says_so_unless_it_may
 @pytest.fixture
 async def device(hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry) -> SimulatedDevice:
     device = await boot(NEW)
-    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    await wait_for_state(hass, BRIGHTNESS, "75")
     device.values["volume"] = 40
     change_settings(hass, linked_entry, **{CONF_ANNOUNCEMENT_VOLUME: 90})
     await hass.async_block_till_done()

@@ -29,7 +29,7 @@ from simulator import Pace, Profile, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.announcements.sounds import Sound, beep, endless, is_heard
 from tests.integration.boxes import Speech, act, change_settings, wait_for_state
-from tests.integration.names import COMMAND, MAC, SATELLITE, Boot
+from tests.integration.names import BRIGHTNESS, COMMAND, MAC, SATELLITE, Boot
 from tests.protocol.audio.sounds import pitch_level
 
 NEW = get_profile(version="2.5.0")
@@ -55,7 +55,7 @@ async def test_a_device_that_does_not_ask_for_the_sound_is_busy_or_too_old(
     hass: HomeAssistant, boot: Boot, announcer: Announcer, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot(OLD)
-    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    await wait_for_state(hass, BRIGHTNESS, "75")
     linked_entry.runtime_data.devices[MAC].update(firmware="2.5.0")
     sound = Sound(1)
     began = hass.loop.time()

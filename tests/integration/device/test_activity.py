@@ -17,7 +17,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse, get_profile
 from simulator.board.tools import Tool as SimulatedTool
 from tests.integration.boxes import Speech, call_action, wait_for_state
-from tests.integration.names import COMMAND, Boot
+from tests.integration.names import BRIGHTNESS, COMMAND, Boot
 from tests.integration.tools.own_tools import register
 from tests.protocol.transport.udp.device import until
 
@@ -85,7 +85,7 @@ async def test_a_call_by_an_entity_is_told_if_it_failed_or_changes_only_an_attri
 ) -> None:
     """Who (the context), which tool, and whether it was done. Home Assistant tells of changed states."""
     device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    await wait_for_state(hass, BRIGHTNESS, "75")
     calls = async_capture_events(hass, EVENT_TOOL_CALL)
     context = Context()
 
@@ -93,8 +93,8 @@ async def test_a_call_by_an_entity_is_told_if_it_failed_or_changes_only_an_attri
         data = {"entity_id": f"{domain}.kitchen_box{entity}", **data}
         await hass.services.async_call(domain, action, data, blocking=True, context=context)
 
-    await act("number", "set_value", "_volume", value=40)
-    await wait_for_state(hass, "number.kitchen_box_volume", "40")
+    await act("number", "set_value", "_screen_brightness", value=40)
+    await wait_for_state(hass, BRIGHTNESS, "40")
     assert calls == []
     await act("media_player", "volume_set", "_speaker", volume_level=0.3)
     assert device.values["volume"] == 30
@@ -154,7 +154,7 @@ async def test_a_conversation_makes_at_most_four_lines_and_an_idle_device_none_i
     speech.recognizer.lines = [COMMAND, COMMAND]
     # The first one tells what the device has.
     await converse(device, command)
-    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    await wait_for_state(hass, BRIGHTNESS, "75")
     await hass.async_block_till_done()
     activity.clear()
     # Home Assistant takes the same wake word, two seconds later, for an echo.

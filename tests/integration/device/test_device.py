@@ -21,12 +21,11 @@ from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import SimulatedDevice, State, get_profile
 from tests.integration.boxes import act, introduce, wait_for_state
 from tests.integration.http_device import TOKEN, paired_device
-from tests.integration.names import CLIENT_ID, MAC, VOLUME, Boot
+from tests.integration.names import BRIGHTNESS, CLIENT_ID, MAC, Boot
 from tests.integration.tools.own_tools import listed
 
 pytestmark = pytest.mark.usefixtures("speech")
 
-BRIGHTNESS = "number.kitchen_box_screen_brightness"
 THEME = "select.kitchen_box_screen_theme"
 SCREEN = "notify.kitchen_box_screen_message"
 RESTART = "button.kitchen_box_restart"
@@ -52,17 +51,16 @@ async def test_entities_come_from_what_the_device_has(
     linked_entry: MockConfigEntry,
 ) -> None:
     device = await boot()
-    assert hass.states.get(VOLUME) is None
+    assert hass.states.get(BRIGHTNESS) is None
     await talk(hass, device)
     values = {
-        VOLUME: "70",
         BRIGHTNESS: "75",
         THEME: "light",
         "sensor.kitchen_box_battery": "82",
         "binary_sensor.kitchen_box_charging": "off",
         RESTART: "unknown",
     }
-    await wait_for_state(hass, VOLUME, "70")
+    await wait_for_state(hass, BRIGHTNESS, "75")
     for entity_id, value in values.items():
         assert hass.states.is_state(entity_id, value), entity_id
     hidden = {
@@ -83,6 +81,7 @@ async def test_entities_come_from_what_the_device_has(
         "screenshot",
         "signal",
         "ssid",
+        "volume",
         "wifi_setup",
     }
     # The cards of the device page.
@@ -157,16 +156,16 @@ async def test_a_call_that_fails_says_how_and_a_message_shows_on_the_screen_as_f
         await gateway.devices[MAC].commands.change("self.screen.set_theme", {"theme": "pink"})
     assert failure.value.translation_key == "not_done"
     with pytest.raises(HomeAssistantError) as failure:
-        await gateway.devices[MAC].commands.change("self.audio_speaker.set_volume", {"volume": 101})
+        await gateway.devices[MAC].commands.change("self.screen.set_brightness", {"brightness": 101})
     assert failure.value.translation_key == "refused"
-    device.tool_seconds["self.audio_speaker.set_volume"] = 300
+    device.tool_seconds["self.screen.set_brightness"] = 300
     with pytest.raises(HomeAssistantError) as failure:
-        await act(hass, "number", "set_value", VOLUME, value=35)
+        await act(hass, "number", "set_value", BRIGHTNESS, value=35)
     assert failure.value.translation_key == "no_answer"
-    device.tool_seconds["self.audio_speaker.set_volume"] = 30
-    before = called(device, "self.audio_speaker.set_volume")
-    setting = asyncio.ensure_future(act(hass, "number", "set_value", VOLUME, value=35))
-    await device.wait_for(lambda: called(device, "self.audio_speaker.set_volume") > before, 60)
+    device.tool_seconds["self.screen.set_brightness"] = 30
+    before = called(device, "self.screen.set_brightness")
+    setting = asyncio.ensure_future(act(hass, "number", "set_value", BRIGHTNESS, value=35))
+    await device.wait_for(lambda: called(device, "self.screen.set_brightness") > before, 60)
     await device.power_off()
     with pytest.raises(HomeAssistantError) as failure:
         await setting

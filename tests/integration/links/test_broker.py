@@ -36,7 +36,7 @@ from tests.integration.names import CONNECTED, LIGHT, SATELLITE, VOLUME, Boot
 from tests.protocol.transport.mqtt.brokers import PushingBroker
 from tests.protocol.transport.udp.device import until
 
-pytestmark = pytest.mark.real_time
+pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("all_enabled")]
 
 COMMAND = "turn on the kitchen light"
 QUICK = Timeouts(

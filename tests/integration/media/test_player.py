@@ -28,7 +28,7 @@ from tests.integration.media.media_server import (
     music,
     with_titles,
 )
-from tests.integration.names import SATELLITE, Boot
+from tests.integration.names import BRIGHTNESS, SATELLITE, Boot
 from tests.protocol.audio.sounds import pitch_level
 
 LINK = LinkKind.MQTT
@@ -416,7 +416,7 @@ async def test_the_volume_is_that_of_the_device_and_a_mute_is_remembered(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot(OLD)
-    await wait_for_state(hass, "number.kitchen_box_volume", str(device.values["volume"]), 30)
+    await wait_for_state(hass, BRIGHTNESS, "75", 30)
     await do(hass, "volume_set", volume_level=0.4)
     assert device.values["volume"] == 40
     await do(hass, "volume_up")

@@ -22,7 +22,7 @@ from simulator import SimulatedDevice, get_profile
 from simulator.board.picture import jpeg
 from simulator.board.tools import Image, Tool, Tool as SimulatedTool
 from tests.integration.boxes import act, call_action, state_of, wait_for_state
-from tests.integration.names import MAC, Boot
+from tests.integration.names import BRIGHTNESS, MAC, Boot
 from tests.integration.tools.own_tools import STATUS_LIGHT, STRIP, calls, colour, register
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
@@ -183,7 +183,7 @@ async def test_own_tools_are_sensors_and_buttons_of_which_an_owner_makes_a_cover
 ) -> None:
     """The cover by the example of the documentation."""
     device = await boot(get_profile("led-strip"))
-    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    await wait_for_state(hass, "button.kitchen_box_restart", "unknown")
     device.values.update(co2="612 ppm", dust=7, degrees=21.5, alarm=False, someone=True)
     register(
         device,
@@ -271,7 +271,7 @@ async def test_what_is_no_text_is_handed_on_as_data_and_texts_of_tools_are_not_j
     hass: HomeAssistant, boot: Boot, known: Device, device_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = await boot()
-    await wait_for_state(hass, "number.kitchen_box_volume", "70")
+    await wait_for_state(hass, BRIGHTNESS, "75")
     tools = [
         Tool(name=f"self.find.{name}", description="Find it.", **given) for name, (given, _) in GIVEN.items()
     ]
