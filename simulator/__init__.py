@@ -4,7 +4,6 @@ It shares no code with the integration, which is tested against it.
 """
 
 from .application.announcement import Announcement, Outcome, Subtitle
-from .application.misbehave import Misbehaviour
 from .application.state import State
 from .board.crash import DeviceCrashed
 from .board.nvs import Nvs
@@ -15,6 +14,7 @@ from .conversation import Conversation, ConversationError, converse
 from .device import SimulatedDevice
 from .firmware.image import build_image
 from .link.impairment import UdpImpairment
+from .link.misbehave import Misbehaviour
 
 __all__ = [
     "BOARDS",

@@ -11,7 +11,6 @@ import sys
 from typing import Any, Final, Self
 
 from .access_point.command import add_arguments, run as run_access_point
-from .application.misbehave import Misbehaviour
 from .application.state import State
 from .audio.espeak import SpeechError, synthesize
 from .audio.opus import UPLINK_RATE
@@ -22,9 +21,8 @@ from .board.profile import BOARDS, DEFAULT_VERSION, get_profile
 from .board.recorder import Event
 from .conversation import ConversationError, converse
 from .device import SimulatedDevice
+from .link.misbehave import Misbehaviour
 from .terminal import tell, typed_lines, until_signal
-
-__all__ = ["main"]
 
 _DEFAULT_MAC = "02:00:00:c0:ff:ee"
 
@@ -246,14 +244,9 @@ def _sound(what: str, voice: str) -> bytes:
 
 
 def _tell_event(event: Event) -> None:
-    if line := _line(event.kind, event.data):
+    # Other events only interest developers.
+    if (describe := _LINES.get(event.kind)) and (line := describe(event.data)):
         tell(f"{event.time:8.2f}  {line}")
-
-
-def _line(kind: str, data: dict[str, Any]) -> str:
-    """Describe an event in one line; return an empty text for one that only interests developers."""
-    describe = _LINES.get(kind)
-    return "" if describe is None else describe(data)
 
 
 def _screen_line(data: dict[str, Any]) -> str:

@@ -7,8 +7,6 @@ from .application.state import State
 from .board.recorder import Event
 from .device import SimulatedDevice
 
-__all__ = ["Conversation", "ConversationError", "converse"]
-
 
 class ConversationError(Exception):
     """The conversation could not begin or did not end."""

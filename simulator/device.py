@@ -14,7 +14,6 @@ from .application.checkin import Outcome
 from .application.hardware import Hardware
 from .application.mainloop import Job
 from .application.mcp_server import ProgramFactory
-from .application.misbehave import FaultInjector, Misbehaviour
 from .application.state import State
 from .audio.microphone import Voice
 from .audio.sound import read_wav
@@ -29,9 +28,8 @@ from .board.tools import Values, first_values
 from .firmware.assets import AssetsPartition
 from .firmware.partitions import AppPartitions
 from .link.impairment import UdpImpairment
+from .link.misbehave import FaultInjector, Misbehaviour
 from .link.network import Network
-
-__all__ = ["SimulatedDevice"]
 
 _DEFAULT_MAC: Final = "24:6f:28:aa:bb:01"
 
@@ -96,6 +94,20 @@ class SimulatedDevice:
             network=Network(impairment or UdpImpairment()),
             program=program,
         )
+        self.nvs = self._hardware.nvs
+        """Its flash."""
+        self.screen = self._hardware.screen
+        """Its screen."""
+        self.speaker = self._hardware.speaker
+        """Its loudspeaker, with played and lost packets."""
+        self.tool_seconds = self._hardware.tool_seconds
+        """How long calls of a tool take, by its name."""
+        self.misbehaviours = self._hardware.faults.what
+        """Its faults; may be changed at any time."""
+        self.announcements = self._hardware.announcements
+        """Every `notify` that it has received, and what became of each."""
+        self.transcript = self._recorder.events
+        """Everything that has happened, in order."""
         self._application: Application | None = None
         self._life: asyncio.Task[None] | None = None
         self._crash: DeviceCrashed | None = None
@@ -361,39 +373,9 @@ class SimulatedDevice:
         return bytes(self._hardware.assets.content)
 
     @property
-    def nvs(self) -> Nvs:
-        """Its flash."""
-        return self._hardware.nvs
-
-    @property
-    def screen(self) -> Screen:
-        """Its screen."""
-        return self._hardware.screen
-
-    @property
-    def speaker(self) -> Speaker:
-        """Its loudspeaker, with played and lost packets."""
-        return self._hardware.speaker
-
-    @property
     def values(self) -> Values:
         """The values of its tools; a test may change them."""
         return self._hardware.values
-
-    @property
-    def tool_seconds(self) -> dict[str, float]:
-        """How long calls of a tool take, by its name."""
-        return self._hardware.tool_seconds
-
-    @property
-    def misbehaviours(self) -> set[Misbehaviour]:
-        """Its faults; may be changed at any time."""
-        return self._hardware.faults.what
-
-    @property
-    def announcements(self) -> list[Announcement]:
-        """Every `notify` that it has received, and what became of each."""
-        return self._hardware.announcements
 
     @property
     def played(self) -> bytes:
@@ -404,11 +386,6 @@ class SimulatedDevice:
     def played_seconds(self) -> float:
         """Duration of `played`."""
         return self.speaker.played_seconds
-
-    @property
-    def transcript(self) -> list[Event]:
-        """Everything that has happened, in order."""
-        return self._recorder.events
 
     def seconds_at(self, time: float) -> float:
         """Convert a time of the event loop to the time scale of the transcript."""

@@ -6,8 +6,6 @@ import signal
 import sys
 from typing import Any
 
-__all__ = ["tell", "typed_lines", "until_signal"]
-
 
 def tell(text: str) -> None:
     """Print a line at once."""

@@ -15,8 +15,6 @@ from .endpoint import CALL_PATH, TOOL_PATH
 from .link import ABSENT, Json, Link
 from .timing import Timing
 
-__all__ = ["SelfHostedAgent"]
-
 _INITIALIZE: Final[Json] = {
     "protocolVersion": "2024-11-05",
     "capabilities": {"roots": {"listChanged": True}, "sampling": {}},
@@ -31,7 +29,6 @@ class SelfHostedAgent(Link):
     _relayed = True
 
     def __init__(self, connection: Connection, timing: Timing) -> None:
-        """Take the connection to the relay."""
         super().__init__(connection)
         self.tools: dict[str, Json] = {}
         """The tools by the names that the model sees."""

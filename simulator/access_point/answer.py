@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-__all__ = ["Answer", "ToolCaller"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:

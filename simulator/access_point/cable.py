@@ -5,8 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
-__all__ = ["Cable"]
-
 _BLOCK = 65536
 
 
@@ -23,7 +21,6 @@ class Cable:
     """Leads from a port of its own to another on loopback, as an async context manager."""
 
     def __init__(self, target: int) -> None:
-        """Lead to this port."""
         self.port = 0
         self.connections = 0
         """TCP connections so far."""

@@ -12,8 +12,6 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-__all__ = ["Certificates"]
-
 
 class Certificates:
     """A certificate authority, and a server's certificate for one name."""

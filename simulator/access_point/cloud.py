@@ -18,8 +18,6 @@ from .listener import Listener, OpeningFaults, respond
 from .timing import Timing
 from .tokens import YEAR, CloudKey, TokenError
 
-__all__ = ["Cloud", "CloudAgent", "CloudFaults", "CloudSession"]
-
 PROTOCOL_VERSION: Final = "2024-11-05"
 _MAX_RESULT_BYTES: Final = 8192
 _INITIALIZE: Final[Json] = {
@@ -53,13 +51,10 @@ class CloudSession(Link):
     """One connection of a tool side, seen from the cloud."""
 
     def __init__(self, cloud: Cloud, connection: ServerConnection, agent: int) -> None:
-        """Begin a session of an agent."""
         super().__init__(connection)
         self.agent = agent
         self.tools: dict[str, Json] = {}
         """The listed tools by name."""
-        self.list_bytes = 0
-        """Size of the `tools/list` reply."""
         self.server_info: Json = {}
         """The result of `initialize`."""
         self._cloud = cloud
@@ -88,10 +83,10 @@ class CloudSession(Link):
         if not isinstance(tools, list) or not all(_is_tool(tool) for tool in tools):
             raise _Rejected("the list of tools")
         self.tools = {tool["name"]: tool for tool in tools}
-        self.list_bytes = len(json.dumps(result, ensure_ascii=False).encode())
+        size = len(json.dumps(result, ensure_ascii=False).encode())
         if faults.max_tools is not None and len(tools) > faults.max_tools:
             raise _Rejected("too many tools")
-        self._cloud.log(f"{len(tools)} tools in {self.list_bytes} bytes are listed")
+        self._cloud.log(f"{len(tools)} tools in {size} bytes are listed")
         self._listed.set()
 
     async def call(
@@ -99,7 +94,6 @@ class CloudSession(Link):
         name: str,
         arguments: object = ABSENT,
         *,
-        serial: str | None = None,
         request_id: object = ABSENT,
     ) -> Answer:
         """Call a tool and return what the model gets. Raises `LinkClosedError`.
@@ -109,7 +103,7 @@ class CloudSession(Link):
         loop = asyncio.get_running_loop()
         begin = loop.time()
         seconds = self._cloud.timing.call
-        params: Json = {"name": name, "arguments": arguments, "serialNumber": serial}
+        params: Json = {"name": name, "arguments": arguments, "serialNumber": None}
         if arguments is ABSENT:
             del params["arguments"]
         try:
@@ -162,7 +156,6 @@ class CloudAgent:
     """An agent of the cloud's console: its tools are those of all its connections together."""
 
     def __init__(self, cloud: Cloud, number: int) -> None:
-        """Name the agent by its number."""
         self.number = number
         self._cloud = cloud
 
@@ -176,11 +169,11 @@ class CloudAgent:
         """The merged list; of two tools with one name, the newer connection's. The real rule is not known."""
         return {name: tool for session in self.sessions for name, tool in session.tools.items()}
 
-    async def call(self, name: str, arguments: object, *, serial: str | None = None) -> Answer:
+    async def call(self, name: str, arguments: object) -> Answer:
         """Call a tool on the connection that has it. Raises `LinkClosedError` if there is none."""
         for session in reversed(self.sessions):
             if name in session.tools:
-                return await session.call(name, arguments, serial=serial)
+                return await session.call(name, arguments)
         raise LinkClosedError("no connection has this tool")
 
 
@@ -196,7 +189,6 @@ class Cloud(Listener):
         tls: str | None = None,
         port: int = 0,
     ) -> None:
-        """Take everything that a test may want otherwise."""
         super().__init__(timing=timing, faults=opening, tls=tls, port=port)
         self.faults = faults or CloudFaults()
         self.sessions: list[CloudSession] = []

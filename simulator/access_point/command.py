@@ -21,8 +21,6 @@ from .model import ask
 from .timing import Timing
 from .tokens import YEAR
 
-__all__ = ["add_arguments", "run"]
-
 _HELP: Final = """Prints the address for the tool side. Then each line that you type is said to a scripted
 model, such as: turn on the kitchen light. Other commands: /tools, /call NAME {"argument": 1}, and with the
 cloud /drop, /freeze, /close CODE, /garbage NAME and /restart. Each --fault is NAME or NAME=VALUE."""

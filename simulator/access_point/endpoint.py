@@ -4,7 +4,6 @@ As measured with version 0.0.6; see section 10 of the reference.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 import json
 from typing import Any, Final, override
@@ -18,8 +17,6 @@ from .link import Json
 from .listener import Listener, OpeningFaults, respond
 from .timing import Timing
 from .tokens import EndpointKey, TokenError
-
-__all__ = ["CALL_PATH", "TOOL_PATH", "EndpointServer"]
 
 TOOL_PATH: Final = "/mcp_endpoint/mcp/"
 CALL_PATH: Final = "/mcp_endpoint/call/"
@@ -51,8 +48,6 @@ class EndpointServer(Listener):
         self.key = EndpointKey(key)
         self.tool_sides: dict[str, ServerConnection] = {}
         """The registered tool side of each agent, by the agent's id in the token."""
-        self.received: deque[str | bytes] = deque(maxlen=5000)
-        """Frames of all tool sides."""
         self._agents: dict[str, ServerConnection] = {}
         self._lock = asyncio.Lock()
         self._news = asyncio.Event()
@@ -102,7 +97,6 @@ class EndpointServer(Listener):
         try:
             while True:
                 frame = await connection.recv()
-                self.received.append(frame)
                 if isinstance(frame, bytes):
                     break
                 await self._pass_to_agent(frame)

@@ -7,8 +7,6 @@ from typing import Final, Literal
 
 from .link import ABSENT, Frame, Json, Link, LinkClosedError, RawText
 
-__all__ = ["GARBAGE", "Garbage", "Outcome", "odd_calls", "provoke"]
-
 type Outcome = int | Literal["result", "nothing", "closed"]
 """What a frame led to: a JSON-RPC error's code, a result, no answer, or the end of the connection."""
 

@@ -1,4 +1,4 @@
-"""One WebSocket that carries JSON-RPC, with a record of everything on it."""
+"""One WebSocket that carries JSON-RPC, with a record of the replies on it."""
 
 import asyncio
 from codecs import BOM_UTF8
@@ -10,8 +10,6 @@ from typing import Any, Final
 from websockets.asyncio.connection import Connection
 from websockets.exceptions import ConnectionClosed
 from websockets.protocol import State
-
-__all__ = ["ABSENT", "Frame", "Json", "Link", "LinkClosedError", "RawText"]
 
 type Json = dict[str, Any]
 type Frame = str | bytes | Sequence[str] | Sequence[bytes]
@@ -43,15 +41,8 @@ class Link:
     def __init__(self, connection: Connection) -> None:
         """Take an open connection; `run` must run to receive anything."""
         self.connection = connection
-        self.opened = asyncio.get_running_loop().time()
-        """The event loop's time."""
-        self.received: deque[str | bytes] = deque(maxlen=_RECORDED)
-        """Frames of the other side."""
-        self.sent: deque[Frame] = deque(maxlen=_RECORDED)
         self.replies: deque[Json] = deque(maxlen=_RECORDED)
         """Replies of the other side, in the order in which they came."""
-        self.notifications: deque[Json] = deque(maxlen=_RECORDED)
-        """Notifications of the other side."""
         self.violations: list[str] = []
         """What the other side did that it must not do, one sentence each."""
         self.frozen = False
@@ -86,7 +77,6 @@ class Link:
         """Send a message, or any text, bytes or fragments as they are. Raises `LinkClosedError`."""
         frame = _encoded(message) if isinstance(message, Mapping) else message
         self._expect_reply(frame)
-        self.sent.append(frame)
         if self.frozen:
             return
         try:
@@ -175,7 +165,6 @@ class Link:
             self._asked["null"] += 1
 
     def _receive(self, frame: str | bytes) -> None:
-        self.received.append(frame)
         if isinstance(frame, bytes):
             self.violations.append("a binary frame")
         try:
@@ -195,8 +184,6 @@ class Link:
         elif "method" in message:
             if "id" in message:
                 self.violations.append(f"a request: {message['method']}")
-            else:
-                self.notifications.append(message)
         elif ("result" in message) == ("error" in message) or "id" not in message:
             self.violations.append("a reply without an id, or with both or neither of result and error")
         else:

@@ -14,8 +14,6 @@ from websockets.http11 import Request, Response
 from .certificates import Certificates
 from .timing import Timing
 
-__all__ = ["Attempt", "Listener", "OpeningFaults"]
-
 
 @dataclass(slots=True, kw_only=True)
 class OpeningFaults:

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from .answer import Answer, ToolCaller
 
-__all__ = ["Spoken", "ask"]
-
 type Json = dict[str, Any]
 
 
@@ -22,23 +20,23 @@ class Spoken:
     answer: Answer | None
 
 
-# A sentence, the end of the tool's name, and arguments that no word of the sentence gives.
-_SENTENCES: Final[tuple[tuple[str, str, Json], ...]] = (
-    (r"turn on (?:the )?(?P<name>.+)", "HassTurnOn", {}),
-    (r"turn off (?:the )?(?P<name>.+)", "HassTurnOff", {}),
-    (r"set (?:the )?(?P<name>.+) to (?P<brightness>\d+) ?(?:%|percent)", "HassLightSet", {}),
-    (r"(?:what is|what's) (?:on|in the house)", "GetLiveContext", {}),
-    (r"what time is it|what day is it", "GetDateTime", {}),
+# A sentence, and the end of the tool's name.
+_SENTENCES: Final = (
+    (r"turn on (?:the )?(?P<name>.+)", "HassTurnOn"),
+    (r"turn off (?:the )?(?P<name>.+)", "HassTurnOff"),
+    (r"set (?:the )?(?P<name>.+) to (?P<brightness>\d+) ?(?:%|percent)", "HassLightSet"),
+    (r"(?:what is|what's) (?:on|in the house)", "GetLiveContext"),
+    (r"what time is it|what day is it", "GetDateTime"),
 )
 
 
 async def ask(caller: ToolCaller, sentence: str) -> Spoken:
     """Say a sentence to the model, which calls at most one tool."""
-    for pattern, ending, fixed in _SENTENCES:
+    for pattern, ending in _SENTENCES:
         if found := re.fullmatch(pattern, sentence.strip().rstrip(".?!"), re.IGNORECASE):
             if (tool := _find(caller.tools, ending)) is None:
                 break
-            arguments: Json = dict(fixed) | {key: _number(word) for key, word in found.groupdict().items()}
+            arguments: Json = {key: _number(word) for key, word in found.groupdict().items()}
             return Spoken(tool, arguments, await caller.call(tool, arguments))
     return Spoken(None, {}, None)
 

@@ -3,8 +3,6 @@
 from dataclasses import dataclass, fields
 from typing import Self
 
-__all__ = ["Timing"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:

@@ -14,8 +14,6 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.padding import PKCS7
 
-__all__ = ["YEAR", "CloudKey", "EndpointKey", "TokenError"]
-
 type Json = dict[str, Any]
 
 YEAR: Final = 31_557_600

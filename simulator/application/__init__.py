@@ -1,1 +1,1 @@
-"""The firmware's application: main task, states, check-in, tools, updates and injected faults."""
+"""The firmware's application: main task, states, check-in, tools and updates."""

@@ -7,8 +7,6 @@ from typing import Final
 from ..audio.speaker import Played
 from ..board.cjson import JsonObject, find, is_number
 
-__all__ = ["Announcement", "Outcome", "Subtitle", "parse_notify"]
-
 _MAX_START: Final = 2**32 - 1
 
 

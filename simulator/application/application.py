@@ -9,6 +9,7 @@ from ..board.crash import DeviceCrashed, Restart
 from ..board.profile import ListeningMode
 from ..board.tools import board_tools
 from ..link.http_client import HttpClient
+from ..link.misbehave import Misbehaviour
 from ..link.mqtt_transport import MqttTransport
 from ..link.transport import Transport, TransportContext
 from ..link.websocket_transport import WebSocketTransport
@@ -24,8 +25,6 @@ from .server_messages import ServerMessages
 from .state import State, StateMachine
 from .upgrade import Upgrader
 
-__all__ = ["Application"]
-
 _WAKE_AUDIO_SECONDS: Final = 2
 _TRANSPORTS: Final[dict[TransportKind, type[Transport]]] = {
     "mqtt": MqttTransport,
@@ -37,7 +36,6 @@ class Application:
     """The firmware while it runs."""
 
     def __init__(self, hardware: Hardware) -> None:
-        """Create a firmware that does not run yet."""
         profile, pace = hardware.profile, hardware.pace
         self._hardware = hardware
         self._profile = profile
@@ -73,7 +71,7 @@ class Application:
             reply=self._queue_mcp_reply,
             queue_call=self._queue_tool_call,
             run=tools.run,
-            loops=hardware.faults.loops,
+            loops=Misbehaviour.LOOPING_CURSOR in hardware.faults.what,
             program=hardware.program,
         )
         self.notifications = Notifications(hardware, self.loop, http, self, self.spawn)
@@ -138,7 +136,7 @@ class Application:
             pace=hardware.pace,
             network=hardware.network,
             recorder=hardware.recorder,
-            hooks=hardware.faults,
+            faults=hardware.faults,
             listener=self.server_messages,
             idle=lambda: self.state is State.IDLE,
             schedule=self.loop.schedule,

@@ -9,11 +9,10 @@ from typing import Any, Final
 from ..board.crash import DeviceCrashed
 from ..firmware.assets import ASSETS_PARTITION_BYTES, Models, read_models
 from ..link.http_client import HttpClient, HttpError
+from ..link.misbehave import Misbehaviour
 from .control import Control
 from .hardware import Hardware
 from .state import State
-
-__all__ = ["Assets"]
 
 _BYTES_PER_SECOND: Final = 64_000
 _MULTINET_BYTES: Final = 4_100_000
@@ -25,7 +24,6 @@ class Assets:
     """The pack that a run of the firmware uses."""
 
     def __init__(self, hardware: Hardware, http: HttpClient, control: Control) -> None:
-        """Nothing is loaded yet."""
         self._hardware = hardware
         self._http = http
         self._control = control
@@ -115,7 +113,7 @@ class Assets:
         """Return the phrases of MultiNet."""
         if self._hardware.profile.board.free_memory < _MULTINET_BYTES:
             raise DeviceCrashed("null pointer: there is no memory for MultiNet")
-        if "fst" not in models or self._hardware.faults.deaf_to_phrases:
+        if "fst" not in models or Misbehaviour.DEAF_TO_PHRASES in self._hardware.faults.what:
             return {}
         commands = index.get("multinet_model", {}).get("commands", [])
         return {

@@ -13,8 +13,6 @@ from ..link.http_client import HttpClient, HttpError, Response
 from .clock import StatusClock
 from .hardware import Hardware
 
-__all__ = ["CheckIn", "Outcome", "TransportKind"]
-
 type TransportKind = Literal["mqtt", "websocket"]
 
 _ATTEMPTS: Final = 10

@@ -7,8 +7,6 @@ from typing import Final
 from ..board.cjson import JsonObject, find, is_number
 from ..board.recorder import Recorder, Screen
 
-__all__ = ["StatusClock"]
-
 _STATUS_SECONDS: Final = 10
 
 
@@ -16,7 +14,6 @@ class StatusClock:
     """Replaces the status of an idle device by the time once it is ten seconds old."""
 
     def __init__(self, screen: Screen, recorder: Recorder, idle: Callable[[], bool]) -> None:
-        """Show nothing until the time is known."""
         self._screen = screen
         self._recorder = recorder
         self._idle = idle

@@ -6,8 +6,6 @@ from ..board.profile import ListeningMode
 from ..link.transport import Transport
 from .state import State
 
-__all__ = ["Control"]
-
 
 class Control(Protocol):
     """The running application."""

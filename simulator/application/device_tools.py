@@ -17,8 +17,6 @@ from .hardware import Hardware
 from .mainloop import MainLoop
 from .state import State
 
-__all__ = ["DeviceTools"]
-
 _CAMERA_BOUNDARY: Final = "----ESP32_CAMERA_BOUNDARY"
 _SNAPSHOT_BOUNDARY: Final = "----ESP32_SCREEN_SNAPSHOT_BOUNDARY"
 _CHUNK: Final = 512

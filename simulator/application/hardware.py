@@ -12,12 +12,10 @@ from ..board.system_info import Identity
 from ..board.tools import Values
 from ..firmware.assets import AssetsPartition
 from ..firmware.partitions import AppPartitions
+from ..link.misbehave import FaultInjector
 from ..link.network import Network
 from .announcement import Announcement
 from .mcp_server import ProgramFactory
-from .misbehave import FaultInjector
-
-__all__ = ["Hardware"]
 
 
 @dataclass(slots=True, kw_only=True)

@@ -6,8 +6,6 @@ from typing import Any
 
 from ..board.pace import Pace
 
-__all__ = ["Job", "MainLoop"]
-
 type Job = Callable[[], Coroutine[Any, Any, None]]
 
 

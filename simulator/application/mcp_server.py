@@ -12,8 +12,6 @@ from ..board.profile import Profile
 from ..board.tools import Image, Tool, ToolError, ToolResult
 from .mainloop import Job
 
-__all__ = ["McpProgram", "McpServer", "ProgramFactory"]
-
 _MAX_PAGE_BYTES: Final = 8000
 _PAGE_RESERVE: Final = 30
 _BAD_PARAMS: Final = -32602

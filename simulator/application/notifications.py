@@ -13,8 +13,6 @@ from .mainloop import MainLoop
 from .notify_player import NotifyPlayer, Playback
 from .state import State
 
-__all__ = ["Notifications"]
-
 
 class Notifications:
     """The announcements of a running firmware, on its main task."""

@@ -12,8 +12,6 @@ from ..link.streamed_body import StreamedBody
 from .announcement import Announcement
 from .hardware import Hardware
 
-__all__ = ["NotifyPlayer", "Playback"]
-
 _TIMEOUT: Final = 5.0
 _HEADERS: Final = {"Accept": "audio/ogg, application/ogg", "Accept-Encoding": "identity"}
 

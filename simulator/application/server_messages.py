@@ -5,6 +5,7 @@ Source: the callbacks in `Application::InitializeProtocol` of the firmware's `ap
 
 from ..board.cjson import JsonObject, find
 from ..board.profile import ListeningMode
+from ..link.misbehave import Misbehaviour
 from ..link.transport import AudioPacket
 from .control import Control
 from .hardware import Hardware
@@ -12,8 +13,6 @@ from .mainloop import MainLoop
 from .mcp_server import McpServer
 from .notifications import Notifications
 from .state import State
-
-__all__ = ["ServerMessages"]
 
 
 class ServerMessages:
@@ -52,7 +51,7 @@ class ServerMessages:
             case "llm" if isinstance(emotion, str):
                 self._loop.schedule_call(lambda: self._screen.show_emotion(emotion))
             case "mcp" if isinstance(payload := find(message, "payload"), dict):
-                if self._profile.has_tools and self._faults.answers_mcp:
+                if self._profile.has_tools and Misbehaviour.NEVER_ANSWER_MCP not in self._faults.what:
                     self._mcp.handle(payload)
             case "system" if find(message, "command") == "reboot":
                 self._loop.schedule(self._control.reboot)

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["State", "StateMachine"]
-
 
 class State(StrEnum):
     """A state of the firmware."""

@@ -12,8 +12,6 @@ from .hardware import Hardware
 from .mainloop import MainLoop
 from .state import State
 
-__all__ = ["Upgrader"]
-
 # Speed of erasing and writing flash.
 _BYTES_PER_SECOND: Final = 150_000
 _CHIP_REVISION: Final = 2

@@ -14,8 +14,6 @@ import av
 import espeakng_loader
 import numpy as np
 
-__all__ = ["SpeechError", "resample", "synthesize"]
-
 # espeak-ng's speak_lib.h.
 _AUDIO_OUTPUT_SYNCHRONOUS: Final = 2
 _INITIALIZE_DONT_EXIT: Final = 0x8000

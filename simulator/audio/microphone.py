@@ -14,8 +14,6 @@ from typing import Final
 from ..board.pace import Pace
 from .opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
 
-__all__ = ["Microphone", "Voice"]
-
 _FRAME_SECONDS: Final = FRAME_SAMPLES / UPLINK_RATE
 _FRAME_BYTES: Final = FRAME_SAMPLES * 2
 # 120 ms after the microphone goes on.

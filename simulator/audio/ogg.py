@@ -6,8 +6,6 @@ from typing import Final
 
 from .opus import OpusError, packet_duration
 
-__all__ = ["OggDemuxer", "OggError", "OggPacket"]
-
 _CAPTURE: Final = b"OggS"
 _HEADER: Final = 27
 _MAX_PACKET: Final = 2048
@@ -36,7 +34,6 @@ class OggDemuxer:
     """Cuts a stream into packets; it does not look at check sums, serial numbers or positions."""
 
     def __init__(self) -> None:
-        """Begin before the first page."""
         self._data = bytearray()
         self._in_page = False
         self._lacing = b""

@@ -7,8 +7,6 @@ from typing import Final
 import av
 from av.audio.codeccontext import AudioCodecContext
 
-__all__ = ["FRAME_SAMPLES", "UPLINK_RATE", "OpusDecoder", "OpusEncoder", "OpusError", "packet_duration"]
-
 UPLINK_RATE: Final = 16000
 """Hz."""
 FRAME_SAMPLES: Final = 960
@@ -31,7 +29,6 @@ class OpusEncoder:
     """
 
     def __init__(self) -> None:
-        """Open the encoder."""
         codec = av.CodecContext.create("libopus", "w")
         codec.sample_rate = UPLINK_RATE
         codec.layout = "mono"
@@ -64,7 +61,6 @@ class OpusDecoder:
     """Decodes to mono PCM of 16 bits at the rate of the loudspeaker."""
 
     def __init__(self, rate: int) -> None:
-        """Open the decoder for `rate` Hz."""
         codec = av.CodecContext.create("libopus", "r")
         codec.layout = "mono"
         codec.open()

@@ -6,8 +6,6 @@ import wave
 
 import av
 
-__all__ = ["read_wav", "write_wav"]
-
 _SPEECH_RATE = 16000
 
 

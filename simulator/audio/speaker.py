@@ -13,8 +13,6 @@ from typing import Final
 from ..board.pace import Pace
 from .opus import FRAME_SAMPLES, UPLINK_RATE, OpusDecoder, OpusEncoder, OpusError, packet_duration
 
-__all__ = ["Played", "Speaker"]
-
 _PLAYBACK_QUEUE: Final = 2
 # The sound of an alert: 0.84 s.
 _ALERT_PACKETS: Final = 14

@@ -3,8 +3,6 @@
 import json
 from typing import Any, Final
 
-__all__ = ["JsonObject", "dumps", "find", "int_value", "is_number", "loads_object"]
-
 type JsonObject = dict[str, Any]
 
 _INT32: Final = (-(2**31), 2**31 - 1)

@@ -3,8 +3,6 @@
 import re
 from typing import Final
 
-__all__ = ["DeviceCrashed", "Restart", "stoi"]
-
 _INT32_MAX: Final = 2**31 - 1
 _LEADING_NUMBER: Final = re.compile(r"\s*[+-]?\d+")
 

@@ -5,8 +5,6 @@ from typing import Any, Final, Self
 
 from .crash import DeviceCrashed
 
-__all__ = ["Nvs"]
-
 type _Value = str | int
 
 _MAX_KEY_BYTES: Final = 15

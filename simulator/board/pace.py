@@ -3,8 +3,6 @@
 import asyncio
 from dataclasses import dataclass
 
-__all__ = ["Pace"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:

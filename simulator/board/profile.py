@@ -5,8 +5,6 @@ from enum import StrEnum
 import re
 from typing import Any, Final, Literal
 
-__all__ = ["BOARDS", "Board", "ListeningMode", "Profile", "get_profile"]
-
 type Version = tuple[int, int, int]
 type Network = Literal["wifi", "ethernet"]
 
@@ -184,11 +182,7 @@ class Profile:
     serial_number: str | None = None
     """Of devices that have one in their fuses; they sign their activation."""
     hmac_key: bytes | None = None
-    answer_missed_seconds: float = 0.0
-    """The WebSocket client sends its request before it waits for the answer, and misses one that comes within
-    this time. On a real device this is at most a millisecond, and rare."""
     glyph_push: bool = False
-    server_echo_cancellation: bool = False
 
     @property
     def number(self) -> Version:

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Event", "Recorder", "Screen"]
-
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -23,7 +21,6 @@ class Recorder:
     """Stores the events, and wakes all that wait for one."""
 
     def __init__(self) -> None:
-        """Start the clock."""
         self.events: list[Event] = []
         self.started = asyncio.get_running_loop().time()
         """Seconds of the event loop."""

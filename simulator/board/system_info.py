@@ -10,8 +10,6 @@ from ..firmware.image import CHIP_IDS, PROJECT
 from ..firmware.partitions import APP_PARTITION_BYTES
 from .profile import Profile
 
-__all__ = ["Identity", "system_info"]
-
 _CHIP_MODELS: Final = CHIP_IDS | {"esp32": 1}
 _PARTITIONS: Final = (
     ("nvs", 1, 2, 36864, 16384),

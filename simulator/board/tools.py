@@ -9,18 +9,6 @@ from typing import Any, Final
 from .cjson import JsonObject, dumps
 from .profile import Profile
 
-__all__ = [
-    "Image",
-    "Tool",
-    "ToolError",
-    "ToolResult",
-    "Values",
-    "board_tools",
-    "device_status",
-    "first_values",
-    "run_plain",
-]
-
 type ToolResult = bool | int | str | JsonObject | Image
 type Values = dict[str, Any]
 

@@ -4,8 +4,6 @@ import json
 import struct
 from typing import Any, Final
 
-__all__ = ["ASSETS_PARTITION_BYTES", "AssetsPartition", "Models", "read_models"]
-
 ASSETS_PARTITION_BYTES: Final = 8 * 1024 * 1024
 _SECTOR: Final = 4096
 _HEADER: Final = struct.Struct("<III")

@@ -10,16 +10,6 @@ import random
 import struct
 from typing import Final
 
-__all__ = [
-    "CHIP_IDS",
-    "PROJECT",
-    "AppDescription",
-    "ImageError",
-    "build_image",
-    "judge_image",
-    "starts_as_image",
-]
-
 PROJECT: Final = "xiaozhi"
 
 CHIP_IDS: Final = {

@@ -6,8 +6,6 @@ rollback: `CONFIG_BOOTLOADER_APP_ROLLBACK_ENABLE`.
 
 from typing import Final
 
-__all__ = ["APP_PARTITION_BYTES", "AppPartitions"]
-
 APP_PARTITION_BYTES: Final = 0x3F_0000
 
 
@@ -15,7 +13,6 @@ class AppPartitions:
     """A new firmware is rolled back at the next start, unless it has confirmed that it works."""
 
     def __init__(self, version: str) -> None:
-        """Start with one firmware, which is confirmed."""
         self.version = version
         """Version of the running firmware."""
         self._number = 0

@@ -1,1 +1,1 @@
-"""The network, and the protocols that the firmware speaks over it."""
+"""The network, and the protocols that the firmware speaks over it; injected faults."""

@@ -6,13 +6,10 @@ Source: `GetHelloMessage` of the firmware's `websocket_protocol.cc` and `mqtt_pr
 from ..board.cjson import JsonObject
 from ..board.profile import Profile
 
-__all__ = ["device_hello"]
-
 
 def device_hello(profile: Profile, *, version: int, transport: str) -> JsonObject:
     """Return the device's hello. It has no session_id."""
-    features: JsonObject = {"aec": True} if profile.server_echo_cancellation else {}
-    features["mcp"] = True
+    features: JsonObject = {"mcp": True}
     message: JsonObject = {"type": "hello", "version": version}
     if profile.has_tools:
         message["features"] = features

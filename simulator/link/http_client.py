@@ -15,8 +15,6 @@ from ..board.pace import Pace
 from .network import Connection, Network
 from .streamed_body import StreamedBody
 
-__all__ = ["HttpClient", "HttpError", "Response"]
-
 # Bytes that can wait to be read; reading a whole body of this size dead-locks with the receiver.
 _WINDOW: Final = 8192
 _PAGE: Final = 4096

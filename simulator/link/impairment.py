@@ -6,8 +6,6 @@ from dataclasses import dataclass
 import random
 from typing import Final
 
-__all__ = ["ImpairedPath", "UdpImpairment"]
-
 # A packet that is to be overtaken waits no longer than this for the next one.
 _MAX_OVERTAKEN_SECONDS: Final = 0.2
 _APART_SECONDS: Final = 1e-6
@@ -38,8 +36,6 @@ class ImpairedPath:
 
     def __init__(self, impairment: UdpImpairment, direction: str, deliver: Callable[[bytes], None]) -> None:
         """`direction` distinguishes paths of the same seed; `deliver` is called with what arrives."""
-        self.lost = self.reordered = self.doubled = 0
-        """Numbers of packets."""
         self._impairment = impairment
         self._deliver = deliver
         self._random = random.Random(f"{impairment.seed} {direction}")
@@ -56,13 +52,8 @@ class ImpairedPath:
         lost, overtaken, doubled = (self._random.uniform(0, 100) for _ in range(3))
         delay = self._random.uniform(0, self._impairment.jitter) / 1000
         if lost < self._impairment.loss:
-            self.lost += 1
             return
-        copies = 1
-        if doubled < self._impairment.duplicate:
-            self.doubled += 1
-            copies = 2
-        for _ in range(copies):
+        for _ in range(2 if doubled < self._impairment.duplicate else 1):
             self._later(delay, lambda: self._arrive(datagram, overtaken < self._impairment.reorder))
 
     def close(self) -> None:
@@ -75,7 +66,6 @@ class ImpairedPath:
     def _arrive(self, datagram: bytes, overtaken: bool) -> None:
         waiting, self._overtaken = self._overtaken, None
         if overtaken and waiting is None:
-            self.reordered += 1
             self._overtaken = datagram
             self._at(asyncio.get_running_loop().time() + _MAX_OVERTAKEN_SECONDS, self._release)
             return

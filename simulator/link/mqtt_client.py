@@ -11,10 +11,8 @@ import ssl
 from typing import Any, Final, Protocol
 
 from ..board.pace import Pace
-from .hooks import LinkHooks
+from .misbehave import FaultInjector, Misbehaviour
 from .network import Connection, Network
-
-__all__ = ["MqttClient", "MqttListener", "MqttSettings", "publish_packet"]
 
 TLS_PORT: Final = 8883
 _NETWORK_TIMEOUT: Final = 10.0
@@ -74,7 +72,7 @@ class MqttClient:
         listener: MqttListener,
         *,
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
-        hooks: LinkHooks,
+        faults: FaultInjector,
         notices_reconnection: bool = True,
     ) -> None:
         """`spawn` starts tasks that end with the device.
@@ -90,7 +88,7 @@ class MqttClient:
         self._network = network
         self._listener = listener
         self._spawn = spawn
-        self._hooks = hooks
+        self._faults = faults
         self._connection: Connection | None = None
         self._settled = asyncio.Event()
         self._pong = asyncio.Event()
@@ -191,7 +189,7 @@ class MqttClient:
         if settings.username:
             flags |= 0x80
             payload += _string(settings.username)
-        if password := self._hooks.password(settings.password):
+        if password := self._faults.password(settings.password):
             flags |= 0x40
             payload += _string(password)
         keepalive = settings.keepalive or _DEFAULT_KEEP_ALIVE
@@ -204,8 +202,8 @@ class MqttClient:
         self._was_connected = True
         self._settled.set()
         self._listener.mqtt_connected()
-        connection.write(self._hooks.after_connect())
-        if not self._hooks.never_pings:
+        connection.write(self._faults.after_connect())
+        if Misbehaviour.NEVER_PING not in self._faults.what:
             self._tasks.append(self._spawn(self._keep_alive(connection)))
         while True:
             first, body = await _read_packet(connection.reader)
@@ -218,7 +216,7 @@ class MqttClient:
             await asyncio.sleep(half * self._pace.timeouts)
             self._pong.clear()
             connection.write(_PINGREQ)
-            if self._hooks.stops_reading:
+            if Misbehaviour.STOP_READING in self._faults.what:
                 continue
             try:
                 async with self._pace.timeout(half):

@@ -6,12 +6,11 @@ from typing import Final, override
 from ..board.cjson import JsonObject, dumps, find, loads_object
 from ..board.crash import DeviceCrashed, stoi
 from .hello import device_hello
+from .misbehave import Misbehaviour
 from .mqtt_client import MqttClient, MqttSettings
 from .transport import Transport, TransportContext
 from .udp_audio import AudioOffer, UdpAudio, parse_offer
 from .websocket_frames import Opcode
-
-__all__ = ["MqttTransport"]
 
 _HELLO_TIMEOUT: Final = 10.0
 _DEFAULT_PORT: Final = 8883
@@ -24,7 +23,6 @@ class MqttTransport(Transport):
     name = "mqtt"
 
     def __init__(self, context: TransportContext) -> None:
-        """Create a transport that is not connected."""
         super().__init__(context)
         self._client: MqttClient | None = None
         self._was_connected = False
@@ -52,9 +50,9 @@ class MqttTransport(Transport):
         if not self.connected and not await self._start_client(report_missing=True):
             return False
         self._failed = False
-        self._session_id = ""
+        self.session_id = ""
         self._hello.clear()
-        await self._hooks.before_hello(self.send_raw)
+        await self._faults.before_hello(self.send_raw)
         text = dumps(device_hello(self._profile, version=3, transport="udp"))
         if not await self.send_text(text):
             return False
@@ -64,9 +62,9 @@ class MqttTransport(Transport):
         except TimeoutError:
             return self._fail("SERVER_TIMEOUT")
         await self._open_audio()
-        if self._hooks.stops_reading and self._client is not None:
+        if Misbehaviour.STOP_READING in self._faults.what and self._client is not None:
             self._client.stop_reading()
-        await self._hooks.after_hello(self.send_raw, text)
+        await self._faults.after_hello(self.send_raw, text)
         return True
 
     async def _open_audio(self) -> None:
@@ -74,7 +72,7 @@ class MqttTransport(Transport):
         if self._offer is not None:
             hardened = self._profile.checks_udp
             audio = UdpAudio(
-                self._offer, self._network, self._hooks, self._packet_received, hardened=hardened
+                self._offer, self._network, self._faults, self._packet_received, hardened=hardened
             )
             self._audio = await audio.open()
 
@@ -86,7 +84,7 @@ class MqttTransport(Transport):
     async def _close(self, *, say_goodbye: bool) -> None:
         self._close_audio()
         if say_goodbye:
-            await self.send_text(f'{{"session_id":"{self._session_id}","type":"goodbye"}}')
+            await self.send_text(f'{{"session_id":"{self.session_id}","type":"goodbye"}}')
         self._listener.channel_closed()
 
     def _close_audio(self) -> None:
@@ -102,7 +100,7 @@ class MqttTransport(Transport):
         return await self._publish(text.encode()) or self._fail("SERVER_ERROR")
 
     async def _publish(self, payload: bytes) -> bool:
-        topic = self._hooks.topic(self._publish_topic)
+        topic = self._faults.topic(self._publish_topic)
         return self._client is not None and await self._client.publish(topic, payload)
 
     @override
@@ -162,7 +160,7 @@ class MqttTransport(Transport):
             self._network,
             self,
             spawn=self._spawn,
-            hooks=self._hooks,
+            faults=self._faults,
             notices_reconnection=self._profile.notices_reconnection,
         )
         return await self._client.connect() or self._fail("SERVER_NOT_CONNECTED")
@@ -232,7 +230,7 @@ class MqttTransport(Transport):
         if session_id is None:
             matches = not self._profile.goodbye_needs_session
         elif isinstance(session_id, str):
-            matches = session_id == self._session_id
+            matches = session_id == self.session_id
         elif self._profile.goodbye_needs_session:
             matches = False
         else:

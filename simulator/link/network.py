@@ -8,8 +8,6 @@ from typing import cast, override
 
 from .impairment import UdpImpairment
 
-__all__ = ["Connection", "Network"]
-
 # Of the device's TCP, for an Ethernet frame; the loopback interface's own is larger than a device's buffers.
 _SEGMENT_BYTES = 1436
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
-__all__ = ["StreamedBody"]
-
 _QUEUE: Final = 8192
 _SEGMENT: Final = 1436
 _PAGE: Final = 1024

@@ -12,11 +12,9 @@ from ..board.pace import Pace
 from ..board.profile import Profile
 from ..board.recorder import Recorder
 from ..board.system_info import Identity
-from .hooks import LinkHooks
+from .misbehave import FaultInjector
 from .network import Network
 from .websocket_frames import Opcode
-
-__all__ = ["AudioPacket", "Transport", "TransportContext", "TransportListener"]
 
 _STALE_SECONDS: Final = 120.0
 
@@ -56,7 +54,7 @@ class TransportContext:
     pace: Pace
     network: Network
     recorder: Recorder
-    hooks: LinkHooks
+    faults: FaultInjector
     listener: TransportListener
     idle: Callable[[], bool]
     """Whether the device is idle."""
@@ -72,20 +70,20 @@ class Transport(ABC):
     name: ClassVar[str]
 
     def __init__(self, context: TransportContext) -> None:
-        """Create a transport that is not connected."""
         self._profile = context.profile
         self._identity = context.identity
         self._nvs = context.nvs
         self._pace = context.pace
         self._network = context.network
         self._recorder = context.recorder
-        self._hooks = context.hooks
+        self._faults = context.faults
         self._listener = context.listener
         self._idle = context.idle
         self._schedule = context.schedule
         self._spawn = context.spawn
         self._failed = False
-        self._session_id = ""
+        self.session_id = ""
+        """The session that the server's last hello named; goes into every message."""
         self._sample_rate = 24000
         self._frame_duration = 60
         self._hello = asyncio.Event()
@@ -104,11 +102,6 @@ class Transport(ABC):
     @abstractmethod
     def channel_open(self) -> bool:
         """Whether there is a channel that is neither closed nor failed nor stale."""
-
-    @property
-    def session_id(self) -> str:
-        """The session that the server's last hello named; goes into every message."""
-        return self._session_id
 
     @abstractmethod
     async def open_channel(self) -> bool:
@@ -154,7 +147,7 @@ class Transport(ABC):
     def _read_hello(self, hello: JsonObject) -> None:
         """Keep the session and the audio format of the server's hello; the old ones where it names none."""
         if isinstance(session_id := find(hello, "session_id"), str):
-            self._session_id = session_id
+            self.session_id = session_id
         audio = find(hello, "audio_params")
         if is_number(rate := find(audio, "sample_rate")):
             self._sample_rate = int_value(rate)

@@ -16,11 +16,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from ..board.cjson import find, int_value, is_number
 from ..board.crash import DeviceCrashed
-from .hooks import LinkHooks
 from .impairment import ImpairedPath
+from .misbehave import FaultInjector
 from .network import Network
-
-__all__ = ["AudioOffer", "UdpAudio", "parse_offer"]
 
 _HEADER: Final = 16
 _TYPE: Final = 1
@@ -76,7 +74,7 @@ class UdpAudio(asyncio.DatagramProtocol):
         self,
         offer: AudioOffer,
         network: Network,
-        hooks: LinkHooks,
+        faults: FaultInjector,
         received: Callable[[bytes], None],
         *,
         hardened: bool,
@@ -84,11 +82,9 @@ class UdpAudio(asyncio.DatagramProtocol):
         """`received` is called with decrypted packets; firmware since 2.4.0 is `hardened`."""
         self.alive = False
         """Whether packets are sent and received; the firmware does not notice a failure."""
-        self.dropped = 0
-        """Rejected datagrams: late, duplicate, or of a wrong size or type."""
         self._offer = offer
         self._network = network
-        self._hooks = hooks
+        self._faults = faults
         self._received = received
         self._hardened = hardened
         self._transport: asyncio.DatagramTransport | None = None
@@ -122,9 +118,9 @@ class UdpAudio(asyncio.DatagramProtocol):
         nonce = self._offer.nonce
         header = nonce[:2] + len(packet).to_bytes(2) + nonce[4:8] + bytes(4) + self._sent.to_bytes(4)
         datagram = header + self._crypt(header, packet)
-        for other in self._hooks.stranger_datagrams(datagram):
+        for other in self._faults.stranger_datagrams(datagram):
             self._send_as_stranger(other)
-        for own in self._hooks.datagrams(datagram):
+        for own in self._faults.datagrams(datagram):
             self._uplink.send(own)
         return True
 
@@ -163,11 +159,9 @@ class UdpAudio(asyncio.DatagramProtocol):
             return
         datagram = datagram[:_MAX_DATAGRAM]
         sequence = int.from_bytes(datagram[12:16])
-        if not self._acceptable(datagram, sequence):
-            self.dropped += 1
-            return
-        self._accepted = sequence
-        self._received(self._crypt(datagram[:_HEADER], datagram[_HEADER:]))
+        if self._acceptable(datagram, sequence):
+            self._accepted = sequence
+            self._received(self._crypt(datagram[:_HEADER], datagram[_HEADER:]))
 
     def _acceptable(self, datagram: bytes, sequence: int) -> bool:
         if self._hardened:

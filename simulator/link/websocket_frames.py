@@ -7,13 +7,6 @@ import asyncio
 from enum import IntEnum
 import secrets
 
-__all__ = [
-    "FrameReader",
-    "Opcode",
-    "frame_bytes",
-    "read_frame",
-]
-
 
 class Opcode(IntEnum):
     """The kind of a frame."""
@@ -62,7 +55,6 @@ class FrameReader:
     """Reads whole messages, joining fragments."""
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
-        """Read from `reader`."""
         self._reader = reader
         self._opcode = 0
         self._parts: list[bytes] = []

@@ -15,11 +15,10 @@ from typing import Final, override
 from ..board.cjson import JsonObject, dumps, find, loads_object
 from ..board.crash import DeviceCrashed, stoi
 from .hello import device_hello
+from .misbehave import Misbehaviour
 from .network import Connection
 from .transport import Transport, TransportContext
 from .websocket_frames import FrameReader, Opcode, frame_bytes
-
-__all__ = ["WebSocketTransport"]
 
 _TIMEOUT: Final = 10.0
 _MAX_SEND: Final = 65535
@@ -34,7 +33,6 @@ class WebSocketTransport(Transport):
     name = "websocket"
 
     def __init__(self, context: TransportContext) -> None:
-        """Create a transport that is not connected."""
         super().__init__(context)
         self._connection: Connection | None = None
         self._reading: asyncio.Task[None] | None = None
@@ -70,7 +68,7 @@ class WebSocketTransport(Transport):
         except OSError, EOFError, ValueError, asyncio.LimitOverrunError:
             self._drop()
             return self._fail("SERVER_NOT_CONNECTED")
-        await self._hooks.before_hello(self.send_raw)
+        await self._faults.before_hello(self.send_raw)
         text = dumps(device_hello(self._profile, version=self._version, transport="websocket"))
         if not await self.send_text(text):
             return False
@@ -81,10 +79,11 @@ class WebSocketTransport(Transport):
             return self._fail("SERVER_TIMEOUT")
         # Only here: an unexpected hello makes the next wait end at once.
         self._hello.clear()
-        if self._hooks.stops_reading and self._reading is not None and self._connection is not None:
+        stops = Misbehaviour.STOP_READING in self._faults.what
+        if stops and self._reading is not None and self._connection is not None:
             self._reading.cancel()
             self._connection.stop_reading()
-        await self._hooks.after_hello(self.send_raw, text)
+        await self._faults.after_hello(self.send_raw, text)
         return True
 
     @override
@@ -166,11 +165,7 @@ class WebSocketTransport(Transport):
             "Upgrade: websocket",
         ]
         connection.write("\r\n".join((f"GET {path} HTTP/1.1", *headers, "", "")).encode())
-        asked = asyncio.get_running_loop().time()
         answer = await connection.reader.readuntil(b"\r\n\r\n")
-        if asyncio.get_running_loop().time() - asked < self._profile.answer_missed_seconds:
-            # The answer came before the client waited for one: it waits for another until it times out.
-            answer = await connection.reader.readuntil(b"\r\n\r\n")
         if not answer.startswith(b"HTTP/1.1 101"):
             raise ValueError("no 101")
         self._connected = True

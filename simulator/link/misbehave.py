@@ -1,16 +1,16 @@
 """Faults that a device can be made to have, for tests of a server."""
 
 from collections import deque
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 import random
 from typing import Final
 
 from ..board.cjson import dumps
 from ..board.tools import Tool
-from ..link.hooks import SendRaw
-from ..link.websocket_frames import Opcode
+from .websocket_frames import Opcode
 
-__all__ = ["FaultInjector", "Misbehaviour"]
+type SendRaw = Callable[[Opcode, bytes], Awaitable[bool]]
 
 
 class Misbehaviour(StrEnum):
@@ -84,34 +84,13 @@ _WRONG_TYPES: Final = (
 
 
 class FaultInjector:
-    """Injects faults through hooks in the firmware; without any, the hooks change nothing."""
+    """Injects the faults in `what`; without any, it changes nothing."""
 
     def __init__(self, *what: Misbehaviour) -> None:
-        """Inject these faults."""
         self.what: set[Misbehaviour] = set(what)
         self._random = random.Random(0)
         self._packets = 0
         self._sent: deque[bytes] = deque(maxlen=_REPLAY_DISTANCE)
-
-    @property
-    def stops_reading(self) -> bool:
-        """Whether the connection is not read any more after the server's hello."""
-        return Misbehaviour.STOP_READING in self.what
-
-    @property
-    def answers_mcp(self) -> bool:
-        """Whether MCP requests are answered."""
-        return Misbehaviour.NEVER_ANSWER_MCP not in self.what
-
-    @property
-    def deaf_to_phrases(self) -> bool:
-        """Whether MultiNet does not start."""
-        return Misbehaviour.DEAF_TO_PHRASES in self.what
-
-    @property
-    def loops(self) -> bool:
-        """Whether every cursor returns the same page of tools."""
-        return Misbehaviour.LOOPING_CURSOR in self.what
 
     async def before_hello(self, send: SendRaw) -> None:
         """Inject faults before the hello is sent."""
@@ -156,11 +135,6 @@ class FaultInjector:
         return packet
 
     # MQTT and UDP
-
-    @property
-    def never_pings(self) -> bool:
-        """Whether the device sends no keep-alive."""
-        return Misbehaviour.NEVER_PING in self.what
 
     def password(self, password: str) -> str:
         """Return the password to use instead."""
