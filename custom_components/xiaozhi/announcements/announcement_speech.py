@@ -1,5 +1,6 @@
 """Sound of an announcement of Home Assistant: speech or media, perhaps after another sound."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any, Final
@@ -15,6 +16,7 @@ from yarl import URL
 from ..protocol.audio.speech import SpeechShape
 from ..protocol.audio.speech_decoder import decode_speech
 from ..protocol.messages import DOWNLINK
+from ..timeouts import USUAL
 from .announcement_errors import SourceError
 from .speech_format import speech_options
 from .utterance import OpenSpeech, Utterance
@@ -100,14 +102,31 @@ def _near(hass: HomeAssistant, address: str, origin: str | None) -> str:
 
 
 def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
-    """Return what a speech engine makes of a text, without the silence before it."""
+    """Return what a speech engine makes of a text, without the silence before it.
+
+    Raises `SourceError` if the engine hangs: nothing else ends an announcement in a conversation.
+    """
     rate = DOWNLINK.sample_rate
-    return lambda: decode_speech(
-        stream.async_stream_result(),
-        sample_rate=rate,
-        extension=stream.extension,
-        through=SpeechShape(rate).take,
-    )
+
+    async def speak() -> AsyncGenerator[bytes]:
+        decoded = decode_speech(
+            stream.async_stream_result(),
+            sample_rate=rate,
+            extension=stream.extension,
+            through=SpeechShape(rate).take,
+        )
+        async with aclosing(decoded) as pcm:
+            while True:
+                try:
+                    async with asyncio.timeout(USUAL.announcements.sound):
+                        piece = await anext(pcm, None)
+                except TimeoutError as err:
+                    raise SourceError("announcement_late") from err
+                if piece is None:
+                    return
+                yield piece
+
+    return speak
 
 
 async def _short_sound(open_sound: OpenSpeech) -> bytes:

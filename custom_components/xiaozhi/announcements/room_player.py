@@ -40,6 +40,7 @@ from ..device_http.access import DeviceView
 from ..device_http.transfers import Transfers
 from ..protocol.audio.mp3 import Mp3Encoder
 from ..protocol.messages import DOWNLINK
+from ..protocol.tasks import log_failure
 from ..protocol.untrusted_text import one_line
 from .utterance import OpenSpeech
 
@@ -180,6 +181,7 @@ async def play(
     """
     sound = Sound()
     making = device.create_task(sound.make(open_speech()), "sound for a player")
+    making.add_done_callback(log_failure)
     try:
         async with _played(device, player, sound, in_turn=in_turn) as check:
             sound.heard = -device.settings.loudspeaker_lead
@@ -219,6 +221,8 @@ async def _played(
         was_playing = _is_playing(hass, player)
         calling = device.create_task(_call(hass, player, path), "play on a player")
         calling.add_done_callback(lambda _: sound.notify())
+        # Some players answer only when all is over, and then nobody waits for it.
+        calling.add_done_callback(log_failure)
 
         def check() -> None:
             state = hass.states.get(player)

@@ -1,6 +1,7 @@
 """A media player that says what a device would say, and what keeps it from doing so."""
 
 import asyncio
+import gc
 import io
 from typing import Any, override
 
@@ -65,6 +66,8 @@ class BigSpeaker(MediaPlayerEntity):
         self.stopped = 0
         self.fetches = True
         self.error: Exception | None = None
+        self.last_error: Exception | None = None
+        """What it raises when it has played."""
         self.ends = True
         """Whether it reports that it has ended."""
         self._playing: asyncio.Task[None] | None = None
@@ -76,6 +79,10 @@ class BigSpeaker(MediaPlayerEntity):
         assert kwargs["announce"]
         if self.fetches:
             self._playing = self.hass.async_create_background_task(self._play(media_id), "big speaker")
+        if self.last_error is not None and self._playing is not None:
+            await asyncio.wait((self._playing,))
+            await asyncio.sleep(2)
+            raise self.last_error
 
     @override
     async def async_media_stop(self) -> None:
@@ -321,6 +328,54 @@ async def test_an_announcement_needs_only_the_player_and_is_shown_where_the_devi
     with pytest.raises(HomeAssistantError):
         await act(hass, "assist_satellite", "announce", SATELLITE, message="It gets cold.")
     assert len(reported()) == 1
+
+
+@pytest.mark.usefixtures("chosen")
+@pytest.mark.parametrize("in_conversation", [False, True])
+async def test_a_voice_that_hangs_is_an_error_and_keeps_nothing_else_from_being_said(
+    hass: HomeAssistant,
+    boot: Boot,
+    speech: Speech,
+    player: BigSpeaker,
+    command: bytes,
+    *,
+    in_conversation: bool,
+) -> None:
+    """In a conversation, the device would stay silent and deaf."""
+    await speech.answer_with(SIX_SECONDS)
+    device = await boot(OLD)
+    if in_conversation:
+        await choose(hass, SELECT, "this_device")
+        await device.wake()
+        device.say(command)
+        await device.wait_for(lambda: device.played_seconds > 1, 30)
+    speech.voice.may_go_on.clear()
+    async with asyncio.timeout(60):
+        with pytest.raises(HomeAssistantError, match="no sound has come"):
+            await act(hass, "assist_satellite", "announce", SATELLITE, message="Dinner is ready.")
+    speech.voice.may_go_on.set()
+    await device.wait_state(State.IDLE, 10)
+    await choose(hass, SELECT, "Big speaker")
+    await act(hass, "assist_satellite", "announce", SATELLITE, message="It gets cold.")
+    assert player.played[-1]
+
+
+@pytest.mark.usefixtures("chosen")
+async def test_what_fails_when_all_is_said_leaves_no_traceback(
+    hass: HomeAssistant, boot: Boot, speech: Speech, player: BigSpeaker
+) -> None:
+    """Some players answer the action at the end of the sound, and some do so with an error."""
+    await boot(OLD)
+    player.last_error = HomeAssistantError("no")
+    await act(hass, "assist_satellite", "announce", SATELLITE, message="Dinner is ready.")
+    await asyncio.sleep(10)
+    # Neither does a voice that fails when the player is given up.
+    player.last_error, player.fetches = None, False
+    speech.voice.delay, speech.voice.fails = 4, True
+    with pytest.raises(HomeAssistantError):
+        await act(hass, "assist_satellite", "announce", SATELLITE, message="It gets cold.")
+    # What nobody has looked at fails the test at its end.
+    gc.collect()
 
 
 @pytest.mark.own_home
