@@ -4,7 +4,7 @@ Times are those on the wall, so that seven o'clock stays seven o'clock in anothe
 to daylight saving. In the hour that is skipped it rings as much later; in the one that is repeated, once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -69,7 +69,7 @@ class Alarm:
         """Read the stored form; None if it is damaged."""
         try:
             alarm = cls(**_STORED(data))
-            _rule(alarm.start, alarm.rule)
+            _kept_rule(alarm.start, alarm.rule)
         except vol.Invalid, ValueError:
             return None
         return alarm
@@ -86,10 +86,12 @@ class Alarm:
             "snoozed": self.snoozed.isoformat() if self.snoozed else None,
         }
 
-    def times(self, since: datetime) -> Iterator[tuple[datetime, datetime]]:
+    def times(
+        self, since: datetime, rule_of: Callable[[datetime, str], rrule | None] | None = None
+    ) -> Iterator[tuple[datetime, datetime]]:
         """Yield the times after a moment: on the wall, and the moment of each."""
         first = wall_time(since) - _SHIFT
-        rule = _rule(self.start, self.rule)
+        rule = (rule_of or _kept_rule)(self.start, self.rule)
         for time in (self.start,) if rule is None else rule.xafter(first, inc=True):
             if time not in self.skipped and (moment := moment_of(time)) > since:
                 yield time, moment
@@ -108,8 +110,8 @@ class Alarm:
         return last
 
     def listed(self, start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """Yield the times between two moments, in bounded number."""
-        for number, (time, moment) in enumerate(self.times(start)):
+        """Yield the times between two moments, in bounded number. Also for threads."""
+        for number, (time, moment) in enumerate(self.times(start, _rule)):
             if moment >= end or number == _MAX_LISTED:
                 return
             yield time, moment
@@ -160,10 +162,14 @@ def checked_rule(start: datetime, rule: str) -> str:
     return checked
 
 
-@lru_cache(maxsize=1000)
 def _rule(start: datetime, rule: str) -> rrule | None:
     """Return a rule, or None without one. Raises `ValueError` if it is damaged."""
     if not rule:
         return None
     found: rrule = rrulestr(rule, dtstart=start, cache=True)
     return found
+
+
+# For the event loop only. A rule never releases its lock again when it has found its last time: who is in the
+# middle of it in another thread then waits for ever.
+_kept_rule: Final = lru_cache(maxsize=1000)(_rule)

@@ -74,6 +74,14 @@ def test_one_time_of_a_repetition_is_left_out_and_all_from_one_on() -> None:
     assert shorter.last(SET, SET + timedelta(days=2)) == datetime(2026, 3, 2, 6, tzinfo=UTC)
 
 
+def test_the_calendar_page_lists_a_repetition_in_a_thread_while_the_clock_comes_to_its_end() -> None:
+    alarm = Alarm(start=at(2), rule="FREQ=DAILY;COUNT=15", done=SET)
+    listed = alarm.listed(SET, SET + timedelta(days=60))
+    next(listed)
+    assert alarm.last(SET, SET + timedelta(days=60)) == datetime(2026, 3, 16, 6, tzinfo=UTC)
+    assert len([*listed]) == 14
+
+
 @pytest.mark.parametrize(
     "rule",
     [
