@@ -7,6 +7,7 @@ those of ESP-SR 2.1.5 that are the same in 2.4.6: firmware from 2.0.2 on has one
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 import json
+import logging
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ from ..timeouts import FirmwareTimeouts
 from .assets_pack import Models
 from .image import FirmwareError
 from .library import fetch
+
+_LOGGER = logging.getLogger(__name__)
 
 MODELS_FOLDER: Final = ("xiaozhi", "models")
 """Relative to Home Assistant's configuration folder: where an owner without internet puts models."""
@@ -85,9 +88,12 @@ class SpeechModels:
 
     def _keep(self, model: str, name: str, content: bytes) -> None:
         path = Path(self._hass.config.path(*_CACHE, model, name))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # If this breaks off, the hash is wrong.
-        path.write_bytes(content)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # If this breaks off, the hash is wrong.
+            path.write_bytes(content)
+        except OSError as err:
+            _LOGGER.warning("A speech model cannot be kept, and is fetched again the next time: %s", err)
 
 
 def _missing(model: str, name: str) -> FirmwareError:

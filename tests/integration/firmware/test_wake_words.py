@@ -278,6 +278,17 @@ async def test_models_are_the_known_ones_or_refused_and_may_come_from_a_folder(
     assert await wakes(device, "jarvis")
 
 
+async def test_models_serve_also_where_they_cannot_be_kept(
+    hass: HomeAssistant, device: SimulatedDevice, folder: Path
+) -> None:
+    """The disk is full, or not writable."""
+    kept = folder.parent.parent / ".storage" / "xiaozhi_models"
+    kept.parent.mkdir()
+    kept.touch()
+    await choose(hass, "Jarvis")
+    assert await wakes(device, "jarvis")
+
+
 @pytest.mark.parametrize("name", ["../../secrets", "a/b"])
 async def test_a_device_does_not_say_which_file_is_read(
     hass: HomeAssistant, hosts: Web, boot: Boot, folder: Path, name: str
