@@ -166,6 +166,8 @@ class Announcer:
             await self._turn.acquire()
             while self._urgent:
                 self._turn.release()
+                # One that was cancelled just now does not take it, and has to run to count no more.
+                await asyncio.sleep(0)
                 await self._turn.acquire()
         else:
             if self._now is not None and self._now.utterance.gives_way:

@@ -151,6 +151,26 @@ async def test_music_gives_way_to_an_announcement_and_waits_behind_others(
     await asyncio.wait((playing,))
 
 
+async def test_music_begins_if_what_it_waits_behind_is_cancelled_in_the_moment_of_its_turn(
+    boot: Boot, announcer: Announcer
+) -> None:
+    device = await boot(NEW)
+
+    async def say_and_cancel() -> None:
+        await announcer.say(Utterance(speech=beep(1)))
+        urgent.cancel()
+
+    first = asyncio.create_task(say_and_cancel())
+    await plays(device)
+    playing = asyncio.create_task(announcer.say(Utterance(speech=endless(), gives_way=True)))
+    await asyncio.sleep(0.1)
+    urgent = asyncio.create_task(announcer.say(Utterance(speech=beep(1))))
+    await first
+    await plays(device, 2)
+    playing.cancel()
+    await asyncio.wait((playing,))
+
+
 async def test_a_conversation_that_begins_meanwhile_says_it(
     hass: HomeAssistant, boot: Boot, announcer: Announcer, speech: Speech, command: bytes
 ) -> None:
