@@ -16,10 +16,11 @@ from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
 from .links.library_versions import async_check_libraries
 from .mcp_extras import async_extend_device
 from .mcp_extras.read_action import async_setup_read_action
+from .pictures.picture_file import async_forget_pictures
 from .pictures.views import FileView, UploadView, VisionView
 from .provisioning.checkin_views import ActivationView, CheckInView
 from .services import async_setup_services
-from .settings import GatewaySettings
+from .settings import GatewaySettings, device_subentries
 from .texts.issues import async_raise_issue
 from .tools.migration import async_migrate_entities
 from .voice.speech_detectors import async_forget_probe
@@ -99,6 +100,8 @@ async def async_unload_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> 
 async def async_remove_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
     """Delete what is stored."""
     await DeviceStore(hass, entry.entry_id).async_remove()
+    for mac in device_subentries(entry):
+        await async_forget_pictures(hass, mac)
     await async_forget_probe(hass)
 
 

@@ -62,9 +62,6 @@ STREAM_PATH: Final = "/api/xiaozhi/stream"
 SOUND_PATH: Final = "/api/xiaozhi/sound"
 WEBSOCKET_PATH: Final = "/xiaozhi/v1/"
 
-ATTR_HINT: Final = "hint"
-"""Attribute of an entity without a value: how to get the first one."""
-
 # Characters that fit on a screen: in its status bar, and below it.
 MAX_STATUS: Final = 60
 MAX_MESSAGE: Final = 500

@@ -24,6 +24,7 @@ from .firmware.speech_models import SpeechModels
 from .links.admission import PairedDevices
 from .links.broker_issue import async_broker_changed, async_broker_stopped
 from .links.listeners import Listeners, PortError
+from .pictures.picture_file import async_forget_pictures
 from .pictures.vision import async_delete_model_issue
 from .protocol.tasks import close_all
 from .provisioning.checkin_answers import CheckIns
@@ -158,6 +159,8 @@ class Gateway:
             gone, announcer = self.devices.pop(mac), self._announcers.pop(mac)
             self._clocks.pop(mac).stop()
             gone.create_task(_close([announcer], [gone]), "close link")
+            # Also of entities that are disabled.
+            gone.create_task(async_forget_pictures(self.hass, mac), "forget pictures")
         for mac, subentry in subentries.items():
             if (known := self.devices.get(mac)) is not None:
                 known.apply(subentry)

@@ -2,22 +2,19 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, override
+from typing import Final, override
 
 from homeassistant.components.image import ImageEntity, ImageEntityDescription
 from homeassistant.const import EntityCategory, Platform
-from homeassistant.core import HomeAssistant
+from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
-from homeassistant.helpers.restore_state import RestoreEntity
-from homeassistant.util import dt as dt_util
 
-from .const import ATTR_HINT
 from .device.device import Device
 from .device.state import AVAILABLE, PICTURE_ENTITY, Picture, PictureKind
 from .entity import XiaozhiEntity, add_entities_of, existing, is_registered, of_devices
 from .gateway import Gateway, XiaozhiConfigEntry
 from .pictures.image_entities import PICTURE_TOOLS
-from .texts.translated import known_text
+from .pictures.picture_file import PictureFile
 from .tools.stock_tools import own_name
 
 PARALLEL_UPDATES = 0
@@ -28,8 +25,6 @@ class XiaozhiImageDescription(ImageEntityDescription):
     """Describes an image entity."""
 
     kind: PictureKind
-    hint: str
-    """Key of the sentence that says how to get the first one."""
 
 
 IMAGES: Final = (
@@ -38,14 +33,8 @@ IMAGES: Final = (
         translation_key="screen",
         entity_category=EntityCategory.DIAGNOSTIC,
         kind=PictureKind.SCREEN,
-        hint="no_screenshot_yet",
     ),
-    XiaozhiImageDescription(
-        key="photo",
-        translation_key="photo",
-        kind=PictureKind.PHOTO,
-        hint="no_photo_yet",
-    ),
+    XiaozhiImageDescription(key="photo", translation_key="photo", kind=PictureKind.PHOTO),
 )
 
 
@@ -54,8 +43,8 @@ def _exists(device: Device, image: XiaozhiImageDescription) -> bool:
     return able and (image.kind in device.state.pictures or is_registered(device, Platform.IMAGE, image.key))
 
 
-class XiaozhiImage(XiaozhiEntity, ImageEntity, RestoreEntity):
-    """The last picture of a kind; after a restart of Home Assistant, only when it was taken."""
+class XiaozhiImage(XiaozhiEntity, ImageEntity):
+    """The last picture of a kind, which is stored."""
 
     entity_description: XiaozhiImageDescription
     _attr_content_type = "image/jpeg"
@@ -64,15 +53,33 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity, RestoreEntity):
     def __init__(self, gateway: Gateway, device: Device, description: XiaozhiImageDescription) -> None:
         XiaozhiEntity.__init__(self, gateway, device, description)
         ImageEntity.__init__(self, gateway.hass)
-        self._taken_before: datetime | None = None
+        self._file = PictureFile(gateway.hass, device.mac, description.kind)
 
     @override
     async def async_added_to_hass(self) -> None:
-        """Follow the device, and go on knowing when the last picture was taken."""
+        """Follow the device, and show the picture from before a restart."""
         await super().async_added_to_hass()
-        if (last := await self.async_get_last_state()) is not None:
-            self._taken_before = dt_util.parse_datetime(last.state)
+        stored = await self._file.async_load()
+        if stored is not None and self._picture is None:
+            kind = self.entity_description.kind
+            self.device.update(pictures={**self.device.state.pictures, kind: stored})
+        self._file.keep(self._picture)
         self.device.notify(PICTURE_ENTITY)
+
+    @override
+    @callback
+    def device_changed(self) -> None:
+        super().device_changed()
+        self._file.keep(self._picture)
+
+    @override
+    async def async_will_remove_from_hass(self) -> None:
+        await super().async_will_remove_from_hass()
+        await self._file.async_save()
+
+    @override
+    async def async_removed_from_registry(self) -> None:
+        await self._file.async_remove()
 
     @property
     def _picture(self) -> Picture | None:
@@ -80,20 +87,14 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity, RestoreEntity):
 
     @property
     @override
+    def available(self) -> bool:
+        """Return whether there is a picture: Home Assistant's page would show a broken one."""
+        return self._picture is not None and super().available
+
+    @property
+    @override
     def image_last_updated(self) -> datetime | None:
-        return self._picture.taken if self._picture else self._taken_before
-
-    @property
-    @override
-    def entity_picture(self) -> str | None:
-        """Return the address of the picture; None shows the icon."""
-        return super().entity_picture if self._picture else None
-
-    @property
-    @override
-    def extra_state_attributes(self) -> dict[str, Any]:
-        """Return how to get the first picture."""
-        return {} if self._picture else {ATTR_HINT: known_text(self.hass, self.entity_description.hint)}
+        return self._picture.taken if self._picture else None
 
     @override
     async def async_image(self) -> bytes | None:

@@ -18,7 +18,6 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .access_point.entities import LastCallSensor, ToolsOfferedSensor
 from .clock.alarm_clock import next_alarm
 from .clock.timers import next_timer_end
-from .const import ATTR_HINT
 from .device.device import Device
 from .device.state import AVAILABLE, RESPONSE, part_key
 from .entity import (
@@ -35,8 +34,6 @@ from .entity import (
 from .gateway import Gateway, XiaozhiConfigEntry
 from .protocol.conversation.state_table import ConversationState
 from .protocol.device_status import NETWORK_TYPES, SIGNALS
-from .protocol.transport.link import LinkKind
-from .texts.translated import known_text
 from .tools.answer_values import as_attributes, as_number, as_text
 from .tools.stock_tools import CATALOGUE
 from .tools.tool_entities import Reading, SensorTool
@@ -72,12 +69,6 @@ def _has_timers(device: Device) -> bool:
     return bool(device.state.timers) or is_registered(device, Platform.SENSOR, "next_timer")
 
 
-def _timer_hint(device: Device) -> dict[str, Any]:
-    # One on WebSocket is out of reach when a timer ends, and takes none.
-    takes_one = device.state.link is LinkKind.MQTT and next_timer_end(device) is None
-    return {ATTR_HINT: known_text(device.hass, "no_timer_yet")} if takes_one else {}
-
-
 SENSORS: Final = (
     XiaozhiSensorDescription(
         key="conversation",
@@ -108,7 +99,6 @@ SENSORS: Final = (
         value=next_timer_end,
         follows=("timers",),
         exists=_has_timers,
-        attributes=_timer_hint,
     ),
     XiaozhiSensorDescription(
         key="next_alarm",

@@ -1,15 +1,22 @@
-"""Triggers: what happens in the conversations of a device, and that it can be reached again."""
+"""Triggers: what happens in the conversations of a device, and whether it can be reached."""
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, ClassVar, Final, override
 
 from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
-from homeassistant.const import CONF_OPTIONS, CONF_TARGET
-from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+from homeassistant.const import ATTR_ENTITY_ID, CONF_FOR, CONF_OPTIONS, CONF_TARGET
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, State, callback
 from homeassistant.helpers import config_validation as cv
 from homeassistant.helpers.automation import DomainSpec
 from homeassistant.helpers.dispatcher import async_dispatcher_connect
-from homeassistant.helpers.target import TargetSelection
+from homeassistant.helpers.event import async_call_later
+from homeassistant.helpers.target import (
+    TargetSelection,
+    TargetStateChangedData,
+    async_track_target_selector_state_change_event,
+)
 from homeassistant.helpers.trigger import (
     EntityTargetStateTriggerBase,
     Trigger,
@@ -27,6 +34,10 @@ from .device.events import ConversationEvent, DeviceEvent
 
 _SCHEMA: Final = vol.Schema(
     {vol.Required(CONF_TARGET): cv.TARGET_FIELDS, vol.Optional(CONF_OPTIONS, default={}): {}}
+)
+# Not for each short gap of a Wi-Fi, nor when the integration is reloaded.
+_UNREACHABLE_SCHEMA: Final = _SCHEMA.extend(
+    {vol.Optional(CONF_OPTIONS, default={}): {vol.Optional(CONF_FOR, default=60): cv.positive_time_period}}
 )
 
 
@@ -84,9 +95,67 @@ class _ReachableTrigger(EntityTargetStateTriggerBase):
         return own_satellites(self._hass, super().entity_filter(entities))
 
 
+class _UnreachableTrigger(Trigger):
+    """A device cannot be reached any more.
+
+    One on MQTT is then unavailable, which the base of the trigger above passes over.
+    """
+
+    @override
+    @classmethod
+    async def async_validate_config(cls, hass: HomeAssistant, config: ConfigType) -> ConfigType:
+        validated: ConfigType = _UNREACHABLE_SCHEMA(config)
+        return validated
+
+    def __init__(self, hass: HomeAssistant, config: TriggerConfig) -> None:
+        super().__init__(hass, config)
+        self._target = config.target or {}
+        self._patience: timedelta = (config.options or {})[CONF_FOR]
+
+    @override
+    async def async_attach_runner(
+        self, run_action: TriggerActionRunner, did_not_trigger: TriggerNotTriggeredReporter | None = None
+    ) -> CALLBACK_TYPE:
+        """Run the action when a device has been away for long enough."""
+        waiting: dict[str, CALLBACK_TYPE] = {}
+
+        @callback
+        def changed(change: TargetStateChangedData) -> None:
+            event = change.state_change_event
+            entity_id = event.data["entity_id"]
+
+            @callback
+            def away(_now: datetime) -> None:
+                del waiting[entity_id]
+                # It may have been deleted or renamed.
+                if self._hass.states.get(entity_id) is not None:
+                    run_action({ATTR_ENTITY_ID: entity_id}, f"{entity_id} away", event.context)
+
+            if _is_reachable(event.data["new_state"]):
+                waiting.pop(entity_id, lambda: None)()
+            elif _is_reachable(event.data["old_state"]):
+                waiting[entity_id] = async_call_later(self._hass, self._patience, away)
+
+        stop = await async_track_target_selector_state_change_event(
+            self._hass, self._target, changed, partial(own_satellites, self._hass)
+        )
+
+        @callback
+        def end() -> None:
+            for unsubscribe in (stop, *waiting.values()):
+                unsubscribe()
+
+        return end
+
+
+def _is_reachable(state: State | None) -> bool:
+    return state is not None and state.attributes.get("reachable") is True
+
+
 _TRIGGERS: Final[Mapping[str, type[Trigger]]] = {
     **dict.fromkeys(_EVENTS, _ConversationTrigger),
     "reachable": _ReachableTrigger,
+    "unreachable": _UnreachableTrigger,
 }
 
 

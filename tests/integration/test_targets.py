@@ -24,6 +24,7 @@ from tests.paths import ROOT
 LINK = LinkKind.MQTT
 
 FIRST, SECOND = "number.box_1_screen_brightness", "number.box_2_screen_brightness"
+CONNECTED = "binary_sensor.box_1_connectivity"
 LIGHT = "input_boolean.kitchen_light"
 ACTIONS = set(yaml.safe_load((ROOT / "custom_components/xiaozhi/services.yaml").read_text()))
 
@@ -111,7 +112,7 @@ async def test_the_editor_offers_actions_triggers_and_conditions_for_a_device_an
     assert {"ask", "call_tool", "get_tools", "show_text", "take_photo"} <= ACTIONS
     for kind, names in (
         ("services", ACTIONS),
-        ("triggers", {*CONVERSATION, "conversation_failed", "reachable"}),
+        ("triggers", {*CONVERSATION, "conversation_failed", "reachable", "unreachable"}),
         ("conditions", {"is_reachable", "is_not_reachable"}),
     ):
         assert await offered(kind, {"device_id": [device_ids[0]]}) == names
@@ -160,7 +161,7 @@ async def test_a_device_that_can_be_reached_again_triggers_and_is_a_condition(
     hass: HomeAssistant, boot: Boot, device_ids: list[str]
 ) -> None:
     device = await boot()
-    await wait_for_state(hass, "binary_sensor.box_1_connectivity", "on")
+    await wait_for_state(hass, CONNECTED, "on")
     seen = async_capture_events(hass, "seen")
     target = {"device_id": device_ids[0]}
     reachable = {"condition": "xiaozhi.is_reachable", "target": target, "options": {"behavior": "any"}}
@@ -171,10 +172,10 @@ async def test_a_device_that_can_be_reached_again_triggers_and_is_a_condition(
     }
     await automate(hass, target, "reachable", conditions=[reachable, other])
     await device.power_off()
-    await wait_for_state(hass, "binary_sensor.box_1_connectivity", "off")
+    await wait_for_state(hass, CONNECTED, "off")
     assert seen == []
     await device.boot()
-    await wait_for_state(hass, "binary_sensor.box_1_connectivity", "on")
+    await wait_for_state(hass, CONNECTED, "on")
     await hass.async_block_till_done()
     assert [event.data["what"] for event in seen] == ["reachable"]
     second = await boot(mac=mac_of(2))
@@ -185,7 +186,35 @@ async def test_a_device_that_can_be_reached_again_triggers_and_is_a_condition(
     await second.boot()
     await device.boot()
     await wait_for_state(hass, "binary_sensor.box_2_connectivity", "on")
-    await wait_for_state(hass, "binary_sensor.box_1_connectivity", "on")
+    await wait_for_state(hass, CONNECTED, "on")
     await hass.async_block_till_done()
     assert len(seen) == 1, "the other device can be reached now"
+    await hass.services.async_call("automation", "turn_off", {"entity_id": "automation.one"}, blocking=True)
+
+
+@pytest.mark.own_home
+async def test_a_device_that_is_away_for_a_minute_triggers_and_one_that_is_back_or_deleted_does_not(
+    hass: HomeAssistant, boot: Boot, device_ids: list[str]
+) -> None:
+    device = await boot()
+    await wait_for_state(hass, CONNECTED, "on")
+    seen = async_capture_events(hass, "seen")
+    await automate(hass, {"device_id": device_ids[0]}, "unreachable")
+    await device.power_off()
+    await wait_for_state(hass, CONNECTED, "off")
+    await device.boot()
+    await wait_for_state(hass, CONNECTED, "on")
+    await asyncio.sleep(70)
+    assert seen == []
+    await device.power_off()
+    await wait_for_state(hass, CONNECTED, "off")
+    await asyncio.sleep(70)
+    assert [event.data["what"] for event in seen] == ["unreachable"]
+    await device.boot()
+    await wait_for_state(hass, CONNECTED, "on")
+    await device.power_off()
+    await wait_for_state(hass, CONNECTED, "off")
+    er.async_get(hass).async_remove("assist_satellite.box_1")
+    await asyncio.sleep(70)
+    assert len(seen) == 1
     await hass.services.async_call("automation", "turn_off", {"entity_id": "automation.one"}, blocking=True)

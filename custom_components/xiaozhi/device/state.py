@@ -74,7 +74,7 @@ class PictureKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """A JPEG from a device, which is kept in memory only."""
+    """A JPEG from a device."""
 
     data: bytes = field(repr=False)
     taken: datetime

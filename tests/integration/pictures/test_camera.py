@@ -17,7 +17,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.const import ATTR_HINT, CONF_ADDRESS, DOMAIN, NO_MODEL_ISSUE, VISION_PATH
+from custom_components.xiaozhi.const import CONF_ADDRESS, DOMAIN, NO_MODEL_ISSUE, VISION_PATH
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import PictureKind
 from custom_components.xiaozhi.pictures import vision
@@ -40,6 +40,7 @@ LINK = LinkKind.MQTT
 pytestmark = [pytest.mark.usefixtures("all_enabled", "camera"), pytest.mark.own_home]
 
 PHOTO = "image.kitchen_box_photo"
+STORED = f"xiaozhi.{MAC.replace(':', '')}_photo"
 QUESTION = "What do you see?"
 SETTINGS = {"share_transcripts": False}
 
@@ -79,21 +80,31 @@ async def test_a_photo_is_kept_told_and_answered(
     assert event.data == {"device_id": entry.device_id, "entity_id": PHOTO}
 
 
-async def test_the_first_photo_adds_its_entity_which_knows_after_a_restart_when_that_was(
-    hass: HomeAssistant, linked_entry: MockConfigEntry
+async def test_the_first_photo_adds_its_entity_which_has_it_after_a_restart_until_it_or_the_device_is_deleted(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, hass_storage: dict[str, Any]
 ) -> None:
     assert hass.states.get(PHOTO) is None
     await act(hass, "button", "press", "button.kitchen_box_take_photo")
-    assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
     before = state_of(hass, PHOTO)
-    assert "entity_picture" in before.attributes
-    assert ATTR_HINT not in before.attributes
+    # Saved for the disk's sake in a while, and when the gateway stops.
+    assert STORED not in hass_storage
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await wait_for_state(hass, PHOTO, before.state)
-    after = state_of(hass, PHOTO)
-    # Its icon is shown, and not a picture that cannot be loaded.
-    assert "entity_picture" not in after.attributes
-    assert "Press Take photo" in after.attributes[ATTR_HINT]
+    assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
+    er.async_get(hass).async_remove(PHOTO)
+    await hass.async_block_till_done()
+    assert STORED not in hass_storage
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await wait_for_state(hass, CONNECTED, "on")
+    # Of another one, also while its entity is disabled.
+    await act(hass, "button", "press", "button.kitchen_box_take_photo")
+    er.async_get(hass).async_update_entity(PHOTO, disabled_by=er.RegistryEntryDisabler.USER)
+    await hass.async_block_till_done()
+    assert STORED in hass_storage
+    (subentry_id,) = linked_entry.subentries
+    assert hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
+    await hass.async_block_till_done()
+    assert STORED not in hass_storage
 
 
 async def test_the_owner_decides_whether_a_model_looks_at_photos(

@@ -1,0 +1,63 @@
+"""The last picture of a kind of a device, on the disk."""
+
+from base64 import b64decode, b64encode
+from functools import partial
+from typing import Any, Final
+
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers.storage import Store
+from homeassistant.util import dt as dt_util
+
+from ..const import DOMAIN
+from ..device.state import Picture, PictureKind
+
+_VERSION: Final = 1
+# A photo every few seconds must not wear out a memory card.
+_DELAY_SECONDS: Final = 60
+
+
+class PictureFile:
+    """One picture, written in a while and when Home Assistant or the gateway stops."""
+
+    def __init__(self, hass: HomeAssistant, mac: str, kind: PictureKind) -> None:
+        key = f"{DOMAIN}.{mac.replace(':', '')}_{kind}"
+        self._store: Store[dict[str, Any]] = Store(
+            hass, _VERSION, key, private=True, serialize_in_event_loop=False
+        )
+        self._picture: Picture | None = None
+        """What is in the file, or will be."""
+
+    async def async_load(self) -> Picture | None:
+        """Return the stored picture."""
+        if (stored := await self._store.async_load()) is None:
+            return None
+        taken = dt_util.parse_datetime(stored["taken"], raise_on_error=True)
+        self._picture = Picture(data=b64decode(stored["jpeg"]), taken=taken)
+        return self._picture
+
+    @callback
+    def keep(self, picture: Picture | None) -> None:
+        """Write a picture, if it is another one."""
+        if picture is not None and picture is not self._picture:
+            self._picture = picture
+            self._store.async_delay_save(partial(_as_dict, picture), _DELAY_SECONDS)
+
+    async def async_save(self) -> None:
+        """Write now."""
+        if self._picture is not None:
+            await self._store.async_save(_as_dict(self._picture))
+
+    async def async_remove(self) -> None:
+        """Delete the file."""
+        self._picture = None
+        await self._store.async_remove()
+
+
+def _as_dict(picture: Picture) -> dict[str, str]:
+    return {"taken": picture.taken.isoformat(), "jpeg": b64encode(picture.data).decode()}
+
+
+async def async_forget_pictures(hass: HomeAssistant, mac: str) -> None:
+    """Delete what is stored of the pictures of a device."""
+    for kind in PictureKind:
+        await PictureFile(hass, mac, kind).async_remove()
