@@ -95,6 +95,8 @@ def test_what_takes_a_device_away_is_there_only_when_its_owner_asks_for_it() -> 
         for name in entity.tools
     }
     assert hidden == {
+        # The media player has it.
+        "self.audio_speaker.set_volume",
         # Unknown until it is chosen here.
         "self.chassis.switch_light_mode",
         "self.disp.network",
