@@ -1,4 +1,14 @@
-"""One Home Assistant for all tests of a file, and what makes it forget a test."""
+"""One Home Assistant for all tests of a file, and what makes it forget a test.
+
+A start takes longer than most tests. So `conftest.py` starts one for each file (`run_home`), in the event
+loop of `tests/virtual_time.py`, and after each test removes what the test has left there (`forget`):
+entries, flows, registries, pipelines, caches, users. Where Home Assistant offers no way to remove
+something, this uses its private parts, as only tests may. A test that leaves more than that, such as a
+stopped Home Assistant, is marked `own_home` and gets one to itself.
+
+What is left running is looked for once a file, when its Home Assistant ends: tasks and errors that nobody
+has caught here, threads and log lines in `tests/conftest.py`. Nothing here assumes Linux.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator
