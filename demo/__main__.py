@@ -327,7 +327,7 @@ async def _check_unasked(running: Demo) -> dict[str, Any]:
     results["timer"] = await listener.hear_timer()
     _tell(f"Having the {name} ask a question ...")
     results["asked"] = await listener.answer_question()
-    _tell(f"Giving the {name} another wake word, and the original one again ...")
+    _tell(f"Giving the {name} another wake word, a phrase, and the original word again ...")
     results["wake_word"] = await change_wake_word(running.owner_of("announcer"))
     return results
 

@@ -1,7 +1,6 @@
 """The setup of the demo's home, as in the web page: areas, speech, the gateway and devices."""
 
 import asyncio
-from dataclasses import dataclass
 from enum import StrEnum
 from time import monotonic
 from typing import Any, Final
@@ -20,6 +19,7 @@ __all__ = [
     "Room",
     "add_access_point",
     "add_engine",
+    "change_device",
     "change_link",
     "check_assistant",
     "enable_entity",
@@ -54,14 +54,6 @@ class Room(StrEnum):
 
 LAMPS: Final = {LAMP: Room.KITCHEN, "light.living_room_light": Room.LIVING_ROOM}
 """The room of each."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Paired:
-    """Name of a paired device in Home Assistant."""
-
-    entry_id: str
-    subentry_id: str
 
 
 async def furnish(client: Client) -> None:
@@ -187,13 +179,22 @@ async def pair(client: Client, device: SimulatedDevice, name: str, room: Room) -
         raise DemoError(f"the device does not learn that it is paired: {err or 'timeout'}") from err
 
 
+async def change_device(client: Client, mac: str, **fields: Any) -> str | None:
+    """Fill in the form of a device; return how it ended."""
+    for entry in await client.command("config_entries/get", domain=_DOMAIN):
+        entry_id = entry["entry_id"]
+        for subentry in await client.command("config_entries/subentries/list", entry_id=entry_id):
+            if subentry["unique_id"] == mac:
+                form = await client.change_subentry(entry_id, "device", subentry["subentry_id"])
+                return (await client.submit(form, **fields)).get("reason")
+    raise DemoError(f"Home Assistant does not know the device {mac} that was paired")
+
+
 async def change_link(client: Client, device: SimulatedDevice, link: str) -> None:
     """Choose `mqtt` or `websocket` for an idle device on MQTT, and restart it, so that it checks in."""
-    paired = await _paired(client, device.mac)
-    form = await client.change_subentry(paired.entry_id, "device", paired.subentry_id)
-    end = await client.submit(form, link=link, restart_now=True)
-    if end.get("reason") != "device_restarting":
-        raise DemoError(f"the device does not get another link: {end.get('reason', end['type'])}")
+    end = await change_device(client, device.mac, link=link, restart_now=True)
+    if end != "device_restarting":
+        raise DemoError(f"the device does not get another link: {end}")
     try:
         await device.wait_for(lambda: device.link == link and device.state is State.IDLE, _RESTART_SECONDS)
     except (DeviceCrashed, TimeoutError) as err:
@@ -242,15 +243,6 @@ async def entity_id_of(client: Client, unique_id: str) -> str:
                 return entity_id
         await asyncio.sleep(0.1)
     raise DemoError(f"there is no entity {unique_id} within {_KNOWN_SECONDS} s")
-
-
-async def _paired(client: Client, mac: str) -> _Paired:
-    for entry in await client.command("config_entries/get", domain=_DOMAIN):
-        entry_id = entry["entry_id"]
-        for subentry in await client.command("config_entries/subentries/list", entry_id=entry_id):
-            if subentry["unique_id"] == mac:
-                return _Paired(entry_id=entry_id, subentry_id=subentry["subentry_id"])
-    raise DemoError(f"Home Assistant does not know the device {mac} that was paired")
 
 
 async def _card(client: Client) -> dict[str, Any]:

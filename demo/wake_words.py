@@ -1,4 +1,4 @@
-"""Another wake word for a device of the demo, as its owner chooses it."""
+"""Other wake words for a device of the demo, as its owner chooses them."""
 
 import asyncio
 import json
@@ -11,11 +11,14 @@ from simulator import Profile, SimulatedDevice, State
 from .abilities import Owner
 from .client import Json
 from .errors import DemoError
+from .house import change_device
 
 __all__ = ["change_wake_word", "put_pack"]
 
 _SECONDS: Final = 120
 _WORD: Final = "Jarvis"
+_PHRASES: Final = "own_phrases"
+_PHRASE: Final = "hello kitchen"
 _ORIGINAL: Final = "original"
 
 
@@ -30,10 +33,12 @@ def put_pack(configuration: Path, profile: Profile, word: str) -> None:
 
 
 async def change_wake_word(owner: Owner) -> Json:
-    """Choose another word and then the original one, and see which of them wake the device."""
+    """Choose another word, a phrase and the original one, and see which of them wake the device."""
     entity = await owner.entity("select", "wake_word")
     results: Json = {"entity_id": entity}
-    for option, old, new in ((_WORD, owner.wake_word, _WORD), (_ORIGINAL, _WORD, owner.wake_word)):
+    await change_device(owner.client, owner.device.mac, wake_phrases=[_PHRASE])
+    old = owner.wake_word
+    for option, new in ((_WORD, _WORD), (_PHRASES, _PHRASE), (_ORIGINAL, owner.wake_word)):
         async with asyncio.timeout(_SECONDS):
             await owner.client.call("select", "select_option", entity_id=entity, option=option)
         if (state := await owner.client.state(entity)) != option:
@@ -41,6 +46,7 @@ async def change_wake_word(owner: Owner) -> Json:
         if await _wakes(owner.device, old) or not await _wakes(owner.device, new):
             raise DemoError(f"after the choice of {option}, {old} wakes the {owner.name}, or {new} does not")
         results[option] = {"wakes": new, "does_not_wake": old}
+        old = new
     return results
 
 
