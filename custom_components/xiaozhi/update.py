@@ -21,7 +21,7 @@ from .firmware.installation import Installation, PackInstallation
 from .firmware.library import Firmware
 from .gateway import XiaozhiConfigEntry
 from .protocol.firmware_version import FirmwareVersion
-from .texts.translated import async_explain, known_text
+from .texts.translated import async_explain, async_text
 
 # Devices may install at the same time.
 PARALLEL_UPDATES = 0
@@ -35,7 +35,10 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     """The firmware of a device. The device is offered nothing until its owner installs an update."""
 
     _attr_supported_features = (
-        UpdateEntityFeature.INSTALL | UpdateEntityFeature.PROGRESS | UpdateEntityFeature.SPECIFIC_VERSION
+        UpdateEntityFeature.INSTALL
+        | UpdateEntityFeature.PROGRESS
+        | UpdateEntityFeature.SPECIFIC_VERSION
+        | UpdateEntityFeature.RELEASE_NOTES
     )
     _attr_title = "xiaozhi-esp32"
     # A device that is switched off gets the firmware when it starts.
@@ -63,14 +66,16 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
         suitable = (firmware.version for firmware in self._found if _objection(self.device, firmware) is None)
         return next(suitable, self.installed_version)
 
-    @property
     @override
-    def release_summary(self) -> str:
-        """Return where updates come from."""
-        return known_text(
-            self.hass,
-            "updates_from_list" if self.gateway.firmware_files.has_releases else "updates_from_folder",
-        )
+    async def async_release_notes(self) -> str:
+        """Return where updates come from, and what they leave as it is."""
+        source = "updates_from_list" if self.gateway.firmware_files.has_releases else "updates_from_folder"
+        notes = [await async_text(self.hass, source)]
+        if self.gateway.wake_words(self.device).board.objection is None:
+            notes.append(await async_text(self.hass, "updates_leave_pack"))
+        if font := self.device.state.font:
+            notes.append(await async_text(self.hass, "updates_leave_font", font=font))
+        return "\n\n".join(notes)
 
     @property
     @override

@@ -16,7 +16,7 @@ def device_hello(profile: Profile, *, version: int, transport: str) -> JsonObjec
     if profile.number >= (2, 4, 0):
         features["glyph_push"] = profile.glyph_push
         if profile.glyph_push:
-            message["text_font"] = {"bundle": "font_puhui_16_4", "charset": "basic", "size": 16, "bpp": 4}
+            message["text_font"] = {"bundle": "noto-v1", "charset": "basic", "size": 16, "bpp": 4}
     message["transport"] = transport
     message["audio_params"] = {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60}
     return message

@@ -45,11 +45,17 @@ HELLO = (
         (
             (
                 '{"type":"hello","transport":"udp","features":{"aec":true,"glyph_push":true,"mcp":1},'
-                '"audio_params":{"sample_rate":16000.0,"frame_duration":20}}'
+                '"audio_params":{"sample_rate":16000.0,"frame_duration":20},'
+                '"text_font":{"bundle":"noto-v1","charset":"common","size":20,"bpp":4}}'
             ),
-            DeviceHello(transport="udp", audio=AudioFormat(16000, 20), supports_mcp=False),
+            DeviceHello(
+                transport="udp", audio=AudioFormat(16000, 20), supports_mcp=False, font="noto-v1 common"
+            ),
         ),
-        ('{"type":"hello"}', DeviceHello(transport="", audio=AudioFormat(16000, 60), supports_mcp=False)),
+        (
+            '{"type":"hello","text_font":{"bundle":7}}',
+            DeviceHello(transport="", audio=AudioFormat(16000, 60), supports_mcp=False),
+        ),
         ('{"session_id":"x","type":"listen","state":"detect","text":"你好小智"}', ListenDetect("你好小智")),
         ('{"type":"listen","state":"detect"}', ListenDetect("")),
         ('{"type":"listen","state":"start","mode":"auto"}', ListenStart(ListenMode.AUTO)),

@@ -131,6 +131,8 @@ class LinkSession(LinkHandler):
             _LOGGER.debug("%s: no voice satellite to hold this conversation", self._device.name)
             self._device.create_task(self.conversation.end(), "end conversation")
         self._device.set_state(self._device.state.after_contact())
+        if font := channel.hello.font:
+            self._device.update(font=font)
         if self.link.stays_connected:
             self._device.update(session_id=channel.session_id)
 

@@ -41,7 +41,8 @@ ENOUGH_SILENT_WAKINGS: Final = 10
 """From which on a device counts as one that does not report its wake word: nobody only presses a button."""
 _RECORD: Final = vol.Schema(
     {
-        **dict.fromkeys(("firmware", "board", "chip", "ip", "host", "origin", "session"), vol.Maybe(str)),
+        **dict.fromkeys(("firmware", "board", "chip", "ip", "host", "origin"), vol.Maybe(str)),
+        **dict.fromkeys(("session", "font"), vol.Maybe(str)),
         **dict.fromkeys(("firmware_space", "free_memory"), vol.Maybe(int)),
         "assets": vol.Maybe(vol.All(vol.ExactSequence([int, int]), lambda found: Partition(*found))),
         "link": vol.Maybe(vol.Coerce(LinkKind)),
@@ -119,6 +120,8 @@ class DeviceState:
     """How often it has begun to listen by itself without reporting one, if it never has."""
     installed_wake_words: tuple[str, ...] = ()
     """Ids of those in the pack that it has fetched last; empty if that is not known."""
+    font: str | None = None
+    """Its font, as its last hello or the pack that it has fetched since names it."""
     extended: bool = False
     """Whether its MCP server is more than that of stock firmware, by its last handshake."""
     tools: MappedTools = NO_TOOLS

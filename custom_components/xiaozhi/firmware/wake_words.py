@@ -7,13 +7,17 @@ model that it does not know, or has no memory for, starts over and over: what is
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 import json
+from pathlib import Path
 import re
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from ..protocol.checkin import Partition
 from ..protocol.firmware_version import FirmwareVersion
+from ..protocol.messages import named_font
 from ..protocol.untrusted_json import parse_json
+from ..protocol.untrusted_text import label
 from .assets_pack import Asset, Models, PackError, read_models, read_pack, write_models, write_pack
+from .faces import own_faces
 from .image import FirmwareError
 from .speech_models import FIXED_WORDS
 
@@ -145,10 +149,13 @@ class Choice:
         raise FirmwareError("wake_words_mixed")
 
 
-def build_pack(base: bytes, choice: Choice | None, models: Models, board: Board) -> bytes:
-    """Return the pack of a release with other wake words. Raises `FirmwareError`. Not in the event loop.
+def build_pack(
+    base: bytes, choice: Choice | None, models: Models, board: Board, faces: Path
+) -> tuple[bytes, str | None]:
+    """Return the pack of a release with other wake words, and the name of its font. Not in the event loop.
 
-    `models` has the chosen models with their files.
+    `models` has the chosen models with their files, the folder `faces` pictures of the owner's. Raises
+    `FirmwareError`.
     """
     assets = read_pack(base)
     index, name, found = _words(assets)
@@ -168,14 +175,21 @@ def build_pack(base: bytes, choice: Choice | None, models: Models, board: Board)
             _INDEX: json.dumps(index, indent=4, ensure_ascii=False).encode(),
         }
         assets |= {each: replace(assets[each], content=content) for each, content in changed.items()}
-    pack = write_pack(assets)
+    pack = write_pack(assets | own_faces(assets, index, faces))
     space = board.partition.size if board.partition else 0
     if len(pack) > space:
         raise FirmwareError("pack_too_large", needed=str(len(pack)), space=str(space))
-    return pack
+    return pack, _font(index)
 
 
-def _words(assets: Mapping[str, Asset]) -> tuple[dict[str, object], str, Models]:
+def _font(index: Mapping[str, Any]) -> str | None:
+    """Return the name of the font. Since 2.4.0 there is a description of it."""
+    described = index.get("text_font_meta")
+    named = named_font(described) if isinstance(described, dict) else None
+    return named or label(str(index.get("text_font") or "").removesuffix(".bin"))
+
+
+def _words(assets: Mapping[str, Asset]) -> tuple[dict[str, Any], str, Models]:
     """Return the index of a pack, the name of the file with its models, and these."""
     try:
         index = parse_json(assets[_INDEX].content)

@@ -40,7 +40,7 @@ from ..protocol.boards import sold_as
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 from .device_permissions import merged, permissions_schema
-from .own_phrases import phrase_errors, phrases_schema
+from .own_phrases import objection_to_phrases, phrase_errors, phrases_schema
 from .pairing_form import CODE_SELECTOR, PairingFlow
 
 _CONF_RESTART_NOW: Final = "restart_now"
@@ -156,7 +156,10 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         return self.async_show_form(
             step_id="reconfigure",
             data_schema=self.add_suggested_values_to_schema(schema, user_input or subentry.data),
-            description_placeholders={"name": subentry.title},
+            description_placeholders={
+                "name": subentry.title,
+                "wake_words": await objection_to_phrases(self.hass, device),
+            },
             errors=errors,
         )
 

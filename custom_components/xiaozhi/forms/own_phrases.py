@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from homeassistant.core import HomeAssistant
 from homeassistant.helpers.selector import (
     NumberSelector,
     NumberSelectorConfig,
@@ -16,6 +17,7 @@ from ..const import CONF_WAKE_PHRASES, CONF_WAKE_THRESHOLD
 from ..device.device import Device
 from ..firmware.wake_words import MAX_PHRASES, Phrase
 from ..settings import DeviceSettings
+from ..texts.translated import async_explain
 from ..voice.wake_words import board_of
 
 
@@ -29,6 +31,13 @@ def phrases_schema(device: Device | None, settings: DeviceSettings) -> dict[vol.
         vol.Optional(CONF_WAKE_PHRASES, default=[]): TextSelector(TextSelectorConfig(multiple=True)),
         vol.Optional(CONF_WAKE_THRESHOLD, default=settings.wake_threshold): NumberSelector(threshold),
     }
+
+
+async def objection_to_phrases(hass: HomeAssistant, device: Device | None) -> str:
+    """Return why the device can have no phrases; empty if it can, or is a program, which hears none."""
+    if device is None or device.state.is_program or not (err := board_of(device).objection_to_phrases):
+        return ""
+    return await async_explain(hass, err)
 
 
 def phrase_errors(user_input: Mapping[str, Any]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from .faces import emoji_of
 from .untrusted_json import parse_json
-from .untrusted_text import one_line
+from .untrusted_text import label, one_line
 
 type JsonObject = dict[str, Any]
 
@@ -77,6 +77,8 @@ class DeviceHello:
     supports_mcp: bool
     version: int = 1
     """On a WebSocket, how audio is framed: from 2 on with a header."""
+    font: str | None = None
+    """Bundle and character set of its font; None if it does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,14 @@ def _parse_hello(message: JsonObject) -> DeviceHello:
         ),
         supports_mcp=features.get("mcp") is True,
         version=_choice(message, "version", _HELLO_VERSIONS, 1),
+        font=named_font(_object(message, "text_font")),
     )
+
+
+def named_font(font: JsonObject) -> str | None:
+    """Return bundle and character set of a font, as a hello and the index of a pack describe it."""
+    bundle, charset = label(font.get("bundle")), label(font.get("charset"))
+    return f"{bundle} {charset}" if bundle and charset else None
 
 
 def _parse_listen(message: JsonObject) -> ListenDetect | ListenStart | ListenStop:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 import re
 from typing import Final
 
@@ -10,6 +11,7 @@ from homeassistant.core import HomeAssistant
 from ..device.device import Device
 from ..device.state import INSTALLATION
 from ..errors import InputError, UserError
+from ..firmware.faces import FACES_FOLDER
 from ..firmware.image import FirmwareError
 from ..firmware.installation import PackInstallation
 from ..firmware.library import FirmwareFiles
@@ -88,22 +90,23 @@ class WakeWords:
         installation = PackInstallation(device.name, progressed, device.timeouts.firmware)
         with device.installing(installation):
             try:
-                pack = await self._pack(ids, installation)
+                pack, font = await self._pack(ids, installation)
             except FirmwareError as err:
                 reason = await async_explain(self._hass, err)
                 raise InputError("wake_words_unusable", name=device.name, reason=reason) from err
             installation.check()
-            before = {key: getattr(device.state, key) for key in ("installed_wake_words", "wake_words")}
-            device.update(**dict.fromkeys(before, ()))
+            unknown = {"installed_wake_words": (), "wake_words": (), "font": None}
+            before = {key: getattr(device.state, key) for key in unknown}
+            device.update(**unknown)
             try:
                 await installation.deliver(pack, device.transfers, self._send, device.commands.restart)
             except UserError as err:
                 if err.key in _UNCHANGED:
                     device.update(**before)
                 raise
-            device.update(installed_wake_words=tuple(ids))
+            device.update(installed_wake_words=tuple(ids), font=font)
 
-    async def _pack(self, ids: Sequence[str], installation: PackInstallation) -> bytes:
+    async def _pack(self, ids: Sequence[str], installation: PackInstallation) -> tuple[bytes, str | None]:
         board, state = self.board, self._device.state
         settings = self._device.settings
         choice = Choice.of(ids, self.phrases, settings.wake_threshold, board)
@@ -112,7 +115,8 @@ class WakeWords:
         )
         wanted = () if choice is None else choice.models
         models = await self._models.async_get(wanted, installation.prepared)
-        return await self._hass.async_add_executor_job(build_pack, base, choice, models, board)
+        faces = Path(self._hass.config.path(*FACES_FOLDER))
+        return await self._hass.async_add_executor_job(build_pack, base, choice, models, board, faces)
 
     async def _send(self, path: str) -> None:
         device = self._device

@@ -37,6 +37,7 @@ STORED_AS = {
     "listens_while_speaking": "whether it listens while it speaks",
     "wake_words": "the last wake words",
     "installed_wake_words": "those that were put on it",
+    "font": "its font",
     "silent_wakings": "how often it listened without reporting one",
     "followed": "the resources that are followed",
     "extended": "whether it announces more than stock firmware",

@@ -6,7 +6,9 @@ from pathlib import Path
 from homeassistant.components.homeassistant import SERVICE_UPDATE_ENTITY
 from homeassistant.components.update import ATTR_INSTALLED_VERSION, ATTR_LATEST_VERSION, SERVICE_INSTALL
 from homeassistant.core import HomeAssistant
+from homeassistant.setup import async_setup_component
 import pytest
+from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
 from custom_components.xiaozhi.firmware.library import FIRMWARE_FOLDER
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -43,6 +45,13 @@ def versions(hass: HomeAssistant) -> tuple[str, str | None, str | None]:
     return state.state, state.attributes[ATTR_INSTALLED_VERSION], state.attributes[ATTR_LATEST_VERSION]
 
 
+async def release_notes(hass: HomeAssistant, hass_ws_client: WebSocketGenerator) -> str:
+    """Return what the dialog of the entity says."""
+    client = await hass_ws_client(hass)
+    await client.send_json_auto_id({"type": "update/release_notes", "entity_id": FIRMWARE})
+    return str((await client.receive_json())["result"])
+
+
 def fetches(device: SimulatedDevice) -> int:
     """Return how often the device began to fetch a firmware."""
     return sum(event.kind == "upgrade" for event in device.transcript)
@@ -52,6 +61,12 @@ def fetches(device: SimulatedDevice) -> int:
 def link() -> LinkKind:
     """Most of it is for devices that can be reached at any time."""
     return LinkKind.MQTT
+
+
+@pytest.fixture(autouse=True)
+async def websocket_api(hass: HomeAssistant, home_assistant: None) -> None:
+    """It must be there before the web server starts."""
+    assert await async_setup_component(hass, "websocket_api", {})
 
 
 @pytest.fixture(autouse=True)

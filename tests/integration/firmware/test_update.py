@@ -13,6 +13,7 @@ from homeassistant.helpers.event import async_track_state_change_event
 from homeassistant.helpers.json import json_bytes
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
 from custom_components.xiaozhi.device_http import transfers
 from custom_components.xiaozhi.firmware import library
@@ -31,6 +32,7 @@ from tests.integration.firmware.conftest import (
     fetches,
     install,
     look,
+    release_notes,
     versions,
 )
 from tests.integration.names import Boot
@@ -47,12 +49,11 @@ async def restart(device: SimulatedDevice) -> None:
 
 
 async def test_a_device_gets_a_new_firmware_from_a_file(
-    hass: HomeAssistant, box: SimulatedDevice, folder: Path
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path, hass_ws_client: WebSocketGenerator
 ) -> None:
     """Nothing happens before its owner wants it; then it is fetched once, and the progress seen."""
     assert versions(hass) == ("off", "2.4.1", "2.4.1")
-    state = state_of(hass, FIRMWARE)
-    assert "folder xiaozhi/firmware" in state.attributes["release_summary"]
+    assert "folder xiaozhi/firmware" in await release_notes(hass, hass_ws_client)
     put(folder)
     put(folder, "2.4.0")
     put(folder, "2.5.0", name="another-board_2.5.0.bin")

@@ -14,7 +14,6 @@ from aiohttp import web
 from homeassistant.components.select import ATTR_OPTION, SERVICE_SELECT_OPTION
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
-from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import WebSocketGenerator
@@ -24,7 +23,7 @@ from custom_components.xiaozhi.firmware.assets_pack import Asset, write_models, 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import BOARDS, Misbehaviour, SimulatedDevice, State, build_image, get_profile
 from tests.integration.boxes import state_of, wait_for_state
-from tests.integration.firmware.conftest import BOARD, QUICK
+from tests.integration.firmware.conftest import BOARD, QUICK, release_notes
 from tests.integration.media.media_server import MediaServer, media_server
 from tests.integration.names import CONNECTED, SATELLITE, Boot
 
@@ -40,9 +39,15 @@ _FILES = {
 
 def base_pack() -> bytes:
     models = {_OLD: {"_MODEL_INFO_": "w_t_你好小智_3".encode(), "wn9_data": b"n" * 5000}}
-    index = {"version": 1, "srmodels": "srmodels.bin"}
+    index = {
+        "version": 1,
+        "srmodels": "srmodels.bin",
+        "text_font": "font_noto_sans_common_20_4.bin",
+        "emoji_collection": [{"name": "happy", "file": "happy.png"}],
+    }
     return write_pack(
         {
+            "happy.png": Asset(b"png"),
             "srmodels.bin": Asset(write_models(models)),
             "index.json": Asset(json.dumps(index, indent=4).encode()),
         }
@@ -100,12 +105,6 @@ class Web:
         return [path.removeprefix("/models/") for path in self.server.paths() if path.startswith("/models/")]
 
 
-@pytest.fixture(autouse=True)
-async def websocket_api(hass: HomeAssistant, home_assistant: None) -> None:
-    """It must be there before the web server starts."""
-    assert await async_setup_component(hass, "websocket_api", {})
-
-
 @pytest.fixture
 async def hosts(
     hass: HomeAssistant, socket_enabled: None, linked_entry: MockConfigEntry
@@ -146,12 +145,17 @@ async def wakes(device: SimulatedDevice, word: str) -> bool:
     return True
 
 
-async def set_phrases(hass: HomeAssistant, entry: MockConfigEntry, *phrases: str) -> dict[str, Any]:
-    """Fill in the form of the device; return its result."""
+async def reconfigure(hass: HomeAssistant, entry: MockConfigEntry) -> Any:
+    """Open the form of the device."""
     (subentry_id,) = entry.subentries
-    form = await hass.config_entries.subentries.async_init(
+    return await hass.config_entries.subentries.async_init(
         (entry.entry_id, SUBENTRY_DEVICE), context={"source": "reconfigure", "subentry_id": subentry_id}
     )
+
+
+async def set_phrases(hass: HomeAssistant, entry: MockConfigEntry, *phrases: str) -> dict[str, Any]:
+    """Fill in the form of the device; return its result."""
+    form = await reconfigure(hass, entry)
     values: dict[str, Any] = {"share_transcripts": False, "wake_phrases": [*phrases]}
     if "wake_word_pipelines" in form["data_schema"].schema:
         values["wake_word_pipelines"] = {}
@@ -192,7 +196,50 @@ async def test_the_owner_chooses_a_word_a_phrase_and_the_original(
     fetched = hosts.fetched()
     await choose(hass, "Jarvis")
     assert hosts.fetched() == fetched
-    assert bytes(device.assets).startswith(struct.pack("<I", 2))
+    assert bytes(device.assets).startswith(struct.pack("<I", 3))
+
+
+async def test_the_update_says_what_it_leaves_as_it_is_and_the_wake_word_brings_the_font_of_the_release(
+    hass: HomeAssistant, hosts: Web, boot: Boot, hass_ws_client: WebSocketGenerator
+) -> None:
+    """The device names its font in each conversation, or the pack that it has got."""
+    device = await ready(hass, await boot(replace(get_profile(), glyph_push=True), pace=QUICK))
+    notes = await release_notes(hass, hass_ws_client)
+    assert "choose its **wake word** again" in notes
+    assert "Its font" not in notes
+    await wakes(device, "hi xiaozhi")
+    assert (await release_notes(hass, hass_ws_client)).endswith("Its font is noto-v1 basic.")
+    await choose(hass, "original")
+    notes = await release_notes(hass, hass_ws_client)
+    assert notes.endswith("Its font is font_noto_sans_common_20_4.")
+
+
+@pytest.mark.parametrize(
+    ("board", "name", "reason"),
+    [
+        ("s3", None, ""),
+        ("c3", None, "Phrases of your own need an ESP32-S3 with 5.5 MB of free memory."),
+        ("s3", "esp-vocat", "Which other wake words would run on it is not known (board esp-vocat,"),
+    ],
+)
+async def test_the_form_says_why_a_device_can_have_no_phrases(
+    hass: HomeAssistant,
+    hosts: Web,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    board: str,
+    name: str | None,
+    reason: str,
+) -> None:
+    profile = get_profile(board)
+    device = await boot(replace(profile, board=replace(profile.board, name=name or profile.board.name)))
+    if name is None:
+        await ready(hass, device)
+    form = await reconfigure(hass, linked_entry)
+    assert ("wake_phrases" in form["data_schema"].schema) == (reason == "")
+    told = form["description_placeholders"]["wake_words"]
+    assert told.startswith(reason)
+    assert bool(told) == bool(reason)
 
 
 async def test_the_voice_set_up_chooses_as_with_other_satellites(
@@ -256,6 +303,17 @@ async def test_without_a_pack_that_fits_nothing_is_sent(
         await choose(hass, "Jarvis")
     assert not any(event.kind in {"assets", "restart"} for event in device.transcript)
     assert await wakes(device, "hi xiaozhi")
+
+
+async def test_with_a_picture_that_cannot_be_a_face_nothing_is_sent(
+    hass: HomeAssistant, device: SimulatedDevice, folder: Path
+) -> None:
+    path = folder.parent / "faces" / "happy.png"
+    path.parent.mkdir()
+    path.write_bytes(b"?")
+    with pytest.raises(ServiceValidationError, match=r"xiaozhi/faces/happy\.png cannot be used as a face"):
+        await choose(hass, "Jarvis")
+    assert not any(event.kind in {"assets", "restart"} for event in device.transcript)
 
 
 async def test_models_are_the_known_ones_or_refused_and_may_come_from_a_folder(

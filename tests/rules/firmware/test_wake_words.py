@@ -1,9 +1,12 @@
 """Wake words: which a device may be given, and the pack with them; what is not known to fit is refused."""
 
 from dataclasses import replace
+import io
 import json
+from pathlib import Path
 from typing import Any
 
+from PIL import Image, ImageSequence
 import pytest
 
 from custom_components.xiaozhi.firmware.assets_pack import (
@@ -58,6 +61,18 @@ def base(models: Any = None, more: dict[str, Any] | None = None, **files: Asset)
 
 def chosen(*ids: str, board: Board = S3, phrases: tuple[Phrase, ...] = (ENGLISH, CHINESE)) -> Choice | None:
     return Choice.of(ids, phrases, 0.2, board)
+
+
+def built(pack: bytes, choice: Choice | None, board: Board = S3, faces: Path = Path("nowhere")) -> bytes:
+    return build_pack(pack, choice, MODELS, board, faces)[0]
+
+
+def picture(kind: str, *colours: str, size: tuple[int, int] = (64, 64)) -> bytes:
+    """Return a picture with a frame of each colour."""
+    frames = [Image.new("RGBA", size, colour) for colour in colours]
+    target = io.BytesIO()
+    frames[0].save(target, kind, save_all=kind == "GIF", append_images=frames[1:], duration=200)
+    return target.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +153,7 @@ def test_the_table_of_models_is_complete() -> None:
 def test_a_fixed_word_takes_the_place_of_another() -> None:
     """Nothing else of the pack changes."""
     before = base()
-    assets = read_pack(build_pack(before, chosen("wn9_jarvis_tts"), MODELS, S3))
+    assets = read_pack(built(before, chosen("wn9_jarvis_tts")))
     old = read_pack(before)
     assert [*assets] == [*old]
     assert {name for name in old if assets[name] != old[name]} == {"srmodels.bin"}
@@ -149,7 +164,7 @@ def test_a_fixed_word_takes_the_place_of_another() -> None:
 
 @pytest.mark.parametrize("phrase", [ENGLISH, CHINESE])
 def test_phrases_take_the_place_of_a_word_and_are_taken_back(phrase: Phrase) -> None:
-    pack = build_pack(base(), chosen(phrase.text), MODELS, S3)
+    pack = built(base(), chosen(phrase.text))
     assets = read_pack(pack)
     index = json.loads(assets["index.json"].content)
     command = {"command": phrase.command, "text": phrase.text, "action": "wake"}
@@ -163,14 +178,14 @@ def test_phrases_take_the_place_of_a_word_and_are_taken_back(phrase: Phrase) -> 
     models = read_models(assets["srmodels.bin"].content)
     assert [*models] == ["fst", f"mn6_{phrase.language}", "vadnet1_medium"]
     # From such a release, a fixed word removes what belongs to MultiNet.
-    again = read_pack(build_pack(pack, chosen("wn9_jarvis_tts"), MODELS, S3))
+    again = read_pack(built(pack, chosen("wn9_jarvis_tts")))
     assert "multinet_model" not in json.loads(again["index.json"].content)
     assert [*read_models(again["srmodels.bin"].content)] == ["vadnet1_medium", "wn9_jarvis_tts"]
 
 
 def test_the_original_is_sent_as_the_release_has_it() -> None:
     assert chosen(ORIGINAL) is None
-    assert build_pack(base() + b"\xff" * 4096, None, {}, S3) == base()
+    assert built(base() + b"\xff" * 4096, None) == base()
 
 
 @pytest.mark.parametrize(
@@ -221,5 +236,76 @@ def test_a_choice_that_does_not_fit_is_refused(ids: tuple[str, ...], board: Boar
 def test_a_pack_that_does_not_fit_is_refused(pack: bytes, choice: str, board: Board, key: str) -> None:
     unknown = Phrase("你好厨房", "ni hao chu fang", "cn")
     with pytest.raises(FirmwareError) as refused:
-        build_pack(pack, chosen(choice, board=board, phrases=(unknown,)), MODELS, board)
+        built(pack, chosen(choice, board=board, phrases=(unknown,)), board)
     assert refused.value.key == key
+
+
+FACES = {
+    "happy.png": Asset(picture("PNG", "red")),
+    "sad.gif": Asset(picture("GIF", "red", "green")),
+    "winking.png": Asset(picture("PNG", "red")),
+}
+NAMED = {"emoji_collection": [{"name": name.partition(".")[0], "file": name} for name in FACES]}
+
+
+def test_the_owners_faces_take_the_place_of_those_of_a_pack(tmp_path: Path) -> None:
+    """In their size and kind, and moving where they move; the others stay, and what is none is left out."""
+    before = base(more=NAMED, **FACES)
+    (tmp_path / "happy.gif").write_bytes(picture("GIF", "blue", "white", size=(600, 300)))
+    (tmp_path / "sad.GIF").write_bytes(picture("GIF", "blue", "white", "black", size=(32, 32)))
+    for name in ("angry.png", "README.txt", "wn9.bin", "index.png"):
+        (tmp_path / name).write_bytes(b"?")
+    assets = read_pack(built(before, None, faces=tmp_path))
+    old = read_pack(before)
+    assert [*assets] == [*old]
+    assert {name for name in old if assets[name] != old[name]} == {"happy.png", "sad.gif"}
+    happy, sad = (Image.open(io.BytesIO(assets[name].content)) for name in ("happy.png", "sad.gif"))
+    assert (happy.format, happy.size, happy.mode) == ("PNG", (64, 64), "RGBA")
+    # It keeps its proportions.
+    assert (happy.getpixel((32, 32)), happy.getpixel((32, 1))) == ((0, 0, 255, 255), (0, 0, 0, 0))
+    assert (sad.format, sad.size) == ("GIF", (64, 64))
+    frames = [
+        (frame.convert("RGB").getpixel((9, 9)), frame.info["duration"])
+        for frame in ImageSequence.Iterator(sad)
+    ]
+    assert frames == [((0, 0, 255), 200), ((255, 255, 255), 200), ((0, 0, 0), 200)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"GIF89a",
+        FACES["happy.png"].content[:-60],
+        picture("PNG", "blue").ljust(1024 * 1024 + 1, b"\0"),
+        picture("PNG", "blue", size=(5000, 5000)),
+        picture("GIF", *["blue", "red"] * 11, size=(1000, 1000)),
+        picture("JPEG2000", "blue"),
+    ],
+    ids=["empty", "cut off", "damaged", "bytes", "pixels", "frames", "kind"],
+)
+@pytest.mark.parametrize("face", ["happy.png", "sad.gif"])
+def test_a_picture_that_cannot_be_a_face_is_refused(tmp_path: Path, face: str, content: bytes) -> None:
+    (tmp_path / face).write_bytes(content)
+    with pytest.raises(FirmwareError) as refused:
+        built(base(more=NAMED, **FACES), None, faces=tmp_path)
+    assert (refused.value.key, refused.value.placeholders) == (
+        "face_unusable",
+        {"file": f"xiaozhi/faces/{face}"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("index", "font"),
+    [
+        ({}, "font"),
+        (
+            {"text_font_meta": {"charset": "common", "size": 20, "bpp": 4, "bundle": "noto-v1"}},
+            "noto-v1 common",
+        ),
+        ({"text_font_meta": {"charset": 7}}, "font"),
+        ({"text_font": None, "text_font_meta": []}, None),
+    ],
+)
+def test_the_font_of_a_pack_is_named(index: dict[str, Any], font: str | None) -> None:
+    assert build_pack(base(more=index), None, {}, S3, Path("nowhere"))[1] == font
