@@ -68,13 +68,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         """Prepare the satellite of a device."""
         super().__init__(gateway, device, description)
         self._announcer = gateway.announcer(device)
-        self._conversations = VoiceConversations(
-            device,
-            self,
-            gateway.voice.inputs,
-            gateway.voice.arbitration,
-            self._announcer.in_conversation,
-        )
+        self._conversations = VoiceConversations(device, self, gateway.voice, self._announcer.in_conversation)
 
     @property
     @override

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from homeassistant.components import tts
 from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.components.assist_satellite import AssistSatelliteAnnouncement
-from homeassistant.core import HomeAssistant
+from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.network import is_hass_url
 from yarl import URL
 
@@ -56,6 +56,12 @@ async def announcement_utterance(
         at_announcement_volume=True,
         waits_for_device=urlsplit(announcement.media_id).path.startswith(_TEST_SOUND),
     )
+
+
+@callback
+def voice_language(pipeline: Pipeline) -> str:
+    """Return the language that a pipeline speaks."""
+    return pipeline.tts_language or pipeline.language
 
 
 def text_utterance(

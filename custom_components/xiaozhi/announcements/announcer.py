@@ -26,7 +26,7 @@ from .announcement_errors import (
     AnnouncementStoppedError,
     sound_error,
 )
-from .announcement_speech import text_utterance
+from .announcement_speech import text_utterance, voice_language
 from .announcement_volume import AnnouncementVolume
 from .delivery import Delivery, delivery_in_room, delivery_to, refusal
 from .in_conversation import ConversationAnnouncements
@@ -131,7 +131,7 @@ class Announcer:
                     await self.say(in_conversation)
                 may_be_answered()
                 return
-        how = await async_text(hass, "question_how_to_answer", pipeline.tts_language or pipeline.language)
+        how = await async_text(hass, "question_how_to_answer", voice_language(pipeline))
 
         def begun() -> None:
             # A conversation that has begun meanwhile ends after the question.

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from homeassistant.core import callback
 
-from ..announcements.announcement_speech import text_utterance
+from ..announcements.announcement_speech import text_utterance, voice_language
 from ..announcements.in_conversation import ConversationAnnouncements
 from ..device.device import Device
 from ..device.events import ConversationEvent
@@ -34,7 +34,7 @@ from .progressive_transcripts import ProgressiveTranscripts
 from .questions import Question
 from .repeated_prompt import repeats_prompt
 from .satellite_states import SatelliteStates
-from .speech_input import SpeechInput, SpeechInputs
+from .speech_input import SpeechInput
 from .turn import VoiceTurn
 from .turn_errors import (
     ANSWERED_ELSEWHERE,
@@ -45,7 +45,8 @@ from .turn_errors import (
     UNHEARD,
     async_error_text,
 )
-from .wake_word_arbitration import Claim, WakeWordArbitration, hears_silently
+from .voice import Voice
+from .wake_word_arbitration import Claim, hears_silently
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -63,10 +64,7 @@ class VoiceConversations:
     device: Device
     satellite: SatelliteStates
     """Shows the conversations in its states."""
-    speech_inputs: SpeechInputs
-    """For all devices."""
-    arbitration: WakeWordArbitration
-    """For all devices."""
+    shared: Voice
     announcements: ConversationAnnouncements
     """Announcements between two turns."""
     run_limits: tuple[TokenBucket, ...] = field(
@@ -209,7 +207,7 @@ class _HeldConversation:
             said = self._end_turn()
             self._leave_question()
             self._interrupted_answer = ""
-            self._voice.arbitration.turn_over(lost)
+            self._voice.shared.arbitration.turn_over(lost)
             for each in (running, listening, interruption):
                 each.cancel()
             await asyncio.wait((running,), timeout=self._timeouts.ending)
@@ -240,7 +238,7 @@ class _HeldConversation:
         if start.mode is ListenMode.REALTIME and self._device.settings.interrupt_by_speaking:
             await listen_for_interruption(
                 self._conversation,
-                partial(self._voice.speech_inputs.detectors.async_load, INTERRUPTION),
+                partial(self._voice.shared.detectors.async_load, INTERRUPTION),
                 # A singer would be taken for the user, and so would another loudspeaker.
                 enabled=lambda: (
                     not self._announcements.plays_music and self._device.settings.loudspeaker is None
@@ -294,7 +292,7 @@ class _HeldConversation:
         """Acknowledge the answer to a question of an automation: no assistant has one for it."""
         hass = self._device.hass
         pipeline = chosen_pipeline(hass, self._device, self._woken_by)
-        text = await async_text(hass, "question_answered", pipeline.tts_language or pipeline.language)
+        text = await async_text(hass, "question_answered", voice_language(pipeline))
         await self._announcements.acknowledge(self._conversation, text_utterance(hass, text, pipeline))
 
     async def _run(self, turn: Turn, timeouts: VoiceTimeouts, *, followed_up: bool) -> None:
@@ -313,7 +311,7 @@ class _HeldConversation:
         claim = Claim.NEW
         # After an answer, the device listens by itself.
         if not by_button and (start.wake_word is not None or not followed_up):
-            claim = voice.arbitration.claim(
+            claim = voice.shared.arbitration.claim(
                 device.mac,
                 start.wake_word,
                 loop_time(),
@@ -328,7 +326,7 @@ class _HeldConversation:
             _LOGGER.debug("%s: another device answers this wake word", device.name)
             return
         self._take_question()
-        speech_input = await voice.speech_inputs.speech_input(
+        speech_input = await voice.shared.inputs.speech_input(
             device,
             self._woken_by,
             by_button=by_button,
@@ -343,7 +341,7 @@ class _HeldConversation:
             comparing.cancel()
             speech_input.close()
         if voice_turn.error == ANSWERED_ELSEWHERE:
-            voice.arbitration.withdraw(device.mac)
+            voice.shared.arbitration.withdraw(device.mac)
 
     @callback
     def _begin_turn(
@@ -351,7 +349,13 @@ class _HeldConversation:
     ) -> VoiceTurn:
         satellite = self._voice.satellite
         run = partial(
-            run_pipeline, satellite, turn.start, speech_input, self._question, is_repeated=is_repeated
+            run_pipeline,
+            satellite,
+            turn.start,
+            speech_input,
+            self._question,
+            is_repeated=is_repeated,
+            runs_are_known=self._voice.shared.runs_are_known,
         )
         voice_turn = VoiceTurn(
             self._device,
@@ -389,7 +393,7 @@ class _HeldConversation:
             return OWN_ECHO
         if self._just_woken and self._question is None and repeats_prompt(self._device.hass, transcript):
             return NO_SPEECH
-        self._voice.arbitration.answer(self._device.mac, loop_time())
+        self._voice.shared.arbitration.answer(self._device.mac, loop_time())
         if self._lost.done():
             return ANSWERED_ELSEWHERE
         if self._question is not None:
@@ -398,8 +402,8 @@ class _HeldConversation:
 
     async def _compare(self) -> None:
         """Find out which of the devices that were there before this one, and this one, is nearest."""
-        while competing := self._voice.arbitration.competing(self._device.mac):
+        while competing := self._voice.shared.arbitration.competing(self._device.mac):
             await asyncio.sleep(_COMPARISONS)
             for loudness in competing:
                 await loudness.hear_wake_word()
-            self._voice.arbitration.compare(loop_time())
+            self._voice.shared.arbitration.compare(loop_time())

@@ -65,13 +65,15 @@ async def run_pipeline(
     take_event: TakeEvent,
     *,
     is_repeated: bool,
+    runs_are_known: bool,
 ) -> None:
     """Run a pipeline on 16 kHz mono 16-bit PCM, or on a typed question. The caller ends it by cancelling it.
 
     The answer to a `question` of an automation does not go to the assistant. `take_event` returns False, and
     drops an event, if the turn has ended: a late event reaches nobody. Home Assistant drops a run whose wake
     word it knows from the last two seconds, unless it `is_repeated`. A pipeline without a voice ends with the
-    text of the answer. Raises `HomeAssistantError`.
+    text of the answer. Unless `runs_are_known`, a spoken turn goes the promised way. Raises
+    `HomeAssistantError`.
     """
     hass = satellite.hass
     pipeline = speech_input.pipeline
@@ -83,7 +85,7 @@ async def run_pipeline(
     if satellite.wake_word_awaited and not is_typed:
         await satellite.run_as_home_assistant_does(audio, take_event, start.wake_word, end)
         return
-    if not runs_are_known():
+    if not runs_are_known:
         if is_typed:
             raise TurnError(FAILED)
         await satellite.run_as_home_assistant_does(audio, take_event, wake_word, end)

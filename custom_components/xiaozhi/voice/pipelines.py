@@ -17,6 +17,7 @@ from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity import entity_sources
 from homeassistant.loader import IntegrationNotLoaded, async_get_loaded_integration
 
+from ..announcements.announcement_speech import voice_language
 from ..const import DOMAIN
 from ..device.device import Device
 from .speech_to_text import Engine
@@ -72,8 +73,7 @@ def assist_select(hass: HomeAssistant, device: Device, key: str) -> str | None:
 @callback
 def spoken_language(hass: HomeAssistant, device: Device) -> str:
     """Return the language that a device speaks."""
-    pipeline = chosen_pipeline(hass, device)
-    return pipeline.tts_language or pipeline.language
+    return voice_language(chosen_pipeline(hass, device))
 
 
 @callback

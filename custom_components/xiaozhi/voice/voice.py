@@ -39,11 +39,13 @@ class Voice:
         self.inputs = SpeechInputs(hass, self.detectors, partial(entry.async_create_background_task, hass))
         self.arbitration = WakeWordArbitration(self._woken_in_vain)
         self.broadcasts = Broadcasts()
+        self.runs_are_known = runs_are_known()
+        """Whether Home Assistant's pipeline runs look as they are used here."""
 
     @callback
     def async_start(self) -> None:
         """Report what is missing, at once and later, and load the speech detector before the first turn."""
-        if not runs_are_known():
+        if not self.runs_are_known:
             async_report_change(self._hass, Part.RUNS)
         self._entry.async_on_unload(async_report_missing_engines(self._hass, self._devices.values))
         prepare = self.detectors.async_prepare()

@@ -11,7 +11,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 import voluptuous as vol
 
 from custom_components.xiaozhi.const import DOMAIN
-from simulator import State, converse, get_profile
+from simulator import SimulatedDevice, State, converse, get_profile
 from tests.integration.announcements.sounds import is_heard
 from tests.integration.boxes import Speech, act, say
 from tests.integration.names import COMMAND, LIGHT, SATELLITE, Boot
@@ -19,6 +19,7 @@ from tests.integration.names import COMMAND, LIGHT, SATELLITE, Boot
 NEW = get_profile(version="2.5.0")
 OLD = get_profile()
 QUESTION = "Shall I close the garage?"
+YES = {"id": "yes", "sentence": "yes", "slots": {}}
 ANSWERS = [
     {"id": "yes", "sentences": ["yes [please]"]},
     {"id": "later", "sentences": ["in {minutes} minutes"]},
@@ -30,6 +31,16 @@ async def ask(hass: HomeAssistant, **data: Any) -> ServiceResponse:
     target = {} if "device_id" in data else {"entity_id": SATELLITE}
     asked = {**target, "question": QUESTION, "answers": ANSWERS, **data}
     return await hass.services.async_call(DOMAIN, "ask", asked, blocking=True, return_response=True)
+
+
+async def begin_asking(
+    hass: HomeAssistant, boot: Boot, **data: Any
+) -> tuple[SimulatedDevice, asyncio.Task[ServiceResponse]]:
+    """Ask, and wait until an idle device has said the question."""
+    device = await boot(NEW)
+    asking = hass.async_create_task(ask(hass, **data))
+    await device.wait_announced()
+    return device, asking
 
 
 async def test_the_next_conversation_is_the_answer(
@@ -76,9 +87,7 @@ async def test_what_was_said_comes_with_its_slots_or_as_it_was_understood(
 async def test_it_ends_with_the_satellite(
     hass: HomeAssistant, boot: Boot, speech: Speech, linked_entry: MockConfigEntry, ends: str
 ) -> None:
-    device = await boot(NEW)
-    asking = hass.async_create_task(ask(hass))
-    await device.wait_announced()
+    device, asking = await begin_asking(hass, boot)
     await asyncio.sleep(5)
     match ends:
         case "removal":
@@ -125,52 +134,46 @@ async def test_what_was_said_before_the_question_is_no_answer(
     assert hass.states.is_state(LIGHT, "on")
     await asyncio.sleep(20)
     await say(device, command, "hello again")
-    assert await asking == {"id": "yes", "sentence": "yes", "slots": {}}
+    assert await asking == YES
 
 
 async def test_announcements_do_not_wait_for_an_answer(
     hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
 ) -> None:
-    device = await boot(NEW)
     speech.recognizer.lines = ["yes"]
-    asking = hass.async_create_task(ask(hass))
-    await device.wait_announced()
+    device, asking = await begin_asking(hass, boot)
     await act(hass, "assist_satellite", "announce", SATELLITE, message="The door.")
     with pytest.raises(HomeAssistantError, match="asked something already"):
         await ask(hass)
     await say(device, command)
-    assert await asking == {"id": "yes", "sentence": "yes", "slots": {}}
+    assert await asking == YES
 
 
 async def test_an_answer_that_has_begun_in_time_is_heard_to_the_end(
     hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
 ) -> None:
-    device = await boot(NEW)
     speech.recognizer.lines = ["yes"]
     speech.recognizer.may_go_on.clear()
-    asking = hass.async_create_task(ask(hass, timeout=10))
-    await device.wait_announced()
+    device, asking = await begin_asking(hass, boot, timeout=10)
     await asyncio.sleep(4)
     answering = hass.async_create_task(converse(device, command))
     await asyncio.sleep(15)
     speech.recognizer.may_go_on.set()
     assert (await answering).answers == ["Thank you."]
-    assert await asking == {"id": "yes", "sentence": "yes", "slots": {}}
+    assert await asking == YES
 
 
 async def test_a_question_that_waits_is_left_alone_by_other_questions(
     hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
 ) -> None:
-    device = await boot(NEW)
     speech.recognizer.lines = ["yes"]
-    asking = hass.async_create_task(ask(hass))
-    await device.wait_announced()
+    device, asking = await begin_asking(hass, boot)
     for action, text in (("start_conversation", "start_message"), ("ask_question", "question")):
         asked = {text: "And the door?"}
         with pytest.raises(HomeAssistantError, match="asked something already"):
             await act(hass, "assist_satellite", action, SATELLITE, returns=text == "question", **asked)
     await say(device, command)
-    assert await asking == {"id": "yes", "sentence": "yes", "slots": {}}
+    assert await asking == YES
 
 
 async def test_a_conversation_that_hangs_does_not_end_the_question_after_it(
@@ -189,7 +192,7 @@ async def test_a_conversation_that_hangs_does_not_end_the_question_after_it(
     await device.wait_announced()
     await asyncio.sleep(10)
     await say(device, command, "hello again")
-    assert await asking == {"id": "yes", "sentence": "yes", "slots": {}}
+    assert await asking == YES
 
 
 async def test_home_assistants_own_actions_say_what_helps(
