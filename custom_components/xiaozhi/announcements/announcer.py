@@ -222,7 +222,9 @@ class Announcer:
 
         stop = device.listen(["conversation"], look)
         try:
-            async with aclosing(play(device, player, utterance.speech, in_turn=True)) as silence:
+            async with aclosing(
+                play(device, player, utterance.speech, lambda: utterance.text, in_turn=True)
+            ) as silence:
                 async for piece in silence:
                     if heard is None:
                         heard = loop_time()

@@ -173,7 +173,8 @@ class ConversationAnnouncements:
             shape = SpeechShape(messages.DOWNLINK.sample_rate)
             return _shaped(utterance.speech(), shape)
 
-        speech = Speech(self._device, open_speech, stays=utterance.gives_way or utterance.stays)
+        stays = utterance.gives_way or utterance.stays
+        speech = Speech(self._device, open_speech, lambda: utterance.text, stays=stays)
         begun = False
 
         async def before_packet(seconds: float) -> None:

@@ -1,8 +1,12 @@
 """The loudspeaker of the room: a media player that says what a device would say.
 
-The device is silent as long, so that it shows the text, does not listen, and can be interrupted as usual.
-The player fetches the sound from us, which shows better than its state that it plays: some report none for an
-announcement.
+The device plays silence of the same length, so that it shows the text, does not listen, can be interrupted as
+usual and never counts its channel as stale.
+
+The player fetches the sound from us and not from the address of the pipeline's run, for three reasons: only a
+request shows that it has begun, since some players report no state for an announcement; sounds before
+announcements, rings and media have no such address; and a sound of ours can be cut off where a player cannot
+be stopped.
 """
 
 import asyncio
@@ -63,7 +67,9 @@ class Sound:
 
     path: ClassVar = SOUND_PATH
 
-    def __init__(self) -> None:
+    def __init__(self, text: Callable[[], str]) -> None:
+        self.text = text
+        """Returns the text that is said, as far as it is known."""
         self.requested = False
         self.seconds = 0.0
         """What is made of it."""
@@ -143,10 +149,13 @@ class SoundView(DeviceView[Transfers]):
 class Speech:
     """What a device says: it plays it itself, or is silent while the player of the room says it."""
 
-    def __init__(self, device: Device, open_speech: OpenSpeech, *, stays: bool = False) -> None:
-        """With `stays`, the device plays it in any case."""
+    def __init__(
+        self, device: Device, open_speech: OpenSpeech, text: Callable[[], str], *, stays: bool = False
+    ) -> None:
+        """Say a text. With `stays`, the device plays it in any case."""
         self._device = device
         self._open = open_speech
+        self._text = text
         self._player = None if stays else device.settings.loudspeaker
         self.begins = 0.0
         """Seconds of silence before the speech."""
@@ -157,7 +166,7 @@ class Speech:
             self.begins = self._device.settings.loudspeaker_lead
             silent = 0.0
             try:
-                async with aclosing(play(self._device, player, self._open)) as silence:
+                async with aclosing(play(self._device, player, self._open, self._text)) as silence:
                     async for piece in silence:
                         silent += len(piece) / (2 * DOWNLINK.sample_rate)
                         yield piece
@@ -172,14 +181,14 @@ class Speech:
 
 
 async def play(
-    device: Device, player: str, open_speech: OpenSpeech, *, in_turn: bool = False
+    device: Device, player: str, open_speech: OpenSpeech, text: Callable[[], str], *, in_turn: bool = False
 ) -> AsyncGenerator[bytes]:
-    """Have a player say something, and yield silence that lasts as long; closing this stops the player.
+    """Have a player say a text, and yield silence that lasts as long; closing this stops the player.
 
     With `in_turn`, it waits as long as the player speaks for other devices.
     Raises `RoomPlayerError`, and as `open_speech`.
     """
-    sound = Sound()
+    sound = Sound(text)
     making = device.create_task(sound.make(open_speech()), "sound for a player")
     making.add_done_callback(log_failure)
     try:
@@ -200,6 +209,12 @@ async def play(
     finally:
         making.cancel()
         await asyncio.wait((making,))
+
+
+@callback
+def said_in_house(device: Device) -> list[Callable[[], str]]:
+    """Return what returns the texts that media players say now, for any device of the gateway."""
+    return [sound.text for sound in device.transfers.all_open(Sound)]
 
 
 @asynccontextmanager

@@ -107,3 +107,7 @@ class Transfers:
         """Return the transfer of a kind for a token, and leave its address open."""
         transfer = self._open.get(token)
         return transfer if isinstance(transfer, kind) else None
+
+    def all_open[KindT: Offered](self, kind: type[KindT]) -> list[KindT]:
+        """Return all transfers of a kind whose addresses are open."""
+        return [transfer for transfer in self._open.values() if isinstance(transfer, kind)]

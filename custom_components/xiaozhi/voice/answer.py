@@ -110,7 +110,7 @@ class Answer:
                 through=self._shape.take,
             )
 
-        self._speech = Speech(self._device, decoded)
+        self._speech = Speech(self._device, decoded, lambda: self.text)
         try:
             async with aclosing(self._speech.pcm()) as speech:
                 await self._conversation.play(self._heard(speech), self._before_packet)

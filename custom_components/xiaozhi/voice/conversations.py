@@ -1,7 +1,7 @@
 """The conversations of one device with Assist, one after the other."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import partial
 import logging
@@ -11,6 +11,7 @@ from homeassistant.core import callback
 
 from ..announcements.announcement_speech import text_utterance, voice_language
 from ..announcements.in_conversation import ConversationAnnouncements
+from ..announcements.room_player import said_in_house
 from ..device.device import Device
 from ..device.events import ConversationEvent
 from ..protocol import messages
@@ -27,7 +28,7 @@ from ..settings import ConversationStyle
 from ..texts.translated import async_text
 from ..timeouts import VoiceTimeouts
 from .end_of_turn import INTERRUPTION
-from .interruption_by_speaking import is_echo, listen_for_interruption
+from .interruption_by_speaking import is_echo, listen_for_interruption, says
 from .pipeline_runs import run_pipeline
 from .pipelines import chosen_pipeline
 from .progressive_transcripts import ProgressiveTranscripts
@@ -41,7 +42,6 @@ from .turn_errors import (
     MICROPHONE_OFF,
     NO_SPEECH,
     OWN_ECHO,
-    SILENT,
     UNHEARD,
     async_error_text,
 )
@@ -130,8 +130,8 @@ class _HeldConversation:
         """The turn that runs; None until it is known how to listen to it."""
         self._woken_by: str | None = None
         """The last wake word of this conversation."""
-        self._interrupted_answer = ""
-        """The answer that the user interrupted by speaking."""
+        self._overheard: list[Callable[[], str]] = []
+        """What returns the texts that were said when this turn began: by this device, or by media players."""
         self._just_woken = False
         """Whether this turn follows a wake word, which a noise may have been."""
         self._asked_back = False
@@ -206,7 +206,7 @@ class _HeldConversation:
             has_ended, is_lost = running.done(), lost.done()
             said = self._end_turn()
             self._leave_question()
-            self._interrupted_answer = ""
+            self._overheard = []
             self._voice.shared.arbitration.turn_over(lost)
             for each in (running, listening, interruption):
                 each.cancel()
@@ -216,7 +216,7 @@ class _HeldConversation:
         if is_lost or interruption.result() is Interruption.CLOSED:
             return False
         if interruption.result() is Interruption.SPOKEN_OVER:
-            self._interrupted_answer = said
+            self._overheard = [lambda: said]
             self._device.events.fire(ConversationEvent.INTERRUPTED)
         if interruption.result() is not Interruption.NEXT_TURN:
             await conversation.stop_speaking()
@@ -239,7 +239,8 @@ class _HeldConversation:
             await listen_for_interruption(
                 self._conversation,
                 partial(self._voice.shared.detectors.async_load, INTERRUPTION),
-                # A singer would be taken for the user, and so would another loudspeaker.
+                # A singer would be taken for the user, and so would another loudspeaker: to compare what is
+                # heard with what that plays was tried, and is not reliable (docs/measurements.md).
                 enabled=lambda: (
                     not self._announcements.plays_music and self._device.settings.loudspeaker is None
                 ),
@@ -267,7 +268,7 @@ class _HeldConversation:
         is_open = self._device.settings.conversation_style is ConversationStyle.OPEN
         goes_on = self._asked_back or (is_open and is_answered)
         # That nobody spoke is no surprise if the user has stopped the turn, or the device listened by itself.
-        no_surprise = turn.stopped or (followed_up and error in SILENT)
+        no_surprise = turn.stopped or error == OWN_ECHO or (followed_up and error == NO_SPEECH)
         if has_failed or not (is_answered or no_surprise):
             await voice_turn.show_error()
         if self._question is not None and self._question.answered:
@@ -301,7 +302,11 @@ class _HeldConversation:
             speech_input = SpeechInput(chosen_pipeline(device.hass, device))
             await self._begin_turn(turn, timeouts, speech_input).run()
             return
+        self._overheard += said_in_house(device)
         if start.wake_word is not None:
+            if any(says(text(), start.wake_word) for text in self._overheard):
+                _LOGGER.debug("%s: a media player said the wake word for a device", device.name)
+                return
             self._woken_by = start.wake_word
             device.set_state(device.state.after_wake_word(start.wake_word))
         by_button = start.mode is ListenMode.MANUAL
@@ -389,7 +394,7 @@ class _HeldConversation:
     @callback
     def _refuse(self, transcript: str) -> str | None:
         """Return the code of the error if a transcript is not to be acted on."""
-        if is_echo(transcript, self._interrupted_answer):
+        if any(is_echo(transcript, text()) for text in self._overheard):
             return OWN_ECHO
         if self._just_woken and self._question is None and repeats_prompt(self._device.hass, transcript):
             return NO_SPEECH

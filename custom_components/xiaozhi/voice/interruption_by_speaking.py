@@ -1,4 +1,4 @@
-"""Interruption by speaking: detecting speech during an answer, and recognising the device's own echo."""
+"""Interruption by speaking: detecting speech during an answer, and recognising what a device of ours says."""
 
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -76,6 +76,12 @@ class _Echo:
             return pcm
         self._peaks.append(peak)
         return bytes(len(pcm))
+
+
+def says(text: str, wake_word: str) -> bool:
+    """Whether a wake word is in a text."""
+    said, words = (_WORD.findall(each.casefold()) for each in (text, wake_word))
+    return any(said[start : start + len(words)] == words for start in range(len(said) - len(words) + 1))
 
 
 def is_echo(transcript: str, answer: str) -> bool:

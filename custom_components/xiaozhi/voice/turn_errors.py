@@ -18,15 +18,13 @@ UNSUPPORTED_SPEECH: Final = "stt-provider-unsupported-metadata"
 NOT_UNDERSTOOD: Final = "stt-no-text-recognized"
 """Code of a turn in which nothing was understood, such as a noise."""
 OWN_ECHO: Final = "own-echo"
-"""Code of a turn in which a device that listens while it speaks has heard only itself."""
+"""Code of a turn in which a device has heard only what a loudspeaker of ours says."""
 ANSWERED_ELSEWHERE: Final = "duplicate_wake_up_detected"
 """Code of a turn that a nearer satellite answers."""
 MICROPHONE_OFF: Final = "microphone-off"
 """Code of a turn that is not begun, because the owner has switched the microphone off."""
 
-SILENT: Final = frozenset({NO_SPEECH, OWN_ECHO})
-"""Nobody has spoken."""
-UNHEARD: Final = SILENT | {NOT_UNDERSTOOD}
+UNHEARD: Final = frozenset({NO_SPEECH, OWN_ECHO, NOT_UNDERSTOOD})
 """Nothing was understood. A turn with any other error, but for one that is answered elsewhere, has failed."""
 
 _TEXT_OF_ERROR: Final = {

@@ -24,9 +24,9 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 from custom_components.xiaozhi.const import EVENT_ROOM_PLAYER
 from custom_components.xiaozhi.logbook import async_describe_events
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from simulator import SimulatedDevice, State, get_profile
+from simulator import ListeningMode, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Outcome
-from tests.integration.boxes import Speech, act, choose, say, state_of, wait_for_state
+from tests.integration.boxes import Speech, act, change_settings, choose, say, state_of, wait_for_state
 from tests.integration.http_device import paired_device
 from tests.integration.names import CLIENT_ID, COMMAND, MAC, OTHER_MAC, SATELLITE, Boot
 from tests.integration.speech import add_entities
@@ -231,9 +231,20 @@ async def test_the_device_gives_the_whole_answer_if_the_player_does_not_and_says
 
 
 @pytest.mark.usefixtures("chosen")
-@pytest.mark.parametrize("own", [True, False], ids=["ours", "its music"])
-async def test_the_button_stops_the_player_if_it_still_plays_what_is_ours(
-    hass: HomeAssistant, boot: Boot, speech: Speech, player: BigSpeaker, command: bytes, *, own: bool
+@pytest.mark.parametrize(
+    ("by_button", "own"),
+    [(True, True), (True, False), (False, True)],
+    ids=["button, ours", "button, its music", "wake word, ours"],
+)
+async def test_the_button_or_the_wake_word_stops_the_player_if_it_still_plays_what_is_ours(
+    hass: HomeAssistant,
+    boot: Boot,
+    speech: Speech,
+    player: BigSpeaker,
+    command: bytes,
+    *,
+    by_button: bool,
+    own: bool,
 ) -> None:
     await speech.answer_with(SIX_SECONDS)
     device = await boot(OLD)
@@ -244,7 +255,7 @@ async def test_the_button_stops_the_player_if_it_still_plays_what_is_ours(
     await device.wait_for(lambda: device.played_seconds > 2, 30)
     if not own:
         player.show(MediaPlayerState.PLAYING, "music")
-    await device.click()
+    await (device.click() if by_button else device.wake())
     await device.wait_for(lambda: device.state is not State.SPEAKING, 5)
     await hass.async_block_till_done()
     assert player.stopped == own
@@ -305,6 +316,81 @@ async def test_two_devices_that_answer_through_one_player_do_not_speak_at_the_sa
     assert len(player.played) == 3
     assert player.began[2] - player.began[1] > 6
     assert len(reported()) == 1
+
+
+@TWO_DEVICES
+@pytest.mark.usefixtures("chosen")
+@pytest.mark.parametrize("board", ["s3", "c3"])
+async def test_what_a_player_says_is_no_command_for_another_device_that_it_wakes(
+    boot: Boot, speech: Speech, player: BigSpeaker, command: bytes, board: str
+) -> None:
+    """The wake word is in the answer; a board that does not report it repeats a part of that."""
+    answer = "My name is Jarvis, and I am the voice of this house. " * 3
+    await speech.answer_with(answer, heard=[COMMAND, "I am the voice of this"])
+    device, other = await boot(OLD), await boot(get_profile(board), mac=OTHER_MAC)
+    await device.wake()
+    device.say(command)
+    await device.wait_for(lambda: device.played_seconds > 1, 30)
+    await other.wake("Jarvis")
+    await other.wait_state(State.LISTENING, 5)
+    other.say(command)
+    await other.wait_state(State.IDLE, 20)
+    assert speech.agent.heard == [COMMAND]
+    assert len(speech.recognizer.streams) == (1 if board == "s3" else 2)
+    assert not other.screen.captions
+    await device.wait_state(State.IDLE, 30)
+    assert player.stopped == 0
+    # Nobody says it now.
+    speech.recognizer.lines, speech.agent.lines = [COMMAND], ["Done."]
+    await say(other, command, "Jarvis")
+    assert speech.agent.heard == [COMMAND, COMMAND]
+
+
+@pytest.mark.usefixtures("chosen", "all_enabled")
+async def test_a_device_that_never_stops_listening_is_deaf_to_the_player(
+    hass: HomeAssistant,
+    boot: Boot,
+    speech: Speech,
+    player: BigSpeaker,
+    linked_entry: MockConfigEntry,
+    command: bytes,
+) -> None:
+    change_settings(hass, linked_entry, interrupt_by_speaking=True)
+    await speech.answer_with(
+        "It can be one of many here. " * 4 + "Which one?", "Done.", heard=[COMMAND, "the lamp"]
+    )
+    device = await boot(get_profile("s3", mode=ListeningMode.REALTIME))
+    await device.wake()
+    device.say(command)
+    await device.wait_for(lambda: device.played_seconds > 1, 30)
+    device.say(command)
+    await device.wait_state(State.LISTENING, 30)
+    assert player.stopped == 0
+    heard = len(speech.recognizer.streams)
+    await asyncio.sleep(1)
+    device.say(command)
+    await device.wait_state(State.IDLE, 30)
+    assert (heard, len(speech.recognizer.streams)) == (1, 2)
+    assert len(speech.recognizer.streams[1]) / 32000 < len(command) / 32000 + 2
+    assert speech.agent.heard == [COMMAND, "the lamp"]
+
+
+@LINKS
+@pytest.mark.usefixtures("chosen")
+async def test_after_an_answer_of_minutes_the_channel_is_not_stale(
+    boot: Boot, speech: Speech, player: BigSpeaker, command: bytes, link: LinkKind
+) -> None:
+    """Firmware drops a channel on which nothing has come for two minutes."""
+    await speech.answer_with("word " * 600 + "or which?", "Done.", heard=[COMMAND, COMMAND])
+    device = await boot(OLD)
+    await device.wake()
+    device.say(command)
+    await device.wait_state(State.SPEAKING, 30)
+    await device.wait_state(State.LISTENING, 200)
+    assert len(player.played[0]) / 48000 > 140
+    device.say(command)
+    await device.wait_state(State.IDLE, 60)
+    assert speech.agent.heard == [COMMAND, COMMAND]
 
 
 @LINKS
