@@ -19,7 +19,7 @@ from .errors import DemoError
 __all__ = ["FIRMWARE_VERSION", "VIEWS", "Owner", "put_firmware", "set_up_vision"]
 
 _DOMAIN: Final = "xiaozhi"
-_MODEL: Final = "demo_vision"
+_MODEL: Final = "ai_task.demo_vision"
 _KNOWN_SECONDS: Final = 60
 _INSTALL_SECONDS: Final = 60
 _EVENT: Final = "xiaozhi_notification"
@@ -42,18 +42,8 @@ VIEWS: Final = {
 
 
 async def set_up_vision(client: Client) -> None:
-    """Add a model that describes pictures, and use it for the photos of devices."""
-    end = await client.start_flow(_MODEL)
-    if end["type"] != "create_entry":
-        raise DemoError(f"the model for pictures is not set up: {end.get('reason', end['type'])}")
-    models = [
-        entity["entity_id"]
-        for entity in await client.command("config/entity_registry/list")
-        if entity["platform"] == _MODEL
-    ]
-    if not models:
-        raise DemoError("the model for pictures has no entity")
-    await client.command("ai_task/preferences/set", gen_data_entity_id=models[0])
+    """Use the model that describes pictures for the photos of devices."""
+    await client.command("ai_task/preferences/set", gen_data_entity_id=_MODEL)
 
 
 def put_firmware(configuration: Path, board: Board) -> None:

@@ -8,13 +8,12 @@ from typing import Final, override
 from wyoming.asr import Transcript
 from wyoming.audio import AudioStop
 from wyoming.event import Event
-from wyoming.info import AsrModel, AsrProgram, Attribution, Info
 from wyoming.server import AsyncServer
 
 from .client import Client
 from .house import LAMP, add_engine, entity_id_of
 from .processes import HOST, free_port
-from .speech_server import SpeechHandler
+from .speech_server import SpeechHandler, ears
 
 __all__ = ["COMMAND", "chinese_assistant"]
 
@@ -23,9 +22,7 @@ COMMAND: Final = "打开厨房灯"
 _WRITTEN: Final = "打開廚房燈"
 _LAMP: Final = "厨房灯"
 _NAME: Final = "Chinese"
-_AUTHOR: Final = Attribution(name="XiaoZhi", url="https://github.com/xiaozhi-home-assistant/xiaozhi")
-_MODEL: Final = AsrModel("one", _AUTHOR, True, "One sentence", None, languages=["zh"])
-_INFO: Final = Info(asr=[AsrProgram("Traditional", _AUTHOR, True, "One sentence", None, models=[_MODEL])])
+_INFO: Final = ears("One sentence", "https://github.com/xiaozhi-home-assistant/xiaozhi", "zh")
 
 
 class _Writes(SpeechHandler):
@@ -46,13 +43,13 @@ async def chinese_assistant(client: Client, mac: str) -> AsyncGenerator[None]:
     try:
         await add_engine(client, port)
         engines = await client.command("stt/engine/list", language="zh-CN")
-        [ears] = [engine for engine in engines["providers"] if engine["supported_languages"]]
+        [engine] = [engine for engine in engines["providers"] if engine["supported_languages"]]
         [pipeline] = (await client.command("assist_pipeline/pipeline/list"))["pipelines"][-1:]
         changed = {
             "name": _NAME,
             "language": "zh-CN",
             "conversation_language": "zh-CN",
-            "stt_engine": ears["engine_id"],
+            "stt_engine": engine["engine_id"],
             "stt_language": "zh",
         }
         del pipeline["id"]

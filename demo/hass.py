@@ -30,9 +30,7 @@ LOG: Final = "output.log"
 """What it wrote, in the configuration folder."""
 _COMPONENTS: Final = {
     "xiaozhi": ROOT / "custom_components" / "xiaozhi",
-    "demo_assistant": Path(__file__).with_name("assistant"),
-    "demo_models": Path(__file__).with_name("models"),
-    "demo_vision": Path(__file__).with_name("vision"),
+    "demo_parts": Path(__file__).with_name("parts"),
 }
 _CONFIGURATION: Final = Path(__file__).with_name("configuration.yaml")
 

@@ -37,7 +37,7 @@ NAMES: Final = "Kitchen light, living room light, bedroom, hall, jazz."
 """What a speech recognition is to expect, besides ordinary words."""
 _DOMAIN: Final = "xiaozhi"
 _LOOPBACK: Final = "address_known_here_only"
-_ASSISTANT: Final = "demo_assistant"
+_ASSISTANT: Final = "conversation.demo_assistant"
 _CARD_SECONDS: Final = 60
 _RESTART_SECONDS: Final = 60
 _KNOWN_SECONDS: Final = 60
@@ -78,11 +78,6 @@ async def set_up_speech(client: Client, speech: Speech) -> None:
     """
     for port in (speech.hearing.port, speech.speaking.port):
         await add_engine(client, port)
-    end = await client.start_flow(_ASSISTANT)
-    if end["type"] != "create_entry":
-        raise DemoError(f"the assistant is not set up: {end.get('reason', end['type'])}")
-    entities = await client.command("config/entity_registry/list")
-    [assistant] = [entity["entity_id"] for entity in entities if entity["platform"] == _ASSISTANT]
     [ears], [voice] = [
         (await client.command(f"{kind}/engine/list", language="en", country="US"))["providers"]
         for kind in ("stt", "tts")
@@ -91,7 +86,7 @@ async def set_up_speech(client: Client, speech: Speech) -> None:
         "assist_pipeline/pipeline/create",
         name="Demo",
         language="en",
-        conversation_engine=assistant,
+        conversation_engine=_ASSISTANT,
         prefer_local_intents=True,
         conversation_language="en",
         stt_engine=ears["engine_id"],

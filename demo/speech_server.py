@@ -3,13 +3,13 @@
 import argparse
 import asyncio
 from collections.abc import Callable
-from typing import override
+from typing import Any, override
 
 from wyoming.event import Event
-from wyoming.info import Describe, Info
+from wyoming.info import AsrModel, AsrProgram, Attribution, Describe, Info, TtsProgram, TtsVoice
 from wyoming.server import AsyncEventHandler, AsyncServer
 
-__all__ = ["SpeechHandler", "run"]
+__all__ = ["SpeechHandler", "ears", "run", "voice"]
 
 
 class SpeechHandler(AsyncEventHandler):
@@ -31,6 +31,28 @@ class SpeechHandler(AsyncEventHandler):
     async def handle_speech(self, event: Event) -> None:
         """Handle an event other than a description request."""
         raise NotImplementedError
+
+
+def ears(name: str, url: str, language: str) -> Info:
+    """Describe a program that understands a language."""
+    common = _common(name, url)
+    model = AsrModel(**common, languages=[language])
+    as_it_comes: dict[str, Any] = {
+        "prefers_auto_gain_enabled": False,
+        "prefers_noise_reduction_enabled": False,
+    }
+    return Info(asr=[AsrProgram(**common, models=[model], **as_it_comes)])
+
+
+def voice(name: str, url: str, *languages: str) -> Info:
+    """Describe a program with one voice."""
+    common = _common(name, url)
+    return Info(tts=[TtsProgram(**common, voices=[TtsVoice(**common, languages=[*languages])])])
+
+
+def _common(name: str, url: str) -> dict[str, Any]:
+    author = Attribution(name=name, url=url)
+    return {"name": name, "description": name, "attribution": author, "installed": True, "version": None}
 
 
 def run(handler: Callable[[asyncio.StreamReader, asyncio.StreamWriter], SpeechHandler]) -> None:

@@ -13,9 +13,8 @@ import pocketsphinx
 from wyoming.asr import Transcript
 from wyoming.audio import AudioChunk, AudioChunkConverter, AudioStart, AudioStop
 from wyoming.event import Event
-from wyoming.info import AsrModel, AsrProgram, Attribution, Info
 
-from .speech_server import SpeechHandler, run
+from .speech_server import SpeechHandler, ears, run
 
 __all__ = ["GRAMMAR", "SAMPLE_RATE", "Recognizer", "SpeechToText", "main"]
 
@@ -40,7 +39,7 @@ _COVERAGE: Final = 0.6
 # Frames of 10 ms. In noise, nine of them may sound like "yes"; somebody who says it takes fifty.
 _SHORTEST: Final = 20
 
-_POCKETSPHINX: Final = Attribution(name="CMU Sphinx", url="https://github.com/cmusphinx/pocketsphinx")
+_INFO: Final = ears("PocketSphinx", "https://github.com/cmusphinx/pocketsphinx", "en")
 
 
 class Recognizer:
@@ -126,31 +125,6 @@ class SpeechToText(SpeechHandler):
         elif AudioStop.is_type(event.type):
             text = await self._recognizer.transcribe(bytes(self._pcm))
             await self.write_event(Transcript(text=text, language="en").event())
-
-
-_INFO: Final = Info(
-    asr=[
-        AsrProgram(
-            name="PocketSphinx",
-            description="Recognises the sentences of the demo",
-            attribution=_POCKETSPHINX,
-            installed=True,
-            version=None,
-            prefers_auto_gain_enabled=False,
-            prefers_noise_reduction_enabled=False,
-            models=[
-                AsrModel(
-                    name="en-us",
-                    description="US English",
-                    attribution=_POCKETSPHINX,
-                    installed=True,
-                    version=None,
-                    languages=["en"],
-                )
-            ],
-        )
-    ]
-)
 
 
 def main() -> None:

@@ -241,8 +241,10 @@ async def demo(
         hass, client = await enter(home_assistant(configuration, port))
         await asyncio.to_thread(put_firmware, configuration, DEVICES["mqtt"].profile.board)
         await asyncio.to_thread(put_music, configuration)
-        for box in (DEVICES["announcer"], DEVICES["websocket"]):
-            await asyncio.to_thread(put_pack, configuration, box.profile, box.wake_word)
+        packs = {
+            key: await asyncio.to_thread(put_pack, configuration, box.profile, box.wake_word)
+            for key, box in DEVICES.items()
+        }
         tell("Setting up rooms, speech and the XiaoZhi gateway ...")
         await house.furnish(client)
         await house.set_up_speech(client, engines)
@@ -254,12 +256,16 @@ async def demo(
             mqtt_port=free_port(),
             udp_port=free_port(transport=SOCK_DGRAM),
         )
-        tell("Pairing the simulated devices ...")
         url = f"http://{HOST}:{port}"
+        # Where a media player fetches what it is to say.
+        await client.command("config/core/update", internal_url=url)
+        tell("Pairing the simulated devices ...")
         devices: dict[str, SimulatedDevice] = {}
         for key in boxes:
             box = DEVICES[key]
-            device = SimulatedDevice(box.profile, f"{url}/api/xiaozhi/ota", mac=box.mac, pace=pace)
+            device = SimulatedDevice(
+                box.profile, f"{url}/api/xiaozhi/ota", mac=box.mac, assets=packs[key], pace=pace
+            )
             devices[key] = await enter(device)
             await house.pair(client, device, box.name, box.room)
             if device.link != box.link:

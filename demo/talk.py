@@ -1,20 +1,24 @@
 """A page to talk to simulated devices: the browser is their microphone, loudspeaker and screen.
 
-It opens a WebSocket for one device, and sends "press", "say N" for an example, "do NAME" for an action of
-Home Assistant, and PCM of 16 bits (16 kHz, mono). It receives what the device plays as PCM, and the names of
-its own sounds and what it shows as JSON.
+It opens a WebSocket for one device, and sends "press", "say N" for an example, "wake WORDS", "do NAME" for
+an action of Home Assistant, "choose NAME OPTION" for a select of the device, and PCM of 16 bits (16 kHz,
+mono). It receives what the devices play as PCM behind the number of the device, and as JSON the names of the
+device's own sounds, what it shows, and what Home Assistant knows of lamps and selects.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import starmap
 from pathlib import Path
 from typing import Final
 
 from aiohttp import WSCloseCode, WSMsgType, web
 from aiohttp.typedefs import Handler
 
-from simulator import DeviceCrashed, State
+from simulator import DeviceCrashed, SimulatedDevice, State
 
 from .abilities import Owner
 from .client import Json
@@ -33,8 +37,9 @@ _NAMES: Final = ("localhost", HOST)
 _MAX_BYTES: Final = 4096
 # 180 ms: if the browser is ahead by more, the oldest sound is dropped.
 _MAX_AHEAD: Final = 3 * 1920
-_LAMPS_SECONDS: Final = 0.3
+_LOOK_SECONDS: Final = 0.3
 _CONNECTING_SECONDS: Final = 10
+_SPEAKS: Final = (State.SPEAKING, State.NOTIFYING)
 _AT_REST: Final = (State.LISTENING, State.IDLE)
 # Within which Home Assistant ends a conversation that a press has begun to end a ring.
 _REFUSED_SECONDS: Final = 0.5
@@ -43,7 +48,11 @@ _MESSAGE: Final = "Dinner is ready."
 _QUESTION: Final = "Shall I turn on the kitchen light?"
 # Of a device that speaks while it is idle.
 _ANSWER: Final = "yes"
-_ACTIONS: Final = {"announce": f"Announce “{_MESSAGE}”", "ask": f"Ask “{_QUESTION}”"}
+_UNASKED: Final = {"announce": f"Announce “{_MESSAGE}”", "ask": f"Ask “{_QUESTION}”"}
+_ALARM: Final = {"alarm": "Set an alarm in 20 seconds", "snooze": "Snooze the alarm"}
+_ALARM_SECONDS: Final = 20
+# Of the device, which are also on its page in Home Assistant.
+_SELECTS: Final = ("wake_word", "loudspeaker")
 _SMALL: Final = "Small speech engines run here, which understand only what the demo lists in its terminal."
 
 
@@ -63,7 +72,12 @@ async def talk_page(
     """
     names = {key: box.name for key, box in boxes.items()}
     surroundings: Json = {"home": home, "engines": _SMALL * small, "boxes": names}
-    talks = {key: _Talk(box, person, surroundings | {"box": key}) for key, box in boxes.items()}
+    talks = {
+        key: _Talk(
+            box, [other for other in boxes.values() if other is not box], person, surroundings | {"box": key}
+        )
+        for key, box in boxes.items()
+    }
 
     async def connect(request: web.Request) -> web.WebSocketResponse:
         return await talks.get(request.query.get("box", ""), next(iter(talks.values()))).connect(request)
@@ -95,17 +109,25 @@ async def _page(_request: web.Request) -> web.FileResponse:
 class _Talk:
     """One person at a time who talks to a device."""
 
-    def __init__(self, box: Owner, person: Callable[[str], Awaitable[bytes]], surroundings: Json) -> None:
+    def __init__(
+        self,
+        box: Owner,
+        others: Sequence[Owner],
+        person: Callable[[str], Awaitable[bytes]],
+        surroundings: Json,
+    ) -> None:
         self._box = box
+        self._others = others
         self._device = box.device
         self._client = box.client
         self._person = person
-        speaks_idle = box.device.profile.has_notify
+        speaks_idle, on_mqtt = box.device.profile.has_notify, box.device.link == "mqtt"
         self._examples = (*_EXAMPLES, _ANSWER) if speaks_idle else _EXAMPLES
         self._surroundings = {
             **surroundings,
             "examples": self._examples,
-            "actions": _ACTIONS if speaks_idle else {},
+            "actions": (_UNASKED if speaks_idle else {}) | (_ALARM if on_mqtt else {}),
+            "words": [box.wake_word, "Jarvis", "Computer"],
         }
         self._taken = False
         self._sound = bytearray()
@@ -119,7 +141,13 @@ class _Talk:
             return socket
         self._taken = True
         self._device.hear(self._take)
-        tasks = [asyncio.create_task(work(socket)) for work in (self._show, self._show_lamps)]
+        heard = [self._device, *(other.device for other in self._others)]
+        works = [
+            self._show(socket),
+            self._show_home(socket),
+            *starmap(partial(self._play, socket), enumerate(heard)),
+        ]
+        tasks = [asyncio.create_task(work) for work in works]
         try:
             await self._listen(socket)
         finally:
@@ -141,7 +169,7 @@ class _Talk:
                         self._sound += pcm
                         del self._sound[:-_MAX_AHEAD]
                     case WSMsgType.TEXT, wish:
-                        kind = wish if wish.startswith("do ") else "press"
+                        kind = wish if wish.startswith(("do ", "choose ")) else "press"
                         if kind not in acting or acting[kind].done():
                             self._sound.clear()
                             acting[kind] = group.create_task(self._act(wish, socket))
@@ -152,22 +180,34 @@ class _Talk:
         # The page shows what has become of it.
         with suppress(DeviceCrashed, TimeoutError):
             try:
-                match wish.split():
-                    case ["press"]:
-                        await self._device.click()
-                    case ["say", number] if number in map(str, range(len(self._examples))):
-                        await self._say(await self._person(self._examples[int(number)]))
-                    case ["do", "announce"]:
-                        await self._client.call(
-                            "assist_satellite",
-                            "announce",
-                            entity_id=await self._satellite(),
-                            message=_MESSAGE,
-                        )
-                    case ["do", "ask"]:
-                        await self._ask()
+                told = await self._do(wish)
             except DemoError as err:
-                await socket.send_json({"failed": str(err)})
+                # What Home Assistant says, without the request that it refuses.
+                told = str(err).partition(": ")[2] or str(err)
+            if told:
+                await socket.send_json({"told": told})
+
+    async def _do(self, wish: str) -> str:
+        """Do something; return what there is to say about it. Raises `DemoError` and others."""
+        match wish.split():
+            case ["press"]:
+                await self._device.click()
+            case ["say", number] if number in map(str, range(len(self._examples))):
+                await self._say(await self._person(self._examples[int(number)]))
+            case ["wake", *words]:
+                return await self._wake(" ".join(words))
+            case ["choose", key, *option] if key in _SELECTS:
+                await self._call("select", "select_option", key, option=" ".join(option))
+            case ["do", "announce"]:
+                await self._call("assist_satellite", "announce", message=_MESSAGE)
+            case ["do", "ask"]:
+                await self._ask()
+            case ["do", "alarm"]:
+                return await self._set_alarm()
+            case ["do", "snooze"]:
+                await self._call("button", "press", "snooze_alarm")
+                return "It rings again in nine minutes."
+        return ""
 
     async def _say(self, sound: bytes) -> None:
         """Say an example to the device, which listens after a press; what rings takes one more to end."""
@@ -181,16 +221,35 @@ class _Talk:
                 device.say(sound)
                 return
 
+    async def _wake(self, word: str) -> str:
+        """Say a wake word to the device, which may listen to another one."""
+        known = len(self._device.transcript)
+        await self._device.wake(word)
+        unheard = any(event.kind == "unheard" for event in self._device.transcript[known:])
+        return f"Nothing happens: “{word}” is not its wake word." if unheard else ""
+
     async def _ask(self) -> None:
         answers = [{"id": "yes", "sentences": [_ANSWER]}]
+        satellite = await self._box.entity("assist_satellite")
         reply = await self._client.ask(
-            "xiaozhi", "ask", entity_id=await self._satellite(), question=_QUESTION, answers=answers
+            "xiaozhi", "ask", entity_id=satellite, question=_QUESTION, answers=answers
         )
         if reply["id"] == "yes":
             await self._client.call("light", "turn_on", entity_id=LAMP)
 
-    async def _satellite(self) -> str:
-        return await self._box.entity("assist_satellite")
+    async def _set_alarm(self) -> str:
+        begin = datetime.now(UTC) + timedelta(seconds=_ALARM_SECONDS)
+        times = {
+            "start_date_time": begin.isoformat(),
+            "end_date_time": (begin + timedelta(minutes=1)).isoformat(),
+        }
+        await self._call("calendar", "create_event", "alarms", summary="Tea", **times)
+        return f"It rings in {_ALARM_SECONDS} seconds. A press stops it."
+
+    async def _call(self, domain: str, action: str, name: str = "", **data: str) -> None:
+        """Call an action for the entity of the device whose unique id ends with a name."""
+        entity_id = await self._box.entity(domain, name)
+        await self._client.call(domain, action, entity_id=entity_id, **data)
 
     def _take(self, size: int) -> bytes:
         """Return what the microphone hears, which is silence when the page sends nothing."""
@@ -199,25 +258,16 @@ class _Talk:
         return sound.ljust(size, b"\0")
 
     async def _show(self, socket: web.WebSocketResponse) -> None:
-        """Send what the device plays and shows."""
-        speaker = self._device.speaker
+        """Send what the device shows, and the names of its sounds."""
         await socket.send_json(self._surroundings)
-        played, happened = len(speaker.played), len(self._device.transcript)
+        happened = len(self._device.transcript)
         shown: Json = {}
 
         def something_new() -> bool:
-            return (
-                len(speaker.played) > played
-                or len(self._device.transcript) > happened
-                or self._screen() != shown
-            )
+            return len(self._device.transcript) > happened or self._screen() != shown
 
         while True:
             await self._device.wait_for(something_new, timeout=None)
-            frames = speaker.played[played:]
-            played += len(frames)
-            for frame in frames:
-                await socket.send_bytes(frame.pcm)
             events = self._device.transcript[happened:]
             happened += len(events)
             for event in events:
@@ -240,16 +290,39 @@ class _Talk:
             "rate": device.speaker.rate,
         }
 
-    async def _show_lamps(self, socket: web.WebSocketResponse) -> None:
-        shown: list[Json] = []
+    async def _play(self, socket: web.WebSocketResponse, number: int, device: SimulatedDevice) -> None:
+        """Send what a device plays: also another one, which may be the loudspeaker of this one."""
+        speaker = device.speaker
+        played = len(speaker.played)
+
+        def plays() -> bool:
+            return len(speaker.played) > played
+
+        while True:
+            await device.wait_for(plays, timeout=None)
+            await socket.send_bytes(number.to_bytes(2, "little") + speaker.played[played].pcm)
+            played += 1
+
+    async def _show_home(self, socket: web.WebSocketResponse) -> None:
+        """Send what Home Assistant knows of the lamps and the device."""
+        shown: Json = {}
         # Home Assistant may be about to end, and the demo with it.
         with suppress(DemoError):
+            selects = {key: await self._box.entity("select", key) for key in _SELECTS}
             while True:
-                lamps = [await self._lamp(entity_id) for entity_id in LAMPS]
-                if lamps != shown:
-                    shown = lamps
-                    await socket.send_json({"lamps": lamps})
-                await asyncio.sleep(_LAMPS_SECONDS)
+                home = {
+                    "lamps": [await self._lamp(entity_id) for entity_id in LAMPS],
+                    "selects": {key: await self._select(entity_id) for key, entity_id in selects.items()},
+                    "speaks": [box.name for box in self._others if box.device.state in _SPEAKS],
+                }
+                if home != shown:
+                    shown = home
+                    await socket.send_json(home)
+                await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _select(self, entity_id: str) -> Json:
+        state = await self._client.get(f"/api/states/{entity_id}")
+        return {"chosen": state["state"], "options": state["attributes"].get("options", [])}
 
     async def _lamp(self, entity_id: str) -> Json:
         state = await self._client.get(f"/api/states/{entity_id}")

@@ -1,26 +1,28 @@
 """The demo's small voice: a Wyoming server with espeak-ng."""
 
 import asyncio
+import re
 from typing import Final, override
 
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
 from wyoming.error import Error
 from wyoming.event import Event
-from wyoming.info import Attribution, Info, TtsProgram, TtsVoice
 from wyoming.tts import Synthesize
 
 from simulator.audio.espeak import SpeechError, synthesize
 
-from .speech_server import SpeechHandler, run
+from .speech_server import SpeechHandler, run, voice as described
 
-__all__ = ["SAMPLE_RATE", "VOICE", "TextToSpeech", "main"]
+__all__ = ["TextToSpeech", "main"]
 
-VOICE: Final = "en-us"
-SAMPLE_RATE: Final = 22050
-_CHUNK_BYTES: Final = SAMPLE_RATE * 2 // 10
+_VOICE: Final = "en-us"
+_CHINESE_VOICE: Final = "cmn"
+_CHINESE: Final = re.compile("[\u4e00-\u9fff]")
+_SAMPLE_RATE: Final = 22050
+_CHUNK_BYTES: Final = _SAMPLE_RATE * 2 // 10
 _MAX_TEXT: Final = 20_000
 
-_ESPEAK: Final = Attribution(name="eSpeak NG", url="https://github.com/espeak-ng/espeak-ng")
+_INFO: Final = described("eSpeak NG", "https://github.com/espeak-ng/espeak-ng", "en", "zh")
 
 
 class TextToSpeech(SpeechHandler):
@@ -36,38 +38,16 @@ class TextToSpeech(SpeechHandler):
             return
         text = Synthesize.from_event(event).text[:_MAX_TEXT]
         try:
-            pcm, _ = await asyncio.to_thread(synthesize, text, voice=VOICE, sample_rate=SAMPLE_RATE)
+            voice = _CHINESE_VOICE if _CHINESE.search(text) else _VOICE
+            pcm, _ = await asyncio.to_thread(synthesize, text, voice=voice, sample_rate=_SAMPLE_RATE)
         except SpeechError as err:
             await self.write_event(Error(text=str(err)).event())
             return
-        await self.write_event(AudioStart(rate=SAMPLE_RATE, width=2, channels=1).event())
+        await self.write_event(AudioStart(rate=_SAMPLE_RATE, width=2, channels=1).event())
         for start in range(0, len(pcm), _CHUNK_BYTES):
             chunk = pcm[start : start + _CHUNK_BYTES]
-            await self.write_event(AudioChunk(rate=SAMPLE_RATE, width=2, channels=1, audio=chunk).event())
+            await self.write_event(AudioChunk(rate=_SAMPLE_RATE, width=2, channels=1, audio=chunk).event())
         await self.write_event(AudioStop().event())
-
-
-_INFO: Final = Info(
-    tts=[
-        TtsProgram(
-            name="eSpeak NG",
-            description="Speaks the answers of the demo",
-            attribution=_ESPEAK,
-            installed=True,
-            version=None,
-            voices=[
-                TtsVoice(
-                    name=VOICE,
-                    description="US English",
-                    attribution=_ESPEAK,
-                    installed=True,
-                    version=None,
-                    languages=["en"],
-                )
-            ],
-        )
-    ]
-)
 
 
 def main() -> None:

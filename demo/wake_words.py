@@ -22,14 +22,15 @@ _PHRASE: Final = "hello kitchen"
 _ORIGINAL: Final = "original"
 
 
-def put_pack(configuration: Path, profile: Profile, word: str) -> None:
-    """Put the pack of a release where the integration looks for it; its wake word is `word`."""
+def put_pack(configuration: Path, profile: Profile, word: str) -> bytes:
+    """Put the pack of a release, whose wake word is `word`, where the integration looks for it; return it."""
     folder = configuration / "xiaozhi" / "packs"
     folder.mkdir(parents=True, exist_ok=True)
     models = {"wn9_nihaoxiaozhi_tts": {"_MODEL_INFO_": f"wakenet9_demo_{word}_3".encode(), "wn9_data": b""}}
     index = json.dumps({"version": 1, "srmodels": "srmodels.bin"}).encode()
     pack = write_pack({"srmodels.bin": Asset(write_models(models)), "index.json": Asset(index)})
     (folder / f"{profile.board.name}_{profile.version}.bin").write_bytes(pack)
+    return pack
 
 
 async def change_wake_word(owner: Owner) -> Json:

@@ -113,10 +113,10 @@ async def test_somebody_presses_speaks_and_hears_the_answer(
     assert np.sqrt(np.mean(played**2)) > 200
 
 
-async def test_without_a_microphone_examples_are_said_and_a_timer_rings_until_a_press(
+async def test_without_a_microphone_all_that_the_page_offers_works(
     running_demo: DemoProcess,
 ) -> None:
-    """The box that speaks while it is idle announces, and asks."""
+    """The box that speaks while it is idle announces, asks, takes other wake words, and is a loudspeaker."""
     await asyncio.to_thread(running_demo.run, "cloud", "turn off the kitchen light")
     url = running_demo.where("talk")
     async with AsyncExitStack() as stack:
@@ -133,13 +133,40 @@ async def test_without_a_microphone_examples_are_said_and_a_timer_rings_until_a_
         await expect(status).to_have_text("Timer")
         await page.locator("#press").click()
         await expect(alert).to_be_empty(timeout=_PATIENCE_MS)
-        await page.get_by_label("Box").select_option("Announcer")
+        await page.get_by_label("Box", exact=True).select_option("Announcer")
         await page.get_by_role("button", name="Announce").click()
         await expect(answer).to_have_text("Dinner is ready.", timeout=_PATIENCE_MS)
         await page.get_by_role("button", name="Ask").click()
         await expect(answer).to_contain_text("To answer", timeout=_PATIENCE_MS)
         await page.get_by_role("button", name="Yes").click()
         await expect(kitchen).to_contain_text("On, 100 %", timeout=_PATIENCE_MS)
+        await expect(status).to_have_text("Standby", timeout=_PATIENCE_MS)
+        # Another wake word than its own does nothing, until it is chosen.
+        word, told = page.get_by_label("What you say to wake it"), page.locator("#advice")
+        await word.fill("computer")
+        await page.get_by_role("button", name="Say it").click()
+        await expect(told).to_have_text("Nothing happens: “computer” is not its wake word.")
+        await page.get_by_label("Wake word", exact=True).select_option("Computer")
+        await expect(status).to_have_text("Loading ...", timeout=_PATIENCE_MS)
+        await expect(status).to_have_text("Standby", timeout=_PATIENCE_MS)
+        await page.get_by_role("button", name="Say it").click()
+        await expect(status).to_have_text("Listening", timeout=_PATIENCE_MS)
+        await page.locator("#press").click()
+        # The other box has its alarm ring on this one.
+        await page.get_by_label("Box", exact=True).select_option("MQTT box")
+        await page.get_by_label("Loudspeaker").select_option("Announcer Speaker")
+        await page.get_by_role("button", name="Set an alarm").click()
+        await expect(told).to_contain_text("20 seconds", timeout=_PATIENCE_MS)
+        await expect(alert).to_have_text("Alarm: Tea", timeout=_PATIENCE_MS)
+        await expect(page.get_by_text("Now you hear the Announcer.")).to_be_visible(timeout=_PATIENCE_MS)
+        await page.get_by_role("button", name="Snooze").click()
+        await expect(told).to_have_text("It rings again in nine minutes.", timeout=_PATIENCE_MS)
+        await expect(page.locator("#elsewhere")).to_be_empty(timeout=_PATIENCE_MS)
+        # A choice that is refused is not shown as made.
+        await page.get_by_label("Box", exact=True).select_option("WebSocket box")
+        await page.get_by_label("Wake word", exact=True).select_option("Jarvis")
+        await expect(told).to_contain_text("while it listens", timeout=_PATIENCE_MS)
+        await expect(page.get_by_label("Wake word", exact=True)).not_to_have_value("Jarvis")
 
 
 @pytest.mark.parametrize(

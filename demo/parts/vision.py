@@ -11,13 +11,10 @@ from homeassistant.components.ai_task import (
     GenDataTaskResult,
 )
 from homeassistant.components.conversation import ChatLog
-from homeassistant.config_entries import ConfigEntry
-from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from PIL import Image, UnidentifiedImageError
 
-NAME: Final = "Demo vision"
+_NAME: Final = "Demo vision"
 
 # The colours that the model knows.
 _COLOURS: Final = {
@@ -32,22 +29,12 @@ _COLOURS: Final = {
 }
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: ConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the model."""
-    async_add_entities([DemoVision(entry)])
-
-
 class DemoVision(AITaskEntity):
     """Answers every question about a picture with its main colour."""
 
-    _attr_name = NAME
+    _attr_name = _NAME
+    _attr_unique_id = "demo_vision"
     _attr_supported_features = AITaskEntityFeature.GENERATE_DATA | AITaskEntityFeature.SUPPORT_ATTACHMENTS
-
-    def __init__(self, entry: ConfigEntry) -> None:
-        """Belong to an entry."""
-        self._attr_unique_id = entry.entry_id
 
     @override
     async def _async_generate_data(self, task: GenDataTask, chat_log: ChatLog) -> GenDataTaskResult:
@@ -55,7 +42,7 @@ class DemoVision(AITaskEntity):
             if attachment.mime_type.startswith("image/"):
                 text = await self.hass.async_add_executor_job(describe, attachment.path)
                 return GenDataTaskResult(conversation_id=chat_log.conversation_id, data=text)
-        raise HomeAssistantError(f"{NAME} answers questions about pictures only; attach one")
+        raise HomeAssistantError(f"{_NAME} answers questions about pictures only; attach one")
 
 
 def describe(path: Path) -> str:
@@ -64,6 +51,6 @@ def describe(path: Path) -> str:
         with Image.open(path) as picture:
             one = picture.convert("RGB").resize((1, 1), Image.Resampling.BOX).tobytes()
     except (OSError, UnidentifiedImageError) as err:
-        raise HomeAssistantError(f"{NAME} cannot read the picture") from err
+        raise HomeAssistantError(f"{_NAME} cannot read the picture") from err
     name = min(_COLOURS, key=lambda colour: dist(_COLOURS[colour], one))
     return f"I see mostly {name}."

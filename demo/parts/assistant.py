@@ -12,33 +12,21 @@ from homeassistant.components.conversation import (
     async_converse,
     async_get_result_from_chat_log,
 )
-from homeassistant.config_entries import ConfigEntry
 from homeassistant.const import MATCH_ALL
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
-
-NAME: Final = "Demo assistant"
 
 _HINT: Final = "it is dark"
 _QUESTION: Final = "Shall I turn on the kitchen light?"
 _COMMAND: Final = "turn on the kitchen light"
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: ConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the assistant."""
-    async_add_entities([DemoAssistant(entry)])
-
-
 class DemoAssistant(ConversationEntity):
     """Asks whether to turn on the light, and does so after a "yes"."""
 
-    _attr_name = NAME
+    _attr_name = "Demo assistant"
+    _attr_unique_id = "demo_assistant"
 
-    def __init__(self, entry: ConfigEntry) -> None:
-        """Belong to an entry."""
-        self._attr_unique_id = entry.entry_id
+    def __init__(self) -> None:
+        """Begin without a question."""
         # Conversations in which the question waits for its answer.
         self._asked: set[str] = set()
 
