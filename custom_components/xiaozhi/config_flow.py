@@ -33,6 +33,7 @@ from .const import (
     SUBENTRY_ACCESS_POINT,
     SUBENTRY_DEVICE,
 )
+from .device.link_settings import AUTO_SUBSCRIBE_TOPIC
 from .firmware.library import STOCK_RELEASES
 from .forms.access_point_form import AccessPointFlow
 from .forms.device_form import DeviceFlow
@@ -52,7 +53,6 @@ from .forms.gateway_form import (
 )
 from .forms.pairing_form import PairingFlow, address_placeholders, async_https_hint
 from .gateway import gateway_of
-from .links.server_for_device import AUTO_SUBSCRIBE_TOPIC
 from .provisioning.address import check_in_url
 from .settings import OfferedLink, device_subentries, gateway_entry
 from .texts.translated import async_text

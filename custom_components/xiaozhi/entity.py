@@ -70,7 +70,7 @@ class XiaozhiEntity(Entity):
     async def async_added_to_hass(self) -> None:
         """Follow the device."""
         await super().async_added_to_hass()
-        self.async_on_remove(self.device.listen(self.follows, self.device_changed))
+        self.async_on_remove(self.device.record.listen(self.follows, self.device_changed))
 
     @callback
     def device_changed(self) -> None:
@@ -228,7 +228,7 @@ def of_devices[SpecT](
             make_one = partial(make, entry.runtime_data, device)
             kept = _KeptEntities(entry, async_add_entities, device, wanted, make_one, settle)
             # A platform that has ended would add entities all the same, in the way of those of the next one.
-            entry.async_on_unload(device.listen(keys, kept.look))
+            entry.async_on_unload(device.record.listen(keys, kept.look))
             kept.look()
 
         entry.async_on_unload(entry.runtime_data.listen_for_devices(begin))

@@ -9,8 +9,7 @@ from homeassistant.helpers.dispatcher import async_dispatcher_connect
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import ToolCalledEvent
-from .device.device import Device
-from .device.device_model import EVENT_SIGNAL, DeviceModel
+from .device.device import EVENT_SIGNAL, Device
 from .device.events import AlarmEvent, ConversationEvent, DeviceEvent, NotificationType
 from .entity import XiaozhiEntity, add_entities_of, existing, has_alarms, of_access_points, of_devices
 from .gateway import XiaozhiConfigEntry
@@ -47,7 +46,7 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
         self.async_on_remove(async_dispatcher_connect(self.hass, EVENT_SIGNAL, self._on_event))
 
     @callback
-    def _on_event(self, device: DeviceModel, event: DeviceEvent) -> None:
+    def _on_event(self, device: Device, event: DeviceEvent) -> None:
         if device is self.device and event.type in self.event_types:
             self._trigger_event(event.type, dict(event.attributes))
             self.async_write_ha_state()

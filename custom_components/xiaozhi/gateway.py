@@ -87,7 +87,7 @@ class Gateway:
         self.listeners = Listeners(
             hass, self.settings, paired, partial(async_broker_changed, hass, entry), self._timeouts
         )
-        self.check_ins = CheckIns(entry, self.settings, paired, self.discovery, self.listeners.expect)
+        self.check_ins = CheckIns(entry, paired, self.discovery, self.listeners.expect)
         self.firmware_files = FirmwareFiles(hass, self.settings.firmware_releases, self._timeouts.firmware)
         self.speech_models = SpeechModels(hass, self._timeouts.firmware)
         self.voice = Voice(hass, entry, self.devices, self._timeouts.voice)
@@ -166,8 +166,9 @@ class Gateway:
                 known.apply(subentry)
                 self._register(known)
                 continue
-            device = Device(self.hass, self.entry, subentry, self._store, self._timeouts, self.transfers)
-            self.devices[mac] = device
+            self.devices[mac] = device = Device(
+                self.hass, self.entry, subentry, self._store, self.settings, self._timeouts, self.transfers
+            )
             self._announcers[mac] = announcer = Announcer(device)
             self._register(device)
             self._clocks[mac] = clock = DeviceClock(device, announcer)

@@ -62,9 +62,9 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
         stored = await self._file.async_load()
         if stored is not None and self._picture is None:
             kind = self.entity_description.kind
-            self.device.update(pictures={**self.device.state.pictures, kind: stored})
+            self.device.record.update(pictures={**self.device.state.pictures, kind: stored})
         self._file.keep(self._picture)
-        self.device.notify(PICTURE_ENTITY)
+        self.device.record.notify(PICTURE_ENTITY)
 
     @override
     @callback

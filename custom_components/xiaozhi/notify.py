@@ -31,7 +31,7 @@ class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
     async def async_added_to_hass(self) -> None:
         """Follow the device, and what other actions show."""
         await super().async_added_to_hass()
-        self.async_on_remove(self.device.listen((SHOWN,), self._async_record_notification))
+        self.async_on_remove(self.device.record.listen((SHOWN,), self._async_record_notification))
 
     @override
     async def async_send_message(self, message: str, title: str | None = None) -> None:

@@ -29,7 +29,7 @@ import voluptuous as vol
 
 from .actions.targets import devices_in, own_satellites
 from .const import DOMAIN
-from .device.device_model import EVENT_SIGNAL, DeviceModel
+from .device.device import EVENT_SIGNAL, Device
 from .device.events import ConversationEvent, DeviceEvent
 
 _SCHEMA: Final = vol.Schema(
@@ -72,7 +72,7 @@ class _ConversationTrigger(Trigger):
         """Run the action at each such event of a device in the target."""
 
         @callback
-        def happened(device: DeviceModel, event: DeviceEvent) -> None:
+        def happened(device: Device, event: DeviceEvent) -> None:
             if event.type is self._event and device in devices_in(self._hass, self._target)[0]:
                 variables: dict[str, Any] = {"device_id": device.registry_id, "data": dict(event.attributes)}
                 run_action(variables, f"{event.type} of {device.name}")

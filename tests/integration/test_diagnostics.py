@@ -37,7 +37,7 @@ async def test_diagnostics_tell_what_happened_and_nothing_private_and_the_settin
     await wait_for_state(hass, BRIGHTNESS, "75")
     await hass.config.async_update(internal_url="http://192.168.1.10:8123")
     (known,) = linked_entry.runtime_data.devices.values()
-    known.update(timers={"1": {"name": "Hidden", "seconds": 60, "ends_at": None}})
+    known.record.update(timers={"1": {"name": "Hidden", "seconds": 60, "ends_at": None}})
     report = await async_get_config_entry_diagnostics(hass, linked_entry)
     text = json.dumps(report)
     for secret in (

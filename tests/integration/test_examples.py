@@ -95,10 +95,10 @@ async def device(hass: HomeAssistant, gateway_entry: MockConfigEntry, all_enable
     await hass.async_block_till_done()
     (device,) = gateway.devices.values()
     # Timers are for devices on MQTT.
-    device.update(listens_while_speaking=True, link=LinkKind.MQTT, timers={"1": {}}, alarms={"1": {}})
+    device.record.update(listens_while_speaking=True, link=LinkKind.MQTT, timers={"1": {}}, alarms={"1": {}})
     tools = {tool.name: tool for tools in (*stock_tools().values(), _OWN_TOOLS) for tool in tools}
     await device.tools.set_list(tuple(tools.values()))
-    device.update(
+    device.record.update(
         status=DeviceStatus(
             volume=50,
             brightness=50,
@@ -112,10 +112,10 @@ async def device(hass: HomeAssistant, gateway_entry: MockConfigEntry, all_enable
             ip="192.168.1.20",
         )
     )
-    device.update(pictures=dict.fromkeys(PictureKind, Picture(data=b"", taken=dt_util.utcnow())))
+    device.record.update(pictures=dict.fromkeys(PictureKind, Picture(data=b"", taken=dt_util.utcnow())))
     await hass.async_block_till_done()
     # Between conversations, it keeps its values as one on WebSocket does.
-    device.update(link=LinkKind.WEBSOCKET)
+    device.record.update(link=LinkKind.WEBSOCKET)
     await hass.async_block_till_done()
     return device
 

@@ -30,7 +30,7 @@ class AnnouncementVolume:
         self._device = device
         self._in_use = False
         self._restoring: asyncio.Task[None] | None = None
-        self.close = device.listen(["linked", STATUS_READ], self._restore_late)
+        self.close = device.record.listen(["linked", STATUS_READ], self._restore_late)
         """Restores nothing any more."""
 
     @asynccontextmanager
@@ -74,7 +74,7 @@ class AnnouncementVolume:
             usual = await self._read() if pending is None else pending[0]
             if usual is None or usual == wanted:
                 return
-            self._device.update(volume_to_restore=(usual, wanted))
+            self._device.record.update(volume_to_restore=(usual, wanted))
             await self._device.commands.call_tool(VOLUME_TOOL, {_ARGUMENT: wanted})
         except HomeAssistantError as err:
             _LOGGER.debug("%s: volume not changed for an announcement: %s", self._device.name, err)
@@ -96,4 +96,4 @@ class AnnouncementVolume:
         except HomeAssistantError as err:
             _LOGGER.debug("%s: volume not restored yet: %s", self._device.name, err)
             return
-        self._device.update(volume_to_restore=None)
+        self._device.record.update(volume_to_restore=None)

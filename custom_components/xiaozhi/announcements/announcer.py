@@ -220,7 +220,7 @@ class Announcer:
             if device.conversation is not None:
                 interrupted.set()
 
-        stop = device.listen(["conversation"], look)
+        stop = device.record.listen(["conversation"], look)
         try:
             async with aclosing(
                 play(device, player, utterance.speech, lambda: utterance.text, in_turn=True)

@@ -115,7 +115,7 @@ class IdleAnnouncement:
             if self._device.conversation is not None or not self._device.state.linked:
                 interrupted.set()
 
-        stop = self._device.listen(["linked", "conversation"], look)
+        stop = self._device.record.listen(["linked", "conversation"], look)
         try:
             look()
             with suppress(TimeoutError):

@@ -140,11 +140,11 @@ class AlarmClock:
             self._set_back.pop(uid, None)
             if alarm is not None and (alarm.snoozed or alarm.next(alarm.done)):
                 alarms[uid] = alarm.as_dict()
-        self._device.update(alarms=alarms)
+        self._device.record.update(alarms=alarms)
         self._look()
         if self._end is not None and not self._still_ringing():
             self._finish(RingEnd.STOPPED)
-        await self._device.async_save()
+        await self._device.record.async_save()
 
     async def async_snooze(self) -> datetime:
         """Let what rings, or was stopped just now, ring again later; return when. Raises `UserError`."""
@@ -195,7 +195,7 @@ class AlarmClock:
                 if following != shown:
                     # Also because the time zone was changed.
                     shown = following
-                    self._device.notify("alarms")
+                    self._device.record.notify("alarms")
                 if following is not None:
                     wait = min(max((following - now).total_seconds(), 0.1), wait)
             except Exception:

@@ -92,7 +92,7 @@ class Bell:
     @callback
     def start(self) -> CALLBACK_TYPE:
         """Follow whether the device can ring. Returns a function that ends this."""
-        return self._device.listen(_FOLLOWED, self._changed.set)
+        return self._device.record.listen(_FOLLOWED, self._changed.set)
 
     async def ring(self, ring: Ring, deadline: float) -> RingEnd:
         """Ring, as soon as the device can. Raises `TimeoutError` if it cannot until `deadline`."""

@@ -102,7 +102,7 @@ class VoiceTimers:
     @callback
     def start(self) -> CALLBACK_TYPE:
         """Take timers from now on, and go on with stored ones. Returns a function that ends this."""
-        self._unlisten = self._device.listen(_FOLLOWED, self._device_changed)
+        self._unlisten = self._device.record.listen(_FOLLOWED, self._device_changed)
         self._device_changed()
         stored, now = _timers(self._device), dt_util.utcnow()
         self._forget(self._device.state.timers.keys() - stored.keys())
@@ -154,7 +154,7 @@ class VoiceTimers:
             name=timer.name or "", seconds=timer.created_seconds, ends_at=None if paused else ends_at
         )
         self._known.add(timer.id)
-        self._device.update(timers={**self._device.state.timers, timer.id: stored.as_dict()})
+        self._device.record.update(timers={**self._device.state.timers, timer.id: stored.as_dict()})
         if event is TimerEventType.FINISHED:
             self._is_due(timer.id)
 
@@ -165,7 +165,7 @@ class VoiceTimers:
         for key in gone:
             self._due.pop(key, None)
         timers = {key: stored for key, stored in self._device.state.timers.items() if key not in gone}
-        self._device.update(timers=timers)
+        self._device.record.update(timers=timers)
 
     async def _recover(self, lost: list[str], left: Mapping[str, int]) -> None:
         """Start timers again that a restart of Home Assistant has ended, and report those that are lost."""

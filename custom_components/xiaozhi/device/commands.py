@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from homeassistant.core import CALLBACK_TYPE, callback
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 
 from ..errors import UserError
 from ..protocol import messages
@@ -14,18 +14,30 @@ from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkClosedError, LinkKind
 from ..texts.tool_words import tool_words
 from ..tools.stock_tools import REBOOT_TOOL, stock_tool
-from .device_model import DeviceModel
+from .device_tools import DeviceTools
 from .link_session import LinkSession
 from .state import SHOWN
+from .store import DeviceRecord
 from .tool_calls import call_error
 
 
 class DeviceCommands:
     """Sends commands to one device, and turns failures into errors with a text for the user."""
 
-    def __init__(self, device: DeviceModel, session: Callable[[], LinkSession | None]) -> None:
-        """`session` returns the session on the device's link, if it has one."""
-        self._device = device
+    def __init__(
+        self,
+        hass: HomeAssistant,
+        record: DeviceRecord,
+        tools: DeviceTools,
+        *,
+        name: Callable[[], str],
+        session: Callable[[], LinkSession | None],
+    ) -> None:
+        """`session` returns the session on the device's link, if it has one; `name` the device's name."""
+        self._hass = hass
+        self._record = record
+        self._tools = tools
+        self._name = name
         self._session = session
 
     async def call_tool(
@@ -45,8 +57,8 @@ class DeviceCommands:
         try:
             result = await session.calls.call(name, arguments, on_progress=on_progress)
         except (McpError, LinkClosedError) as err:
-            raise call_error(err, self._device.name, self.words_for(name)) from err
-        followed = result.json() is not False and self._device.tools.set_call(name, arguments or {})
+            raise call_error(err, self._name(), self.words_for(name)) from err
+        followed = result.json() is not False and self._tools.set_call(name, arguments or {})
         if (followed or changes) and not stock_tool(name).restarts:
             session.polls.read_soon(acted=True)
         return result
@@ -58,7 +70,7 @@ class DeviceCommands:
         """
         result = await self.call_tool(tool, arguments, changes=True)
         if result.json() is False:
-            raise UserError("not_done", name=self._device.name, tool=self.words_for(tool))
+            raise UserError("not_done", name=self._name(), tool=self.words_for(tool))
         return result
 
     async def ask[T](self, what: str, request: Callable[[McpClient], Awaitable[T]]) -> T:
@@ -70,7 +82,7 @@ class DeviceCommands:
         try:
             return await request(session.mcp)
         except (McpError, LinkClosedError) as err:
-            raise call_error(err, self._device.name, what) from err
+            raise call_error(err, self._name(), what) from err
 
     async def send(self, message: JsonObject) -> None:
         """Send a message that has no answer. Raises as `call_tool`."""
@@ -83,11 +95,11 @@ class DeviceCommands:
     async def show(self, *, status: str, message: str, emotion: str) -> None:
         """Show a text on the screen, with a sound. Raises as `call_tool`."""
         await self.send(messages.alert(status=status, message=message, emotion=emotion))
-        self._device.notify(SHOWN)
+        self._record.notify(SHOWN)
 
     async def restart(self) -> None:
         """Restart the device. Raises as `call_tool`."""
-        if REBOOT_TOOL in self._device.tools:
+        if REBOOT_TOOL in self._tools:
             await self.call_tool(REBOOT_TOOL)
         else:
             await self.send(messages.reboot())
@@ -97,13 +109,13 @@ class DeviceCommands:
         """Have a tool read soon, after changes, and every few minutes. Returns a function that ends this."""
         if (session := self._session()) is not None:
             session.polls.read_soon()
-        return self._device.tools.read_regularly(tool)
+        return self._tools.read_regularly(tool)
 
     @callback
     def words_for(self, tool: str) -> str:
         """Return words for a tool in messages to people."""
-        known = self._device.tools.get(tool)
-        return tool_words(self._device.hass, tool, known.title or "" if known else "")
+        known = self._tools.get(tool)
+        return tool_words(self._hass, tool, known.title or "" if known else "")
 
     def _linked_session(self) -> LinkSession:
         """Return the session of a device that is within reach; raise the error for the user otherwise."""
@@ -113,5 +125,5 @@ class DeviceCommands:
         return session
 
     def _unreachable(self) -> UserError:
-        on_mqtt = self._device.state.link is LinkKind.MQTT
-        return UserError("not_connected" if on_mqtt else "only_in_conversation", name=self._device.name)
+        on_mqtt = self._record.state.link is LinkKind.MQTT
+        return UserError("not_connected" if on_mqtt else "only_in_conversation", name=self._name())

@@ -1,34 +1,47 @@
 """A paired device: what is known of it, and its link."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from functools import partial
 import logging
-from typing import Any
+from typing import Any, Final
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers import device_registry as dr
+from homeassistant.helpers.device_registry import DeviceInfo
+from homeassistant.helpers.dispatcher import async_dispatcher_send
+from homeassistant.util.signal_type import SignalType
 
+from ..const import DOMAIN, MANUFACTURER, VISION_PATH
 from ..device_http.transfers import Transfers
 from ..firmware.installation import Installation
+from ..protocol.boards import sold_as
 from ..protocol.checkin import CheckIn
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.readiness import MainTask
-from ..protocol.conversation.state_table import ConversationState
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import Link, LinkKind
-from ..settings import DeviceSettings
+from ..settings import DeviceSettings, GatewaySettings
 from ..timeouts import Timeouts
 from .commands import DeviceCommands
-from .device_model import DeviceModel
+from .device_tools import DeviceTools
+from .events import DeviceConversations, DeviceEvent, DeviceEvents
+from .handshake_and_polls import Handshake
 from .link_session import LinkSession
+from .link_settings import Caller, link_settings
 from .state import INSTALLATION, SETTINGS, DeviceState
 from .store import DeviceStore
 
 _LOGGER = logging.getLogger(__name__)
 
+EVENT_NOTIFICATION: Final = "xiaozhi_notification"
+EVENT_SIGNAL: Final = SignalType["Device", DeviceEvent](f"{DOMAIN}_event")
+"""Sent with each event of any device, for event entities and triggers of automations."""
 
-class Device(DeviceModel):
+
+class Device:
     """A paired device, linked or not."""
 
     def __init__(
@@ -37,14 +50,38 @@ class Device(DeviceModel):
         entry: ConfigEntry[Any],
         subentry: ConfigSubentry,
         store: DeviceStore,
+        gateway: GatewaySettings,
         timeouts: Timeouts,
         transfers: Transfers,
     ) -> None:
-        """Prepare a device that is not linked."""
-        super().__init__(hass, entry, subentry, store, timeouts, transfers)
+        self.hass = hass
+        self.timeouts = timeouts
+        self.transfers = transfers
+        self.subentry_id = subentry.subentry_id
+        self.settings = DeviceSettings.from_subentry(subentry)
+        self.info = DeviceInfo(identifiers={(DOMAIN, self.mac)})
+        """Connects the entities with the device in the registry."""
+        self.record = record = store.record(self.mac, self.settings.board or None)
+        """Its last known state, from before it connects, and the listeners that follow it."""
+        self._entry = entry
+        self._gateway = gateway
         self.session: LinkSession | None = None
         """The session on its link; commands go through `commands`."""
-        self.commands = DeviceCommands(self, lambda: self.session)
+        self.tools = DeviceTools(hass, record)
+        self.commands = DeviceCommands(
+            hass, record, self.tools, name=lambda: self.name, session=lambda: self.session
+        )
+        self.events = DeviceEvents(
+            partial(async_dispatcher_send, hass, EVENT_SIGNAL, self),
+            self._publish_notification,
+            name=lambda: self.name,
+            clock=hass.loop.time,
+            shares_texts=lambda: self.settings.share_transcripts,
+        )
+        self.conversations = DeviceConversations(self.events)
+        self.handshake = Handshake(self.tools, self._vision)
+        self.open_questions: dict[str, Any] = {}
+        """Its questions that a person can answer now, by the id of their repair issue."""
         self._main_task = MainTask(
             blocked_by_tools=lambda: self.state.runs_tools_on_main_task,
             probe=self._probe_main_task,
@@ -54,7 +91,33 @@ class Device(DeviceModel):
         """The running installation of a firmware, if any."""
         self._last_statistics: dict[str, Any] = {}
         self._just_started = False
-        self.update(board=self.state.board or self.settings.board or None)
+        record.listen(["linked"], self._on_linked)
+
+    @property
+    def mac(self) -> str:
+        """MAC in lower case with colons."""
+        return self.settings.mac
+
+    @property
+    def name(self) -> str:
+        """Name from the owner: the one on the device's page, if it was changed there."""
+        registered = self._registered
+        return (registered.name_by_user if registered else None) or self.settings.name
+
+    @property
+    def state(self) -> DeviceState:
+        """The last known state."""
+        return self.record.state
+
+    @property
+    def registry_id(self) -> str | None:
+        """Id in the device registry."""
+        return registered.id if (registered := self._registered) else None
+
+    @property
+    def _registered(self) -> dr.DeviceEntry | None:
+        registry = dr.async_get(self.hass)
+        return registry.async_get_device_by_identifier((DOMAIN, self.mac), self._entry.entry_id)
 
     # For entities.
 
@@ -83,13 +146,13 @@ class Device(DeviceModel):
     def installing(self, installation: Installation) -> Iterator[None]:
         """Pass the device's check-ins and links to an installation. Only one at a time."""
         self.installation = installation
-        self.notify(INSTALLATION)
+        self.record.notify(INSTALLATION)
         try:
             yield
         finally:
             self.installation = None
             if not installation.stopped:
-                self.notify(INSTALLATION)
+                self.record.notify(INSTALLATION)
 
     @callback
     def set_option(self, key: str, value: int | str | None) -> None:
@@ -99,7 +162,30 @@ class Device(DeviceModel):
             self._entry, subentry, data={**subentry.data, key: value}
         )
 
+    @callback
+    def create_task[T](self, work: Coroutine[Any, Any, T], what: str) -> asyncio.Task[T]:
+        """Run work that ends with the gateway at the latest."""
+        return self._entry.async_create_background_task(self.hass, work, f"xiaozhi {self.name} {what}")
+
     # For the gateway.
+
+    @callback
+    def register(self) -> dr.DeviceEntry:
+        """Add the device to the device registry, or update its entry."""
+        board = self.state.board
+        name = sold_as(board or "")
+        return dr.async_get(self.hass).async_get_or_create(
+            config_entry_id=self._entry.entry_id,
+            config_subentry_id=self.subentry_id,
+            identifiers={(DOMAIN, self.mac)},
+            connections={(dr.CONNECTION_NETWORK_MAC, self.mac)},
+            manufacturer=MANUFACTURER,
+            model=name or board,
+            # Home Assistant shows both.
+            model_id=board if name else None,
+            name=self.settings.name,
+            sw_version=self.state.firmware,
+        )
 
     @callback
     def apply(self, subentry: ConfigSubentry) -> None:
@@ -109,27 +195,25 @@ class Device(DeviceModel):
             return
         if (old.token, old.client_id) != (self.settings.token, self.settings.client_id):
             self._close_link("paired again")
-        self.notify(SETTINGS)
+        self.record.notify(SETTINGS)
 
     @callback
-    def answer_check_in(
-        self, checkin: CheckIn, link: LinkKind, host: str, origin: str | None
-    ) -> JsonObject | None:
-        """Take a check-in that was sent to `host` and `origin`, and whose reply prefers `link`.
-
-        Returns the section of the reply that offers a firmware, if any.
-        """
+    def answer_check_in(self, checkin: CheckIn, caller: Caller) -> JsonObject:
+        """Take a check-in; return the reply: link settings, and a firmware that is to be installed."""
+        firmware = self.state.after_check_in(checkin).firmware_version
+        link = link_settings(self._gateway, self.settings, firmware, caller)
         # A reply that prefers MQTT allows the WebSocket too.
-        if link is LinkKind.WEBSOCKET and self.session is not None and self.session.link.kind is not link:
+        if link.preferred is LinkKind.WEBSOCKET and self.session and self.session.link.kind is LinkKind.MQTT:
             self._close_link("the device is to connect in another way")
-        self.set_state(self.state.after_check_in(checkin).after_reply(link, host, origin))
+        known = self.state.after_check_in(checkin)
+        self.record.set_state(known.after_reply(link.preferred, caller.host, link.origin))
         self.register()
         self._just_started = True
         if self.session is not None and not self.session.link.notices_loss:
             self.session.restart()
         if self.installation is None:
-            return None
-        return self.installation.checked_in(self.state.firmware, origin)
+            return link.sections
+        return link.sections | self.installation.checked_in(self.state.firmware, link.origin)
 
     @callback
     def attach(self, link: Link) -> LinkSession:
@@ -140,16 +224,19 @@ class Device(DeviceModel):
         # A link over a broker begins with a message from the device, which shows that it can send.
         can_answer = self.state.answers_unasked or self._just_started or not link.notices_loss
         self._just_started = False
+        if older is not None:
+            older.replaced = True
         self.session = LinkSession(
-            self,
             link,
+            self.record,
+            self.conversations,
+            self.handshake,
             self._main_task,
-            can_answer=can_answer,
-            on_changed=self._on_changed,
-            on_closed=self._on_closed,
+            timeouts=self.timeouts,
+            create_task=self.create_task,
+            on_gone=self._on_gone,
         )
-        self._on_changed(self.session, replace(self.state, link=link.kind).after_contact())
-        self.session.start()
+        self.session.start(can_answer=can_answer)
         if older is not None:
             # Last, so that a device that reconnects never seems to be away.
             self.create_task(older.link.close("replaced by a newer link"), "close link")
@@ -164,28 +251,30 @@ class Device(DeviceModel):
 
     # For the session.
 
-    @callback
-    def _on_changed(self, session: LinkSession, state: DeviceState | None = None) -> None:
-        """Take what the session on the current link says; an older one may still be ending."""
-        if self.session is session:
-            linked, conversation = session.presence.linked, session.conversation_state
-            if linked and not self.state.linked:
-                self._log(session.link, "%s is connected over %s", session.link.kind)
-            self.set_state(replace(state or self.state, linked=linked, conversation=conversation))
+    def _vision(self) -> dict[str, str] | None:
+        origin = self.state.origin
+        token = self.settings.vision_token
+        return None if origin is None else {"url": origin + VISION_PATH, "token": token}
+
+    def _publish_notification(self, method: str, params: JsonObject) -> None:
+        data = {"device_id": self.registry_id, "method": method, "params": params}
+        self.hass.bus.async_fire(EVENT_NOTIFICATION, data)
 
     async def _probe_main_task(self) -> bool:
         return self.session is not None and await self.session.probe_main_task()
 
     @callback
-    def _on_closed(self, session: LinkSession, reason: str) -> None:
-        """Remove a session whose link has ended."""
-        self._last_statistics = session.link.statistics()
-        if self.session is session:
+    def _on_linked(self) -> None:
+        if self.session is not None and self.state.linked:
+            self._log(self.session.link, "%s is connected over %s", self.session.link.kind)
+
+    @callback
+    def _on_gone(self, reason: str) -> None:
+        if (session := self.session) is not None:
+            self._last_statistics = session.link.statistics()
             self.session = None
             if self.state.linked:
                 self._log(session.link, "%s is not connected any more: %s", reason)
-            gone = replace(self.state, linked=False, conversation=ConversationState.IDLE)
-            self.set_state(gone.after_contact())
 
     def _log(self, link: Link, text: str, value: str) -> None:
         # A device on WebSocket comes and goes with every conversation.
@@ -194,5 +283,5 @@ class Device(DeviceModel):
     @callback
     def _close_link(self, reason: str) -> None:
         if (session := self.session) is not None:
-            self._on_closed(session, reason)
+            session.end(reason)
             self.create_task(session.link.close(reason), "close link")

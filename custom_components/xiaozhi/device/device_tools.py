@@ -1,7 +1,7 @@
 """The tools of one device, with their last answers and calls."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, override
 
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
@@ -13,7 +13,7 @@ from ..tools.answer_values import member, parse_answer
 from ..tools.stock_tools import CATALOGUE, STATUS_TOOL
 from ..tools.tool_entities import Call, Reading, ToolEntity
 from ..tools.tool_state import prepare, shape_of
-from .state import DeviceState
+from .store import DeviceRecord
 
 _MAX_ARGUMENTS: Final = 1024
 
@@ -21,31 +21,28 @@ _MAX_ARGUMENTS: Final = 1024
 class DeviceTools(Mapping[str, Tool]):
     """The tools of one device by name, as last listed."""
 
-    def __init__(
-        self, hass: HomeAssistant, state: Callable[[], DeviceState], update: Callable[..., None]
-    ) -> None:
-        """`update` changes fields of the state."""
+    def __init__(self, hass: HomeAssistant, record: DeviceRecord) -> None:
+        """Read the list, the answers and the calls from `record`, and write them there."""
         self._hass = hass
-        self._state = state
-        self._update = update
+        self._record = record
         self._read: Counter[str] = Counter()
 
     @override
     def __getitem__(self, name: str) -> Tool:
-        return self._state().tools.by_name[name]
+        return self._record.state.tools.by_name[name]
 
     @override
     def __iter__(self) -> Iterator[str]:
-        return iter(self._state().tools.by_name)
+        return iter(self._record.state.tools.by_name)
 
     @override
     def __len__(self) -> int:
-        return len(self._state().tools.by_name)
+        return len(self._record.state.tools.by_name)
 
     @property
     def entities(self) -> Mapping[str, ToolEntity]:
         """Descriptions of the tools' entities, by key; the same object until the list changes."""
-        return self._state().tools.entities
+        return self._record.state.tools.entities
 
     @property
     def to_read(self) -> tuple[str, ...]:
@@ -60,11 +57,13 @@ class DeviceTools(Mapping[str, Tool]):
 
     async def set_list(self, tools: tuple[Tool, ...]) -> None:
         """Take a new list, and forget answers and calls of tools that are gone."""
-        answers = dict(self._state().answers)
+        answers = dict(self._record.state.answers)
         # Hostile texts take up to a second.
-        listed = await self._hass.async_add_executor_job(prepare, tools, self._state().tools.shapes, answers)
-        state, names = self._state(), listed.by_name
-        self._update(
+        listed = await self._hass.async_add_executor_job(
+            prepare, tools, self._record.state.tools.shapes, answers
+        )
+        state, names = self._record.state, listed.by_name
+        self._record.update(
             tools=listed,
             answers={name: answer for name, answer in state.answers.items() if name in names},
             calls={name: arguments for name, arguments in state.calls.items() if name in names},
@@ -72,36 +71,36 @@ class DeviceTools(Mapping[str, Tool]):
 
     async def set_answer(self, name: str, result: ToolResult) -> None:
         """Store the answer of a tool; members that are not known yet may make entities."""
-        answer, listed = parse_answer(result), self._state().tools
+        answer, listed = parse_answer(result), self._record.state.tools
         mapped, known = listed, listed.shapes.get(name, ())
         if name not in CATALOGUE and shape_of(answer, known) != known:
             mapped = await self._hass.async_add_executor_job(
                 prepare, listed.tools, listed.shapes, {name: answer}
             )
         # Otherwise they were listed meanwhile, and the tool may be gone.
-        if self._state().tools is listed and name in self:
-            self._update(tools=mapped, answers={**self._state().answers, name: answer})
+        if self._record.state.tools is listed and name in self:
+            self._record.update(tools=mapped, answers={**self._record.state.answers, name: answer})
 
     @callback
     def set_call(self, name: str, arguments: Mapping[str, Any]) -> bool:
         """Store a successful call; return whether an entity's state may depend on it."""
         called = dict(arguments)
-        followed = self._state().tools.followed
+        followed = self._record.state.tools.followed
         if name not in followed or not is_bounded(called, _MAX_ARGUMENTS):
             return False
         # The latest call is at the end.
-        others = {other: known for other, known in self._state().calls.items() if other != name}
-        self._update(calls={**others, name: called})
+        others = {other: known for other, known in self._record.state.calls.items() if other != name}
+        self._record.update(calls={**others, name: called})
         return True
 
     def last_call(self, names: Iterable[str]) -> Call | None:
         """Return the last call of any of these tools."""
-        calls, wanted = self._state().calls, frozenset(names)
+        calls, wanted = self._record.state.calls, frozenset(names)
         latest = next((name for name in reversed(tuple(calls)) if name in wanted), None)
         return None if latest is None else Call(tool=latest, arguments=calls[latest])
 
     def last_value(self, reading: Reading) -> Any:
         """Return the value last read, or None."""
         if reading.tool == STATUS_TOOL:
-            return getattr(self._state().status, reading.member or "", None)
-        return member(self._state().answers.get(reading.tool), reading.member)
+            return getattr(self._record.state.status, reading.member or "", None)
+        return member(self._record.state.answers.get(reading.tool), reading.member)

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+import logging
 from typing import Any, Final
 
 from homeassistant.core import CALLBACK_TYPE, callback
@@ -15,7 +16,7 @@ from ..protocol.untrusted_json import is_bounded
 from ..protocol.untrusted_text import clean_data, one_line
 from .turn_times import TurnTimes
 
-EVENT_NOTIFICATION: Final = "xiaozhi_notification"
+_LOGGER = logging.getLogger(__name__)
 
 # Enough for actions of people; a higher rate would only fill the database.
 _RATE: Final = 5
@@ -89,14 +90,22 @@ class DeviceEvents:
     def __init__(
         self,
         send: Callable[[DeviceEvent], None],
+        publish: Callable[[str, JsonObject], None],
         *,
+        name: Callable[[], str],
         clock: Callable[[], float],
         shares_texts: Callable[[], bool],
     ) -> None:
-        """`clock` returns monotonic seconds; `shares_texts` whether what is said may be sent."""
+        """`publish` takes a whole notification, of which an event holds only what can be stored.
+
+        `clock` returns monotonic seconds; `shares_texts` whether what is said may be sent.
+        """
         self.dropped = 0
         """Number of events dropped because there were too many."""
         self._send = send
+        self._publish = publish
+        self._name = name
+        self._limit_logged = False
         self._clock = clock
         self._shares_texts = shares_texts
         self._notifications = TokenBucket(rate=_RATE, burst=_BURST)
@@ -111,16 +120,19 @@ class DeviceEvents:
         return self._admit(self._notifications)
 
     @callback
-    def fire_notification(self, method: str, params: JsonObject) -> bool:
-        """Send the event of a notification; False if a whole hour of them would be too many to keep.
+    def fire_notification(self, method: str, params: JsonObject) -> None:
+        """Send the event of a notification, unless a whole hour of them would be too many to keep.
 
         Reports of progress do not count among the others: a long call sends hundreds.
         """
         event = notification_event(method, params)
         is_progress = event.type is NotificationType.PROGRESS
-        if admitted := self._admit(self._progress_events if is_progress else self._notification_events):
+        if self._admit(self._progress_events if is_progress else self._notification_events):
             self._send(event)
-        return admitted
+            self._publish(method, params)
+        elif not self._limit_logged:
+            self._limit_logged = True
+            _LOGGER.warning("%s sends too many notifications: one a minute is an event now", self._name())
 
     @callback
     def fire(
@@ -150,7 +162,7 @@ class DeviceConversations:
 
     def __init__(self, events: DeviceEvents) -> None:
         """Notify `events` when a conversation starts and when a turn is answered."""
-        self._events = events
+        self.events = events
         self._holders: list[Callable[[Conversation], bool]] = []
         self._turns: deque[TurnTimes] = deque(maxlen=_LAST_TURNS)
 
@@ -167,14 +179,14 @@ class DeviceConversations:
     def begin(self, conversation: Conversation) -> bool:
         """Pass on a conversation that the device has started; return whether it is held."""
         if held := bool(self._holders) and self._holders[-1](conversation):
-            self._events.fire(ConversationEvent.STARTED)
+            self.events.fire(ConversationEvent.STARTED)
         return held
 
     @callback
     def add_answer(self, text: str, times: TurnTimes) -> None:
         """Take the text of an answer that the user has begun to hear or read, and how long it took."""
         self._turns.append(times)
-        self._events.fire(ConversationEvent.ANSWERED, text, **times.as_dict())
+        self.events.fire(ConversationEvent.ANSWERED, text, **times.as_dict())
 
     def describe(self) -> list[dict[str, Any]]:
         """Return the times of the last turns for diagnostics."""

@@ -5,32 +5,50 @@ between the turns of a conversation.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 import logging
-from typing import Any, Final
+from typing import Final
 
 from homeassistant import const
 from homeassistant.core import callback
-from homeassistant.helpers.debounce import Debouncer
 
-from ..const import VISION_PATH
+from ..protocol.conversation.state_table import ConversationState
 from ..protocol.device_status import StatusError, read_status
 from ..protocol.mcp.client import McpClient
-from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError
+from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError, RequestHandler
 from ..protocol.transport.link import Link, LinkClosedError
+from ..timeouts import SessionTimeouts
 from ..tools.stock_tools import STATUS_TOOL
-from .device_model import DeviceModel
+from .device_tools import DeviceTools
 from .presence import Presence
 from .state import STATUS_READ
-from .tool_calls import ToolCalls
+from .store import DeviceRecord
+from .tool_calls import TaskFactory, ToolCalls
 
 _LOGGER = logging.getLogger(__name__)
 
 # The status is read with every poll; tools are read less often, because each stops the device's microphone.
 _POLLS_PER_READING: Final = 5
+
+type HandshakeStep = Callable[[McpClient], Awaitable[None]]
+"""Raises `McpError`, and is then tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handshake:
+    """What is done on each link of a device first: capabilities are announced, tools listed, and more."""
+
+    tools: DeviceTools
+    vision: Callable[[], Mapping[str, str] | None]
+    """Returns where the device is to send its photos; None before its first check-in."""
+    handlers: dict[str, RequestHandler] = field(default_factory=dict)
+    """Handlers of the requests of the server, by method; they are announced to it."""
+    steps: list[HandshakeStep] = field(default_factory=list)
+    """Further steps, after the tools."""
 
 
 class HandshakeAndPolls:
@@ -41,27 +59,26 @@ class HandshakeAndPolls:
 
     def __init__(
         self,
-        device: DeviceModel,
         link: Link,
+        record: DeviceRecord,
+        handshake: Handshake,
         mcp: McpClient,
         calls: ToolCalls,
         presence: Presence,
-        create_task: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
         *,
-        is_listening: Callable[[], bool],
+        timeouts: SessionTimeouts,
+        create_task: TaskFactory,
     ) -> None:
-        """`create_task` runs work that ends with the link at the latest.
-
-        `is_listening` returns whether the device listens to its user.
-        """
-        self._device = device
+        """`create_task` runs work that ends with the link at the latest."""
         self._link = link
+        self._record = record
+        self._tools = handshake.tools
+        self._handshake = handshake
         self._mcp = mcp
         self._calls = calls
         self._create_task = create_task
         self._presence = presence
-        self._is_listening = is_listening
-        self._timeouts = device.timeouts.session
+        self._timeouts = timeouts
         self._running: asyncio.Task[None] | None = None
         self._listing = asyncio.Lock()
         self._to_list = False
@@ -76,14 +93,8 @@ class HandshakeAndPolls:
         self._status_due = False
         self._tools_due = False
         self._acted = False
-        self._refresh = Debouncer(
-            device.hass,
-            _LOGGER,
-            cooldown=self._timeouts.refresh,
-            immediate=False,
-            function=self._start_refresh,
-            background=True,
-        )
+        self._planned = False
+        """Whether a reading is to begin soon."""
 
     @property
     def started(self) -> bool:
@@ -111,16 +122,13 @@ class HandshakeAndPolls:
             self._create_task(self._list_later(), "list tools")
 
     @callback
-    def close(self) -> None:
-        """Cancel planned readings: the link is gone."""
-        self._refresh.async_shutdown()
-
-    @callback
     def read_soon(self, *, acted: bool = False) -> None:
         """Read everything soon, between turns; `acted` if an action has changed the device."""
         if self.started:
             self._acted |= acted
-            self._refresh.async_schedule_call()
+            if not self._planned:
+                self._planned = True
+                self._create_task(self._read_later(), "refresh")
 
     async def read_before_end(self) -> None:
         """Read the status, and the tools if due, before a conversation ends: the device may be gone then."""
@@ -133,23 +141,23 @@ class HandshakeAndPolls:
                 await self._listed.wait()
                 await self._read_due()
         except TimeoutError:
-            _LOGGER.debug("%s: too slow to be read within a conversation", self._device.name)
+            _LOGGER.debug("%s: too slow to be read within a conversation", self._record.mac)
 
     # The handshake.
 
     async def _run(self, delay: float = 0) -> None:
         await asyncio.sleep(delay)
-        steps = [partial(step, self._mcp) for step in self._device.handshake_steps]
+        steps = [partial(step, self._mcp) for step in self._handshake.steps]
         self._missing = [self._initialize, self._list_tools, *steps]
         for poll in count():
             answers = await self._take()
             self._listed.set()
-            if self._missing and self._link.notices_loss and self._device.state.firmware_version is None:
+            if self._missing and self._link.notices_loss and self._record.state.firmware_version is None:
                 # Old firmware sounds an alarm for every question before its hello, which starts this again.
                 self._running = None
                 return
             # Reading the status shows whether the device is there; without one, nothing else does.
-            if STATUS_TOOL not in self._device.tools and not (
+            if STATUS_TOOL not in self._tools and not (
                 answers and (poll == 0 or await self._presence.ping(self._mcp))
             ):
                 await self._presence.not_answered()
@@ -169,44 +177,44 @@ class HandshakeAndPolls:
                     await self._missing[0]()
                 del self._missing[0]
         except (McpError, LinkClosedError) as err:
-            _LOGGER.debug("%s: handshake failed, to be tried again: %s", self._device.name, err)
+            _LOGGER.debug("%s: handshake failed, to be tried again: %s", self._record.mac, err)
             return not isinstance(err, McpTimeoutError)
         return True
 
     async def _initialize(self) -> None:
-        origin, settings = self._device.state.origin, self._device.settings
         server = await self._mcp.initialize(
             client_name="Home Assistant",
             client_version=const.__version__,
-            # Where the device sends its photos: unknown before its first check-in.
-            vision=None if origin is None else {"url": origin + VISION_PATH, "token": settings.vision_token},
+            vision=self._handshake.vision(),
         )
-        self._device.set_state(self._device.state.after_handshake(server))
+        self._record.set_state(self._record.state.after_handshake(server))
 
     async def _list_tools(self) -> None:
         async with self._listing:
             # A change from here on needs another listing.
             self._to_list = False
-            await self._device.tools.set_list(await self._mcp.list_tools(with_user_tools=True))
+            await self._tools.set_list(await self._mcp.list_tools(with_user_tools=True))
 
     async def _list_later(self) -> None:
         await asyncio.sleep(self._timeouts.listing)
         try:
             await self._list_tools()
         except (McpError, LinkClosedError) as err:
-            _LOGGER.debug("%s: tools could not be listed: %s", self._device.name, err)
+            _LOGGER.debug("%s: tools could not be listed: %s", self._record.mac, err)
             self._missing.append(self._list_tools)
 
     # Readings.
 
-    @callback
-    def _start_refresh(self) -> None:
+    async def _read_later(self) -> None:
+        """Read once for all that has changed within a short time."""
+        await asyncio.sleep(self._timeouts.refresh)
         acted, self._acted = self._acted, False
+        self._planned = False
         self._status_due = self._tools_due = True
-        self._create_task(self._read_due(), "refresh")
         # The user waits for the result of an action that has stopped the microphone anyway.
-        if acted and self._is_listening():
+        if acted and self._record.state.conversation is ConversationState.LISTENING:
             self._create_task(self._read_status(), "read back")
+        await self._read_due()
 
     async def _read_due(self) -> None:
         async with self._reading:
@@ -219,26 +227,26 @@ class HandshakeAndPolls:
 
     async def _read_tools(self) -> None:
         """Read the tools whose answers are shown by entities."""
-        for name in self._device.tools.to_read:
+        for name in self._tools.to_read:
             await self.quiet.wait()
             try:
-                await self._device.tools.set_answer(name, await self._calls.call(name))
+                await self._tools.set_answer(name, await self._calls.call(name))
             except McpCallError as err:
-                _LOGGER.debug("%s: %s could not be read: %s", self._device.name, name, err)
+                _LOGGER.debug("%s: %s could not be read: %s", self._record.mac, name, err)
             except (McpError, LinkClosedError) as err:
-                _LOGGER.debug("%s: tools could not be read: %s", self._device.name, err)
+                _LOGGER.debug("%s: tools could not be read: %s", self._record.mac, err)
                 break
 
     async def _read_status(self) -> None:
         """Read the status of a device that has a tool for it."""
         self._status_due = False
-        if STATUS_TOOL not in self._device.tools:
+        if STATUS_TOOL not in self._tools:
             return
         try:
             result = await self._calls.call(STATUS_TOOL)
-            self._device.set_state(self._device.state.after_status(read_status(result.json())))
-            self._device.notify(STATUS_READ)
+            self._record.set_state(self._record.state.after_status(read_status(result.json())))
+            self._record.notify(STATUS_READ)
         except (McpError, LinkClosedError, StatusError) as err:
-            _LOGGER.debug("%s: status could not be read: %s", self._device.name, err)
+            _LOGGER.debug("%s: status could not be read: %s", self._record.mac, err)
             if isinstance(err, McpTimeoutError):
                 await self._presence.not_answered()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from functools import partial
+from dataclasses import replace
 import logging
 from typing import Any, override
 
@@ -24,12 +24,14 @@ from ..protocol.messages import (
     McpMessage,
 )
 from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandler
+from ..timeouts import Timeouts
 from ..tools.stock_tools import STATUS_TOOL
-from .device_model import DeviceModel
-from .events import EVENT_NOTIFICATION, ConversationEvent
-from .handshake_and_polls import HandshakeAndPolls
+from .events import ConversationEvent, DeviceConversations
+from .handshake_and_polls import Handshake, HandshakeAndPolls
 from .presence import Presence
-from .tool_calls import ToolCalls
+from .state import DeviceState
+from .store import DeviceRecord
+from .tool_calls import TaskFactory, ToolCalls
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -39,63 +41,68 @@ class LinkSession(LinkHandler):
 
     def __init__(
         self,
-        device: DeviceModel,
         link: Link,
+        record: DeviceRecord,
+        conversations: DeviceConversations,
+        handshake: Handshake,
         main_task: MainTask,
         *,
-        can_answer: bool,
-        on_changed: Callable[[LinkSession], None],
-        on_closed: Callable[[LinkSession, str], None],
+        timeouts: Timeouts,
+        create_task: TaskFactory,
+        on_gone: Callable[[str], None],
     ) -> None:
         """Take over a link; `start` begins.
 
-        `on_changed` is called when `presence` or `conversation_state` may have changed, `on_closed` with the
-        reason when the link has ended.
+        `create_task` runs work that ends with the gateway at the latest. `on_gone` is called with the reason
+        when the link has ended, unless the device has a newer one.
         """
         self.link = link
+        self.replaced = False
+        """Whether the device has a newer link, or is to make one; this one may still be ending."""
         self.conversation: Conversation | None = None
         self._held = False
         """Whether the conversation is, or was, taken by anybody."""
-        self._device = device
-        self._show = partial(on_changed, self)
-        self._on_closed = on_closed
-        self._timeouts = device.timeouts
-        firmware = device.state.firmware_version
-        self.presence = Presence(link, firmware, can_answer, self._show)
+        self._record = record
+        self._conversations = conversations
+        self._start_task = create_task
+        self._on_gone = on_gone
+        self._timeouts = timeouts
+        self.presence = Presence(link, record.state.firmware_version, self._show)
         self.mcp = McpClient(
             lambda payload: link.send(messages.mcp(payload)),
             on_notification=self._on_notification,
-            handlers=device.handlers,
-            start=self.create_task,
+            handlers=handshake.handlers,
+            start=self._create_task,
             timeouts=self._timeouts.mcp,
         )
         """Asks the device's MCP server for anything but tools, which are called with `calls`."""
         self._main_task = main_task
-        self.calls = ToolCalls(self.mcp, main_task, device.create_task)
+        self.calls = ToolCalls(self.mcp, main_task, create_task)
         self.polls = HandshakeAndPolls(
-            device,
             link,
+            record,
+            handshake,
             self.mcp,
             self.calls,
             self.presence,
-            self.create_task,
-            is_listening=lambda: self.listening,
+            timeouts=timeouts.session,
+            create_task=self._create_task,
         )
         self._notified_state = ConversationState.IDLE
-        self._limit_logged = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._can_answer = can_answer
         self._talked = False
 
     @callback
-    def start(self) -> None:
-        """On a link that stays connected, end the last conversation, and start the MCP handshake.
+    def start(self, *, can_answer: bool) -> None:
+        """Show the link. If it stays connected, end the last conversation, and start the MCP handshake.
 
         A device that cannot answer yet is sent nothing before its hello: it would sound an alarm for each
         answer that it cannot send.
         """
-        if self.link.stays_connected and self._can_answer:
-            self.create_task(self._hang_up(self._device.state.session_id), "hang up")
+        self.presence.begin(can_answer=can_answer)
+        self._show(replace(self._record.state, link=self.link.kind).after_contact())
+        if self.link.stays_connected and can_answer:
+            self._create_task(self._hang_up(self._record.state.session_id), "hang up")
             self.polls.start()
 
     @property
@@ -120,21 +127,21 @@ class LinkSession(LinkHandler):
         self.conversation = Conversation(
             self.link,
             channel,
-            self._device.state.firmware_version,
+            self._record.state.firmware_version,
             self._main_task,
             self._on_conversation_state,
             timeouts=self._timeouts.conversation,
         )
         self._show()
-        self._held = self._device.conversations.begin(self.conversation)
+        self._held = self._conversations.begin(self.conversation)
         if not self._held:
-            _LOGGER.debug("%s: no voice satellite to hold this conversation", self._device.name)
-            self._device.create_task(self.conversation.end(), "end conversation")
-        self._device.set_state(self._device.state.after_contact())
+            _LOGGER.debug("%s: no voice satellite to hold this conversation", self._record.mac)
+            self._start_task(self.conversation.end(), "end conversation")
+        self._record.set_state(self._record.state.after_contact())
         if font := channel.hello.font:
-            self._device.update(font=font)
+            self._record.update(font=font)
         if self.link.stays_connected:
-            self._device.update(session_id=channel.session_id)
+            self._record.update(session_id=channel.session_id)
 
     @override
     @callback
@@ -144,18 +151,18 @@ class LinkSession(LinkHandler):
             if "method" not in message.payload:
                 self.presence.answered()
             if reply := self.mcp.receive(message.payload):
-                self.create_task(self._send_quietly(messages.mcp(reply)), "reply")
+                self._create_task(self._send_quietly(messages.mcp(reply)), "reply")
         elif self.conversation is not None:
             # Conversation traffic proves that our hello arrived.
             self.presence.answered()
             match message:
                 # While it listens, a text is a question that was typed.
                 case ListenDetect(text) if not self.listening:
-                    self._device.events.fire(ConversationEvent.WAKE_WORD, text)
+                    self._conversations.events.fire(ConversationEvent.WAKE_WORD, text)
                 case ListenStart(mode) if mode is not ListenMode.MANUAL:
-                    self._device.update(listens_while_speaking=mode is ListenMode.REALTIME)
+                    self._record.update(listens_while_speaking=mode is ListenMode.REALTIME)
                 case Abort():
-                    self._device.events.fire(ConversationEvent.INTERRUPTED)
+                    self._conversations.events.fire(ConversationEvent.INTERRUPTED)
             self.conversation.message_received(message)
 
     @override
@@ -172,24 +179,40 @@ class LinkSession(LinkHandler):
         """End the conversation."""
         conversation, self.conversation = self.conversation, None
         if conversation is not None:
-            _LOGGER.debug("%s: conversation ended: %s", self._device.name, reason)
+            _LOGGER.debug("%s: conversation ended: %s", self._record.mac, reason)
             if self.link.stays_connected and (alerts := conversation.loudspeaker.take_alerts()):
-                self.create_task(self._show_later(alerts), "show alerts")
+                self._create_task(self._show_later(alerts), "show alerts")
             conversation.channel_closed()
             self.polls.quiet.set()
             if self._held:
-                self._device.events.fire(ConversationEvent.ENDED)
+                self._conversations.events.fire(ConversationEvent.ENDED)
             self._show()
 
     @override
     @callback
     def link_closed(self, reason: str) -> None:
         """End all tasks and calls of the link."""
-        self.polls.close()
         self.mcp.close(reason)
         for task in self._tasks:
             task.cancel()
-        self._on_closed(self, reason)
+        self.end(reason)
+
+    @callback
+    def end(self, reason: str) -> None:
+        """Show the device as gone, unless that is shown, or the device has a newer link."""
+        if not self.replaced:
+            self.replaced = True
+            self._on_gone(reason)
+            gone = replace(self._record.state, linked=False, conversation=ConversationState.IDLE)
+            self._record.set_state(gone.after_contact())
+
+    @callback
+    def _show(self, state: DeviceState | None = None) -> None:
+        if not self.replaced:
+            linked, conversation = self.presence.linked, self.conversation_state
+            self._record.set_state(
+                replace(state or self._record.state, linked=linked, conversation=conversation)
+            )
 
     async def read_at_rest(self) -> None:
         """Read the status, and tools that are due, after the last answer.
@@ -216,14 +239,14 @@ class LinkSession(LinkHandler):
     def restart(self) -> None:
         """Repeat the handshake with a device that has restarted unnoticed by its link."""
         self.polls.start_again()
-        self.create_task(self.link.close_channel(), "close channel")
+        self._create_task(self.link.close_channel(), "close channel")
 
     @callback
     def _on_notification(self, method: str, params: JsonObject) -> None:
         # Before the limit, so that the last change of the tools is not missed.
         if method == "notifications/tools/list_changed":
             self.polls.list_again()
-        device, events = self._device, self._device.events
+        events = self._conversations.events
         if not events.admit_notification():
             return
         match method, params:
@@ -233,12 +256,7 @@ class LinkSession(LinkHandler):
             ):
                 self._notified_state = ConversationState(state)
                 self._show()
-        if events.fire_notification(method, params):
-            data = {"device_id": device.registry_id, "method": method, "params": params}
-            device.hass.bus.async_fire(EVENT_NOTIFICATION, data)
-        elif not self._limit_logged:
-            self._limit_logged = True
-            _LOGGER.warning("%s sends too many notifications: one a minute is an event now", device.name)
+        events.fire_notification(method, params)
 
     @callback
     def _on_conversation_state(self, state: ConversationState) -> None:
@@ -249,7 +267,7 @@ class LinkSession(LinkHandler):
         else:
             self.polls.quiet.clear()
             # Showing a state takes time, so what is about to be sent to the device goes first.
-            self._device.hass.loop.call_soon(self._show)
+            asyncio.get_running_loop().call_soon(self._show)
 
     async def _show_later(self, alerts: list[JsonObject]) -> None:
         await asyncio.sleep(self._timeouts.session.idle)
@@ -270,12 +288,12 @@ class LinkSession(LinkHandler):
 
     async def probe_main_task(self) -> bool:
         """Have a tool run at once, behind what the device was sent before; return whether it did."""
-        if not self.polls.started or STATUS_TOOL not in self._device.tools:
+        if not self.polls.started or STATUS_TOOL not in self._record.state.tools.by_name:
             return False
         try:
             await self.mcp.call_tool(STATUS_TOOL)
         except (McpError, LinkClosedError) as err:
-            _LOGGER.debug("%s: no proof that it speaks: %s", self._device.name, err)
+            _LOGGER.debug("%s: no proof that it speaks: %s", self._record.mac, err)
             return False
         return True
 
@@ -283,12 +301,12 @@ class LinkSession(LinkHandler):
         try:
             await self.send(message)
         except LinkClosedError as err:
-            _LOGGER.debug("%s: message not sent: %s", self._device.name, err)
+            _LOGGER.debug("%s: message not sent: %s", self._record.mac, err)
 
     @callback
-    def create_task(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
+    def _create_task(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
         """Run work that ends with the link at the latest."""
-        task = self._device.create_task(work, what)
+        task = self._start_task(work, what)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

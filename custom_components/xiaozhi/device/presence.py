@@ -26,15 +26,17 @@ class Presence:
     that never subscribes: there, only its answers show that messages reach it, and silence that it is gone.
     """
 
-    def __init__(
-        self, link: Link, firmware: FirmwareVersion | None, can_answer: bool, on_reached: Callable[[], None]
-    ) -> None:
+    def __init__(self, link: Link, firmware: FirmwareVersion | None, on_reached: Callable[[], None]) -> None:
         """`on_reached` is called when messages are known to reach the device, unless that is at once."""
         self._link = link
         self._on_reached = on_reached
         self._unanswered = 0
         self._limit = _UNANSWERED if firmware is None or firmware.has_tools else _UNANSWERED_WITHOUT_TOOLS
-        self._reached = link.notices_loss and can_answer
+        self._reached = False
+
+    def begin(self, *, can_answer: bool) -> None:
+        """Begin with a new link, over which the device may not be able to answer yet."""
+        self._reached = self._link.notices_loss and can_answer
 
     @property
     def linked(self) -> bool:

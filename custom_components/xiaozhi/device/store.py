@@ -1,16 +1,17 @@
-"""The stored state of every device, so that its entities exist before it connects."""
+"""The last known state of every device, stored, so that its entities exist before it connects."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 import logging
 from math import inf
 from typing import Any, Final
 
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers.storage import Store
 
 from ..const import DOMAIN
 from ..timeouts import StoreTimeouts
-from .state import STORED, DeviceState
+from .state import STORED, DeviceState, changed_keys
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -21,16 +22,72 @@ _SOON: Final = frozenset({"tools", "timers", "alarms", "session_id"})
 # A device that shows once a minute that it is there must not wear out a memory card.
 _SAVED_WITH_OTHERS: Final = frozenset({"last_contact"})
 
+type Listener = Callable[[], None]
+
+
+class DeviceRecord:
+    """The last known state of one device: saved in time, with listeners that are called when it changes."""
+
+    def __init__(self, mac: str, state: DeviceState, store: DeviceStore) -> None:
+        self.mac = mac
+        self._state = state
+        self._store = store
+        self._listeners: list[tuple[frozenset[str], Listener]] = []
+
+    @property
+    def state(self) -> DeviceState:
+        """The last known state."""
+        return self._state
+
+    @callback
+    def set_state(self, state: DeviceState) -> None:
+        """Take a new state, save it in time, and call the listeners that follow what has changed."""
+        old, self._state = self._state, state
+        changed = set(changed_keys(old, state))
+        self._store.changed(changed)
+        self.notify(*changed)
+
+    @callback
+    def update(self, **fields: Any) -> None:
+        """Change fields of the state."""
+        self.set_state(replace(self._state, **fields))
+
+    @callback
+    def listen(self, keys: Iterable[str], listener: Listener) -> CALLBACK_TYPE:
+        """Call `listener` whenever something with one of these keys has changed; see `state.py`.
+
+        Returns a function that ends this.
+        """
+        registration = frozenset(keys), listener
+        self._listeners.append(registration)
+        return lambda: self._listeners.remove(registration)
+
+    @callback
+    def notify(self, *keys: str) -> None:
+        """Call once each listener that follows one of these keys."""
+        for followed, listener in tuple(self._listeners):
+            if followed.isdisjoint(keys):
+                continue
+            # A failure must affect neither the other listeners nor the source of the change.
+            try:
+                listener()
+            except Exception:
+                _LOGGER.exception("A change of a device could not be shown")
+
+    async def async_save(self) -> None:
+        """Save the state now."""
+        await self._store.async_save()
+
 
 class DeviceStore:
-    """The states of all devices of a gateway, by MAC."""
+    """The records of all devices of a gateway, by MAC."""
 
     def __init__(self, hass: HomeAssistant, entry_id: str, timeouts: StoreTimeouts | None = None) -> None:
         """Prepare the store of the gateway `entry_id`."""
         self._hass = hass
         self._timeouts = timeouts or StoreTimeouts()
         self._store: Store[dict[str, Any]] = Store(hass, _VERSION, f"{DOMAIN}.{entry_id}", private=True)
-        self._states: dict[str, DeviceState] = {}
+        self._records: dict[str, DeviceRecord] = {}
         self._due: float | None = None
         self._saved = -inf
 
@@ -43,35 +100,30 @@ class DeviceStore:
             _LOGGER.exception("Stored states are unreadable. They are learned from the devices again")
         else:
             # Mapping their tools to entities takes a while.
-            self._states = await self._hass.async_add_executor_job(_read, stored)
+            states = await self._hass.async_add_executor_job(_read, stored)
+            self._records = {mac: DeviceRecord(mac, state, self) for mac, state in states.items()}
 
     @callback
-    def state(self, mac: str) -> DeviceState:
-        """Return the state of a device; a new device gets an empty one."""
-        return self._states.setdefault(mac, DeviceState())
+    def record(self, mac: str, board: str | None = None) -> DeviceRecord:
+        """Return the record of a device; that of a new one holds the build variant only."""
+        return self._records.setdefault(mac, DeviceRecord(mac, DeviceState(board=board), self))
 
     @callback
-    def replace(self, mac: str, old: DeviceState, new: DeviceState, changed: Collection[str]) -> None:
-        """Replace the state of a device, and save it in time for what has `changed`.
-
-        Nothing happens to the state of another device that was paired with this MAC since.
-        """
-        if self._states.get(mac) is not old:
-            return
-        self._states[mac] = new
-        if due := STORED.intersection(changed) - _SAVED_WITH_OTHERS:
-            self.async_schedule_save(soon=bool(due & _SOON))
+    def changed(self, keys: Collection[str]) -> None:
+        """Save in time a record in which something with these keys has changed."""
+        if due := STORED.intersection(keys) - _SAVED_WITH_OTHERS:
+            self._schedule_save(soon=bool(due & _SOON))
 
     @callback
     def async_keep(self, macs: set[str]) -> None:
         """Remove all devices except these."""
-        if gone := self._states.keys() - macs:
+        if gone := self._records.keys() - macs:
             for mac in gone:
-                del self._states[mac]
-            self.async_schedule_save()
+                del self._records[mac]
+            self._schedule_save()
 
     @callback
-    def async_schedule_save(self, *, soon: bool = False) -> None:
+    def _schedule_save(self, *, soon: bool = False) -> None:
         """Save in a while, or at once what would be missed after a crash; later changes do not put it off.
 
         What is to be saved `soon` is written at most once in `StoreTimeouts.soon`.
@@ -94,7 +146,7 @@ class DeviceStore:
     @callback
     def _data(self) -> dict[str, Any]:
         self._due, self._saved = None, self._hass.loop.time()
-        return {mac: state.as_dict() for mac, state in self._states.items()}
+        return {mac: record.state.as_dict() for mac, record in self._records.items()}
 
 
 def _read(stored: dict[str, Any]) -> dict[str, DeviceState]:

@@ -26,6 +26,9 @@ from ..tools.stock_tools import stock_tool
 _MAX_WAITING: Final = 32
 _MAX_AT_ONCE: Final = 8
 
+type TaskFactory = Callable[[Coroutine[Any, Any, Any], str], asyncio.Task[Any]]
+"""Runs work in a task, which is named after it."""
+
 
 class TooManyCallsError(McpError):
     """Too many calls of the device are waiting."""
@@ -63,7 +66,7 @@ class ToolCalls:
         self,
         mcp: McpClient,
         main_task: MainTask,
-        create_task: Callable[[Coroutine[Any, Any, ToolResult], str], asyncio.Task[ToolResult]],
+        create_task: TaskFactory,
     ) -> None:
         """Call over `mcp`, which keeps `main_task` busy. `create_task` runs what outlives its caller."""
         self._mcp = mcp
@@ -96,7 +99,7 @@ class ToolCalls:
         work = self._mcp.call_tool(
             name, arguments, timeout=stock.timeout, restarts=stock.restarts, on_progress=on_progress
         )
-        call = self._create_task(self._run(work, semaphore), f"call {name}")
+        call: asyncio.Task[ToolResult] = self._create_task(self._run(work, semaphore), f"call {name}")
         call.add_done_callback(log_failure)
         await asyncio.wait((call,))
         if call.cancelled():

@@ -54,8 +54,8 @@ class Installation:
         return 100 * download.sent // len(download.content) if download and download.started else None
 
     @callback
-    def checked_in(self, version: str | None, origin: str | None) -> JsonObject | None:
-        """Handle a check-in; return the section that offers the firmware, once."""
+    def checked_in(self, version: str | None, origin: str | None) -> JsonObject:
+        """Handle a check-in; return the section that offers the firmware, once, and nothing otherwise."""
         self._version = version
         self._linked = False
         self._news.set()
@@ -65,7 +65,7 @@ class Installation:
             offered, path, force = self._offer
             self._offered = True
             return firmware_section(version=offered, url=origin + path, force=force)
-        return None
+        return {}
 
     @callback
     def linked(self) -> None:

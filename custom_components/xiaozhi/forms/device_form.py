@@ -33,9 +33,9 @@ from ..const import (
     CONF_WAKE_WORD_PIPELINES,
 )
 from ..device.device import Device
+from ..device.link_settings import kind_of_link
 from ..firmware.wake_words import Phrase
 from ..gateway import Gateway, gateway_of
-from ..links.server_for_device import kind_of_link
 from ..protocol.boards import sold_as
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink

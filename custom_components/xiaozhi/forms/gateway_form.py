@@ -42,10 +42,15 @@ from ..const import (
 )
 from ..firmware.image import FirmwareError
 from ..firmware.library import STOCK_RELEASES, async_fetch_releases
-from ..links.server_for_device import is_known_here_only
 from ..protocol.checkin_reply import is_mqtt_name
 from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerError, BrokerProblem
-from ..provisioning.address import HostProblem, async_leads_here, check_in_url, host_problem
+from ..provisioning.address import (
+    HostProblem,
+    async_leads_here,
+    check_in_url,
+    host_problem,
+    is_known_here_only,
+)
 from ..settings import OfferedLink, broker_settings
 from ..timeouts import USUAL
 

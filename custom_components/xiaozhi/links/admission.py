@@ -7,10 +7,10 @@ import logging
 from homeassistant.core import callback
 
 from ..device.device import Device
+from ..device.link_settings import client_id_of
 from ..protocol.firmware_version import SAFE_TEXT_BYTES
 from ..protocol.transport.link import Admission, Credentials, LinkKind
 from ..settings import GatewaySettings
-from .server_for_device import client_id_of
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -36,19 +36,19 @@ def serve_questions(device: Device) -> None:
 
     @callback
     def settings_changed() -> None:
-        before = set(device.handlers)
+        before = set(device.handshake.handlers)
         for method, handler, allowed in (
             ("sampling/createMessage", ai, device.settings.may_ask_ai),
             ("elicitation/create", people, device.settings.may_ask_people),
         ):
             if allowed:
-                device.handlers[method] = handler
+                device.handshake.handlers[method] = handler
             else:
-                device.handlers.pop(method, None)
-        if set(device.handlers) != before and device.session is not None:
+                device.handshake.handlers.pop(method, None)
+        if set(device.handshake.handlers) != before and device.session is not None:
             device.session.polls.start_again()
 
-    device.listen([SETTINGS], settings_changed)
+    device.record.listen([SETTINGS], settings_changed)
     settings_changed()
 
 

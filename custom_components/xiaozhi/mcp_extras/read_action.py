@@ -49,7 +49,7 @@ def async_follow_again(device: Device) -> None:
 
     The device reports their updates, which become events like all its notifications.
     """
-    device.handshake_steps.append(partial(_subscribe_again, device))
+    device.handshake.steps.append(partial(_subscribe_again, device))
 
 
 async def _subscribe_again(device: Device, mcp: McpClient) -> None:
@@ -76,7 +76,7 @@ async def _follow(device: Device, mcp: McpClient, uri: str, *, wanted: bool) -> 
 @callback
 def _remember(device: Device, uri: str, *, followed: bool) -> None:
     others = (known for known in device.state.followed if known != uri)
-    device.update(followed=(*others, uri) if followed else tuple(others))
+    device.record.update(followed=(*others, uri) if followed else tuple(others))
 
 
 @callback

@@ -30,9 +30,11 @@ async def async_keep_picture(
 ) -> er.RegistryEntry | None:
     """Keep a picture; return its entity, which is there by now."""
     added = asyncio.Event()
-    stop = device.listen((PICTURE_ENTITY,), added.set)
+    stop = device.record.listen((PICTURE_ENTITY,), added.set)
     try:
-        device.update(pictures={**device.state.pictures, kind: Picture(data=data, taken=dt_util.utcnow())})
+        device.record.update(
+            pictures={**device.state.pictures, kind: Picture(data=data, taken=dt_util.utcnow())}
+        )
         if picture_entity(hass, device, kind) is None and own_name(PICTURE_TOOLS[kind], device.tools):
             with suppress(TimeoutError):
                 await asyncio.wait_for(added.wait(), device.timeouts.pictures.entity)

@@ -15,7 +15,7 @@ from homeassistant.util.network import is_ipv4_address, is_loopback
 from yarl import URL
 
 from ..const import OTA_PATH
-from ..links.server_for_device import is_known_here_only
+from ..protocol.checkin_reply import is_usable_host
 from ..settings import GatewaySettings, gateway_entry
 from ..timeouts import USUAL
 
@@ -24,9 +24,8 @@ GATEWAY_HEADER: Final = "X-XiaoZhi-Gateway"
 PORTAL_URL: Final = "http://192.168.4.1"
 """The page of a device's own Wi-Fi hotspot (the firmware's component esp-wifi-connect)."""
 
-# A device stores at most 255 characters of a WebSocket's URL, with scheme, port and path.
-_HOST: Final = re.compile(r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,198}[0-9A-Za-z])?")
-_NUMERIC: Final = re.compile(r"[0-9.]+")
+# Loopback, and the names that the Supervisor gives to its add-ons, such as a0d7b954-emqx.
+_ON_THIS_COMPUTER: Final = re.compile(r"(.+\.)?localhost|127\.[0-9.]+|(core|local|[0-9a-f]{8})-[a-z0-9_-]+")
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -41,9 +40,9 @@ class HostProblem(StrEnum):
     """A name that ends in .local, which a device resolves only if its firmware was built for it."""
 
 
-def is_usable_host(host: str) -> bool:
-    """Whether a device can connect to this name or IPv4 address. The firmware has no IPv6."""
-    return bool(_HOST.fullmatch(host)) and (not _NUMERIC.fullmatch(host) or is_ipv4_address(host))
+def is_known_here_only(host: str) -> bool:
+    """Whether a name or address means something on this computer only, and nothing to a device."""
+    return bool(_ON_THIS_COMPUTER.fullmatch(host))
 
 
 def host_problem(host: str) -> HostProblem | None:

@@ -7,14 +7,14 @@ from homeassistant.const import CONTENT_TYPE_JSON
 from homeassistant.util import dt as dt_util
 
 from ..const import OTA_PATH
+from ..device.link_settings import Caller
 from ..device_http.access import DeviceView, check_origin, for_devices, path_of
 from ..device_http.bodies import receive_body
 from ..protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
-from ..protocol.checkin_reply import encode_reply
+from ..protocol.checkin_reply import encode_reply, is_usable_host
 from ..timeouts import USUAL
-from .address import is_usable_host
 from .address_page import async_address_page
-from .checkin_answers import Caller, CheckIns
+from .checkin_answers import CheckIns
 
 _LOGGER = logging.getLogger(__name__)
 

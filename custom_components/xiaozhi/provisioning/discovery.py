@@ -13,6 +13,8 @@ from homeassistant.helpers.event import async_track_time_interval
 from ..const import DOMAIN
 from ..links.admission import same
 from ..protocol.checkin import CheckIn
+from ..protocol.checkin_reply import pairing_section
+from ..protocol.messages import JsonObject
 from ..settings import device_subentries
 from ..texts.issues import async_raise_issue
 from .pairing_codes import PairingRegistry, PendingDevice
@@ -39,15 +41,19 @@ class DeviceDiscovery:
         )
 
     @callback
-    def add(self, checkin: CheckIn, remote: str) -> PendingDevice:
-        """Add a device that is not paired, and show its card. `remote` is its IP address."""
+    def answer_check_in(self, checkin: CheckIn, remote: str) -> JsonObject:
+        """Take the check-in of a device that is not paired, show its card, and return a reply with its code.
+
+        `remote` is its IP address.
+        """
         device, dropped = self.registry.check_in(
             checkin.mac, checkin.client_id, checkin.board or "", remote, self._hass.loop.time()
         )
         for mac in dropped:
             self._abort_cards(mac)
         self._announce(device)
-        return device
+        message = f"Home Assistant\n{device.code}"
+        return pairing_section(code=device.code, challenge=device.challenge, message=message)
 
     @callback
     def async_remove_paired(self) -> None:

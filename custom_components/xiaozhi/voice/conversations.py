@@ -308,10 +308,10 @@ class _HeldConversation:
                 _LOGGER.debug("%s: a media player said the wake word for a device", device.name)
                 return
             self._woken_by = start.wake_word
-            device.set_state(device.state.after_wake_word(start.wake_word))
+            device.record.set_state(device.state.after_wake_word(start.wake_word))
         by_button = start.mode is ListenMode.MANUAL
         if start.wake_word is None and not (by_button or followed_up):
-            device.set_state(device.state.after_silent_waking())
+            device.record.set_state(device.state.after_silent_waking())
         self._just_woken = not (by_button or followed_up)
         claim = Claim.NEW
         # After an answer, the device listens by itself.

@@ -299,7 +299,7 @@ class VoiceTurn:
         if not await self.answer.speak(token, as_it_is=self._acknowledges):
             self._fail(SPEECH_FAILED)
         self._passed(TurnStep.ALL_SENT)
-        self._device.notify(RESPONSE)
+        self._device.record.notify(RESPONSE)
 
     @callback
     def _passed(self, step: TurnStep) -> None:
@@ -322,7 +322,7 @@ class VoiceTurn:
     @callback
     def _answered(self, text: str) -> None:
         self._device.conversations.add_answer(text, self.times)
-        self._device.notify(RESPONSE)
+        self._device.record.notify(RESPONSE)
 
 
 def _content(data: dict[str, Any]) -> str:

@@ -66,4 +66,4 @@ class Voice:
     @callback
     def _detectors_unavailable(self) -> None:
         for device in self._devices.values():
-            device.notify(DETECTORS)
+            device.record.notify(DETECTORS)

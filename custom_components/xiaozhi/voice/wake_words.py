@@ -86,7 +86,7 @@ class WakeWords:
         device = self._device
         if device.installation is not None:
             raise InputError("update_running", name=device.name)
-        progressed = partial(device.notify, INSTALLATION)
+        progressed = partial(device.record.notify, INSTALLATION)
         installation = PackInstallation(device.name, progressed, device.timeouts.firmware)
         with device.installing(installation):
             try:
@@ -97,14 +97,14 @@ class WakeWords:
             installation.check()
             unknown = {"installed_wake_words": (), "wake_words": (), "font": None}
             before = {key: getattr(device.state, key) for key in unknown}
-            device.update(**unknown)
+            device.record.update(**unknown)
             try:
                 await installation.deliver(pack, device.transfers, self._send, device.commands.restart)
             except UserError as err:
                 if err.key in _UNCHANGED:
-                    device.update(**before)
+                    device.record.update(**before)
                 raise
-            device.update(installed_wake_words=tuple(ids), font=font)
+            device.record.update(installed_wake_words=tuple(ids), font=font)
 
     async def _pack(self, ids: Sequence[str], installation: PackInstallation) -> tuple[bytes, str | None]:
         board, state = self.board, self._device.state

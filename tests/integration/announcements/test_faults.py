@@ -22,8 +22,7 @@ from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.announcements.delivery import Delivery
 from custom_components.xiaozhi.announcements.utterance import Utterance
 from custom_components.xiaozhi.const import CONF_ANNOUNCEMENT_VOLUME
-from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.device.device_model import EVENT_SIGNAL
+from custom_components.xiaozhi.device.device import EVENT_SIGNAL, Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Pace, Profile, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Announcement, Outcome
@@ -56,7 +55,7 @@ async def test_a_device_that_does_not_ask_for_the_sound_is_busy_or_too_old(
 ) -> None:
     device = await boot(OLD)
     await wait_for_state(hass, BRIGHTNESS, "75")
-    linked_entry.runtime_data.devices[MAC].update(firmware="2.5.0")
+    linked_entry.runtime_data.devices[MAC].record.update(firmware="2.5.0")
     sound = Sound(1)
     began = hass.loop.time()
     with pytest.raises(AnnouncementRefusedError, match="within 5 seconds"):

@@ -7,7 +7,7 @@ from homeassistant.core import Event, HomeAssistant, callback
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
-from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION
+from custom_components.xiaozhi.device.device import EVENT_NOTIFICATION
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, converse
 from tests.integration.boxes import Speech, change_settings, state_of, wait_for_state

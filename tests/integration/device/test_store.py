@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Generator
-from dataclasses import replace
 import json
 from pathlib import Path
 from typing import Any
@@ -58,8 +57,7 @@ TIMER = {"name": "tea", "seconds": 240, "ends_at": None}
 
 def change(store: DeviceStore, mac: str = MAC, **fields: Any) -> None:
     """Change the state of a device, as the device does."""
-    old = store.state(mac)
-    store.replace(mac, old, replace(old, **fields), fields.keys())
+    store.record(mac).update(**fields)
 
 
 async def test_the_owner_can_read_all_that_is_stored() -> None:
@@ -117,10 +115,9 @@ async def test_what_a_crash_must_not_lose_is_saved_soon_whatever_changes_before_
     hass: HomeAssistant, hass_storage: dict[str, Any]
 ) -> None:
     store = DeviceStore(hass, "an_entry")
-    store.async_schedule_save()
-    store.async_schedule_save()
+    change(store, firmware="2.2.5")
     change(store, timers={"a": TIMER})
-    store.async_schedule_save()
+    change(store, firmware="2.3.0")
     await asyncio.sleep(2)
     assert hass_storage[KEY]["data"][MAC]["timers"].keys() == {"a"}
 
@@ -139,7 +136,7 @@ async def test_a_file_that_was_cut_off_or_is_another_does_not_stop_the_gateway(
         put_on_disk(file, content)
         store = DeviceStore(hass, "an_entry")
         await store.async_load()
-        assert store.state(MAC) == DeviceState()
+        assert store.record(MAC).state == DeviceState()
         change(store, firmware="2.2.5")
         await store.async_save()
         assert on_disk(file)[MAC]["firmware"] == "2.2.5", content
@@ -168,8 +165,8 @@ async def test_a_damaged_record_costs_no_other_device_its_own(
         hass_storage[KEY] = {"version": 1, "data": {OTHER_MAC: record, MAC: good.as_dict()}}
         store = DeviceStore(hass, "an_entry")
         await store.async_load()
-        assert store.state(MAC) == good
-        bad = store.state(OTHER_MAC)
+        assert store.record(MAC).state == good
+        bad = store.record(OTHER_MAC).state
         assert (bad.firmware, bad.board, bad.firmware_space, bad.host, bad.session_id) == (None,) * 5
         assert (bad.link, bad.last_contact, bad.tools.tools, bad.calls) == (None, None, (), {}), record
         await store.async_save()

@@ -144,7 +144,7 @@ async def test_a_reload_ends_the_conversation_and_a_removed_device_is_cut_off_an
     assert await hass.config_entries.async_unload(linked_entry.entry_id)
     await device.wait_state(State.IDLE, 3)
     # What is learnt of a device while the gateway stops makes no entities that the next one could not have.
-    known.update(listens_while_speaking=True)
+    known.record.update(listens_while_speaking=True)
     await hass.async_block_till_done()
     assert {state.state for state in hass.states.async_all("switch")} <= {"unavailable"}
     port = linked_entry.data[CONF_WEBSOCKET_PORT]

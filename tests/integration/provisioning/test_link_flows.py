@@ -17,7 +17,7 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 import pytest_socket
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.links.server_for_device import AUTO_SUBSCRIBE_TOPIC
+from custom_components.xiaozhi.device.link_settings import AUTO_SUBSCRIBE_TOPIC
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
 from custom_components.xiaozhi.timeouts import Timeouts
 from tests.integration.boxes import mqtt_client_id, open_issues

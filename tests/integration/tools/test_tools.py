@@ -223,7 +223,7 @@ async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says
 ) -> None:
     gateway: Gateway = linked_entry.runtime_data
     # Otherwise there is no *Interrupt by speaking*.
-    gateway.devices[MAC].update(listens_while_speaking=True)
+    gateway.devices[MAC].record.update(listens_while_speaking=True)
     # One of 0.3.0, which had it before the first timer.
     er.async_get(hass).async_get_or_create(
         "sensor", "xiaozhi", f"{MAC}_next_timer", suggested_object_id="kitchen_box_next_timer"

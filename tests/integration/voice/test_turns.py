@@ -122,7 +122,7 @@ async def test_a_program_is_told_of_the_end_of_the_last_answer_and_a_device_goes
 ) -> None:
     speech.recognizer.lines = [COMMAND]
     device = await boot()
-    known.update(chip=chip)
+    known.record.update(chip=chip)
     await device.wake()
     device.say(command)
     await device.wait_for(lambda: not device.channel_open, 20)

@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.links.server_for_device import AUTO_SUBSCRIBE_TOPIC, kind_of_link, link_reply
+from custom_components.xiaozhi.device.link_settings import (
+    AUTO_SUBSCRIBE_TOPIC,
+    Caller,
+    kind_of_link,
+    link_settings,
+)
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import downlink_topic
@@ -25,6 +30,12 @@ def gateway(link: OfferedLink, **settings: Any) -> GatewaySettings:
 
 def device(link: DeviceLink = DeviceLink.AUTOMATIC) -> DeviceSettings:
     return DeviceSettings(mac="24:6f:28:aa:bb:01", name="Box", client_id="c", token="secret", link=link)
+
+
+def sections(offered: GatewaySettings, wanted: DeviceLink = DeviceLink.AUTOMATIC) -> dict[str, Any]:
+    """Return the sections of the reply to a device that called an address."""
+    caller = Caller(remote="192.168.1.20", host="192.168.1.10", origin="http://192.168.1.10:8123")
+    return link_settings(offered, device(wanted), None, caller).sections
 
 
 @pytest.mark.parametrize(
@@ -48,10 +59,10 @@ def test_the_owner_decides_and_old_firmware_limits(
 
 def test_each_reply_names_the_links_under_the_address_that_the_device_used() -> None:
     offered = gateway(OfferedLink.MQTT)
-    websocket = link_reply(offered, device(), LinkKind.WEBSOCKET, "192.168.1.10")
+    websocket = sections(offered, DeviceLink.WEBSOCKET)
     assert websocket.keys() == {"websocket"}
     assert websocket["websocket"]["url"] == "ws://192.168.1.10:8765/xiaozhi/v1/"
-    both = link_reply(offered, device(), LinkKind.MQTT, "192.168.1.10")
+    both = sections(offered)
     assert both == websocket | {
         "mqtt": {
             "endpoint": "192.168.1.10:1884",
@@ -63,13 +74,13 @@ def test_each_reply_names_the_links_under_the_address_that_the_device_used() -> 
             "subscribe_topic": downlink_topic("246f28aabb01"),
         }
     }
-    moved = link_reply(gateway(OfferedLink.MQTT, address="ha.lan"), device(), LinkKind.MQTT, "192.168.1.10")
+    moved = sections(gateway(OfferedLink.MQTT, address="ha.lan"))
     assert moved["mqtt"]["endpoint"] == "ha.lan:1884"
 
 
 def test_a_broker_is_named_as_in_the_settings() -> None:
     broker = BrokerSettings(host="emqx.lan", port=1883, username="xiaozhi", password="pw")
-    reply = link_reply(gateway(OfferedLink.BROKER, broker=broker), device(), LinkKind.MQTT, "192.168.1.10")
+    reply = sections(gateway(OfferedLink.BROKER, broker=broker))
     mqtt = reply["mqtt"]
     assert mqtt["endpoint"] == "emqx.lan:1883"
     assert (mqtt["username"], mqtt["password"]) == ("xiaozhi", "pw")

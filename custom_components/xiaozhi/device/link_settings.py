@@ -1,6 +1,6 @@
-"""Which server a device is to use: kind of link, address and credentials."""
+"""The link settings that a device gets in the reply to its check-in: kind of link, address, credentials."""
 
-import re
+from dataclasses import dataclass
 from typing import Final
 
 from yarl import URL
@@ -18,13 +18,51 @@ from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 _KEEP_ALIVE: Final = 60
 # The first firmware that takes the address of its link from the check-in reply.
 _FIRST_WITH_MQTT_PORT: Final = FirmwareVersion(1, 6, 2)
-# Loopback, and the names that the Supervisor gives to its add-ons, such as a0d7b954-emqx.
-_ON_THIS_COMPUTER: Final = re.compile(r"(.+\.)?localhost|127\.[0-9.]+|(core|local|[0-9a-f]{8})-[a-z0-9_-]+")
 # For a broker without accounts: the firmware requires user and password.
 _ANY_USER: Final = "xiaozhi"
 
 # The topic to which EMQX is to subscribe every device, with EMQX's placeholder for the client id.
 AUTO_SUBSCRIBE_TOPIC: Final = downlink_topic("${clientid}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Source and destination of a check-in."""
+
+    remote: str
+    """IP address of the device."""
+    host: str
+    """Name or IPv4 address that the device called."""
+    origin: str
+    """Beginning of the URL that it called: scheme, host and port."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkSettings:
+    """What a device that has checked in is to use."""
+
+    preferred: LinkKind
+    origin: str | None
+    """Where our web server is for it."""
+    sections: JsonObject
+    """Of the reply; with MQTT, those of both links."""
+
+
+def link_settings(
+    gateway: GatewaySettings, device: DeviceSettings, firmware: FirmwareVersion | None, caller: Caller
+) -> LinkSettings:
+    """Return the link settings for a device that has checked in."""
+    kind = kind_of_link(gateway, device, firmware)
+    address = gateway.address or caller.host
+    sections = websocket_section(
+        url=websocket_url(address, gateway.websocket_port, WEBSOCKET_PATH),
+        token=device.token,
+    )
+    if kind is LinkKind.MQTT:
+        # Both: for clients without MQTT, or with an older server's WebSocket stored; stock firmware
+        # prefers MQTT.
+        sections = _mqtt(gateway, device, address) | sections
+    return LinkSettings(preferred=kind, origin=_web_origin(gateway, caller.origin), sections=sections)
 
 
 def kind_of_link(
@@ -38,22 +76,14 @@ def kind_of_link(
     return LinkKind.MQTT
 
 
-def link_reply(gateway: GatewaySettings, device: DeviceSettings, kind: LinkKind, host: str) -> JsonObject:
-    """Return the link settings for a device that called `host`; with MQTT, those of both links."""
-    address = gateway.address or host
-    websocket = websocket_section(
-        url=websocket_url(address, gateway.websocket_port, WEBSOCKET_PATH),
-        token=device.token,
-    )
-    if kind is LinkKind.WEBSOCKET:
-        return websocket
+def _mqtt(gateway: GatewaySettings, device: DeviceSettings, address: str) -> JsonObject:
     if (broker := gateway.broker) is None:
         endpoint, username, password = f"{address}:{gateway.mqtt_port}", device.mac, device.token
     else:
         endpoint = f"{broker.host}:{broker.port}"
         username, password = broker.username or _ANY_USER, broker.password or _ANY_USER
     client_id = client_id_of(gateway, device.mac)
-    mqtt = mqtt_section(
+    return mqtt_section(
         endpoint=endpoint,
         client_id=client_id,
         username=username,
@@ -62,8 +92,6 @@ def link_reply(gateway: GatewaySettings, device: DeviceSettings, kind: LinkKind,
         keepalive=_KEEP_ALIVE,
         subscribe_topic=downlink_topic(client_id),
     )
-    # For clients without MQTT, or with an older server's WebSocket stored; stock firmware prefers MQTT.
-    return mqtt | websocket
 
 
 def client_id_of(gateway: GatewaySettings, mac: str) -> str:
@@ -71,15 +99,9 @@ def client_id_of(gateway: GatewaySettings, mac: str) -> str:
     return mac.replace(":", "") if gateway.broker is None else Address(mac, gateway.name).client_id
 
 
-def web_origin(gateway: GatewaySettings, origin: str) -> str | None:
-    """Return where our web server is for a device that checked in at `origin`; None for no URL."""
+def _web_origin(gateway: GatewaySettings, origin: str) -> str | None:
     try:
         url = URL(origin).origin()
         return str(url.with_host(gateway.address) if gateway.address else url)
     except ValueError:
         return None
-
-
-def is_known_here_only(host: str) -> bool:
-    """Whether a name or address means something on this computer only, and nothing to a device."""
-    return bool(_ON_THIS_COMPUTER.fullmatch(host))
