@@ -16,6 +16,7 @@ from .errors import DemoError
 __all__ = ["WebPage", "web_page"]
 
 # Also the names that scripts/setup looks for.
+_PHONE: Final = "Mozilla/5.0 (Linux; Android 16) AppleWebKit/537.36 Chrome/150.0.0.0 Mobile Safari/537.36"
 _COMMANDS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # For one local page: without a sandbox, which containers refuse, and without background services.
 _ARGUMENTS: Final = [
@@ -197,11 +198,17 @@ class WebPage:
 
 @asynccontextmanager
 async def web_page(
-    url: str, *, width: int = 1280, height: int = 900, microphone: Path | None = None
+    url: str,
+    *,
+    width: int = 1280,
+    height: int = 900,
+    phone: bool = False,
+    microphone: Path | None = None,
 ) -> AsyncGenerator[WebPage]:
     """Open a browser without a window, of this many pixels. Raises `DemoError` when there is no browser.
 
-    `microphone` is a WAV file that its microphone hears, once from when it is opened.
+    With `phone`, it says that it is one. `microphone` is a WAV file that its microphone hears, once from when
+    it is opened.
     """
     arguments = list(_ARGUMENTS)
     if microphone:
@@ -213,7 +220,11 @@ async def web_page(
         except Error as err:
             raise DemoError(f"no browser: install chromium or Chrome. {err.message.splitlines()[0]}") from err
         try:
-            context = await browser.new_context(viewport={"width": width, "height": height}, locale="en-US")
+            context = await browser.new_context(
+                viewport={"width": width, "height": height},
+                locale="en-US",
+                user_agent=_PHONE if phone else None,
+            )
             page = await context.new_page()
             page.set_default_timeout(_PATIENCE_MS)
             expect.set_options(timeout=_PATIENCE_MS)

@@ -2,10 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from html import escape
 from itertools import chain, count
 import secrets
 from typing import Any, Final
 
+from aiohttp.hdrs import USER_AGENT
+from homeassistant.components.http import current_request
 from homeassistant.const import ATTR_AREA_ID, CONF_CLIENT_ID, CONF_CODE, CONF_NAME, CONF_TOKEN
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.data_entry_flow import AbortFlow, FlowContext, FlowHandler, FlowResult
@@ -76,12 +79,16 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         """Show how to point a device here, below what is to be read `first`."""
         address = self._gateway().entry.data.get(CONF_ADDRESS)
         url = check_in_url(self.hass, address)
-        qr_code = {vol.Optional(_FIELD_QR_CODE): QrCodeSelector({"data": url, "scale": 4})} if url else {}
+        qr_code: dict[vol.Marker, QrCodeSelector] = {}
+        if url and not _is_on_phone():
+            qr_code = {vol.Optional(_FIELD_QR_CODE): QrCodeSelector({"data": url, "scale": 4})}
         return self.async_show_form(
             step_id="wait",
             data_schema=vol.Schema(qr_code),
             description_placeholders={
                 "first": first,
+                # Home Assistant would take a link to itself for a page of its own.
+                "check_in_link": f'<a href="{escape(url)}" target="_blank">{escape(url)}</a>' if url else "–",
                 **await address_placeholders(self.hass, address),
                 "speech": await async_missing_engines_hint(self.hass),
             },
@@ -169,6 +176,12 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         if (gateway := running_gateway(self.hass)) is None:
             raise AbortFlow("gateway_not_running")
         return gateway
+
+
+def _is_on_phone() -> bool:
+    """Whether the form is shown on a phone, which cannot scan its own screen."""
+    request = current_request.get()
+    return request is not None and "Mobi" in request.headers.get(USER_AGENT, "")
 
 
 def _rounded_up(seconds: float) -> int:

@@ -31,8 +31,8 @@ def stored(port: int, **fields: Any) -> dict[str, Any]:
     return {**websocket_only(port), "mqtt_port": 1884, "udp_port": 8765, **fields}
 
 
-def texts(section: str) -> dict[str, Any]:
-    path = ROOT / "custom_components" / DOMAIN / "translations" / "en.json"
+def texts(section: str, language: str = "en") -> dict[str, Any]:
+    path = ROOT / "custom_components" / DOMAIN / "translations" / f"{language}.json"
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))[section]
     return found
 

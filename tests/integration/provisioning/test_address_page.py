@@ -81,6 +81,31 @@ async def test_an_address_that_works_says_so_and_a_host_that_devices_cannot_use_
         assert page.says(problem)
 
 
+@pytest.mark.parametrize(
+    ("accepted", "language"),
+    [
+        ("de-AT,de;q=0.9,en;q=0.8", "de"),
+        ("fil, zh-TW;q=0.5", "zh-Hant"),
+        ("zh-CN", "zh-Hans"),
+        ("en-GB,de;q=0.9", "en"),
+        ("*", "nl"),
+        ("fil", "nl"),
+        (", ,;" * 1000, "nl"),
+    ],
+)
+async def test_it_speaks_the_language_of_the_browser_or_else_that_of_the_house(
+    hass: HomeAssistant,
+    gateway_entry: MockConfigEntry,
+    hass_client_no_auth: ClientSessionGenerator,
+    accepted: str,
+    language: str,
+) -> None:
+    await hass.config.async_update(language="nl")
+    page = await open_page(hass_client_no_auth, HTTPStatus.OK, Accept_Language=accepted)
+    assert page.title == texts("exceptions", language)["page_works"]["message"]
+    await hass.config.async_update(language="en")
+
+
 async def test_without_a_gateway_it_says_how_to_set_one_up(
     hass: HomeAssistant, hass_client_no_auth: ClientSessionGenerator
 ) -> None:

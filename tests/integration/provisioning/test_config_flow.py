@@ -67,6 +67,7 @@ async def test_the_gateway_is_set_up_and_says_what_to_type_into_devices(
     assert "https://www.home-assistant.io/voice_control/voice_remote_local_assistant/" in speech
     assert shown == {
         "check_in_url": ADDRESS,
+        "check_in_link": f'<a href="{ADDRESS}" target="_blank">{ADDRESS}</a>',
         "portal_url": "http://192.168.4.1",
         "docs_url": (await hass.async_add_executor_job(manifest))["documentation"]
         + "/blob/main/docs/devices.md#no-field-for-the-address",
