@@ -70,6 +70,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True)
+def other_timeouts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Change the time-outs for a test that is marked so; the nearest mark counts."""
+    for mark in reversed(list(request.node.iter_markers("timeouts"))):
+        for name, seconds in mark.kwargs.items():
+            monkeypatch.setattr(mark.args[0], name, seconds)
+
+
+@pytest.fixture(autouse=True)
 def no_complaints() -> Iterator[None]:
     """Fail a test in which Home Assistant complains of the integration."""
     complaints = Complaints()

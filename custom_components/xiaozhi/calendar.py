@@ -27,6 +27,7 @@ from .errors import InputError
 from .gateway import Gateway, XiaozhiConfigEntry
 from .protocol.untrusted_text import one_line
 from .texts.translated import known_text
+from .timeouts import TimerTimeouts
 
 PARALLEL_UPDATES = 0
 
@@ -111,7 +112,7 @@ class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
 
     @property
     def _duration(self) -> timedelta:
-        return timedelta(seconds=self.device.timeouts.timers.alarm)
+        return timedelta(seconds=TimerTimeouts.alarm)
 
     def _event(self, uid: str, alarm: Alarm, time: datetime, moment: datetime) -> CalendarEvent:
         start = dt_util.as_local(moment)

@@ -30,7 +30,6 @@ from .protocol.tasks import close_all
 from .provisioning.checkin_answers import CheckIns
 from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
-from .timeouts import USUAL, Timeouts
 from .voice.voice import Voice
 from .voice.wake_words import WakeWords
 
@@ -73,25 +72,22 @@ def find_device(hass: HomeAssistant, device_id: str) -> Device | None:
 class Gateway:
     """Runtime of the gateway entry."""
 
-    def __init__(self, hass: HomeAssistant, entry: XiaozhiConfigEntry, timeouts: Timeouts = USUAL) -> None:
+    def __init__(self, hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
         self.hass = hass
         self.entry = entry
         self.settings = GatewaySettings.from_entry(entry)
         self.devices: dict[str, Device] = {}
         """By MAC."""
         self.discovery = DeviceDiscovery(hass, entry)
-        self._timeouts = timeouts
-        self.transfers = Transfers(timeouts)
-        self.access_points = AccessPoints(hass, entry, self._timeouts.access_point)
+        self.transfers = Transfers()
+        self.access_points = AccessPoints(hass, entry)
         paired = PairedDevices(self.settings, self.devices)
-        self.listeners = Listeners(
-            hass, self.settings, paired, partial(async_broker_changed, hass, entry), self._timeouts
-        )
+        self.listeners = Listeners(hass, self.settings, paired, partial(async_broker_changed, hass, entry))
         self.check_ins = CheckIns(entry, paired, self.discovery, self.listeners.expect)
-        self.firmware_files = FirmwareFiles(hass, self.settings.firmware_releases, self._timeouts.firmware)
-        self.speech_models = SpeechModels(hass, self._timeouts.firmware)
-        self.voice = Voice(hass, entry, self.devices, self._timeouts.voice)
-        self._store = DeviceStore(hass, entry.entry_id, self._timeouts.store)
+        self.firmware_files = FirmwareFiles(hass, self.settings.firmware_releases)
+        self.speech_models = SpeechModels(hass)
+        self.voice = Voice(hass, entry, self.devices)
+        self._store = DeviceStore(hass, entry.entry_id)
         self._announcers: dict[str, Announcer] = {}
         self._clocks: dict[str, DeviceClock] = {}
         self._areas: dict[str, str] = {}
@@ -167,7 +163,7 @@ class Gateway:
                 self._register(known)
                 continue
             self.devices[mac] = device = Device(
-                self.hass, self.entry, subentry, self._store, self.settings, self._timeouts, self.transfers
+                self.hass, self.entry, subentry, self._store, self.settings, self.transfers
             )
             self._announcers[mac] = announcer = Announcer(device)
             self._register(device)

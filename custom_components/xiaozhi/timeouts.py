@@ -1,19 +1,6 @@
 """How long everything may take, by layer."""
 
-from dataclasses import dataclass, field
-from typing import Final
 
-from .protocol.timeouts import (
-    AccessPointTimeouts,
-    BrokerTimeouts,
-    ConversationTimeouts,
-    McpTimeouts,
-    MqttTimeouts,
-    WebSocketTimeouts,
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CallTimeouts:
     """How long a device that calls our web server may take, in seconds."""
 
@@ -27,7 +14,6 @@ class CallTimeouts:
     time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionTimeouts:
     """Time-outs and pauses of the session of a link, in seconds."""
 
@@ -55,7 +41,6 @@ class SessionTimeouts:
     """How long the end of a conversation waits for tools, after the status."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreTimeouts:
     """Pauses before the states of devices are saved, in seconds."""
 
@@ -66,7 +51,6 @@ class StoreTimeouts:
     """Between two times that something is saved at once which would be missed after a crash."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FirmwareTimeouts:
     """Time-outs and pauses of installations and of the list of releases, in seconds."""
 
@@ -88,7 +72,6 @@ class FirmwareTimeouts:
     """Until a list that could not be fetched is tried again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MediaTimeouts:
     """Time-outs of media, in seconds."""
 
@@ -98,7 +81,6 @@ class MediaTimeouts:
     """For a source to go on. A device that plays a stream from us gives up after 5 s without data."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PictureTimeouts:
     """Time-outs for pictures and files, in seconds."""
 
@@ -117,7 +99,6 @@ class PictureTimeouts:
     """For a device to take the next part of a file. It writes some 64 KiB a second into its flash."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class VoiceTimeouts:
     """Time-outs of a turn on Home Assistant's side, in seconds."""
 
@@ -149,7 +130,6 @@ class VoiceTimeouts:
     """For a cancelled pipeline to end before the next one begins."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AnnouncementTimeouts:
     """Time-outs and pauses, in seconds."""
 
@@ -187,7 +167,6 @@ class AnnouncementTimeouts:
     """For a device to go idle after a conversation."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TimerTimeouts:
     """How long a timer or an alarm rings, in seconds."""
 
@@ -207,28 +186,3 @@ class TimerTimeouts:
     """For which a stopped alarm can still be snoozed: to say so, one wakes the device, which stops it."""
     look: float = 60
     """Between two looks at the clock on the wall, which may be set."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeouts:
-    """The time-outs and pauses of every layer. The gateway hands each layer its own."""
-
-    access_point: AccessPointTimeouts = field(default_factory=AccessPointTimeouts)
-    broker: BrokerTimeouts = field(default_factory=BrokerTimeouts)
-    calls: CallTimeouts = field(default_factory=CallTimeouts)
-    conversation: ConversationTimeouts = field(default_factory=ConversationTimeouts)
-    firmware: FirmwareTimeouts = field(default_factory=FirmwareTimeouts)
-    mcp: McpTimeouts = field(default_factory=McpTimeouts)
-    media: MediaTimeouts = field(default_factory=MediaTimeouts)
-    mqtt: MqttTimeouts = field(default_factory=MqttTimeouts)
-    pictures: PictureTimeouts = field(default_factory=PictureTimeouts)
-    session: SessionTimeouts = field(default_factory=SessionTimeouts)
-    store: StoreTimeouts = field(default_factory=StoreTimeouts)
-    timers: TimerTimeouts = field(default_factory=TimerTimeouts)
-    announcements: AnnouncementTimeouts = field(default_factory=AnnouncementTimeouts)
-    voice: VoiceTimeouts = field(default_factory=VoiceTimeouts)
-    websocket: WebSocketTimeouts = field(default_factory=WebSocketTimeouts)
-
-
-USUAL: Final = Timeouts()
-"""Those of every gateway but in tests, and of what needs no gateway, such as forms."""

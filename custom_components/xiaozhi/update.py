@@ -107,7 +107,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
         device = self.device
         if device.installation is not None:
             raise InputError("update_running", name=device.name)
-        installation = Installation(device.name, self.async_write_ha_state, device.timeouts.firmware)
+        installation = Installation(device.name, self.async_write_ha_state)
         # Before anything is awaited: a second update is refused, and removing the device ends this one.
         with device.installing(installation):
             await self.gateway.firmware_files.async_look()

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Generator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 import secrets
 import socket
@@ -28,7 +27,6 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components import xiaozhi as integration
 from custom_components.xiaozhi.const import (
     CONF_LINK,
     CONF_MQTT_PORT,
@@ -44,7 +42,6 @@ from custom_components.xiaozhi.forms import gateway_form
 from custom_components.xiaozhi.protocol.audio.silero_probe import probe_key
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.settings import OfferedLink
-from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import Profile, SimulatedDevice, get_profile
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import Speech, wait_for_state
@@ -115,18 +112,9 @@ async def hass(
         await forget(home)
 
 
-@pytest.fixture
-def timeouts() -> Timeouts:
-    """The time-outs of the gateway; tests that need others than the usual ones override this."""
-    return Timeouts()
-
-
 @pytest.fixture(autouse=True)
-async def home_assistant(
-    hass: HomeAssistant, socket_enabled: None, timeouts: Timeouts, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def home_assistant(hass: HomeAssistant, socket_enabled: None) -> None:
     """Run the part of Home Assistant that every set-up has, and allow sockets on the loopback interface."""
-    monkeypatch.setattr(integration, "Gateway", partial(integration.Gateway, timeouts=timeouts))
     assert await async_setup_component(hass, "homeassistant", {})
     # The speech detector was tried before: there would be a process for it in each test.
     store: Store[dict[str, str]] = Store(hass, 1, f"{DOMAIN}.speech_detector")

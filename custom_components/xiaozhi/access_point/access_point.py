@@ -19,7 +19,6 @@ from ..const import DOMAIN, EVENT_ACCESS_POINT_CALL, MANUFACTURER
 from ..protocol.access_point.client import AccessPointClient
 from ..protocol.access_point.dispatcher import CallRecord
 from ..protocol.access_point.tools import ToolList
-from ..protocol.timeouts import AccessPointTimeouts
 from .house_tools import HouseTool, async_house, offered_tools
 from .issues import async_clear_issues, async_update_issues
 from .settings import AccessPointSettings
@@ -40,7 +39,6 @@ class AccessPoint:
         hass: HomeAssistant,
         entry: ConfigEntry[Any],
         subentry: ConfigSubentry,
-        timeouts: AccessPointTimeouts,
     ) -> None:
         self.settings = AccessPointSettings.from_subentry(subentry)
         self.subentry_id = subentry.subentry_id
@@ -49,7 +47,6 @@ class AccessPoint:
         self.last_call: datetime | None = None
         self._hass = hass
         self._entry = entry
-        self._timeouts = timeouts
         self._listeners: list[Listener] = [lambda _record: self.async_check()]
         self._missing: tuple[str, ...] = ()
         self._started = False
@@ -171,7 +168,6 @@ class AccessPoint:
             self._tools,
             version=__version__,
             tls=get_default_context(),
-            timeouts=self._timeouts,
             changed=self._changed,
             called=self._called,
         )

@@ -41,10 +41,9 @@ _CHANGES: Final[tuple[EventType[Any] | str, ...]] = (
 class AccessPoints:
     """Makes, changes and ends access points as the entry says."""
 
-    def __init__(self, hass: HomeAssistant, entry: ConfigEntry[Any], timeouts: AccessPointTimeouts) -> None:
+    def __init__(self, hass: HomeAssistant, entry: ConfigEntry[Any]) -> None:
         self._hass = hass
         self._entry = entry
-        self._timeouts = timeouts
         self._points: dict[str, AccessPoint] = {}
         """By the id of the subentry."""
         self._listeners: list[Callable[[AccessPoint], None]] = []
@@ -53,7 +52,7 @@ class AccessPoints:
         self._refresh = Debouncer(
             hass,
             _LOGGER,
-            cooldown=timeouts.changes,
+            cooldown=AccessPointTimeouts.changes,
             immediate=False,
             function=self._async_refresh,
             background=True,
@@ -104,7 +103,7 @@ class AccessPoints:
                 known.apply(subentry)
                 continue
             try:
-                point = AccessPoint(self._hass, self._entry, subentry, self._timeouts)
+                point = AccessPoint(self._hass, self._entry, subentry)
             except AddressError as err:
                 # One that was stored by another version must not keep the gateway from starting.
                 _LOGGER.warning("The address of %s cannot be used: %s", subentry.title, err)

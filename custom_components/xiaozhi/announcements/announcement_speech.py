@@ -16,7 +16,7 @@ from yarl import URL
 from ..protocol.audio.speech import SpeechShape
 from ..protocol.audio.speech_decoder import decode_speech
 from ..protocol.messages import DOWNLINK
-from ..timeouts import USUAL
+from ..timeouts import AnnouncementTimeouts
 from .announcement_errors import SourceError
 from .speech_format import speech_options
 from .utterance import OpenSpeech, Utterance
@@ -124,7 +124,7 @@ def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
         async with aclosing(decoded) as pcm:
             while True:
                 try:
-                    async with asyncio.timeout(USUAL.announcements.sound):
+                    async with asyncio.timeout(AnnouncementTimeouts.sound):
                         piece = await anext(pcm, None)
                 except TimeoutError as err:
                     raise SourceError("announcement_late") from err

@@ -18,6 +18,7 @@ from ..protocol.faces import Face, face_of
 from ..protocol.messages import DOWNLINK
 from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
+from ..timeouts import AnnouncementTimeouts
 from .announcement_errors import (
     AnnouncementError,
     AnnouncementInterruptedError,
@@ -65,7 +66,6 @@ class Announcer:
         self.in_conversation = ConversationAnnouncements(device, self._volume)
         """Announcements between two turns of a conversation."""
         self._device = device
-        self._timeouts = device.timeouts.announcements
         self._turn = asyncio.Lock()
         self._all = set[_Said]()
         self._now: _Said | None = None
@@ -193,7 +193,7 @@ class Announcer:
                 case Delivery.CONVERSATION:
                     if await self.in_conversation.say(utterance):
                         return
-                    self._free_at = loop_time() + self._timeouts.idle
+                    self._free_at = loop_time() + AnnouncementTimeouts.idle
                 case Delivery.NOTIFY if not utterance.expects_answer:
                     if await self._notify(utterance):
                         return
@@ -254,14 +254,14 @@ class Announcer:
     async def _notify(self, utterance: Utterance) -> bool:
         """Have it played; False if the device has begun a conversation instead."""
         notification = IdleAnnouncement(self._device, utterance, free_at=self._free_at)
-        pause = self._timeouts.idle
+        pause = AnnouncementTimeouts.idle
         try:
             async with self._volume.changed(wanted=utterance.at_announcement_volume):
                 if await notification.play():
                     pause = 0
                     return True
         except AnnouncementInterruptedError:
-            pause = self._timeouts.cancelled
+            pause = AnnouncementTimeouts.cancelled
             raise
         finally:
             self._free_at = loop_time() + pause

@@ -46,6 +46,7 @@ from ..protocol.audio.mp3 import Mp3Encoder
 from ..protocol.messages import DOWNLINK
 from ..protocol.tasks import log_failure
 from ..protocol.untrusted_text import one_line
+from ..timeouts import AnnouncementTimeouts
 from .utterance import OpenSpeech
 
 _LOGGER = logging.getLogger(__name__)
@@ -225,7 +226,7 @@ async def _played(
 
     Raises `RoomPlayerError`. If it is left with an error, the player stops.
     """
-    hass, patience = device.hass, device.timeouts.announcements.room_player
+    hass, patience = device.hass, AnnouncementTimeouts.room_player
     async with AsyncExitStack() as stack:
         try:
             async with asyncio.timeout(None if in_turn else patience):

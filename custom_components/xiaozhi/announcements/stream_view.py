@@ -51,7 +51,7 @@ class StreamView(DeviceView[Transfers]):
             raise web.HTTPNotFound(text="Nothing is offered here")
         response = web.StreamResponse(headers={**_HEADERS, "Content-Type": stream.content_type})
         response.enable_chunked_encoding()
-        sender = _Sender(request, response, stream, transfers.timeouts.announcements)
+        sender = _Sender(request, response, stream)
         stream.direct = _is_direct(request)
         stream.requested.set_result(loop_time())
         sending = asyncio.create_task(sender.send())
@@ -78,7 +78,6 @@ class _Sender:
     _request: web.Request
     _response: web.StreamResponse
     _stream: Stream
-    _timeouts: AnnouncementTimeouts
     _sent: int = 0
 
     async def send(self) -> None:
@@ -89,10 +88,10 @@ class _Sender:
                 async for part in content:
                     await self._response.write(part)
                     self._sent += len(part)
-                    await self._wait_taken(_MAX_BACKLOG, self._timeouts.look)
+                    await self._wait_taken(_MAX_BACKLOG, AnnouncementTimeouts.look)
                 # The device takes a body without its end for a failure. So if it closes the connection after
                 # this, it has read everything, or was interrupted at the last moment.
-                await self._wait_taken(0, self._timeouts.last_look)
+                await self._wait_taken(0, AnnouncementTimeouts.last_look)
                 await self._response.write_eof()
             except (TimeoutError, ConnectionError) as err:
                 _LOGGER.debug("A stream was taken up to byte %d only: %s", self._stream.taken, err)
@@ -102,7 +101,7 @@ class _Sender:
                 return
         self._stream.delivered = True
         # aiohttp, as Home Assistant configures it, cancels this when the device closes the connection.
-        await asyncio.sleep(self._timeouts.closing)
+        await asyncio.sleep(AnnouncementTimeouts.closing)
         # One that hangs has not, and only a proxy keeps the connection.
         self._stream.delivered = not self._stream.direct
 
@@ -120,18 +119,18 @@ class _Sender:
 
         Raises `TimeoutError` if nothing moves.
         """
-        patience_until = loop_time() + self._timeouts.stall
+        patience_until = loop_time() + AnnouncementTimeouts.stall
         while True:
             if self._request.transport is None or self._request.transport.is_closing():
                 raise ConnectionResetError("the device has closed the connection")
             waiting = self._backlog()
             if (taken := self._sent - waiting) > self._stream.taken:
                 self._stream.taken = taken
-                patience_until = loop_time() + self._timeouts.stall
+                patience_until = loop_time() + AnnouncementTimeouts.stall
             if waiting <= backlog:
                 return
             if loop_time() >= patience_until:
-                raise TimeoutError(f"the device has taken nothing for {self._timeouts.stall:.0f} s")
+                raise TimeoutError(f"the device has taken nothing for {AnnouncementTimeouts.stall:.0f} s")
             await asyncio.sleep(look)
 
     def _backlog(self) -> int:

@@ -37,7 +37,6 @@ class IdleAnnouncement:
         """Prepare something to say. Until `free_at`, by the event loop's clock, the device may be busy."""
         self._device = device
         self._utterance = utterance
-        self._timeouts = device.timeouts.announcements
         self._free_at = free_at
         self._encoder = OggOpusEncoder()
 
@@ -51,7 +50,7 @@ class IdleAnnouncement:
             speech = await stack.enter_async_context(aclosing(self._utterance.speech()))
             # A voice that fails is known before the device makes its sound.
             first = b"" if self._utterance.waits_for_device else await self._first(speech)
-            pcm = _unbroken(first, speech, self._timeouts)
+            pcm = _unbroken(first, speech)
             await stack.enter_async_context(aclosing(pcm))
             stream = Stream(self._encoder.encode_all(pcm), _CONTENT_TYPE)
             try:
@@ -70,7 +69,7 @@ class IdleAnnouncement:
 
     async def _first(self, speech: AsyncGenerator[bytes]) -> bytes:
         try:
-            async with asyncio.timeout(self._timeouts.sound):
+            async with asyncio.timeout(AnnouncementTimeouts.sound):
                 async for piece in speech:
                     if piece:
                         return piece
@@ -94,13 +93,13 @@ class IdleAnnouncement:
             raise sound_error(stream.error, self._device) from stream.error
         ends_at = requested_at + self._encoder.seconds
         # A proxy reads all of it at once, and may close the connection before it is heard.
-        read_too_soon = stream.direct and closed_at < ends_at - self._timeouts.read_ahead
+        read_too_soon = stream.direct and closed_at < ends_at - AnnouncementTimeouts.read_ahead
         if not stream.delivered or read_too_soon:
             raise AnnouncementInterruptedError("announcement_interrupted", name=self._device.name)
-        played_at = ends_at + self._timeouts.pop_up
+        played_at = ends_at + AnnouncementTimeouts.pop_up
         await self._wait_played(played_at)
         # A conversation that begins now does not interrupt it any more.
-        await sleep_until(played_at + self._timeouts.margin)
+        await sleep_until(played_at + AnnouncementTimeouts.margin)
         return True
 
     async def _wait_played(self, until: float) -> None:
@@ -131,35 +130,33 @@ class IdleAnnouncement:
 
         A device that is busy drops the message, and one that has taken it drops those that follow.
         """
-        patience_until = max(loop_time(), self._free_at) + self._timeouts.request
+        patience_until = max(loop_time(), self._free_at) + AnnouncementTimeouts.request
         while loop_time() < patience_until and self._device.conversation is None:
             await self._device.commands.send(message)
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._timeouts.repeat):
+                async with asyncio.timeout(AnnouncementTimeouts.repeat):
                     return await asyncio.shield(stream.requested)
         return None
 
 
-async def _unbroken(
-    first: bytes, speech: AsyncGenerator[bytes], timeouts: AnnouncementTimeouts
-) -> AsyncGenerator[bytes]:
+async def _unbroken(first: bytes, speech: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     """Yield PCM, and silence while there is none. Raises `SourceError` when it does not go on."""
     yield first
     silent = 0.0
     piece = asyncio.ensure_future(anext(speech, None))
     try:
         while True:
-            if (await asyncio.wait((piece,), timeout=timeouts.pause))[0]:
+            if (await asyncio.wait((piece,), timeout=AnnouncementTimeouts.pause))[0]:
                 if (pcm := piece.result()) is None:
                     return
                 yield pcm
                 silent = 0.0
                 piece = asyncio.ensure_future(anext(speech, None))
-            elif silent >= timeouts.silence:
+            elif silent >= AnnouncementTimeouts.silence:
                 raise SourceError("announcement_stalled")
             else:
-                yield bytes(2 * round(DOWNLINK.sample_rate * timeouts.pause))
-                silent += timeouts.pause
+                yield bytes(2 * round(DOWNLINK.sample_rate * AnnouncementTimeouts.pause))
+                silent += AnnouncementTimeouts.pause
     finally:
         piece.cancel()
         await asyncio.gather(piece, return_exceptions=True)

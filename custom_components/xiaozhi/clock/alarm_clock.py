@@ -24,6 +24,7 @@ from ..errors import InputError, UserError
 from ..protocol.clock import loop_time
 from ..protocol.transport.link import LinkKind
 from ..texts.translated import async_text
+from ..timeouts import TimerTimeouts
 from ..voice.pipelines import spoken_language
 from .alarm import Alarm, checked_rule, wall_time
 from .ring import Bell, Ring, RingEnd
@@ -64,7 +65,6 @@ class AlarmClock:
         self._hass = device.hass
         self._device = device
         self._bell = bell
-        self._timeouts = device.timeouts.timers
         self._started = False
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
@@ -148,11 +148,11 @@ class AlarmClock:
 
     async def async_snooze(self) -> datetime:
         """Let what rings, or was stopped just now, ring again later; return when. Raises `UserError`."""
-        until = dt_util.utcnow() + timedelta(seconds=self._timeouts.snooze)
+        until = dt_util.utcnow() + timedelta(seconds=TimerTimeouts.snooze)
         if self._end is not None:
             self._finish(RingEnd.SNOOZED)
             await self._over.wait()
-        elif self._stopped and loop_time() < self._stopped_at + self._timeouts.after_stop:
+        elif self._stopped and loop_time() < self._stopped_at + TimerTimeouts.after_stop:
             # One that is not repeated was removed when it had rung.
             await self._snooze(self._stopped | {k: v for k, v in self.alarms.items() if k in self._stopped})
         else:
@@ -184,7 +184,7 @@ class AlarmClock:
         shown: datetime | None = None
         while alarms := self.alarms:
             self._changed.clear()
-            wait = self._timeouts.look
+            wait = TimerTimeouts.look
             try:
                 now = dt_util.utcnow()
                 due = {uid: at for uid, alarm in alarms.items() if (at := self._due(uid, alarm, now))}
@@ -215,7 +215,7 @@ class AlarmClock:
 
     async def _take(self, alarms: Alarms, due: Mapping[str, datetime], now: datetime) -> None:
         """Ring what is due, or report it if that is too long ago."""
-        tolerance = timedelta(seconds=self._timeouts.unreachable)
+        tolerance = timedelta(seconds=TimerTimeouts.unreachable)
         if late := {uid: alarms[uid] for uid, at in due.items() if now - at >= tolerance}:
             await self._report("alarms_missed", late, due)
             await self.async_store(_done(late, due, now))
@@ -266,12 +266,11 @@ class AlarmClock:
                 self._fire(AlarmEvent.RINGING, self._ringing)
             fired = True
 
-        timeouts = self._timeouts
         ring = Ring(
             kind="alarm",
             text=" ".join(texts),
-            seconds=timeouts.ring if speaks else timeouts.alarm,
-            shown_seconds=timeouts.show if speaks else timeouts.alarm,
+            seconds=TimerTimeouts.ring if speaks else TimerTimeouts.alarm,
+            shown_seconds=TimerTimeouts.show if speaks else TimerTimeouts.alarm,
             speaks=speaks,
             rises=not speaks,
             on_start=started,
@@ -282,7 +281,7 @@ class AlarmClock:
             return None
 
     async def _snooze(self, alarms: Alarms) -> None:
-        until = dt_util.utcnow() + timedelta(seconds=self._timeouts.snooze)
+        until = dt_util.utcnow() + timedelta(seconds=TimerTimeouts.snooze)
         await self.async_store({uid: replace(alarm, snoozed=until) for uid, alarm in alarms.items()})
         self._stopped = {}
         self._fire(AlarmEvent.SNOOZED, alarms)

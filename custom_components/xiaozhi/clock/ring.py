@@ -30,6 +30,7 @@ from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face
 from ..protocol.messages import DOWNLINK
 from ..texts.translated import async_text
+from ..timeouts import TimerTimeouts
 from ..tools.stock_tools import STATUS_TOOL
 from ..voice.pipelines import chosen_pipeline, spoken_language
 
@@ -85,7 +86,6 @@ class Bell:
         self._hass = device.hass
         self._device = device
         self._announcer = announcer
-        self._timeouts = device.timeouts.timers
         self._turn = asyncio.Lock()
         self._changed = asyncio.Event()
 
@@ -138,7 +138,7 @@ class Bell:
             except AnnouncementInterruptedError:
                 # Waking the device has ended the ring; the conversation that follows is not meant.
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(self._timeouts.waking):
+                    async with asyncio.timeout(TimerTimeouts.waking):
                         await woken.wait()
                 return RingEnd.STOPPED
             except AnnouncementStoppedError:
@@ -186,7 +186,7 @@ class Bell:
         status = await async_text(self._hass, ring.kind, spoken_language(self._hass, self._device))
         woken = asyncio.Event()
         with self._refusing_conversations(woken):
-            for number in range(round(ring.shown_seconds / self._timeouts.between_alerts)):
+            for number in range(round(ring.shown_seconds / TimerTimeouts.between_alerts)):
                 await self._device.commands.show(status=status, message=ring.text, emotion=Face.HAPPY)
                 if number == 0:
                     if STATUS_TOOL in self._device.tools:
@@ -194,7 +194,7 @@ class Bell:
                         await self._device.commands.call_tool(STATUS_TOOL)
                     ring.on_start()
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(self._timeouts.between_alerts):
+                    async with asyncio.timeout(TimerTimeouts.between_alerts):
                         await woken.wait()
                         return RingEnd.STOPPED
         return RingEnd.OVER

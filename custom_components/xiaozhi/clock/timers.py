@@ -25,6 +25,7 @@ from ..protocol.clock import loop_time
 from ..protocol.transport.link import LinkKind
 from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
+from ..timeouts import TimerTimeouts
 from ..voice.pipelines import spoken_language
 from .ring import Bell, Ring, RingEnd
 
@@ -91,7 +92,6 @@ class VoiceTimers:
         self._device = device
         self._bell = bell
         self._known = hass.data.setdefault(_KNOWN, set())
-        self._timeouts = device.timeouts.timers
         self._unregister: CALLBACK_TYPE | None = None
         self._unlisten: CALLBACK_TYPE | None = None
         self._due: dict[str, float] = {}
@@ -110,7 +110,7 @@ class VoiceTimers:
         left: dict[str, int] = {}
         for key, timer in stored.items():
             seconds = (timer.ends_at - now).total_seconds() if timer.ends_at else None
-            if seconds is not None and -self._timeouts.unreachable < seconds <= 0:
+            if seconds is not None and -TimerTimeouts.unreachable < seconds <= 0:
                 self._is_due(key, -seconds)
             elif seconds is not None and seconds > 0:
                 if key not in self._known:
@@ -192,7 +192,7 @@ class VoiceTimers:
 
     @callback
     def _is_due(self, key: str, late: float = 0) -> None:
-        self._due[key] = loop_time() + self._timeouts.unreachable - late
+        self._due[key] = loop_time() + TimerTimeouts.unreachable - late
         if not self._ringing:
             self._ringing = True
             self._run(self._ring(), "ring")
@@ -210,7 +210,7 @@ class VoiceTimers:
                     timer=names,
                 )
                 ring = Ring(
-                    kind="timer", text=text, seconds=self._timeouts.ring, shown_seconds=self._timeouts.show
+                    kind="timer", text=text, seconds=TimerTimeouts.ring, shown_seconds=TimerTimeouts.show
                 )
                 try:
                     end = await self._bell.ring(ring, min(self._due[key] for key in ended))

@@ -24,7 +24,6 @@ from ..protocol.conversation.readiness import MainTask
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import Link, LinkKind
 from ..settings import DeviceSettings, GatewaySettings
-from ..timeouts import Timeouts
 from .commands import DeviceCommands
 from .device_tools import DeviceTools
 from .events import DeviceConversations, DeviceEvent, DeviceEvents
@@ -51,11 +50,9 @@ class Device:
         subentry: ConfigSubentry,
         store: DeviceStore,
         gateway: GatewaySettings,
-        timeouts: Timeouts,
         transfers: Transfers,
     ) -> None:
         self.hass = hass
-        self.timeouts = timeouts
         self.transfers = transfers
         self.subentry_id = subentry.subentry_id
         self.settings = DeviceSettings.from_subentry(subentry)
@@ -232,7 +229,6 @@ class Device:
             self.conversations,
             self.handshake,
             self._main_task,
-            timeouts=self.timeouts,
             create_task=self.create_task,
             on_gone=self._on_gone,
         )

@@ -66,7 +66,6 @@ class HandshakeAndPolls:
         calls: ToolCalls,
         presence: Presence,
         *,
-        timeouts: SessionTimeouts,
         create_task: TaskFactory,
     ) -> None:
         """`create_task` runs work that ends with the link at the latest."""
@@ -78,7 +77,6 @@ class HandshakeAndPolls:
         self._calls = calls
         self._create_task = create_task
         self._presence = presence
-        self._timeouts = timeouts
         self._running: asyncio.Task[None] | None = None
         self._listing = asyncio.Lock()
         self._to_list = False
@@ -112,7 +110,7 @@ class HandshakeAndPolls:
         """Repeat a started handshake: the device has restarted, or we announce other capabilities now."""
         if self._running is not None:
             self._running.cancel()
-            self._running = self._create_task(self._run(self._timeouts.starting), "handshake")
+            self._running = self._create_task(self._run(SessionTimeouts.starting), "handshake")
 
     @callback
     def list_again(self) -> None:
@@ -134,10 +132,10 @@ class HandshakeAndPolls:
         """Read the status, and the tools if due, before a conversation ends: the device may be gone then."""
         self._status_due = True
         try:
-            async with asyncio.timeout(self._timeouts.status_at_end):
+            async with asyncio.timeout(SessionTimeouts.status_at_end):
                 await self._read_status()
             self.quiet.set()
-            async with asyncio.timeout(self._timeouts.tools_at_end):
+            async with asyncio.timeout(SessionTimeouts.tools_at_end):
                 await self._listed.wait()
                 await self._read_due()
         except TimeoutError:
@@ -164,7 +162,7 @@ class HandshakeAndPolls:
             self._status_due = True
             self._tools_due |= poll % _POLLS_PER_READING == 0
             await self._read_due()
-            await asyncio.sleep(self._timeouts.poll)
+            await asyncio.sleep(SessionTimeouts.poll)
 
     async def _take(self) -> bool:
         """Run and remove the missing steps; return whether the device answers.
@@ -196,7 +194,7 @@ class HandshakeAndPolls:
             await self._tools.set_list(await self._mcp.list_tools(with_user_tools=True))
 
     async def _list_later(self) -> None:
-        await asyncio.sleep(self._timeouts.listing)
+        await asyncio.sleep(SessionTimeouts.listing)
         try:
             await self._list_tools()
         except (McpError, LinkClosedError) as err:
@@ -207,7 +205,7 @@ class HandshakeAndPolls:
 
     async def _read_later(self) -> None:
         """Read once for all that has changed within a short time."""
-        await asyncio.sleep(self._timeouts.refresh)
+        await asyncio.sleep(SessionTimeouts.refresh)
         acted, self._acted = self._acted, False
         self._planned = False
         self._status_due = self._tools_due = True

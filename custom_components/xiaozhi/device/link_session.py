@@ -24,7 +24,7 @@ from ..protocol.messages import (
     McpMessage,
 )
 from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandler
-from ..timeouts import Timeouts
+from ..timeouts import SessionTimeouts
 from ..tools.stock_tools import STATUS_TOOL
 from .events import ConversationEvent, DeviceConversations
 from .handshake_and_polls import Handshake, HandshakeAndPolls
@@ -47,7 +47,6 @@ class LinkSession(LinkHandler):
         handshake: Handshake,
         main_task: MainTask,
         *,
-        timeouts: Timeouts,
         create_task: TaskFactory,
         on_gone: Callable[[str], None],
     ) -> None:
@@ -66,14 +65,12 @@ class LinkSession(LinkHandler):
         self._conversations = conversations
         self._start_task = create_task
         self._on_gone = on_gone
-        self._timeouts = timeouts
         self.presence = Presence(link, record.state.firmware_version, self._show)
         self.mcp = McpClient(
             lambda payload: link.send(messages.mcp(payload)),
             on_notification=self._on_notification,
             handlers=handshake.handlers,
             start=self._create_task,
-            timeouts=self._timeouts.mcp,
         )
         """Asks the device's MCP server for anything but tools, which are called with `calls`."""
         self._main_task = main_task
@@ -85,7 +82,6 @@ class LinkSession(LinkHandler):
             self.mcp,
             self.calls,
             self.presence,
-            timeouts=timeouts.session,
             create_task=self._create_task,
         )
         self._notified_state = ConversationState.IDLE
@@ -130,7 +126,6 @@ class LinkSession(LinkHandler):
             self._record.state.firmware_version,
             self._main_task,
             self._on_conversation_state,
-            timeouts=self._timeouts.conversation,
         )
         self._show()
         self._held = self._conversations.begin(self.conversation)
@@ -270,7 +265,7 @@ class LinkSession(LinkHandler):
             asyncio.get_running_loop().call_soon(self._show)
 
     async def _show_later(self, alerts: list[JsonObject]) -> None:
-        await asyncio.sleep(self._timeouts.session.idle)
+        await asyncio.sleep(SessionTimeouts.idle)
         for alert in alerts:
             await self._send_quietly(alert)
 
@@ -282,7 +277,7 @@ class LinkSession(LinkHandler):
         """
         if session_id is None:
             return
-        await asyncio.sleep(self._timeouts.session.hang_up)
+        await asyncio.sleep(SessionTimeouts.hang_up)
         if not self._talked:
             await self._send_quietly(messages.goodbye(session_id))
 

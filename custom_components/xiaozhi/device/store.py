@@ -82,10 +82,9 @@ class DeviceRecord:
 class DeviceStore:
     """The records of all devices of a gateway, by MAC."""
 
-    def __init__(self, hass: HomeAssistant, entry_id: str, timeouts: StoreTimeouts | None = None) -> None:
+    def __init__(self, hass: HomeAssistant, entry_id: str) -> None:
         """Prepare the store of the gateway `entry_id`."""
         self._hass = hass
-        self._timeouts = timeouts or StoreTimeouts()
         self._store: Store[dict[str, Any]] = Store(hass, _VERSION, f"{DOMAIN}.{entry_id}", private=True)
         self._records: dict[str, DeviceRecord] = {}
         self._due: float | None = None
@@ -129,7 +128,7 @@ class DeviceStore:
         What is to be saved `soon` is written at most once in `StoreTimeouts.soon`.
         """
         now = self._hass.loop.time()
-        delay = max(0.0, self._saved + self._timeouts.soon - now) if soon else self._timeouts.change
+        delay = max(0.0, self._saved + StoreTimeouts.soon - now) if soon else StoreTimeouts.change
         due = now + delay
         if self._due is None or due < self._due:
             self._due = due

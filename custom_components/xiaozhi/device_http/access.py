@@ -13,7 +13,7 @@ from homeassistant.helpers.http import KEY_HASS, HomeAssistantView
 from homeassistant.helpers.network import is_cloud_connection
 from homeassistant.util.network import is_local
 
-from ..timeouts import USUAL
+from ..timeouts import CallTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ async def _wait_for_hang_up(request: web.Request, response: web.StreamResponse) 
         await response.prepare(request)
         await response.write_eof()
         if request.transport is not None and not request.transport.is_closing():
-            await asyncio.sleep(USUAL.calls.hang_up)
+            await asyncio.sleep(CallTimeouts.hang_up)
 
 
 def check_remote(request: web.Request) -> None:

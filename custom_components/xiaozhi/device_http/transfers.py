@@ -9,7 +9,6 @@ import secrets
 from typing import ClassVar, Final, Protocol
 
 from ..const import FILE_PATH, STREAM_PATH, UPLOAD_PATH
-from ..timeouts import Timeouts
 from .picture_slots import PictureSlots
 
 # The token is the only credential of these requests.
@@ -80,8 +79,7 @@ class Offered(Protocol):
 class Transfers:
     """The open addresses of a gateway. Each closes after its first use, or when its context ends."""
 
-    def __init__(self, timeouts: Timeouts) -> None:
-        self.timeouts = timeouts
+    def __init__(self) -> None:
         self.pictures = PictureSlots()
         self.speaking = defaultdict[str, asyncio.Lock](asyncio.Lock)
         """Held, by its entity id, while a media player speaks for a device."""

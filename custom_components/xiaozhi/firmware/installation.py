@@ -26,14 +26,13 @@ _ATTEMPTS: Final = 2
 class Installation:
     """Has a device fetch a firmware, and follows it."""
 
-    def __init__(self, name: str, progressed: Callable[[], None], timeouts: FirmwareTimeouts) -> None:
+    def __init__(self, name: str, progressed: Callable[[], None]) -> None:
         """Install on the device `name`. `progressed` is called at every progress of the download."""
         self.stopped = False
         """Whether the device was removed, or the gateway stopped."""
         self._texts = {"name": name}
         """Placeholders for the texts of errors."""
         self._progressed = progressed
-        self._timeouts = timeouts
         self._download: Download | None = None
         self._offer: tuple[str, str, bool] | None = None
         """Version, path on our web server, and whether it must be forced; None before that is known."""
@@ -99,20 +98,22 @@ class Installation:
         that says where it has failed.
         """
         self._texts["version"] = version
-        download, times = self._begin(content), self._timeouts
+        download = self._begin(content)
         with transfers.offer(download) as path:
             self._offer = (version, path, force)
             if restart is None:
-                await self._within(times.by_hand, lambda: self._offered, "update_not_started")
+                await self._within(FirmwareTimeouts.by_hand, lambda: self._offered, "update_not_started")
             else:
                 await restart()
-                await self._within(times.restart, lambda: self._offered, "update_not_restarted")
-            await self._within(times.begin, lambda: download.started, "update_not_fetched")
+                await self._within(FirmwareTimeouts.restart, lambda: self._offered, "update_not_restarted")
+            await self._within(FirmwareTimeouts.begin, lambda: download.started, "update_not_fetched")
         # The download also ends when the device has fetched nothing for a minute.
         await self._reach(lambda: download.ended)
         if not download.complete:
             raise self._failure("update_broke_off", percentage=str(self.percentage))
-        await self._within(times.come_back, lambda: self._returned or self._given_up, "update_did_not_return")
+        await self._within(
+            FirmwareTimeouts.come_back, lambda: self._returned or self._given_up, "update_did_not_return"
+        )
         if self._given_up or self._version != version:
             raise self._failure("update_rejected")
 
@@ -179,7 +180,7 @@ class PackInstallation(Installation):
                 return
             # It loads no pack now: it is without a wake word, but its link works.
             failure = "pack_broke_off" if download.started else "pack_not_fetched"
-            await self._within(self._timeouts.restart, lambda: self._linked, failure)
+            await self._within(FirmwareTimeouts.restart, lambda: self._linked, failure)
             if not download.started:
                 # The old pack is still there, and is loaded at the next start.
                 await restart()
@@ -189,14 +190,14 @@ class PackInstallation(Installation):
     async def _attempt(
         self, content: bytes, transfers: Transfers, send: Callable[[str], Awaitable[None]]
     ) -> Download:
-        download, times = self._begin(content), self._timeouts
+        download = self._begin(content)
         with transfers.offer(download) as path:
             await send(path)
             # Without having reached us, the device goes on to its check-in.
             await self._within(
-                times.restart, lambda: download.started or self._returned, "pack_not_restarted"
+                FirmwareTimeouts.restart, lambda: download.started or self._returned, "pack_not_restarted"
             )
             if download.started:
                 await self._reach(lambda: download.ended)
-        await self._within(times.come_back, lambda: self._returned, "pack_did_not_return")
+        await self._within(FirmwareTimeouts.come_back, lambda: self._returned, "pack_did_not_return")
         return download

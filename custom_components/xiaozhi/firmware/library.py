@@ -95,12 +95,11 @@ class Firmware:
 class FirmwareFiles:
     """The available firmware. Changed files are read again, and the list when it is old."""
 
-    def __init__(self, hass: HomeAssistant, releases: str | None, timeouts: FirmwareTimeouts) -> None:
+    def __init__(self, hass: HomeAssistant, releases: str | None) -> None:
         """Use the folder and, if given, the list at the address `releases`."""
         self._hass = hass
         self._folder = Path(hass.config.path(*FIRMWARE_FOLDER))
         self._releases = releases
-        self._timeouts = timeouts
         self._stopped = False
         self._busy = asyncio.Lock()
         self._read: dict[_File, Firmware | FirmwareError] = {}
@@ -157,7 +156,7 @@ class FirmwareFiles:
         if isinstance(firmware.source, Path):
             return await self._hass.async_add_executor_job(_content, firmware.source)
         session = async_get_clientsession(self._hass)
-        return await fetch(session, firmware.source, MAX_FILE_BYTES, self._timeouts.file)
+        return await fetch(session, firmware.source, MAX_FILE_BYTES, FirmwareTimeouts.file)
 
     async def async_load_pack(self, board: str, version: str, chip: str, partition: Partition) -> bytes:
         """Return the asset pack of a release: the owner's file, or else cut out. Raises `FirmwareError`."""
@@ -175,7 +174,7 @@ class FirmwareFiles:
             on_web = any(isinstance(each.source, URL) for each in listed)
             if not on_web and self._releases is not None and self._releases.endswith(_LATEST):
                 address = self._releases.removesuffix(_LATEST) + f"tags/v{version}"
-                released = await async_fetch_releases(self._hass, address, self._timeouts)
+                released = await async_fetch_releases(self._hass, address)
                 listed += [each for each in released if (each.board, each.version) == (board, version)]
             for firmware in listed:
                 data = await self._data(firmware)
@@ -203,14 +202,14 @@ class FirmwareFiles:
 
     async def _refresh(self, address: str) -> None:
         try:
-            self._listed = await async_fetch_releases(self._hass, address, self._timeouts)
+            self._listed = await async_fetch_releases(self._hass, address)
         except FirmwareError as err:
             # Firmware listed before stays available: its file may well exist.
             self._releases_problem = err
-            self._list_due = self._hass.loop.time() + self._timeouts.list_retry
+            self._list_due = self._hass.loop.time() + FirmwareTimeouts.list_retry
         else:
             self._releases_problem = None
-            self._list_due = self._hass.loop.time() + self._timeouts.list_age
+            self._list_due = self._hass.loop.time() + FirmwareTimeouts.list_age
 
     def _read_folder(self) -> list[Firmware]:
         """Return the usable files, and note the problems of the others. Not in the event loop."""
@@ -244,9 +243,7 @@ class FirmwareFiles:
                 yield path, status.st_mtime_ns, status.st_size
 
 
-async def async_fetch_releases(
-    hass: HomeAssistant, address: str, timeouts: FirmwareTimeouts
-) -> list[Firmware]:
+async def async_fetch_releases(hass: HomeAssistant, address: str) -> list[Firmware]:
     """Return the firmware in a list of releases. Raises `FirmwareError`.
 
     The list is one release or several as GitHub's API returns them: `html_url`, and `assets` with `name` and
@@ -254,7 +251,7 @@ async def async_fetch_releases(
     """
     if (url := _web_address(address)) is None:
         raise FirmwareError("releases_bad_address")
-    body = await fetch(async_get_clientsession(hass), url, _MAX_LIST_BYTES, timeouts.list)
+    body = await fetch(async_get_clientsession(hass), url, _MAX_LIST_BYTES, FirmwareTimeouts.list)
     found = await hass.async_add_executor_job(_parse_releases, body)
     if not found:
         raise FirmwareError("releases_empty")

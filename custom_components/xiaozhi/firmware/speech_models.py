@@ -39,9 +39,8 @@ FIXED_WORDS: Final[dict[str, tuple[str, str]]] = {
 class SpeechModels:
     """The models of the table, wherever they are."""
 
-    def __init__(self, hass: HomeAssistant, timeouts: FirmwareTimeouts) -> None:
+    def __init__(self, hass: HomeAssistant) -> None:
         self._hass = hass
-        self._timeouts = timeouts
         self.table: dict[str, Any] = TABLE
 
     async def async_get(self, names: Iterable[str], progressed: Callable[[float], None]) -> Models:
@@ -66,7 +65,7 @@ class SpeechModels:
         url = URL("/".join((self.table["source"], self.table["models"][model]["folder"], model, name)))
         try:
             session = async_get_clientsession(self._hass)
-            content = await fetch(session, url, size, self._timeouts.file)
+            content = await fetch(session, url, size, FirmwareTimeouts.file)
         except FirmwareError as err:
             raise _missing(model, name) from err
         if sha256(content).hexdigest() != digest:

@@ -37,7 +37,6 @@ from ..protocol.access_point.address import AccessPointAddress, AddressError
 from ..protocol.access_point.dialling import DialError, check_address
 from ..protocol.access_point.tools import ToolList
 from ..texts.translated import async_text
-from ..timeouts import USUAL
 from .multiple_choice import multiple_choice
 
 _LOGGER = logging.getLogger(__name__)
@@ -170,7 +169,7 @@ class AccessPointFlow(ConfigSubentryFlow):
             # It is in use: a self-hosted server would throw the connection out for the test.
             return {}
         try:
-            await check_address(self._address, get_default_context(), USUAL.access_point)
+            await check_address(self._address, get_default_context())
         except DialError as err:
             _LOGGER.debug("%s cannot be used: %s", self._address, err.detail)
             placeholders["code"] = "?" if err.status is None else str(err.status)

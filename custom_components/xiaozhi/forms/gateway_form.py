@@ -1,7 +1,6 @@
 """The forms with the gateway's settings: fields, stored data and tests."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 import errno
 from importlib import import_module
 import logging
@@ -52,7 +51,6 @@ from ..provisioning.address import (
     is_known_here_only,
 )
 from ..settings import OfferedLink, broker_settings
-from ..timeouts import USUAL
 
 # The only port on which the firmware encrypts MQTT (its `main/protocols/mqtt_protocol.cc`).
 _TLS_PORT: Final = 8883
@@ -198,7 +196,7 @@ async def gateway_errors(
     # A list that is saved already may be down for a while; a repair issue says so.
     if releases is not None and releases != known.get(CONF_FIRMWARE_RELEASES):
         try:
-            await async_fetch_releases(hass, releases, USUAL.firmware)
+            await async_fetch_releases(hass, releases)
         except FirmwareError:
             if releases == STOCK_RELEASES:
                 errors[CONF_STOCK_RELEASES] = "no_stock_releases"
@@ -229,7 +227,7 @@ async def broker_errors(
     """
     if errors := _unusable(broker, address):
         return errors
-    settings = replace(broker_settings(broker), timeouts=USUAL.broker)
+    settings = broker_settings(broker)
     await hass.async_add_import_executor_job(import_module, BROKER_MODULE)
     from ..protocol.transport.owner_broker.broker_client import check_broker, pushes  # noqa: PLC0415
 

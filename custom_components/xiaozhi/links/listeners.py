@@ -1,7 +1,7 @@
 """The ports on which devices reach the gateway, and its connection to the owner's broker."""
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 import errno
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +15,6 @@ from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, Bro
 from ..protocol.transport.udp.udp_server import UdpServer
 from ..protocol.transport.websocket.websocket_server import WebSocketServer
 from ..settings import GatewaySettings, OfferedLink
-from ..timeouts import Timeouts
 from .admission import PairedDevices
 
 if TYPE_CHECKING:
@@ -50,24 +49,20 @@ class Listeners:
         settings: GatewaySettings,
         paired: PairedDevices,
         broker_changed: Callable[[BrokerError | None], None],
-        timeouts: Timeouts,
     ) -> None:
         self._settings = settings
         self._udp = UdpServer()
         self._websocket = WebSocketServer(
             lambda credentials: paired.admit(credentials, LinkKind.WEBSOCKET),
-            timeouts=timeouts.websocket,
         )
         self._endpoint = MqttServer(
             lambda credentials: paired.admit(credentials, LinkKind.MQTT),
             audio=self._udp,
             address=paired.address_for,
-            timeouts=timeouts.mqtt,
         )
         self._hass = hass
         self._paired = paired
         self._broker_changed = broker_changed
-        self._timeouts = timeouts.broker
         self._broker: BrokerConnection | None = None
 
     async def start(self) -> None:
@@ -94,7 +89,7 @@ class Listeners:
         from ..protocol.transport.owner_broker.broker_connection import BrokerConnection  # noqa: PLC0415
 
         return BrokerConnection(
-            replace(broker, timeouts=self._timeouts),
+            broker,
             self._paired.admit_from_broker,
             gateway=self._settings.name,
             devices=self._paired.probed_macs,

@@ -8,6 +8,7 @@ from ..device.device import Device
 from ..protocol.mcp.model import RequestError
 from ..protocol.messages import JsonObject
 from ..protocol.untrusted_text import clean_text, one_line
+from ..timeouts import SessionTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ async def _generate(device: Device, question: str) -> str:
     from homeassistant.components import ai_task  # noqa: PLC0415 - loaded by now
 
     try:
-        async with asyncio.timeout(device.timeouts.session.ai_answer):
+        async with asyncio.timeout(SessionTimeouts.ai_answer):
             # No LLM API: the words of a device can influence what the model says, but cannot call tools.
             result: Any = await ai_task.async_generate_data(
                 device.hass, task_name=_TASK_NAME, instructions=question

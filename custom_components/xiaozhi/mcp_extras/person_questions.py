@@ -15,6 +15,7 @@ from ..device.device import Device
 from ..protocol.messages import JsonObject
 from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
+from ..timeouts import SessionTimeouts
 from .question_form import FormField, parse_question_form
 
 _MAX_NAME: Final = 64
@@ -75,7 +76,7 @@ async def ask_people(device: Device, params: JsonObject) -> JsonObject:
             translation_placeholders=question.placeholders,
         )
         persistent_notification.async_create(hass, notice, title, issue_id)
-        async with asyncio.timeout(device.timeouts.session.person_answers):
+        async with asyncio.timeout(SessionTimeouts.person_answers):
             return await question.answer
     except TimeoutError:
         return {"action": "cancel"}

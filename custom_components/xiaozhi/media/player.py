@@ -23,6 +23,7 @@ from ..device.device import Device
 from ..errors import UserError
 from ..protocol import messages
 from ..protocol.clock import loop_time
+from ..timeouts import AnnouncementTimeouts
 from .source import spoken_text
 from .stream import Media, MediaStream, media_sound
 
@@ -158,7 +159,7 @@ class DevicePlayer:
         def start() -> None:
             self._started_at = loop_time()
             if self._announcer.delivery is not Delivery.CONVERSATION:
-                self._started_at += self._device.timeouts.announcements.pop_up
+                self._started_at += AnnouncementTimeouts.pop_up
             self._change(MediaPlayerState.PLAYING)
             if not begun.done():
                 begun.set_result(None)

@@ -17,7 +17,7 @@ from ..errors import UserError
 from ..protocol.audio.speech_decoder import SpeechError, decode_speech
 from ..protocol.messages import DOWNLINK
 from ..protocol.untrusted_text import one_line
-from ..timeouts import USUAL
+from ..timeouts import MediaTimeouts
 from .ffmpeg import FfmpegInput, read_sound
 from .ffmpeg_log import FfmpegLog
 from .source import find_media, media_name
@@ -63,7 +63,6 @@ class MediaStream:
         self._hass = hass
         self._media = media
         self._name = media_name(media.media_id)
-        self._timeouts = USUAL.media
         self._log = FfmpegLog()
         self._decoded = self._decode()
         self._next: asyncio.Task[bytes] | None = None
@@ -97,7 +96,7 @@ class MediaStream:
 
     async def open(self) -> None:
         """Wait for the first sound."""
-        if not await self._next_piece(self._timeouts.opening):
+        if not await self._next_piece(MediaTimeouts.opening):
             raise UserError("media_failed", media=self._name)
 
     async def pcm(self) -> AsyncGenerator[bytes]:
@@ -105,7 +104,7 @@ class MediaStream:
 
         Closing this does not close the source: another call goes on where this one ended.
         """
-        while piece := bytes(self._again[:_PIECE]) or await self._next_piece(self._timeouts.stall):
+        while piece := bytes(self._again[:_PIECE]) or await self._next_piece(MediaTimeouts.stall):
             if self._again:
                 del self._again[:_PIECE]
             else:

@@ -12,6 +12,7 @@ from homeassistant.util import dt as dt_util
 from ..const import DOMAIN
 from ..device.device import Device
 from ..device.state import PICTURE_ENTITY, Picture, PictureKind
+from ..timeouts import PictureTimeouts
 from ..tools.stock_tools import PHOTO_TOOL, SNAPSHOT_TOOL, own_name
 
 PICTURE_TOOLS: Final = {PictureKind.PHOTO: PHOTO_TOOL, PictureKind.SCREEN: SNAPSHOT_TOOL}
@@ -37,7 +38,7 @@ async def async_keep_picture(
         )
         if picture_entity(hass, device, kind) is None and own_name(PICTURE_TOOLS[kind], device.tools):
             with suppress(TimeoutError):
-                await asyncio.wait_for(added.wait(), device.timeouts.pictures.entity)
+                await asyncio.wait_for(added.wait(), PictureTimeouts.entity)
     finally:
         stop()
     return picture_entity(hass, device, kind)

@@ -15,7 +15,7 @@ from homeassistant.helpers.network import is_hass_url
 
 from ..device_http.bodies import BodyTooLargeError, read_body
 from ..errors import UserError
-from ..timeouts import USUAL
+from ..timeouts import PictureTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ async def async_fetch_url(hass: HomeAssistant, url: str) -> bytes:
         # Home Assistant's own certificate is often for another name than the one it calls itself.
         session = async_get_clientsession(hass, verify_ssl=not is_hass_url(hass, url))
         async with (
-            asyncio.timeout(USUAL.pictures.fetch),
+            asyncio.timeout(PictureTimeouts.fetch),
             session.get(url, headers={"Accept-Encoding": "identity"}, raise_for_status=True) as response,
         ):
             return await read_body(response, MAX_FETCHED_BYTES)

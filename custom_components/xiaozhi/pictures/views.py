@@ -18,6 +18,7 @@ from ..device_http.bodies import receive_body
 from ..device_http.transfers import Download, Transfers, Upload
 from ..errors import UserError
 from ..links.admission import same
+from ..timeouts import PictureTimeouts
 from .vision import Vision
 
 _LOGGER = logging.getLogger(__name__)
@@ -40,11 +41,10 @@ class VisionView(DeviceView[Mapping[str, Device]]):
     async def post(self, request: web.Request) -> web.Response:
         """Answer a question. A known device always gets status 200: it reads no other answer."""
         device = _authenticate(request, self.part)
-        timeouts = device.timeouts.pictures
 
         async def receive() -> bytes:
             try:
-                return await receive_body(request, _MAX_BODY_BYTES, timeouts.upload)
+                return await receive_body(request, _MAX_BODY_BYTES, PictureTimeouts.upload)
             except web.HTTPClientError as err:
                 _LOGGER.debug("%s: photo not received: %s", device.name, err.text)
                 raise UserError("photo_not_complete") from err
@@ -64,13 +64,12 @@ class UploadView(DeviceView[Transfers]):
     async def post(self, request: web.Request, token: str) -> web.Response:
         """Take the upload for this address."""
         transfers = self.part
-        timeouts = transfers.timeouts.pictures
         upload = transfers.take(Upload, token)
         if upload is None:
             raise web.HTTPNotFound(text="Nothing is expected here")
         try:
-            async with transfers.pictures.upload(timeouts.slot):
-                body = await receive_body(request, _MAX_BODY_BYTES, timeouts.upload)
+            async with transfers.pictures.upload(PictureTimeouts.slot):
+                body = await receive_body(request, _MAX_BODY_BYTES, PictureTimeouts.upload)
         except TimeoutError as err:
             raise web.HTTPServiceUnavailable(text="Too many pictures at once") from err
         upload.content_type, upload.body = request.headers.get("Content-Type", ""), body
@@ -87,7 +86,6 @@ class FileView(DeviceView[Transfers]):
     async def get(self, request: web.Request, token: str) -> web.StreamResponse:
         """Send the file at this address, as fast as the device takes it."""
         transfers = self.part
-        timeouts = transfers.timeouts.pictures
         download = transfers.take(Download, token)
         if download is None:
             raise web.HTTPNotFound(text="Nothing is offered here")
@@ -100,7 +98,7 @@ class FileView(DeviceView[Transfers]):
             await response.prepare(request)
             for start in range(0, len(download.content), _CHUNK):
                 part = download.content[start : start + _CHUNK]
-                async with asyncio.timeout(timeouts.stall):
+                async with asyncio.timeout(PictureTimeouts.stall):
                     await response.write(part)
                 download.sent = start + len(part)
                 download.progressed()

@@ -21,6 +21,7 @@ from ..protocol.multipart import FormError, parse_form
 from ..protocol.untrusted_text import clean_text, one_line
 from ..texts.issues import async_raise_issue
 from ..texts.translated import async_text
+from ..timeouts import PictureTimeouts
 from ..tools.stock_tools import PHOTO_TOOL, own_name
 from ..voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg
@@ -117,7 +118,7 @@ async def _look(
     Raises `UserError` if there is no answer; the language model reads the reason aloud.
     """
     slots = device.transfers.pictures
-    async with slots.upload(device.timeouts.pictures.slot):
+    async with slots.upload(PictureTimeouts.slot):
         photo, question = await slots.decode(hass, partial(_read_form, content_type, await receive()))
     entry = await async_keep_picture(hass, device, PictureKind.PHOTO, photo)
     if entry is not None and not entry.disabled_by:
@@ -162,7 +163,7 @@ async def _ask(hass: HomeAssistant, device: Device, entry: er.RegistryEntry | No
         "media_content_type": "image/jpeg",
     }
     try:
-        async with asyncio.timeout(device.timeouts.pictures.answer):
+        async with asyncio.timeout(PictureTimeouts.answer):
             # Without an LLM API: text on a photo can influence what the model says, but cannot call tools.
             result: Any = await ai_task.async_generate_data(
                 hass, task_name="XiaoZhi photo question", instructions=question, attachments=[attachment]

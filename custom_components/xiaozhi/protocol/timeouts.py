@@ -1,9 +1,6 @@
 """The time-outs and pauses of every part of the protocol, in seconds."""
 
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationTimeouts:
     """Time-outs of a conversation, in seconds."""
 
@@ -33,7 +30,6 @@ class ConversationTimeouts:
     """For a person to read an alert before the end of the conversation wipes it off the screen."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class McpTimeouts:
     """How long a device may take to answer, in seconds."""
 
@@ -43,7 +39,6 @@ class McpTimeouts:
     """For a whole call, however often it reports progress."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WebSocketTimeouts:
     """How long a device may take, in seconds."""
 
@@ -64,7 +59,6 @@ class WebSocketTimeouts:
     """To answer a ping."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MqttTimeouts:
     """How long a client may take, in seconds."""
 
@@ -80,7 +74,6 @@ class MqttTimeouts:
     """Delay of a refusal, since a client asks again at once. The firmware waits 10 s for any answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerTimeouts:
     """Time-outs and pauses of a client of the broker, in seconds."""
 
@@ -110,7 +103,6 @@ class BrokerTimeouts:
     """For which a device that floods is not heard: it would otherwise get a new link by its next message."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AccessPointTimeouts:
     """Time-outs and pauses of an access point, in seconds."""
 

@@ -17,7 +17,7 @@ from yarl import URL
 from ..const import OTA_PATH
 from ..protocol.checkin_reply import is_usable_host
 from ..settings import GatewaySettings, gateway_entry
-from ..timeouts import USUAL
+from ..timeouts import CallTimeouts
 
 GATEWAY_HEADER: Final = "X-XiaoZhi-Gateway"
 """On the page at the check-in address: the name of the gateway."""
@@ -83,7 +83,7 @@ def is_https_only(hass: HomeAssistant) -> bool:
 async def async_leads_here(hass: HomeAssistant, address: str) -> bool:
     """Whether a host is this computer, or the gateway answers there: it may be published by another one."""
     try:
-        async with asyncio.timeout(USUAL.calls.probe):
+        async with asyncio.timeout(CallTimeouts.probe):
             found = await hass.loop.getaddrinfo(address, None, family=AF_INET)
     except OSError, TimeoutError, UnicodeError:
         return False
@@ -94,7 +94,7 @@ async def async_leads_here(hass: HomeAssistant, address: str) -> bool:
     if entry is None or url is None:
         return False
     try:
-        async with asyncio.timeout(USUAL.calls.probe), async_get_clientsession(hass).get(url) as answer:
+        async with asyncio.timeout(CallTimeouts.probe), async_get_clientsession(hass).get(url) as answer:
             return answer.headers.get(GATEWAY_HEADER) == GatewaySettings.from_entry(entry).name
     except TimeoutError, aiohttp.ClientError:
         return False

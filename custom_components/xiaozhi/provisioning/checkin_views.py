@@ -12,7 +12,7 @@ from ..device_http.access import DeviceView, check_origin, for_devices, path_of
 from ..device_http.bodies import receive_body
 from ..protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
 from ..protocol.checkin_reply import encode_reply, is_usable_host
-from ..timeouts import USUAL
+from ..timeouts import CallTimeouts
 from .address_page import async_address_page
 from .checkin_answers import CheckIns
 
@@ -66,7 +66,7 @@ class ActivationView(DeviceView[CheckIns]):
 
 async def _accept(request: web.Request) -> CheckIn:
     """Return the parsed check-in. Raises aiohttp's HTTP errors for other callers."""
-    body = await receive_body(request, MAX_BODY_BYTES, USUAL.calls.body)
+    body = await receive_body(request, MAX_BODY_BYTES, CallTimeouts.body)
     try:
         return parse_checkin(request.headers, body)
     except CheckInError as err:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 import logging
 from typing import Any, Final
@@ -102,7 +102,7 @@ class VoiceConversations:
 
     async def _hold(self, conversation: Conversation, before: Collection[asyncio.Task[Any]]) -> None:
         try:
-            ending = self.device.timeouts.voice.ending
+            ending = VoiceTimeouts.ending
             if before and (hanging := (await asyncio.wait(before, timeout=ending))[1]):
                 # One of its engines does not let itself be cancelled. Later conversations do not wait again.
                 self._unfinished -= hanging
@@ -125,7 +125,6 @@ class _HeldConversation:
         self._voice = voice
         self._conversation = conversation
         self._announcements = voice.announcements
-        self._timeouts = voice.device.timeouts.voice
         self._voice_turn: VoiceTurn | None = None
         """The turn that runs; None until it is known how to listen to it."""
         self._woken_by: str | None = None
@@ -156,7 +155,7 @@ class _HeldConversation:
         hass, conversation = self._device.hass, self._conversation
         text = await async_error_text(hass, MICROPHONE_OFF, chosen_pipeline(hass, self._device).language)
         await conversation.show(messages.tts_caption(text))
-        await asyncio.sleep(self._timeouts.reading)
+        await asyncio.sleep(VoiceTimeouts.reading)
 
     async def _next_turn(self) -> Turn | None:
         """Wait for the next turn; make announcements while the device rests."""
@@ -210,7 +209,7 @@ class _HeldConversation:
             self._voice.shared.arbitration.turn_over(lost)
             for each in (running, listening, interruption):
                 each.cancel()
-            await asyncio.wait((running,), timeout=self._timeouts.ending)
+            await asyncio.wait((running,), timeout=VoiceTimeouts.ending)
         if has_ended:
             return running.result()
         if is_lost or interruption.result() is Interruption.CLOSED:
@@ -251,11 +250,11 @@ class _HeldConversation:
         await asyncio.sleep(max(limit.delay(loop_time()) for limit in limits))
         for limit in limits:
             limit.take(loop_time())
-        timeouts = self._timeouts
+        no_speech = VoiceTimeouts.no_speech
         if followed_up:
-            timeouts = replace(timeouts, no_speech=self._device.settings.follow_up_wait)
-            turn.extend(timeouts.no_speech)
-        await self._run(turn, timeouts, followed_up=followed_up)
+            no_speech = self._device.settings.follow_up_wait
+            turn.extend(no_speech)
+        await self._run(turn, no_speech, followed_up=followed_up)
         if (voice_turn := self._voice_turn) is None or voice_turn.error == ANSWERED_ELSEWHERE:
             return False
         if self._question is not None:
@@ -287,7 +286,7 @@ class _HeldConversation:
         """Tell a program that the answer is over. It need not play at the pace of a device."""
         if self._conversation.answering:
             await self._conversation.end_answer()
-            await asyncio.sleep(self._timeouts.program)
+            await asyncio.sleep(VoiceTimeouts.program)
 
     async def _thank(self) -> None:
         """Acknowledge the answer to a question of an automation: no assistant has one for it."""
@@ -296,11 +295,11 @@ class _HeldConversation:
         text = await async_text(hass, "question_answered", voice_language(pipeline))
         await self._announcements.acknowledge(self._conversation, text_utterance(hass, text, pipeline))
 
-    async def _run(self, turn: Turn, timeouts: VoiceTimeouts, *, followed_up: bool) -> None:
+    async def _run(self, turn: Turn, no_speech: float, *, followed_up: bool) -> None:
         voice, device, start = self._voice, self._device, turn.start
         if start.question is not None:
             speech_input = SpeechInput(chosen_pipeline(device.hass, device))
-            await self._begin_turn(turn, timeouts, speech_input).run()
+            await self._begin_turn(turn, no_speech, speech_input).run()
             return
         self._overheard += said_in_house(device)
         if start.wake_word is not None:
@@ -339,7 +338,7 @@ class _HeldConversation:
         )
         comparing = asyncio.create_task(self._compare(), name="comparing")
         comparing.add_done_callback(log_failure)
-        voice_turn = self._begin_turn(turn, timeouts, speech_input, is_repeated=claim is Claim.AGAIN)
+        voice_turn = self._begin_turn(turn, no_speech, speech_input, is_repeated=claim is Claim.AGAIN)
         try:
             await voice_turn.run()
         finally:
@@ -350,7 +349,7 @@ class _HeldConversation:
 
     @callback
     def _begin_turn(
-        self, turn: Turn, timeouts: VoiceTimeouts, speech_input: SpeechInput, *, is_repeated: bool = False
+        self, turn: Turn, no_speech: float, speech_input: SpeechInput, *, is_repeated: bool = False
     ) -> VoiceTurn:
         satellite = self._voice.satellite
         run = partial(
@@ -369,7 +368,7 @@ class _HeldConversation:
             speech_input,
             run_pipeline=run,
             refuse=self._refuse,
-            timeouts=timeouts,
+            no_speech=no_speech,
         )
         board = self._device.state.board
         if isinstance(speech_input.early, ProgressiveTranscripts) and board and replaces_lines(board):

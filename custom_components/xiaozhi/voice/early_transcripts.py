@@ -66,7 +66,6 @@ class EarlyTranscripts:
     """Without it, all pauses are alike."""
     _create_task: CreateTask
     """Tasks outlive the turn, and end with the gateway."""
-    _timeouts: VoiceTimeouts
     ending: EndOfTurn = EndOfTurn.PAUSE
     """The reason for which the turn has ended, or will end as far as is known."""
     ended: bool = False
@@ -99,7 +98,7 @@ class EarlyTranscripts:
         self.ended = True
         if (call := self._call) is not None:
             # One call at a time, also if this one was dropped: the engine would let the next one wait.
-            await asyncio.wait((call,), timeout=self._timeouts.early)
+            await asyncio.wait((call,), timeout=VoiceTimeouts.early)
             call.cancel()
         return self._text or await self._calls.transcribe(self._recognizer, bytes(whole))
 
@@ -135,7 +134,7 @@ class EarlyTranscripts:
 
     async def _try_call(self, pcm: bytes) -> str:
         try:
-            async with asyncio.timeout(self._timeouts.recognition):
+            async with asyncio.timeout(VoiceTimeouts.recognition):
                 return await self._calls.transcribe(self._recognizer, pcm)
         except Exception:
             # Engines may raise anything. The turn goes on as if nobody had asked.

@@ -56,15 +56,12 @@ async def async_forget_probe(hass: HomeAssistant) -> None:
 class SpeechDetectors:
     """The speech detectors of all devices that listen, one for each, outside the event loop."""
 
-    def __init__(
-        self, hass: HomeAssistant, on_unavailable: Callable[[], None], timeouts: VoiceTimeouts | None = None
-    ) -> None:
+    def __init__(self, hass: HomeAssistant, on_unavailable: Callable[[], None]) -> None:
         """There are no detectors before `async_prepare`."""
         self.available = True
         """Whether detectors can be used, as far as is known."""
         self._hass = hass
         self._on_unavailable = on_unavailable
-        self._timeouts = timeouts or VoiceTimeouts()
         self._working = asyncio.Semaphore(_AT_ONCE)
         self._tried = asyncio.Event()
 
@@ -83,7 +80,7 @@ class SpeechDetectors:
     async def async_load(self, settings: DetectorSettings) -> TurnDetector | None:
         """Return a detector for one turn; None, with a repair issue, if the library cannot be loaded."""
         try:
-            async with asyncio.timeout(self._timeouts.detector_wait):
+            async with asyncio.timeout(VoiceTimeouts.detector_wait):
                 await self._tried.wait()
         except TimeoutError:
             return None
@@ -110,7 +107,7 @@ class SpeechDetectors:
         key = await self._hass.async_add_executor_job(probe_key)
         if await self._worked_with() == key:
             return
-        await probe(folder, self._timeouts.detector_probe)
+        await probe(folder, VoiceTimeouts.detector_probe)
         await _store(self._hass).async_save({_WORKS_WITH: key})
 
     async def _worked_with(self) -> str | None:

@@ -134,7 +134,6 @@ class SpeechInputs:
                     detector,
                     is_understood,
                     self._create_task,
-                    device.timeouts.voice,
                 )
             if speech_input.early is not None:
                 speech_input.hear = speech_input.early.transcribe

@@ -67,9 +67,12 @@ class VoiceTurn:
         *,
         run_pipeline: RunPipeline,
         refuse: Callable[[str], str | None],
-        timeouts: VoiceTimeouts,
+        no_speech: float,
     ) -> None:
-        """`refuse` returns the code of the error if a transcript is no command for the turn."""
+        """`refuse` returns the code of the error if a transcript is no command for the turn.
+
+        Speech may begin for `no_speech` seconds.
+        """
         self._hass = device.hass
         self._device = device
         self._conversation = conversation
@@ -77,7 +80,7 @@ class VoiceTurn:
         self._speech_input = speech_input
         self._run_pipeline = run_pipeline
         self._refuse = refuse
-        self._timeouts = timeouts
+        self._no_speech = no_speech
         self._is_push_to_talk = turn.start.mode is ListenMode.MANUAL
         first_sound = partial(self._passed, TurnStep.FIRST_SOUND)
         self.answer = Answer(device, conversation, first_sound, self._speaks)
@@ -113,14 +116,14 @@ class VoiceTurn:
             case PipelineEventType.STT_START | PipelineEventType.STT_VAD_START:
                 self._wait_for_transcript(data)
             case PipelineEventType.STT_VAD_END:
-                self._wait_at_most(self._timeouts.recognition)
+                self._wait_at_most(VoiceTimeouts.recognition)
             case PipelineEventType.STT_END:
                 self._speech_input.understood()
                 if (code := self._refuse(data["stt_output"]["text"])) is not None:
                     raise TurnError(code)
-                self._wait_at_most(self._timeouts.quiet)
+                self._wait_at_most(VoiceTimeouts.quiet)
             case _:
-                self._wait_at_most(self._timeouts.quiet)
+                self._wait_at_most(VoiceTimeouts.quiet)
         if (step := _STEPS.get(event.type)) is not None or _content(data):
             self._passed(step or TurnStep.FIRST_WORD)
         self._events.put_nowait(event)
@@ -132,13 +135,13 @@ class VoiceTurn:
             if self._turn.start.question is not None:
                 self._passed(TurnStep.TRANSCRIPT)
                 await self._heard(self._turn.start.question)
-            self._wait_at_most(self._timeouts.quiet)
+            self._wait_at_most(VoiceTimeouts.quiet)
             async with asyncio.TaskGroup() as group:
                 spoken = SpokenAudio(
                     self._turn,
                     self._speech_input,
                     # Somebody who holds a button may think for as long as they hold it.
-                    patience=inf if self._is_push_to_talk else self._timeouts.no_speech,
+                    patience=inf if self._is_push_to_talk else self._no_speech,
                     silent=partial(self._give_up, NO_SPEECH),
                     ended=self._all_heard,
                 )
@@ -171,7 +174,7 @@ class VoiceTurn:
     async def _time_to_read(self) -> None:
         # It shows nothing while it runs a tool.
         await self._conversation.main_task.wait_free()
-        await asyncio.sleep(self._timeouts.reading)
+        await asyncio.sleep(VoiceTimeouts.reading)
 
     async def _run(self, spoken: SpokenAudio) -> None:
         try:
@@ -194,13 +197,13 @@ class VoiceTurn:
             self.times.ended_by = self._speech_input.ending.value
             self.times.passed(TurnStep.SPEECH_ENDED, loop_time() - silent_for)
         self._passed(TurnStep.DETECTED)
-        self._wait_at_most(self._timeouts.recognition)
+        self._wait_at_most(VoiceTimeouts.recognition)
         self._events.put_nowait(PipelineEvent(PipelineEventType.STT_VAD_END))
 
     @callback
     def _wait_for_transcript(self, data: dict[str, Any]) -> None:
         if self._speech_ended:
-            self._wait_at_most(self._timeouts.recognition)
+            self._wait_at_most(VoiceTimeouts.recognition)
             return
         self._stop_timer()
         if self._speech_input.pipeline_silence is None:
@@ -208,11 +211,11 @@ class VoiceTurn:
             return
         # Only the pipeline's own detector reports when speech begins; an engine with one of its own does not.
         if (data.get("audio_processing") or {}).get("requires_external_vad"):
-            patience = min(self._timeouts.no_speech, self._timeouts.pipeline_silence)
+            patience = min(self._no_speech, VoiceTimeouts.pipeline_silence)
             self._timer = self._hass.loop.call_later(patience, self._give_up, NO_SPEECH)
         else:
             # Nor does such an engine report when it has found the end.
-            self._wait_at_most(self._timeouts.transcript)
+            self._wait_at_most(VoiceTimeouts.transcript)
 
     async def _follow(self, group: asyncio.TaskGroup) -> None:
         while (event := await self._events.get()) is not None:
@@ -307,7 +310,7 @@ class VoiceTurn:
 
     @callback
     def _speaks(self) -> None:
-        self._wait_at_most(self._timeouts.quiet)
+        self._wait_at_most(VoiceTimeouts.quiet)
         self._passed(TurnStep.FIRST_PACKET)
         if self.answer.complete:
             self._report_answer()

@@ -13,7 +13,6 @@ from ..const import EVENT_WOKEN_IN_VAIN
 from ..device.device import Device
 from ..device.state import DETECTORS
 from ..texts.issues import Part, async_delete_changes, async_report_change
-from ..timeouts import VoiceTimeouts
 from .missing_engines import async_report_missing_engines
 from .pipeline_runs import runs_are_known
 from .speech_detectors import SpeechDetectors
@@ -24,18 +23,12 @@ from .wake_word_arbitration import WakeWordArbitration
 class Voice:
     """The parts of voice that belong to no single device."""
 
-    def __init__(
-        self,
-        hass: HomeAssistant,
-        entry: ConfigEntry[Any],
-        devices: Mapping[str, Device],
-        timeouts: VoiceTimeouts,
-    ) -> None:
+    def __init__(self, hass: HomeAssistant, entry: ConfigEntry[Any], devices: Mapping[str, Device]) -> None:
         """Serve these devices, of which more may come. Tasks end with the entry."""
         self._hass = hass
         self._entry = entry
         self._devices = devices
-        self.detectors = SpeechDetectors(hass, self._detectors_unavailable, timeouts)
+        self.detectors = SpeechDetectors(hass, self._detectors_unavailable)
         self.inputs = SpeechInputs(hass, self.detectors, partial(entry.async_create_background_task, hass))
         self.arbitration = WakeWordArbitration(self._woken_in_vain)
         self.broadcasts = Broadcasts()

@@ -87,7 +87,7 @@ class WakeWords:
         if device.installation is not None:
             raise InputError("update_running", name=device.name)
         progressed = partial(device.record.notify, INSTALLATION)
-        installation = PackInstallation(device.name, progressed, device.timeouts.firmware)
+        installation = PackInstallation(device.name, progressed)
         with device.installing(installation):
             try:
                 pack, font = await self._pack(ids, installation)

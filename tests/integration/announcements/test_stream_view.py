@@ -15,16 +15,14 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.device_http.transfers import Stream
 from custom_components.xiaozhi.settings import gateway_entry
-from custom_components.xiaozhi.timeouts import AnnouncementTimeouts, Timeouts
+from custom_components.xiaozhi.timeouts import AnnouncementTimeouts
 
-pytestmark = pytest.mark.usefixtures("gateway_entry")
+pytestmark = [
+    pytest.mark.usefixtures("gateway_entry"),
+    pytest.mark.timeouts(AnnouncementTimeouts, stall=3, closing=2),
+]
 
 PIECE = bytes(4096)
-
-
-@pytest.fixture
-def timeouts() -> Timeouts:
-    return Timeouts(announcements=AnnouncementTimeouts(stall=3, closing=2))
 
 
 class Source:

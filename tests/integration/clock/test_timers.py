@@ -12,11 +12,14 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import Timeouts, TimerTimeouts
+from custom_components.xiaozhi.timeouts import TimerTimeouts
 from simulator import SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.boxes import Speech, state_of, wait_for_state
 from tests.integration.names import SATELLITE, Boot
+
+# A device that is away is not waited for as long.
+pytestmark = pytest.mark.timeouts(TimerTimeouts, unreachable=150)
 
 LINK = LinkKind.MQTT
 
@@ -25,12 +28,6 @@ NEXT_TIMER = "sensor.kitchen_box_next_timer"
 NEW = get_profile(version="2.5.0")
 
 type Say = Callable[..., Awaitable[str]]
-
-
-@pytest.fixture
-def timeouts() -> Timeouts:
-    """The time-outs of the gateway; a device that is away is not waited for as long."""
-    return Timeouts(timers=TimerTimeouts(unreachable=150))
 
 
 @pytest.fixture

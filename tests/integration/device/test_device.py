@@ -17,7 +17,6 @@ from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
-from custom_components.xiaozhi.timeouts import Timeouts
 from simulator import SimulatedDevice, State, get_profile
 from tests.integration.boxes import act, introduce, wait_for_state
 from tests.integration.http_device import TOKEN, paired_device
@@ -144,7 +143,7 @@ async def test_a_name_from_the_page_of_the_device_counts_everywhere_and_another_
     assert box.channel_open
 
 
-@pytest.mark.parametrize("timeouts", [Timeouts(mcp=McpTimeouts(answer=2))], ids=["impatient"])
+@pytest.mark.timeouts(McpTimeouts, answer=2)
 async def test_a_call_that_fails_says_how_and_a_message_shows_on_the_screen_as_far_as_it_fits(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:

@@ -19,7 +19,7 @@ from custom_components.xiaozhi.device_http import transfers
 from custom_components.xiaozhi.firmware import library
 from custom_components.xiaozhi.firmware.image import FirmwareImage
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
+from custom_components.xiaozhi.timeouts import PictureTimeouts
 from simulator import SimulatedDevice, build_image, get_profile
 from tests.integration.boxes import open_issues, state_of, wait_for_state
 from tests.integration.firmware.conftest import (
@@ -201,7 +201,7 @@ async def test_files_that_cannot_be_used_are_told_until_they_are_gone_whatever_t
     assert told() == {"firmware": "The file cannot be read. Copy it again."}
 
 
-@pytest.mark.parametrize("timeouts", [Timeouts(pictures=PictureTimeouts(stall=0.02))], ids=["impatient"])
+@pytest.mark.timeouts(PictureTimeouts, stall=0.02)
 async def test_a_download_that_breaks_off_is_told_and_the_device_goes_on(
     hass: HomeAssistant, boot: Boot, folder: Path
 ) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 import json
 from typing import Any
@@ -27,7 +26,7 @@ from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings i
     BrokerProblem,
 )
 from custom_components.xiaozhi.settings import OfferedLink
-from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts, VoiceTimeouts
+from custom_components.xiaozhi.timeouts import SessionTimeouts, VoiceTimeouts
 from simulator import SimulatedDevice, converse, get_profile
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import Speech, open_issues, set_volume, wait_for_state
@@ -36,15 +35,19 @@ from tests.integration.names import CONNECTED, LIGHT, SATELLITE, VOLUME, Boot
 from tests.protocol.transport.mqtt.brokers import PushingBroker
 from tests.protocol.transport.udp.device import until
 
-pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("all_enabled")]
+# Brokers are other processes, so time is real, and short.
+pytestmark = [
+    pytest.mark.real_time,
+    pytest.mark.usefixtures("all_enabled"),
+    pytest.mark.timeouts(
+        BrokerTimeouts, first_probe=0.2, first_probe_after_check_in=0.2, last_probe=0.2, first_retry=0.1
+    ),
+    pytest.mark.timeouts(McpTimeouts, answer=1),
+    pytest.mark.timeouts(SessionTimeouts, poll=0.2, starting=0.3, tools_at_end=1),
+    pytest.mark.timeouts(VoiceTimeouts, no_speech=2, reading=0.3),
+]
 
 COMMAND = "turn on the kitchen light"
-QUICK = Timeouts(
-    broker=BrokerTimeouts(first_probe=0.2, first_probe_after_check_in=0.2, last_probe=0.2, first_retry=0.1),
-    mcp=McpTimeouts(answer=1),
-    session=SessionTimeouts(poll=0.2, starting=0.3, tools_at_end=1),
-    voice=VoiceTimeouts(no_speech=2, reading=0.3),
-)
 
 
 @pytest.fixture
@@ -52,12 +55,6 @@ async def broker(socket_enabled: None) -> AsyncGenerator[PushingBroker]:
     broker = await PushingBroker().start()
     yield broker
     await broker.stop()
-
-
-@pytest.fixture
-def timeouts() -> Timeouts:
-    """Brokers are other processes, so time is real, and short."""
-    return QUICK
 
 
 @pytest.fixture
@@ -138,7 +135,7 @@ async def test_a_device_that_does_not_answer_any_more_is_unavailable_until_it_do
     await set_volume(hass, device, 20)
 
 
-@pytest.mark.parametrize("timeouts", [replace(QUICK, mcp=McpTimeouts(answer=0.1))], ids=["soon"])
+@pytest.mark.timeouts(McpTimeouts, answer=0.1)
 async def test_a_device_without_tools_that_is_silent_for_long_is_not_connected(
     hass: HomeAssistant, speech: Speech, boot: Boot
 ) -> None:
@@ -149,17 +146,8 @@ async def test_a_device_without_tools_that_is_silent_for_long_is_not_connected(
     await wait_for_state(hass, CONNECTED, "off", 60)
 
 
-@pytest.mark.parametrize(
-    "timeouts",
-    [
-        replace(
-            QUICK,
-            session=replace(QUICK.session, poll=60),
-            broker=replace(QUICK.broker, first_probe=600, last_probe=600),
-        )
-    ],
-    ids=["seldom asked"],
-)
+@pytest.mark.timeouts(SessionTimeouts, poll=60)
+@pytest.mark.timeouts(BrokerTimeouts, first_probe=600, last_probe=600)
 async def test_a_device_is_known_soon_after_its_check_in_and_shaken_hands_with_again_after_a_restart(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:

@@ -18,7 +18,7 @@ from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_topic
 from custom_components.xiaozhi.settings import DeviceLink
-from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
+from custom_components.xiaozhi.timeouts import SessionTimeouts
 from simulator import Misbehaviour, Pace, State, UdpImpairment, converse, get_profile
 from tests.integration.boxes import (
     Speech,
@@ -159,11 +159,8 @@ async def test_old_firmware_that_cannot_answer_after_a_restart_of_home_assistant
     assert len(device.events("error")) == errors
 
 
-@pytest.mark.parametrize(
-    "timeouts",
-    [Timeouts(mcp=McpTimeouts(answer=0.05), session=SessionTimeouts(poll=0.05))],
-    ids=["impatient"],
-)
+@pytest.mark.timeouts(McpTimeouts, answer=0.05)
+@pytest.mark.timeouts(SessionTimeouts, poll=0.05)
 async def test_a_device_that_never_told_its_firmware_is_not_asked_again_when_it_does_not_answer(
     hass: HomeAssistant, linked_entry: MockConfigEntry
 ) -> None:

@@ -23,7 +23,7 @@ from custom_components.xiaozhi.device.state import PictureKind
 from custom_components.xiaozhi.pictures import vision
 from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
+from custom_components.xiaozhi.timeouts import PictureTimeouts
 from custom_components.xiaozhi.tools.stock_tools import PHOTO_TOOL
 from simulator import SimulatedDevice
 from simulator.board.picture import jpeg
@@ -141,7 +141,7 @@ async def test_without_a_model_the_device_says_so_and_the_owner_is_told_until_th
 
 
 # Of the vision model's time the same part as of the device's.
-@pytest.mark.parametrize("timeouts", [Timeouts(pictures=PictureTimeouts(answer=0.2))], ids=["impatient"])
+@pytest.mark.timeouts(PictureTimeouts, answer=0.2)
 async def test_a_model_that_is_slow_is_not_waited_for(eyes: ScriptedEyes, known: Device) -> None:
     eyes.ready.clear()
     assert await take_photo(known) == {"success": False, "message": sentence("photo_too_slow")}

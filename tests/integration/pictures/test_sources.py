@@ -19,7 +19,6 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockUser
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import PictureTimeouts, Timeouts
 from simulator import SimulatedDevice, get_profile
 from tests.integration.boxes import call_action, wait_for_state
 from tests.integration.media.media_server import MediaServer, add_media_source, media_server
@@ -219,7 +218,6 @@ async def test_another_user_does_not_and_learns_nothing_or_shows_what_they_may_n
 
 
 @pytest.mark.usefixtures("camera")
-@pytest.mark.parametrize("timeouts", [Timeouts(pictures=PictureTimeouts(fetch=0.2))], ids=["impatient"])
 async def test_all_failures_to_fetch_are_told_alike(show: Show, site: MediaServer, free_port: int) -> None:
     site.redirect("/redirect", "/redirect")
     site.pieces("/stalls", [b""], then="stall")

@@ -19,14 +19,18 @@ import pytest_socket
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.link_settings import AUTO_SUBSCRIBE_TOPIC
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
-from custom_components.xiaozhi.timeouts import Timeouts
 from tests.integration.boxes import mqtt_client_id, open_issues
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device, running
 from tests.integration.provisioning.forms import check_texts, start, submit, texts
 from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, command, mosquitto
 from tests.protocol.transport.udp.device import until
 
-pytestmark = [pytest.mark.usefixtures("own_address"), pytest.mark.real_time]
+pytestmark = [
+    pytest.mark.usefixtures("own_address"),
+    pytest.mark.real_time,
+    # On one computer, what a broker pushes comes at once.
+    pytest.mark.timeouts(BrokerTimeouts, push=0.05),
+]
 
 
 @pytest.fixture
@@ -52,12 +56,6 @@ async def entry(hass: HomeAssistant, make_entry: MakeEntry, mqtt_data: dict[str,
 async def device(entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator) -> HttpDevice:
     """The paired device, which has not checked in yet."""
     return HttpDevice(client=await hass_client_no_auth())
-
-
-@pytest.fixture
-def timeouts() -> Timeouts:
-    """On one computer, what a broker pushes comes at once."""
-    return Timeouts(broker=BrokerTimeouts(push=0.05))
 
 
 @pytest.fixture

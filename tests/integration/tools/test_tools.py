@@ -15,7 +15,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import SessionTimeouts, Timeouts
+from custom_components.xiaozhi.timeouts import SessionTimeouts
 from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES
 from simulator import Misbehaviour, SimulatedDevice, get_profile
 from simulator.board.tools import Tool as SimulatedTool
@@ -51,9 +51,7 @@ async def test_a_board_is_believed_only_what_it_tells(hass: HomeAssistant, boot:
     await wait_for_state(hass, echo, "off")
 
 
-@pytest.mark.parametrize(
-    "timeouts", [Timeouts(session=SessionTimeouts(poll=0.1, refresh=60))], ids=["often asked"]
-)
+@pytest.mark.timeouts(SessionTimeouts, poll=0.1, refresh=60)
 async def test_what_is_done_without_home_assistant_is_read_every_few_minutes(
     hass: HomeAssistant, boot: Boot
 ) -> None:

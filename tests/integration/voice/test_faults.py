@@ -13,7 +13,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import Timeouts, VoiceTimeouts
+from custom_components.xiaozhi.timeouts import VoiceTimeouts
 from custom_components.xiaozhi.voice.repeated_prompt import repeats_prompt
 from simulator import State, converse
 from simulator.audio.espeak import synthesize
@@ -76,7 +76,7 @@ async def test_an_assistant_that_may_not_answer_says_why(
     assert device.screen.captions[-1].startswith(text)
 
 
-@pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(no_speech=1.5))], ids=["impatient"])
+@pytest.mark.timeouts(VoiceTimeouts, no_speech=1.5)
 @pytest.mark.parametrize("sound", ["noise", "half a word"])
 async def test_a_turn_in_which_nobody_speaks_costs_the_owner_nothing_and_is_no_command(
     hass: HomeAssistant, speech: Speech, boot: Boot, sound: str
@@ -142,9 +142,7 @@ async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
     assert "the voice is out of order" in caplog.text
 
 
-@pytest.mark.parametrize(
-    "timeouts", [Timeouts(voice=VoiceTimeouts(recognition=0.7, quiet=0.7))], ids=["impatient"]
-)
+@pytest.mark.timeouts(VoiceTimeouts, recognition=0.7, quiet=0.7)
 async def test_an_engine_that_hangs_is_given_up(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, moments: list[dict[str, Any]]
 ) -> None:
@@ -167,7 +165,7 @@ async def test_an_engine_that_hangs_is_given_up(
         moments.clear()
 
 
-@pytest.mark.parametrize("timeouts", [Timeouts(voice=VoiceTimeouts(quiet=0.8))], ids=["impatient"])
+@pytest.mark.timeouts(VoiceTimeouts, quiet=0.8)
 async def test_an_assistant_that_works_and_an_answer_that_plays_are_not_given_up(
     speech: Speech, boot: Boot, command: bytes
 ) -> None:

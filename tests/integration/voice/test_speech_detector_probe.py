@@ -11,7 +11,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.audio.speech_detector import DetectorSettings
-from custom_components.xiaozhi.timeouts import Timeouts, VoiceTimeouts
+from custom_components.xiaozhi.timeouts import VoiceTimeouts
 from custom_components.xiaozhi.voice.speech_detectors import SpeechDetectors
 from tests.integration.http_device import MakeEntry
 from tests.silero_wheels import HANGS, ILLEGAL_INSTRUCTION, WORKS, installed
@@ -20,12 +20,10 @@ type Start = Callable[[], Awaitable[bool]]
 
 STORED = f"{DOMAIN}.speech_detector"
 
-pytestmark = pytest.mark.real_time
-
-
-@pytest.fixture
-def timeouts() -> Timeouts:
-    return Timeouts(voice=VoiceTimeouts(detector_probe=2, detector_wait=30))
+pytestmark = [
+    pytest.mark.real_time,
+    pytest.mark.timeouts(VoiceTimeouts, detector_probe=2, detector_wait=30),
+]
 
 
 @pytest.fixture
@@ -66,8 +64,9 @@ async def test_a_detector_that_would_end_home_assistant_or_hold_it_up_is_never_l
     assert await start(), "another start with one that works"
 
 
+@pytest.mark.timeouts(VoiceTimeouts, detector_wait=0.01)
 async def test_a_turn_does_not_wait_for_a_detector_that_is_still_tried(hass: HomeAssistant) -> None:
-    detectors = SpeechDetectors(hass, lambda: None, VoiceTimeouts(detector_wait=0.01))
+    detectors = SpeechDetectors(hass, lambda: None)
     assert await detectors.async_load(DetectorSettings()) is None
     assert detectors.available
 

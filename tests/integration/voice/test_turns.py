@@ -12,7 +12,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
 from custom_components.xiaozhi.protocol.transport.link import LinkClosedError, LinkKind
-from custom_components.xiaozhi.timeouts import Timeouts
+from custom_components.xiaozhi.timeouts import VoiceTimeouts
 from simulator import Pace, SimulatedDevice, State, converse
 from tests.integration.boxes import Speech, assert_nothing_lost, wait_for_state
 from tests.integration.names import COMMAND, LIGHT, MAC, SATELLITE, Boot
@@ -71,7 +71,7 @@ async def test_a_device_that_leaves_at_once_warns_of_no_hung_engine_and_cannot_s
         broken.setattr(Conversation, "show", closed)
         await device.type(COMMAND)
         await device.wait_for(lambda: not device.channel_open, 20)
-    await asyncio.sleep(Timeouts().voice.quiet + 1)
+    await asyncio.sleep(VoiceTimeouts.quiet + 1)
     assert "Nothing has come from the voice pipeline" not in caplog.text
     began = asyncio.get_running_loop().time()
     for _ in range(30):

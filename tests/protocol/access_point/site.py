@@ -14,7 +14,6 @@ from custom_components.xiaozhi.protocol.access_point.address import AccessPointA
 from custom_components.xiaozhi.protocol.access_point.client import AccessPointClient
 from custom_components.xiaozhi.protocol.access_point.tools import OfferedTool
 from custom_components.xiaozhi.protocol.messages import JsonObject
-from custom_components.xiaozhi.protocol.timeouts import AccessPointTimeouts
 
 TLS = ssl.create_default_context()
 LAMP_SCHEMA: JsonObject = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -130,16 +129,13 @@ async def serving(*, port: int = 0, **options: Any) -> AsyncGenerator[Server]:
 
 
 @asynccontextmanager
-async def running(
-    url: str, timeouts: AccessPointTimeouts | None = None, *, tls: ssl.SSLContext = TLS
-) -> AsyncGenerator[Site]:
+async def running(url: str, *, tls: ssl.SSLContext = TLS) -> AsyncGenerator[Site]:
     house = House()
     client = AccessPointClient(
         AccessPointAddress.parse(url),
         house.tools,
         version="1.2.3",
         tls=tls,
-        timeouts=timeouts or AccessPointTimeouts(),
         jitter=lambda: 0.0,
     )
     client.start()

@@ -21,7 +21,6 @@ from custom_components.xiaozhi.protocol.access_point.address import (
     AddressProblem,
 )
 from custom_components.xiaozhi.protocol.access_point.dialling import DialError, DialProblem, check_address
-from custom_components.xiaozhi.protocol.timeouts import AccessPointTimeouts
 from tests.protocol.access_point.site import TLS, serving
 from tests.protocol.any_json import any_json
 
@@ -169,7 +168,7 @@ def test_any_claim_is_read_or_left_out(value: Any, name: str) -> None:
 
 
 async def check(url: str) -> None:
-    await check_address(AccessPointAddress.parse(url), TLS, AccessPointTimeouts(open=5))
+    await check_address(AccessPointAddress.parse(url), TLS)
 
 
 async def test_silence_and_requests_are_healthy() -> None:

@@ -84,9 +84,10 @@ async def test_it_comes_back_after_every_close_code(code: int, caplog: pytest.Lo
     assert "secret" not in "".join(others)
 
 
+@pytest.mark.timeouts(AccessPointTimeouts, first_retry=45)
 async def test_an_attempt_at_once_that_was_asked_for_is_made_once() -> None:
     """A self-hosted server needs the pause after the next loss, however long ago somebody has asked."""
-    async with serving() as server, running(server.url, AccessPointTimeouts(first_retry=45)) as site:
+    async with serving() as server, running(server.url) as site:
         # While it is being made already.
         await site.client.reconnect()
         await until(lambda: bool(server.connections))
@@ -97,6 +98,7 @@ async def test_an_attempt_at_once_that_was_asked_for_is_made_once() -> None:
         assert server.opened[1] - lost >= 45
 
 
+@pytest.mark.timeouts(AccessPointTimeouts, first_self_test=1e6)
 async def test_a_connection_without_pongs_is_given_up() -> None:
     """A half-open connection looks fine otherwise. A self-hosted server gets time to notice it, too."""
 
@@ -109,8 +111,7 @@ async def test_a_connection_without_pongs_is_given_up() -> None:
         async with serving() as server:
             server.handler = freeze
             url = f"ws://127.0.0.1:{server.port}{path}?token=secret"
-            timeouts = AccessPointTimeouts(first_self_test=1e6)
-            async with running(url, timeouts) as site:
+            async with running(url) as site:
                 await until(lambda site=site: site.client.failures == 1)
                 assert site.client.last_ending is not None
                 assert site.client.last_ending.kind is EndingKind.SILENT

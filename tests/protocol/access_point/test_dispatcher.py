@@ -25,7 +25,6 @@ from custom_components.xiaozhi.protocol.access_point.tools import (
     ToolList,
     by_shown_name,
 )
-from custom_components.xiaozhi.protocol.timeouts import AccessPointTimeouts
 from tests.protocol.access_point.site import House, scripted_tool, text_of
 from tests.protocol.any_json import any_json
 
@@ -36,9 +35,7 @@ class Desk:
     def __init__(self) -> None:
         self.house = House()
         self.records: list[CallRecord] = []
-        self.dispatcher = Dispatcher(
-            self._tools, version="1.2.3", timeouts=AccessPointTimeouts(), called=self.records.append
-        )
+        self.dispatcher = Dispatcher(self._tools, version="1.2.3", called=self.records.append)
 
     async def _tools(self) -> Sequence[OfferedTool]:
         return await self.house.tools()

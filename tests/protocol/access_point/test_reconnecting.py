@@ -11,13 +11,12 @@ from custom_components.xiaozhi.protocol.access_point.reconnecting import (
     Problem,
     Reconnecting,
 )
-from custom_components.xiaozhi.protocol.timeouts import AccessPointTimeouts
 
 LOST = Ending(kind=EndingKind.LOST)
 
 
 def rules(*, self_hosted: bool = False, jitter: float = 0.0) -> Reconnecting:
-    return Reconnecting(AccessPointTimeouts(), lambda: jitter, self_hosted=self_hosted)
+    return Reconnecting(lambda: jitter, self_hosted=self_hosted)
 
 
 def closed(code: int, **more: Any) -> Ending:

@@ -25,7 +25,6 @@ from custom_components.xiaozhi.protocol.messages import (
     ListenMode,
     ListenStart,
 )
-from custom_components.xiaozhi.protocol.timeouts import ConversationTimeouts
 from custom_components.xiaozhi.protocol.transport.link import Channel, Link, LinkClosedError, LinkKind
 
 UPLINK = AudioFormat(16000, 60)
@@ -90,13 +89,12 @@ def make(
     *,
     link: LoggingLink | None = None,
     main_task: MainTask | None = None,
-    timeouts: ConversationTimeouts | None = None,
 ) -> tuple[LoggingLink, Conversation, list[ConversationState]]:
     link = link or LoggingLink()
     states: list[ConversationState] = []
     assert link.channel is not None
     conversation = link.conversation = Conversation(
-        link, link.channel, firmware, main_task or MainTask(), states.append, timeouts=timeouts
+        link, link.channel, firmware, main_task or MainTask(), states.append
     )
     return link, conversation, states
 

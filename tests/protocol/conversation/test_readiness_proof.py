@@ -6,15 +6,12 @@ import pytest
 
 from custom_components.xiaozhi.protocol.clock import loop_time
 from custom_components.xiaozhi.protocol.conversation.readiness import MainTask, SpeechStart
-from custom_components.xiaozhi.protocol.timeouts import ConversationTimeouts
-
-TIMEOUTS = ConversationTimeouts()
 
 
 async def test_a_call_sent_before_tts_start_delays_the_speech_until_after_its_end() -> None:
     main_task = MainTask()
     with main_task.call():
-        start = SpeechStart(main_task, TIMEOUTS)
+        start = SpeechStart(main_task)
         taken = asyncio.create_task(start.wait_taken())
         await asyncio.sleep(0.4)
         assert not taken.done()
@@ -24,13 +21,13 @@ async def test_a_call_sent_before_tts_start_delays_the_speech_until_after_its_en
 
 async def test_a_call_sent_together_with_tts_start_delays_the_speech_and_a_later_one_does_not() -> None:
     main_task = MainTask()
-    start = SpeechStart(main_task, TIMEOUTS)
+    start = SpeechStart(main_task)
     with main_task.call():
         taken = asyncio.create_task(start.wait_taken())
         await asyncio.sleep(0.4)
         assert not taken.done()
     await taken
-    start = SpeechStart(main_task, TIMEOUTS)
+    start = SpeechStart(main_task)
     await asyncio.sleep(0.25)
     with main_task.call():
         async with asyncio.timeout(5):
@@ -53,7 +50,7 @@ async def test_tools_in_threads_of_their_own_keep_nothing_waiting() -> None:
     with main_task.call():
         assert not main_task.running
         async with asyncio.timeout(5):
-            await SpeechStart(main_task, TIMEOUTS).wait_taken()
+            await SpeechStart(main_task).wait_taken()
 
 
 class SlowTask(MainTask):
@@ -72,7 +69,7 @@ class SlowTask(MainTask):
 
 async def test_the_answer_of_a_tool_that_follows_proves_that_the_device_speaks() -> None:
     main_task = SlowTask()
-    taken = asyncio.create_task(SpeechStart(main_task, TIMEOUTS).wait_taken())
+    taken = asyncio.create_task(SpeechStart(main_task).wait_taken())
     await asyncio.sleep(0.05)
     assert not taken.done()
     main_task.answer.set_result(True)
@@ -83,7 +80,7 @@ async def test_the_answer_of_a_tool_that_follows_proves_that_the_device_speaks()
 async def seconds_until_taken(main_task: MainTask) -> float:
     """Return for how long an answer that begins now is held back."""
     began = loop_time()
-    await SpeechStart(main_task, TIMEOUTS).wait_taken()
+    await SpeechStart(main_task).wait_taken()
     return loop_time() - began
 
 
@@ -116,7 +113,7 @@ async def test_while_nothing_arrives_a_proof_is_waited_for() -> None:
     """A hole in the Wi-Fi: what would be sent without the proof is lost."""
     main_task = SlowTask()
     main_task.hole = True
-    taken = asyncio.create_task(SpeechStart(main_task, TIMEOUTS).wait_taken())
+    taken = asyncio.create_task(SpeechStart(main_task).wait_taken())
     await asyncio.sleep(9)
     assert not taken.done()
     main_task.hole = False
@@ -140,7 +137,7 @@ async def test_a_tool_that_runs_before_the_proof_takes_all_the_time_it_needs() -
     """For example a photo: the proof is answered after it."""
     main_task = SlowTask()
     with main_task.call():
-        taken = asyncio.create_task(SpeechStart(main_task, TIMEOUTS).wait_taken())
+        taken = asyncio.create_task(SpeechStart(main_task).wait_taken())
         await asyncio.sleep(30)
         assert not taken.done()
     main_task.answer.set_result(True)

@@ -25,7 +25,6 @@ from custom_components.xiaozhi.protocol.messages import (
 )
 from custom_components.xiaozhi.protocol.timeouts import ConversationTimeouts
 
-TIMEOUTS = ConversationTimeouts()
 IN_TURN = {State.LISTENING, State.ASKED}
 
 MESSAGES = st.one_of(
@@ -42,7 +41,7 @@ class Walk:
     """A table, what it has asked for, and a clock that is moved by hand."""
 
     def __init__(self, *, audio_may_be_late: bool = False) -> None:
-        self.table = ConversationTable(TIMEOUTS, audio_may_be_late=audio_may_be_late)
+        self.table = ConversationTable(audio_may_be_late=audio_may_be_late)
         self.now = 0.0
         self.busy = False
 
@@ -135,7 +134,9 @@ def test_in_any_order_of_events_a_wait_for_the_next_turn_ends(
         step(walk)
     walk.use_tools(busy=False)
     walk.await_turn()
-    walk.wait(max(TIMEOUTS.listen, TIMEOUTS.push_to_talk) + TIMEOUTS.typed)
+    walk.wait(
+        max(ConversationTimeouts.listen, ConversationTimeouts.push_to_talk) + ConversationTimeouts.typed
+    )
     assert walk.table.turn_waits or not walk.table.awaiting
 
 
@@ -182,7 +183,7 @@ def test_a_device_that_does_not_listen_is_given_up_in_push_to_talk_later(mode: L
     if mode is ListenMode.REALTIME:
         assert walk.table.turn_waits, "its microphone is still on"
         return
-    patience = TIMEOUTS.push_to_talk if rests else TIMEOUTS.listen
+    patience = ConversationTimeouts.push_to_talk if rests else ConversationTimeouts.listen
     walk.wait(patience - 0.1)
     walk.expect(awaiting=True)
     walk.wait(0.2)
@@ -193,9 +194,9 @@ def test_a_device_that_runs_a_tool_is_waited_for() -> None:
     walk = Walk()
     walk.await_turn()
     walk.use_tools(busy=True)
-    walk.wait(2 * TIMEOUTS.listen - 1)
+    walk.wait(2 * ConversationTimeouts.listen - 1)
     walk.use_tools(busy=False)
-    walk.wait(TIMEOUTS.listen)
+    walk.wait(ConversationTimeouts.listen)
     walk.expect(awaiting=True)
     walk.wait(2)
     walk.expect(awaiting=False)
@@ -204,10 +205,10 @@ def test_a_device_that_runs_a_tool_is_waited_for() -> None:
 def test_the_wait_begins_again_after_a_turn_that_was_aborted_before_it_was_taken() -> None:
     walk = Walk()
     walk.await_turn()
-    walk.wait(TIMEOUTS.listen - 1)
+    walk.wait(ConversationTimeouts.listen - 1)
     walk.receive(ListenStart(ListenMode.AUTO))
     walk.receive(Abort(None))
-    walk.wait(TIMEOUTS.listen - 1)
+    walk.wait(ConversationTimeouts.listen - 1)
     walk.expect(awaiting=True)
     assert not walk.table.turn_waits
 
@@ -245,9 +246,9 @@ def test_a_text_counts_as_typed_when_neither_sound_nor_microphone_nor_tool_expla
     walk = Walk()
     walk.receive(ListenDetect("what time is it"))
     walk.use_tools(busy=True)
-    assert walk.wait(10 * TIMEOUTS.typed) == ()
+    assert walk.wait(10 * ConversationTimeouts.typed) == ()
     walk.use_tools(busy=False)
-    assert walk.wait(TIMEOUTS.typed) == (Action.BEGIN_TURN, Action.END_SPEECH)
+    assert walk.wait(ConversationTimeouts.typed) == (Action.BEGIN_TURN, Action.END_SPEECH)
     assert walk.table.turn == TurnStart(mode=ListenMode.AUTO, question="what time is it")
 
 

@@ -43,7 +43,6 @@ class AccessPointClient:
         *,
         version: str,
         tls: ssl.SSLContext,
-        timeouts: AccessPointTimeouts,
         changed: Callable[[], None] = lambda: None,
         called: Callable[[CallRecord], None] = lambda _record: None,
         jitter: Callable[[], float] = random.random,
@@ -59,13 +58,12 @@ class AccessPointClient:
         """How often it was connected, for diagnostics."""
         self.failures = 0
         """Endings that were not wanted, and failed attempts."""
-        self.dispatcher = Dispatcher(provider, version=version, timeouts=timeouts, called=called)
+        self.dispatcher = Dispatcher(provider, version=version, called=called)
         self.last_ending: Ending | None = None
         """Why there was no connection, the last time."""
         self._tls = tls
-        self._timeouts = timeouts
         self._changed = changed
-        self.reconnecting = Reconnecting(timeouts, jitter, self_hosted=address.self_hosted)
+        self.reconnecting = Reconnecting(jitter, self_hosted=address.self_hosted)
         """Knows what the owner is to mend."""
         self._connection: ClientConnection | None = None
         self._connected_since = 0.0
@@ -123,7 +121,7 @@ class AccessPointClient:
     async def _renew(self, connection: ClientConnection) -> None:
         while True:
             last = max(self._connected_since, self.dispatcher.last_call or 0.0)
-            rest = last + self._timeouts.quiet - loop_time()
+            rest = last + AccessPointTimeouts.quiet - loop_time()
             if rest <= 0 and not self.dispatcher.running:
                 break
             await asyncio.sleep(max(1.0, rest))
@@ -165,7 +163,7 @@ class AccessPointClient:
     async def _connect_and_serve(self) -> Ending:
         """Connect, and answer for as long as the connection lasts; return why it has ended."""
         try:
-            connection = await dial(self.address.url, self._tls, self._timeouts)
+            connection = await dial(self.address.url, self._tls)
         except DialError as err:
             return Ending(kind=err.kind, detail=err.detail, code=err.status)
         self.connections += 1
@@ -227,11 +225,11 @@ class AccessPointClient:
         """Test a self-hosted server for deafness."""
         if (url := self.address.agent_side_url) is None:
             return
-        first = (self._timeouts.first_self_test, self._timeouts.second_self_test)
-        for pause in chain(first, repeat(self._timeouts.self_test)):
+        first = (AccessPointTimeouts.first_self_test, AccessPointTimeouts.second_self_test)
+        for pause in chain(first, repeat(AccessPointTimeouts.self_test)):
             await asyncio.sleep(pause)
             asked = self.dispatcher.requests
-            answered = await self_test(url, self._tls, self._timeouts)
+            answered = await self_test(url, self._tls)
             if answered is not None and (not answered or self.dispatcher.requests == asked):
                 await self._hang_up(EndingKind.REPLACED if answered else EndingKind.DEAF)
                 return

@@ -71,7 +71,7 @@ class _Connect(connect):
         return exc
 
 
-async def dial(url: str, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> ClientConnection:
+async def dial(url: str, tls: ssl.SSLContext) -> ClientConnection:
     """Open a connection. Raises `DialError`. `tls` is used for wss:// addresses only."""
     try:
         return await _Connect(
@@ -80,10 +80,10 @@ async def dial(url: str, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> 
             compression=None,
             logger=_QUIET,
             max_size=_MAX_MESSAGE,
-            open_timeout=timeouts.open,
-            close_timeout=timeouts.close,
-            ping_interval=timeouts.ping_interval,
-            ping_timeout=timeouts.pong,
+            open_timeout=AccessPointTimeouts.open,
+            close_timeout=AccessPointTimeouts.close,
+            ping_interval=AccessPointTimeouts.ping_interval,
+            ping_timeout=AccessPointTimeouts.pong,
             proxy=None,
             ssl=tls if url.lower().startswith("wss:") else None,
         )
@@ -118,17 +118,15 @@ def ending_of(closed: ConnectionClosed, address: AccessPointAddress) -> Ending:
     return Ending(kind=EndingKind.LOST, detail="broken off without a close frame")
 
 
-async def check_address(
-    address: AccessPointAddress, tls: ssl.SSLContext, timeouts: AccessPointTimeouts
-) -> None:
+async def check_address(address: AccessPointAddress, tls: ssl.SSLContext) -> None:
     """Connect, and stay for a moment. Raises `DialError` if the address is refused or does not answer.
 
     Servers that accept every token refuse it after that. Silence is healthy: a self-hosted server asks
     nothing until a device talks to it.
     """
-    connection = await dial(address.url, tls, timeouts)
+    connection = await dial(address.url, tls)
     try:
-        async with asyncio.timeout(timeouts.hold):
+        async with asyncio.timeout(AccessPointTimeouts.hold):
             while True:
                 await connection.recv(decode=False)
     except TimeoutError:
@@ -142,18 +140,18 @@ async def check_address(
         await connection.close()
 
 
-async def self_test(url: str, tls: ssl.SSLContext, timeouts: AccessPointTimeouts) -> bool | None:
+async def self_test(url: str, tls: ssl.SSLContext) -> bool | None:
     """Ask a self-hosted server, as an assistant does, to ping the one that offers tools there.
 
     Returns whether the ping was answered: by us, if it came to us. None if the server cannot be asked.
     """
     try:
-        connection = await dial(url, tls, timeouts)
+        connection = await dial(url, tls)
     except DialError as err:
         _LOGGER.debug("No self-test: %s", err)
         return None
     try:
-        async with asyncio.timeout(timeouts.self_test_answer):
+        async with asyncio.timeout(AccessPointTimeouts.self_test_answer):
             await connection.send(_PING)
             while (answered := _is_answered(await connection.recv(decode=False))) is None:
                 pass

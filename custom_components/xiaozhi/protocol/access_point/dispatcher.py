@@ -84,7 +84,6 @@ class Dispatcher:
         provider: ToolProvider,
         *,
         version: str,
-        timeouts: AccessPointTimeouts,
         called: Callable[[CallRecord], None] = lambda _record: None,
     ) -> None:
         """`version` is ours, for the other side. `called` hears of every call that was answered."""
@@ -102,7 +101,6 @@ class Dispatcher:
         """When the last call began or was refused."""
         self._provider = provider
         self._version = version
-        self._timeouts = timeouts
         self._called = called
         self._calls: set[asyncio.Task[Any]] = set()
         """The running actions."""
@@ -136,7 +134,7 @@ class Dispatcher:
         """Return the list of this moment. Raises `TimeoutError`, and errors of the provider."""
         # Describing the arguments of thirty tools takes tens of milliseconds. One at a time, so that many
         # requests do not take all threads.
-        async with asyncio.timeout(self._timeouts.listing), self._one_list:
+        async with asyncio.timeout(AccessPointTimeouts.listing), self._one_list:
             tools = await self._tools()
             if self._kept_list is None:
                 listed = await asyncio.get_running_loop().run_in_executor(None, ToolList.of, tools)
@@ -157,7 +155,7 @@ class Dispatcher:
         tools = await self._provider()
         self._kept_list = None
         if self._changes == changes:
-            self._kept, self._kept_until = tools, loop_time() + self._timeouts.kept
+            self._kept, self._kept_until = tools, loop_time() + AccessPointTimeouts.kept
         return tools
 
     async def answer(self, data: bytes) -> str | None:
@@ -232,14 +230,14 @@ class Dispatcher:
         action = asyncio.create_task(self._act(name, arguments), name="xiaozhi access point call")
         self._calls.add(action)
         action.add_done_callback(self._calls.discard)
-        await asyncio.wait({action}, timeout=self._timeouts.call)
+        await asyncio.wait({action}, timeout=AccessPointTimeouts.call)
         return action.result() if action.done() else (shown, CallOutcome.RUNNING, error_text(_STILL_WORKING))
 
     async def _act(self, name: str, arguments: JsonObject) -> _Answer:
         """Call a tool. Never raises."""
         own_name = one_line(name, _MAX_NAME)
         try:
-            async with asyncio.timeout(self._timeouts.finish):
+            async with asyncio.timeout(AccessPointTimeouts.finish):
                 tool = by_shown_name(await self._tools()).get(name)
                 if tool is None:
                     return own_name, CallOutcome.REFUSED, Fault(INVALID_PARAMS, "There is no such tool.")

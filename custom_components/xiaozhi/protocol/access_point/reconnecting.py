@@ -70,17 +70,14 @@ class Ending:
 class Reconnecting:
     """Counts endings, and says what follows from them."""
 
-    def __init__(
-        self, timeouts: AccessPointTimeouts, random: Callable[[], float], *, self_hosted: bool
-    ) -> None:
+    def __init__(self, random: Callable[[], float], *, self_hosted: bool) -> None:
         """`random` gives numbers from 0 to 1."""
         self.problem: Problem | None = None
         self.attempts = 0
         """Endings since the connection was last healthy."""
-        self._timeouts = timeouts
         self._random = random
         self._self_hosted = self_hosted
-        self._pause = timeouts.first_retry
+        self._pause = AccessPointTimeouts.first_retry
         self._replaced = 0
         """Connections in a row that another client has ended, each within minutes."""
         self._deaf_after_loss = 0
@@ -91,7 +88,7 @@ class Reconnecting:
     def proof(self) -> float:
         """Seconds that a connection has to last to be healthy."""
         contested = self.problem is Problem.USED_ELSEWHERE
-        return self._timeouts.shared if contested else self._timeouts.steady
+        return AccessPointTimeouts.shared if contested else AccessPointTimeouts.steady
 
     def healthy(self) -> None:
         """Note that the connection has lasted, or that the owner wants another attempt at once."""
@@ -99,7 +96,7 @@ class Reconnecting:
             self._replaced = 0
         self.problem = None
         self.attempts = 0
-        self._pause = self._timeouts.first_retry
+        self._pause = AccessPointTimeouts.first_retry
         self._after_list = 0
 
     def ended(self, ending: Ending) -> float:
@@ -107,19 +104,19 @@ class Reconnecting:
         if ending.kind is EndingKind.WANTED:
             return 0.0
         self.attempts += 1
-        pause, self._pause = self._pause, min(2 * self._pause, self._timeouts.last_retry)
+        pause, self._pause = self._pause, min(2 * self._pause, AccessPointTimeouts.last_retry)
         if problem := self._problem_of(ending):
             self.problem = problem
         if problem in {Problem.REFUSED, Problem.USED_ELSEWHERE}:
-            pause = self._timeouts.last_retry
+            pause = AccessPointTimeouts.last_retry
         elif ending.kind is EndingKind.SILENT and self._self_hosted:
-            pause = max(pause, self._timeouts.half_open)
+            pause = max(pause, AccessPointTimeouts.half_open)
         return pause * (1 + _JITTER * self._random())
 
     def _problem_of(self, ending: Ending) -> Problem | None:
         if ending.kind is EndingKind.REFUSED or ending.code == _POLICY_VIOLATION:
             return Problem.REFUSED
-        if ending.lasted >= self._timeouts.shared:
+        if ending.lasted >= AccessPointTimeouts.shared:
             self._replaced = 0
         if self._is_replaced(ending):
             self._replaced += 1
@@ -139,10 +136,10 @@ class Reconnecting:
             return not explained
         if ending.kind in {EndingKind.UNREACHABLE, EndingKind.SILENT, EndingKind.LOST}:
             self._deaf_after_loss = _DEAF_AFTER_LOSS
-        short = ending.lasted < self._timeouts.steady
+        short = ending.lasted < AccessPointTimeouts.steady
         return ending.kind is EndingKind.CLOSED and ending.code == _NORMAL and bool(ending.reason) and short
 
     def _is_after_list(self, ending: Ending) -> bool:
         """Whether the cloud failed right after it got our tools."""
-        soon = ending.since_list is not None and ending.since_list < self._timeouts.listed
+        soon = ending.since_list is not None and ending.since_list < AccessPointTimeouts.listed
         return ending.kind is EndingKind.CLOSED and ending.code == _CLOUD_ERROR and soon

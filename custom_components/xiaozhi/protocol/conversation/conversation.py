@@ -56,30 +56,24 @@ class Conversation:
         firmware: FirmwareVersion | None,
         main_task: MainTask,
         on_state_changed: Callable[[ConversationState], None],
-        *,
-        timeouts: ConversationTimeouts | None = None,
     ) -> None:
         """Take over an open channel. An unknown firmware (None) is treated as carefully as the oldest."""
         self._link = link
         self._channel = channel
         self.main_task = main_task
         """The task of the device that acts on messages, as far as tools keep it busy."""
-        self._timeouts = timeouts or ConversationTimeouts()
         self.loudspeaker = Loudspeaker(
-            link,
-            main_task,
-            cuts_speech_at_stop=firmware is None or firmware.cuts_speech_at_stop,
-            timeouts=self._timeouts,
+            link, main_task, cuts_speech_at_stop=firmware is None or firmware.cuts_speech_at_stop
         )
         """Where alerts and the end of what is played are waited for."""
         self._on_state_changed = on_state_changed
-        self._table = ConversationTable(self._timeouts, audio_may_be_late=link.kind is LinkKind.MQTT)
+        self._table = ConversationTable(audio_may_be_late=link.kind is LinkKind.MQTT)
         frame_duration = channel.hello.audio.frame_duration
         self._decoder = OpusDecoder(frame_duration)
         self._shown = self.state
         self._turn: Turn | None = None
         self._wake_word: deque[bytes] = deque(maxlen=_WAKE_WORD // frame_duration)
-        self._barge_in = BargeInBuffer(self._timeouts.turn)
+        self._barge_in = BargeInBuffer(ConversationTimeouts.turn)
         self._next_words_since = float("inf")
         """Since when what is heard between turns belongs to the next one."""
         self._spoken_since = float("inf")
@@ -264,7 +258,7 @@ class Conversation:
             self._interruption.set_result(reason)
 
     def _make_turn(self, start: TurnStart) -> Turn:
-        longest = self._timeouts.held if start.mode is ListenMode.MANUAL else self._timeouts.turn
+        longest = ConversationTimeouts.held if start.mode is ListenMode.MANUAL else ConversationTimeouts.turn
         return Turn(start, self._channel.hello.audio.frame_duration, self._wake_word, longest=longest)
 
     def _set_deadline(self) -> None:

@@ -30,19 +30,11 @@ _ALERT_SECONDS: Final = 0.85
 class Loudspeaker:
     """The loudspeaker of a device while a channel is open. Sending raises `LinkClosedError`."""
 
-    def __init__(
-        self,
-        link: Link,
-        main_task: MainTask,
-        *,
-        cuts_speech_at_stop: bool,
-        timeouts: ConversationTimeouts,
-    ) -> None:
+    def __init__(self, link: Link, main_task: MainTask, *, cuts_speech_at_stop: bool) -> None:
         """Play on a link; some firmware drops at `tts stop` what it has not played yet."""
         self._link = link
         self._main_task = main_task
         self._cuts_speech_at_stop = cuts_speech_at_stop
-        self._timeouts = timeouts
         self._pacer = DownlinkPacer()
         self._starting: asyncio.Task[float] | None = None
         """Waits until the device plays; the result is the time since when."""
@@ -122,7 +114,7 @@ class Loudspeaker:
 
     async def _send_start(self) -> SpeechStart:
         # Counted from before the message is sent: a call that is sent meanwhile follows it.
-        start = SpeechStart(self._main_task, self._timeouts)
+        start = SpeechStart(self._main_task)
         self._start_sent = True
         await self._link.send(tts_start())
         return start
@@ -175,7 +167,7 @@ class Loudspeaker:
             return
         while self._alerts:
             await self._show_alerts()
-            await asyncio.sleep(self._timeouts.reading)
+            await asyncio.sleep(ConversationTimeouts.reading)
         self._speaking = False
 
     async def wait_stoppable(self) -> None:

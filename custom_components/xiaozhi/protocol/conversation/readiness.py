@@ -95,10 +95,9 @@ class SpeechStart:
     device with it runs before the flush, and later calls change nothing.
     """
 
-    def __init__(self, main_task: MainTask, timeouts: ConversationTimeouts) -> None:
+    def __init__(self, main_task: MainTask) -> None:
         """Begin when `tts start` is sent."""
         self._main_task = main_task
-        self._timeouts = timeouts
         self._sent = loop_time()
         self._before = tuple(main_task.running)
 
@@ -123,9 +122,9 @@ class SpeechStart:
         blocked = True
         while blocked:
             blocked = any(sent <= asked for sent in self._main_task.running.values())
-            if (await asyncio.wait((probing,), timeout=self._timeouts.ready))[0]:
+            if (await asyncio.wait((probing,), timeout=ConversationTimeouts.ready))[0]:
                 return probing.result()
             # While nothing arrives, what is played is lost.
             blocked |= self._main_task.stalled()
-        self._main_task.probe_unanswered(self._timeouts.no_probe)
+        self._main_task.probe_unanswered(ConversationTimeouts.no_probe)
         return False

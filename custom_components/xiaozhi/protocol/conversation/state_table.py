@@ -182,9 +182,8 @@ class ConversationTable:
     `deadline`, which any method may change.
     """
 
-    def __init__(self, timeouts: ConversationTimeouts, *, audio_may_be_late: bool) -> None:
+    def __init__(self, *, audio_may_be_late: bool) -> None:
         """Begin with an open channel, whose audio may arrive later than messages that follow it."""
-        self._timeouts = timeouts
         self._audio_may_be_late = audio_may_be_late
         self.state = State.READY
         self.awaiting = False
@@ -238,7 +237,7 @@ class ConversationTable:
 
     def packet_arrived(self, now: float) -> bool:
         """Take note of an audio packet; return whether it belongs to the turn."""
-        self._sound_until = now + self._timeouts.wake_sound
+        self._sound_until = now + ConversationTimeouts.wake_sound
         self._typed_due = None
         return self.state is State.LISTENING and now >= self._deaf_until
 
@@ -261,7 +260,7 @@ class ConversationTable:
             return self.happened(Event.TYPED, now)
         self._wake_word = text
         may_be_typed = text is not None and now >= self._sound_until and self.state in _SILENT
-        self._typed_due = now + self._timeouts.typed if may_be_typed else None
+        self._typed_due = now + ConversationTimeouts.typed if may_be_typed else None
         return ()
 
     # What the holder of the conversation does.
@@ -307,7 +306,7 @@ class ConversationTable:
         """Act on what is due. A device that runs a tool may not have come to listening yet."""
         actions: Actions = ()
         if self._typed_due is not None and now >= self._typed_due:
-            self._typed_due = now + self._timeouts.typed if main_task_busy else None
+            self._typed_due = now + ConversationTimeouts.typed if main_task_busy else None
             if not main_task_busy:
                 actions = self.happened(Event.TYPED, now)
         if self._listen_due is not None and now >= self._listen_due:
@@ -329,7 +328,7 @@ class ConversationTable:
         else:
             self.turn = TurnStart(mode=mode, wake_word=text)
             if text is not None and self._audio_may_be_late:
-                self._deaf_until = now + self._timeouts.late_wake_sound
+                self._deaf_until = now + ConversationTimeouts.late_wake_sound
         self._taken = False
 
     def _await_listening(self, now: float) -> None:
@@ -338,5 +337,6 @@ class ConversationTable:
             self._listen_due = None
         elif self._listen_due is None:
             is_push_to_talk = self._mode is ListenMode.MANUAL
-            timeouts = self._timeouts
-            self._listen_due = now + (timeouts.push_to_talk if is_push_to_talk else timeouts.listen)
+            self._listen_due = now + (
+                ConversationTimeouts.push_to_talk if is_push_to_talk else ConversationTimeouts.listen
+            )

@@ -86,7 +86,6 @@ class McpClient:
         on_notification: Callable[[str, JsonObject], None] | None = None,
         handlers: Mapping[str, RequestHandler] | None = None,
         start: TaskStarter = lambda work, name: asyncio.create_task(work, name=name),
-        timeouts: McpTimeouts | None = None,
     ) -> None:
         """Use `send` for JSON-RPC objects; it raises `ConnectionError` when the device is gone.
 
@@ -94,7 +93,6 @@ class McpClient:
         of the device, by method, in tasks that the owner of `start` ends.
         """
         self._send = send
-        self._timeouts = timeouts or McpTimeouts()
         self._on_notification = on_notification
         self._handlers = handlers if handlers is not None else {}
         self._start = start
@@ -252,7 +250,7 @@ class McpClient:
 
         `patience` in seconds, by default `McpTimeouts.answer`. With `progress`, each report starts it again.
         """
-        patience = self._timeouts.answer if patience is None else patience
+        patience = McpTimeouts.answer if patience is None else patience
         if self._closed is not None:
             raise McpDisconnectedError(self._closed, sent=False)
         loop, sent = asyncio.get_running_loop(), False
@@ -266,7 +264,7 @@ class McpClient:
                     reply=loop.create_future(),
                     deadline=deadline,
                     patience=patience,
-                    latest=loop.time() + (max(patience, self._timeouts.progress) if progress else patience),
+                    latest=loop.time() + (max(patience, McpTimeouts.progress) if progress else patience),
                     on_progress=on_progress,
                 )
                 await self._send({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
@@ -311,7 +309,7 @@ class McpClient:
         task.add_done_callback(self._answered)
         # The device may ask a person in the middle of a call, which then takes as long.
         for call in self._calls.values():
-            call.extend(self._timeouts.progress)
+            call.extend(McpTimeouts.progress)
         return None
 
     async def _serve(self, handler: RequestHandler, request_id: int | str, params: JsonObject) -> None:

@@ -12,7 +12,6 @@ from typing import Self
 
 import pytest
 
-from custom_components.xiaozhi.protocol.timeouts import MqttTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkClosedError
 from custom_components.xiaozhi.protocol.transport.mqtt import mqtt_packets as mqtt
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_connection import MqttConnection
@@ -130,7 +129,7 @@ class PushingBroker:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._filters[writer] = set()
-        connection = MqttConnection(reader, writer, MqttTimeouts())
+        connection = MqttConnection(reader, writer)
         with suppress(LinkClosedError):
             while True:
                 self._handle(writer, await connection.read(60))

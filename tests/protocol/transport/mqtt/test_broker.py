@@ -128,13 +128,15 @@ async def test_a_message_that_the_broker_has_kept_is_old(broker: Mosquitto) -> N
 
 
 @pytest.mark.parametrize(("steady", "kicks", "seconds"), [(60, 6, 0.31), (0, 15, 0)])
+@pytest.mark.timeouts(BrokerTimeouts, first_retry=0.01)
 async def test_a_broker_that_throws_us_out_is_asked_less_and_less_unless_we_were_in_for_a_while(
-    steady: float, kicks: int, seconds: float
+    steady: float, kicks: int, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After pauses of 10, 20, 40 ms ..., or of 10 ms each: growing ones would take minutes for 15."""
     broker = await PushingBroker(kicking=True).start()
     now = asyncio.get_running_loop().time
-    site = Site(broker.port, timeouts=BrokerTimeouts(first_retry=0.01, steady=steady))
+    monkeypatch.setattr(BrokerTimeouts, "steady", steady)
+    site = Site(broker.port)
     start = now()
     site.broker.start()
     await until(lambda: broker.kicks >= kicks)
@@ -148,12 +150,13 @@ async def test_a_broker_that_throws_us_out_is_asked_less_and_less_unless_we_were
     [(b"\x30\x10\x00\x0cxiaozhi/\xff/up{}", 0), (b"\x30\x04\x00\x0cxi", 1)],
     ids=["topic is no UTF-8", "topic is cut off"],
 )
+@pytest.mark.timeouts(BrokerTimeouts, first_retry=0.01)
 async def test_what_the_library_cannot_read_is_read_once(
     packet: bytes, losses: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A device can publish to any topic; a broker like EMQX passes it on. That filled the log and a core."""
     broker = await PushingBroker().start()
-    async with running(broker.port, timeouts=BrokerTimeouts(first_retry=0.01)) as site:
+    async with running(broker.port) as site:
         broker.send(packet)
         await until(lambda: len(site.problems) == 1 + 2 * losses)
         async with Client("127.0.0.1", broker.port) as client:
@@ -168,6 +171,7 @@ async def test_what_the_library_cannot_read_is_read_once(
     await broker.stop()
 
 
+@pytest.mark.timeouts(BrokerTimeouts, first_retry=0.01)
 async def test_an_error_of_ours_does_not_end_the_search_for_the_broker(
     broker: Mosquitto, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -179,7 +183,7 @@ async def test_an_error_of_ours_does_not_end_the_search_for_the_broker(
             if len(self.problems) == 1:
                 raise ZeroDivisionError
 
-    site = Failing(broker.port, timeouts=BrokerTimeouts(first_retry=0.01))
+    site = Failing(broker.port)
     site.broker.start()
     await until(lambda: len(site.problems) >= 3)
     assert site.broker.connected
@@ -215,9 +219,9 @@ async def test_a_device_that_floods_is_cut_off_for_a_while(broker: Mosquitto) ->
         assert site.broker.counters.floods == 1
 
 
+@pytest.mark.timeouts(BrokerTimeouts, ban=0.1)
 async def test_a_device_that_has_flooded_is_heard_again_later(broker: Mosquitto) -> None:
-    timeouts = BrokerTimeouts(ban=0.1)
-    async with running(broker.port, timeouts=timeouts) as site, device_at(broker) as device:
+    async with running(broker.port) as site, device_at(broker) as device:
         for _ in range(100):
             await device.say("garbage")
         await until(lambda: site.broker.counters.floods >= 1)
@@ -287,12 +291,13 @@ async def test_the_access_rules_of_the_documentation_hold(tmp_path: Path) -> Non
             assert "channel_closed" not in recorder.names
 
 
+@pytest.mark.timeouts(BrokerTimeouts, push=0.1)
 async def test_a_broker_that_pushes_is_told_from_one_that_does_not(broker: Mosquitto) -> None:
     """Mosquitto takes everything, and delivers nothing to who does not subscribe."""
     pushing = await PushingBroker().start()
     assert await pushes(BrokerSettings(host="127.0.0.1", port=pushing.port))
     await pushing.stop()
-    settings = BrokerSettings(host="127.0.0.1", port=broker.port, timeouts=BrokerTimeouts(push=0.1))
+    settings = BrokerSettings(host="127.0.0.1", port=broker.port)
     assert not await pushes(settings)
     await broker.stop()
     with pytest.raises(BrokerError):
@@ -300,10 +305,11 @@ async def test_a_broker_that_pushes_is_told_from_one_that_does_not(broker: Mosqu
 
 
 @pytest.mark.parametrize("rounds", range(5))
+@pytest.mark.timeouts(BrokerTimeouts, answer=0.2)
 async def test_stopping_while_it_connects_leaves_nothing(rounds: int) -> None:
     """At whatever moment: the library's thread comes to its end, and what it made is closed."""
     async with answering(b"") as port:
-        site = Site(port, timeouts=BrokerTimeouts(answer=0.2))
+        site = Site(port)
         site.broker.start()
         for _ in range(rounds * 3):
             await asyncio.sleep(0.001)
@@ -387,18 +393,18 @@ async def test_who_may_not_subscribe_is_told() -> None:
     [None, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x20\x02\x00\x03"],
     ids=["closes", "silent", "http", "not available"],
 )
+@pytest.mark.timeouts(BrokerTimeouts, answer=0.1)
 async def test_something_else_at_the_port_is_told(answer: bytes | None) -> None:
     """And nothing of the attempt is left: neither task nor socket."""
     async with answering(answer) as port:
         before = asyncio.all_tasks()
-        problem, _ = await problem_of(port=port, timeouts=BrokerTimeouts(answer=0.1))
+        problem, _ = await problem_of(port=port)
         assert problem is BrokerProblem.UNREACHABLE
         await until(lambda: asyncio.all_tasks() <= before)
 
 
-async def test_an_encrypted_broker(tmp_path: Path) -> None:
+async def test_an_encrypted_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its certificate is checked; a port without encryption is told apart from one without a broker."""
-    soon = BrokerTimeouts(answer=1.0)
     certificates = Certificates("127.0.0.1")
     (tmp_path / "broker.pem").write_bytes(certificates.server_pem)
     lines = (ANONYMOUS, f"certfile {tmp_path / 'broker.pem'}", f"keyfile {tmp_path / 'broker.pem'}")
@@ -408,8 +414,9 @@ async def test_an_encrypted_broker(tmp_path: Path) -> None:
         problem, text = await problem_of(port=broker.port, tls=ssl.create_default_context())
         assert problem is BrokerProblem.CERTIFICATE
         assert "certificate verify failed" in text
-        assert (await problem_of(port=broker.port, timeouts=soon))[0] is BrokerProblem.UNREACHABLE
+        monkeypatch.setattr(BrokerTimeouts, "answer", 1.0)
+        assert (await problem_of(port=broker.port))[0] is BrokerProblem.UNREACHABLE
     async with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
-        assert (await problem_of(port=port, tls=trusting, timeouts=soon))[0] is BrokerProblem.TLS
+        assert (await problem_of(port=port, tls=trusting))[0] is BrokerProblem.TLS
     async with mosquitto(tmp_path, ANONYMOUS) as plain:
-        assert (await problem_of(port=plain.port, tls=trusting, timeouts=soon))[0] is BrokerProblem.TLS
+        assert (await problem_of(port=plain.port, tls=trusting))[0] is BrokerProblem.TLS

@@ -40,16 +40,14 @@ class Site(Owner):
         cls, *, admits: Callable[[str], bool] = is_local, **timeouts: float
     ) -> AsyncGenerator[Self]:
         site = cls(admits=admits)
-        site.endpoint = MqttServer(
-            site.authenticate,
-            audio=site.audio,
-            timeouts=MqttTimeouts(**{"refusal": 0, "close": 0.05} | timeouts),
-            admits=admits,
-        )
+        site.endpoint = MqttServer(site.authenticate, audio=site.audio, admits=admits)
         site.audio.start("127.0.0.1", 0)
         await site.endpoint.start("127.0.0.1", 0)
-        yield site
-        await site.endpoint.stop()
+        with pytest.MonkeyPatch.context() as patch:
+            for name, seconds in ({"refusal": 0, "close": 0.05} | timeouts).items():
+                patch.setattr(MqttTimeouts, name, seconds)
+            yield site
+            await site.endpoint.stop()
         site.audio.stop()
         for client in site.clients:
             await client.close()

@@ -9,6 +9,7 @@ import json
 import socket
 from typing import Any, Self
 
+import pytest
 from websockets.frames import Close, Frame, Opcode
 
 from custom_components.xiaozhi.protocol.messages import DeviceMessage
@@ -128,18 +129,17 @@ class Site(Owner):
 async def running(site: Site | None = None, **timeouts: float) -> AsyncIterator[Site]:
     """Run a listener on loopback; closing takes no time unless a test says so."""
     site = site or Site()
-    site.listener = WebSocketServer(
-        site.authenticate,
-        timeouts=WebSocketTimeouts(**{"close": 0.05, "upgrade_delay": 0} | timeouts),
-        admits=site.admits,
-    )
-    await site.listener.start("127.0.0.1", 0)
-    try:
-        yield site
-    finally:
-        await site.listener.stop()
-        for device in site.devices:
-            await device.hang_up()
+    site.listener = WebSocketServer(site.authenticate, admits=site.admits)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, seconds in ({"close": 0.05, "upgrade_delay": 0} | timeouts).items():
+            patch.setattr(WebSocketTimeouts, name, seconds)
+        await site.listener.start("127.0.0.1", 0)
+        try:
+            yield site
+        finally:
+            await site.listener.stop()
+            for device in site.devices:
+                await device.hang_up()
 
 
 class RawDevice:

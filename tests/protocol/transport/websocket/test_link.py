@@ -242,7 +242,7 @@ async def test_all_ipv4_addresses_are_listened_on_and_no_ipv6_address() -> None:
 
 async def test_a_request_is_not_answered_before_the_device_looks_for_the_answer() -> None:
     """The firmware can lose an answer that comes within a millisecond."""
-    delay = WebSocketTimeouts().upgrade_delay
+    delay = WebSocketTimeouts.upgrade_delay
     assert delay == 0.03
     async with running(upgrade_delay=delay) as site:
         device = await RawDevice.dial(site)

@@ -20,13 +20,10 @@ _SEND_BUFFER: Final = 16 * 1024
 class MqttConnection:
     """A client's connection."""
 
-    def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, timeouts: MqttTimeouts
-    ) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Use open streams; the caller closes the connection."""
         self._reader = reader
         self._writer = writer
-        self._timeouts = timeouts
         self._limit = _MAX_CONNECT_BYTES
         self._topic = ""
         writer.transport.set_write_buffer_limits(_SEND_BUFFER)
@@ -55,7 +52,7 @@ class MqttConnection:
 
     async def read_connect(self) -> mqtt.Connect:
         """Return the first packet. Raises as `read` does."""
-        packet = await self.read(self._timeouts.connect)
+        packet = await self.read(MqttTimeouts.connect)
         if not isinstance(packet, mqtt.Connect):
             raise MqttProtocolError("the first packet is not a CONNECT")
         return packet
@@ -105,7 +102,7 @@ class MqttConnection:
     async def drain(self) -> None:
         """Wait until the device has accepted enough data. Raises `LinkClosedError` when it does not."""
         try:
-            async with asyncio.timeout(self._timeouts.send) as patience:
+            async with asyncio.timeout(MqttTimeouts.send) as patience:
                 await self._writer.drain()
         except OSError as err:
             self.abort()
@@ -135,7 +132,7 @@ class MqttConnection:
         """Close the connection; queued bytes that cannot be sent soon are lost."""
         self._writer.close()
         try:
-            async with asyncio.timeout(self._timeouts.close):
+            async with asyncio.timeout(MqttTimeouts.close):
                 await self._writer.wait_closed()
         except OSError:
             self.abort()

@@ -42,7 +42,6 @@ class MqttServer:
         *,
         audio: UdpServer,
         address: Callable[[str], str | None] = lambda _mac: None,
-        timeouts: MqttTimeouts | None = None,
         admits: Callable[[str], bool] = is_local,
     ) -> None:
         """Prepare an endpoint.
@@ -56,7 +55,6 @@ class MqttServer:
         self._admits = admits
         self._audio = audio
         self._address = address
-        self._timeouts = timeouts or MqttTimeouts()
         self._pending = PendingConnections[asyncio.Task[None]](_MAX_PENDING)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -95,7 +93,7 @@ class MqttServer:
         await server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = MqttConnection(reader, writer, self._timeouts)
+        connection = MqttConnection(reader, writer)
         if not self._admits(connection.remote):
             _LOGGER.debug("Connection from %s refused: not in the home network", connection.remote)
             connection.abort()
@@ -107,7 +105,7 @@ class MqttServer:
                 displaced.cancel()
             connect = await connection.read_connect()
             if (known := self._identify(connect, connection.remote)) is None:
-                await asyncio.sleep(self._timeouts.refusal)
+                await asyncio.sleep(MqttTimeouts.refusal)
                 connection.write(mqtt.NOT_AUTHORIZED)
                 return
             self._pending.let_in(task)
@@ -158,7 +156,7 @@ class MqttServer:
     async def _talk(self, connection: MqttConnection, link: MqttLink, mac: str, keep_alive: int) -> None:
         """Answer packets until the client disconnects."""
         budget = TokenBucket(rate=100, burst=200)
-        patience = (keep_alive or _USUAL_KEEP_ALIVE) * self._timeouts.keep_alive_factor
+        patience = (keep_alive or _USUAL_KEEP_ALIVE) * MqttTimeouts.keep_alive_factor
         while (packet := await connection.read(patience)) is not Signal.DISCONNECT:
             if not budget.take(loop_time()):
                 raise FloodError("more than 100 MQTT packets a second")

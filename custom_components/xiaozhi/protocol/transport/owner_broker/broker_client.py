@@ -11,6 +11,7 @@ from typing import Final
 
 from aiomqtt import Client, MqttCodeError, MqttError
 
+from ...timeouts import BrokerTimeouts
 from .broker_settings import BrokerError, BrokerProblem, BrokerSettings
 from .broker_topics import UPLINK_OF_ALL, Address
 
@@ -43,7 +44,7 @@ async def connected(settings: BrokerSettings, client_id: str | None = None) -> A
         password=settings.password,
         identifier=client_id or f"xiaozhi-{secrets.token_hex(6)}",
         keepalive=_KEEP_ALIVE,
-        timeout=settings.timeouts.answer,
+        timeout=BrokerTimeouts.answer,
         tls_context=settings.tls,
         max_queued_incoming_messages=_MAX_WAITING,
         logger=_CLIENT_LOGGER,
@@ -86,7 +87,7 @@ async def pushes(settings: BrokerSettings) -> bool:
             for _ in range(_PUSH_TRIES):
                 await client.publish(topic, b"{}")
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(settings.timeouts.push):
+                    async with asyncio.timeout(BrokerTimeouts.push):
                         async for message in device.messages:
                             if message.topic.value == topic:
                                 return True
@@ -104,7 +105,7 @@ async def _connect(client: Client, settings: BrokerSettings) -> None:
         await asyncio.wait((connecting,))
         connecting.result()
     except asyncio.CancelledError:
-        client.timeout = settings.timeouts.hang_up
+        client.timeout = BrokerTimeouts.hang_up
         with suppress(MqttError):
             await connecting
         await _hang_up(client, settings)
@@ -138,7 +139,7 @@ def _problem_of(failure: BaseException | None, *, encrypted: bool) -> BrokerProb
 
 
 async def _hang_up(client: Client, settings: BrokerSettings) -> None:
-    client.timeout = settings.timeouts.hang_up
+    client.timeout = BrokerTimeouts.hang_up
     with suppress(MqttError):
         await client.__aexit__(None, None, None)
     # After an error in a packet, the above has left the socket open.

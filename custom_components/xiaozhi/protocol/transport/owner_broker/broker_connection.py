@@ -17,6 +17,7 @@ from aiomqtt import Client, Message, MqttError
 from ...limits import FloodError
 from ...messages import encode, mcp
 from ...tasks import close_all
+from ...timeouts import BrokerTimeouts
 from ..link import Admission, LinkClosedError
 from ..mqtt.mqtt_link import Carrier, MqttLink
 from ..udp.udp_server import UdpServer
@@ -72,7 +73,6 @@ class BrokerConnection:
         self.problem: BrokerError | None = None
         """Why the broker is not connected; None while it is, and before the first attempt."""
         self._settings = settings
-        self._timeouts = settings.timeouts
         self._admit = admit
         self._gateway = gateway
         self._devices = devices
@@ -83,7 +83,7 @@ class BrokerConnection:
         self._links: dict[str, MqttLink] = {}
         self._searches: dict[str, asyncio.Task[None]] = {}
         self._banned: dict[str, float] = {}
-        self._delay = self._timeouts.first_retry
+        self._delay = BrokerTimeouts.first_retry
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -108,7 +108,7 @@ class BrokerConnection:
     def expect(self, mac: str) -> None:
         """Note that a device has been given its topics, and will connect soon."""
         if self._client is not None:
-            self._search(mac, self._timeouts.first_probe_after_check_in)
+            self._search(mac, BrokerTimeouts.first_probe_after_check_in)
 
     async def publish(self, mac: str, payload: bytes) -> None:
         """Send a message to a device. Raises `LinkClosedError` when the broker does not take it."""
@@ -125,7 +125,7 @@ class BrokerConnection:
             return
         del self._links[mac]
         if self._client is not None:
-            self._search(mac, self._timeouts.last_probe)
+            self._search(mac, BrokerTimeouts.last_probe)
 
     async def _stay_connected(self) -> None:
         while True:
@@ -138,7 +138,7 @@ class BrokerConnection:
                 self._state_changed(problem)
             self.problem = problem
             await asyncio.sleep(self._delay)
-            self._delay = min(2 * self._delay, self._timeouts.last_retry)
+            self._delay = min(2 * self._delay, BrokerTimeouts.last_retry)
 
     async def _use_broker(self) -> BrokerError:
         """Use the broker until the connection is lost; return the reason."""
@@ -158,15 +158,15 @@ class BrokerConnection:
         since = clock()
         self._client, self.problem = client, None
         for number, mac in enumerate(self._devices()):
-            self._search(mac, self._timeouts.first_probe + number * self._timeouts.probe_spread)
+            self._search(mac, BrokerTimeouts.first_probe + number * BrokerTimeouts.probe_spread)
         try:
             self._state_changed(None)
             async for message in client.messages:
                 await self._received(message)
         finally:
             self._client = None
-            if clock() - since >= self._timeouts.steady:
-                self._delay = self._timeouts.first_retry
+            if clock() - since >= BrokerTimeouts.steady:
+                self._delay = BrokerTimeouts.first_retry
             searches = tuple(self._searches.values())
             for search in searches:
                 search.cancel()
@@ -181,13 +181,13 @@ class BrokerConnection:
         self._searches[mac] = asyncio.create_task(self._probe_until_linked(mac, pause))
 
     async def _probe_until_linked(self, mac: str, pause: float) -> None:
-        while pause < self._timeouts.last_probe or mac in self._devices():
+        while pause < BrokerTimeouts.last_probe or mac in self._devices():
             await asyncio.sleep(pause)
             if mac in self._links:
                 break
             with suppress(LinkClosedError):
                 await self.publish(mac, _PROBE)
-            pause = min(2 * pause, self._timeouts.last_probe)
+            pause = min(2 * pause, BrokerTimeouts.last_probe)
 
     async def _received(self, message: Message) -> None:
         address = address_of_topic(message.topic.value)
@@ -203,7 +203,7 @@ class BrokerConnection:
             await link.receive(message.payload)
         except FloodError as err:
             self.counters.floods += 1
-            self._banned[mac] = asyncio.get_running_loop().time() + self._timeouts.ban
+            self._banned[mac] = asyncio.get_running_loop().time() + BrokerTimeouts.ban
             self._end(mac, link, str(err))
         except Exception:
             _LOGGER.exception("Unexpected error on a link through the broker")

@@ -5,7 +5,6 @@ from enum import StrEnum
 import ssl
 from typing import Final
 
-from ...timeouts import BrokerTimeouts
 from ...untrusted_text import one_line
 
 BROKER_MODULE: Final = f"{__package__}.broker_connection"
@@ -47,4 +46,3 @@ class BrokerSettings:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     tls: ssl.SSLContext | None = None
-    timeouts: BrokerTimeouts = field(default_factory=BrokerTimeouts)

@@ -51,11 +51,10 @@ class WebSocketLink(Link):
     kind: ClassVar[LinkKind] = LinkKind.WEBSOCKET
     stays_connected: ClassVar[bool] = False
 
-    def __init__(self, connection: WebSocketConnection, timeouts: WebSocketTimeouts) -> None:
+    def __init__(self, connection: WebSocketConnection) -> None:
         """Use a connection after its opening handshake; `run` does the rest."""
         super().__init__()
         self._connection = connection
-        self._timeouts = timeouts
         self._remote = peer_address(connection)
         # Packets dropped since the last valid one: their time has passed as well.
         self._missing = 0
@@ -92,7 +91,7 @@ class WebSocketLink(Link):
         if not self._is_held_back():
             return 0
         try:
-            async with asyncio.timeout(self._timeouts.receive):
+            async with asyncio.timeout(WebSocketTimeouts.receive):
                 while self._is_held_back():  # noqa: ASYNC110 - the kernel tells nobody
                     await asyncio.sleep(_WAIT_STEP)
         except TimeoutError:
@@ -162,7 +161,7 @@ class WebSocketLink(Link):
 
     async def _receive_hello(self) -> DeviceHello:
         # Clients that stay connected say hello only when they are woken. Pings show that they are there.
-        patience = None if self._connection.admission.pings_safe else self._timeouts.hello
+        patience = None if self._connection.admission.pings_safe else WebSocketTimeouts.hello
         try:
             async with asyncio.timeout(patience):
                 frame = await self._connection.recv()
@@ -216,10 +215,10 @@ class WebSocketLink(Link):
         Whatever it sends is a sign of life: with small buffers, the answer to a ping may come late.
         """
         while True:
-            await asyncio.sleep(self._timeouts.ping_interval)
+            await asyncio.sleep(WebSocketTimeouts.ping_interval)
             pinged = loop_time()
             try:
-                async with asyncio.timeout(self._timeouts.pong):
+                async with asyncio.timeout(WebSocketTimeouts.pong):
                     await (await self._connection.ping())
             except ConnectionClosed:
                 return
@@ -235,7 +234,7 @@ class WebSocketLink(Link):
 
     async def _send(self, data: bytes, *, text: bool) -> None:
         try:
-            async with asyncio.timeout(self._timeouts.send):
+            async with asyncio.timeout(WebSocketTimeouts.send):
                 await self._connection.send(data, text=text)
         except ConnectionClosed as err:
             raise LinkClosedError(self._ended or _describe(err)) from err

@@ -40,7 +40,6 @@ class WebSocketServer:
         self,
         authenticate: Callable[[Credentials], Admission | None],
         *,
-        timeouts: WebSocketTimeouts | None = None,
         admits: Callable[[str], bool] = is_local,
     ) -> None:
         """Prepare a listener.
@@ -50,7 +49,6 @@ class WebSocketServer:
         """
         self._admits = admits
         self._authenticate = authenticate
-        self._timeouts = timeouts or WebSocketTimeouts()
         self._server: Server | None = None
         self._pending = PendingConnections[WebSocketConnection](_MAX_PENDING)
         self._links: set[WebSocketLink] = set()
@@ -73,8 +71,8 @@ class WebSocketServer:
             process_request=self._admit,
             compression=None,
             server_header=None,
-            open_timeout=self._timeouts.open,
-            close_timeout=self._timeouts.close,
+            open_timeout=WebSocketTimeouts.open,
+            close_timeout=WebSocketTimeouts.close,
             ping_interval=None,
             max_size=MAX_MESSAGE_BYTES,
             write_limit=_WRITE_LIMIT,
@@ -102,7 +100,7 @@ class WebSocketServer:
     async def _admit(self, connection: ServerConnection, request: Request) -> Response | None:
         refusal = self._authenticate_device(cast("WebSocketConnection", connection), request)
         # The device listens for the answer only after sending the request, and may miss a faster one.
-        await asyncio.sleep(self._timeouts.upgrade_delay)
+        await asyncio.sleep(WebSocketTimeouts.upgrade_delay)
         if self._server is None:
             # Before version 17, the library looks for that before it asks us.
             return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "The server is stopping.\n")
@@ -129,7 +127,7 @@ class WebSocketServer:
         return None
 
     async def _run_link(self, connection: ServerConnection) -> None:
-        link = WebSocketLink(cast("WebSocketConnection", connection), self._timeouts)
+        link = WebSocketLink(cast("WebSocketConnection", connection))
         self._links.add(link)
         try:
             await link.run()
