@@ -37,6 +37,7 @@ _PORT: Final = 8123
 _BOARD: Final = "s3"
 _MAC: Final = "24:6f:28:aa:a4:5f"
 _SAID: Final = "what time is it"
+_PHRASES: Final = ("hello kitchen", "good morning house")
 # Not in its own room, for which its answer would be a sound.
 _SWITCHED: Final = "turn on the living room light"
 _WIDTH: Final = 1280
@@ -81,6 +82,7 @@ async def _take(folder: Path, work: Path) -> None:
         await _pairing(web, client, device, folder)
         await _conversation(web, device, folder)
         await _firmware(web, folder)
+        await _phrases(web, folder)
         await _response_time(web, client, device, folder)
         await _talk_page(web, client, device, folder)
         await record(web, client, device, folder)
@@ -153,7 +155,7 @@ async def _pairing(web: WebPage, client: Client, device: SimulatedDevice, folder
 async def _conversation(web: WebPage, device: SimulatedDevice, folder: Path) -> None:
     """Show the page of the device while it speaks."""
     await web.show_device(_INTEGRATION, _DEVICE)
-    await web.read("Volume")
+    await web.read("Screen brightness")
     talking = asyncio.create_task(_talk(device))
     await expect(web.entities("Assist")).to_contain_text("Responding")
     room = web.page.get_by_role("link", name=f"In {_ROOM}")
@@ -170,6 +172,19 @@ async def _firmware(web: WebPage, folder: Path) -> None:
     await web.entities("Configuration").get_by_text("Firmware").click()
     await web.read("Installed version")
     await web.pictures(folder / "firmware.png", web.dialog)
+
+
+async def _phrases(web: WebPage, folder: Path) -> None:
+    """Type phrases that are to wake the device."""
+    await web.show_integration(_INTEGRATION)
+    await web.subentry_row(_DEVICE).get_by_role("button", name="Change device").click()
+    for phrase in _PHRASES:
+        await web.press("Add Phrases that wake it")
+        await web.field("Phrases that wake it").last.fill(phrase)
+    phrases, threshold = (web.page.locator(f"ha-selector-{kind}").last for kind in ("text", "number"))
+    await threshold.scroll_into_view_if_needed()
+    await web.pictures(folder / "phrases.png", phrases, threshold)
+    await web.press("Close")
 
 
 async def _response_time(web: WebPage, client: Client, device: SimulatedDevice, folder: Path) -> None:

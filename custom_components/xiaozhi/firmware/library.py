@@ -1,8 +1,9 @@
 """Available firmware: files in a folder, and a list of releases on the web."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from http import HTTPStatus
 from itertools import islice
 from operator import attrgetter
@@ -49,9 +50,6 @@ _MAX_FILES: Final = 1000
 # A list of GitHub has some 200 KiB and 130 boards for each release.
 _MAX_LIST_BYTES: Final = 1024 * 1024
 _MAX_LISTED: Final = 1000
-
-type _File = tuple[Path, int, int]
-"""A file with the time of its last change in ns and its size in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,13 +100,10 @@ class FirmwareFiles:
         self._releases = releases
         self._stopped = False
         self._busy = asyncio.Lock()
-        self._read: dict[_File, Firmware | FirmwareError] = {}
-        """The files of the folder, with what they hold or why they cannot be used."""
+        self._in_folder: dict[str, Firmware | FirmwareError] = {}
+        """The files of the folder by name: what they hold, or why they cannot be used."""
         self._listed: list[Firmware] = []
-        self._of_boards: Mapping[str, Sequence[Firmware]] = {}
         self._list_due = 0.0
-        self._problems: dict[str, FirmwareError] = {}
-        """Why files of the folder cannot be used, by name."""
         self._releases_problem: FirmwareError | None = None
         """Why the list could not be fetched the last time."""
         self._issues: set[str] = set()
@@ -129,7 +124,9 @@ class FirmwareFiles:
 
     def find(self, board: str) -> Sequence[Firmware]:
         """Return the firmware for a board, the newest first; of one version, the owner's file first."""
-        return self._of_boards.get(board, ())
+        found = [*self._in_folder.values(), *self._listed]
+        own = [each for each in found if isinstance(each, Firmware) and each.board == board]
+        return sorted(own, key=attrgetter("number"), reverse=True)
 
     @property
     def has_releases(self) -> bool:
@@ -139,10 +136,9 @@ class FirmwareFiles:
     async def async_look(self, _now: object = None) -> None:
         """Look for firmware, and call the listeners."""
         async with self._busy:
-            in_folder = await self._hass.async_add_executor_job(self._read_folder)
+            self._in_folder = await self._hass.async_add_executor_job(_read_folder, self._folder)
             if self._releases is not None and self._hass.loop.time() >= self._list_due:
                 await self._refresh(self._releases)
-            self._of_boards = _by_board([*in_folder, *self._listed])
             await self._report()
         for listener in tuple(self._listeners):
             listener()
@@ -188,7 +184,11 @@ class FirmwareFiles:
 
     async def _report(self) -> None:
         """Raise repair issues about unusable files and an unusable list."""
-        problems = {f"firmware_file_{name}": (name, err) for name, err in self._problems.items()}
+        problems = {
+            f"firmware_file_{name}": (name, found)
+            for name, found in self._in_folder.items()
+            if isinstance(found, FirmwareError)
+        }
         if self._releases_problem is not None:
             problems["firmware_releases"] = "", self._releases_problem
         for issue in self._issues - problems.keys():
@@ -210,37 +210,6 @@ class FirmwareFiles:
         else:
             self._releases_problem = None
             self._list_due = self._hass.loop.time() + FirmwareTimeouts.list_age
-
-    def _read_folder(self) -> list[Firmware]:
-        """Return the usable files, and note the problems of the others. Not in the event loop."""
-        self._problems = {}
-        self._read = {file: self._read.get(file) or _describe(file[0]) for file in self._files()}
-        self._problems |= {
-            _printable(path): found
-            for (path, *_), found in self._read.items()
-            if isinstance(found, FirmwareError)
-        }
-        return [found for found in self._read.values() if isinstance(found, Firmware)]
-
-    def _files(self) -> Iterator[_File]:
-        try:
-            paths = sorted(self._folder.iterdir())[:_MAX_FILES]
-        except FileNotFoundError:
-            # The folder is optional.
-            return
-        except OSError as err:
-            self._problems[_printable(self._folder)] = _unreadable(err)
-            return
-        for path in paths:
-            if path.suffix.lower() not in _SUFFIXES:
-                continue
-            try:
-                status = path.stat()
-            except OSError as err:
-                self._problems[_printable(path)] = _unreadable(err)
-                continue
-            if S_ISREG(status.st_mode):
-                yield path, status.st_mtime_ns, status.st_size
 
 
 async def async_fetch_releases(hass: HomeAssistant, address: str) -> list[Firmware]:
@@ -281,14 +250,6 @@ def _assets(release: dict[str, Any]) -> Iterator[Firmware]:
                     yield firmware
 
 
-def _by_board(found: list[Firmware]) -> Mapping[str, Sequence[Firmware]]:
-    """Return firmware by board, the newest first."""
-    boards: dict[str, list[Firmware]] = {}
-    for firmware in sorted(found, key=attrgetter("number"), reverse=True):
-        boards.setdefault(firmware.board, []).append(firmware)
-    return boards
-
-
 def _web_address(text: str) -> URL | None:
     try:
         url = URL(text)
@@ -310,23 +271,48 @@ async def fetch(session: aiohttp.ClientSession, url: URL, limit: int, seconds: f
         raise FirmwareError("releases_unreachable", host=str(url.host)) from err
 
 
+def _read_folder(folder: Path) -> dict[str, Firmware | FirmwareError]:
+    """Return the files of a folder by name: what they hold, or why they cannot be used."""
+    try:
+        paths = sorted(folder.iterdir())[:_MAX_FILES]
+    except FileNotFoundError:
+        # The folder is optional.
+        return {}
+    except OSError as err:
+        return {_printable(folder): _unreadable(err)}
+    found: dict[str, Firmware | FirmwareError] = {}
+    for path in paths:
+        if path.suffix.lower() not in _SUFFIXES:
+            continue
+        try:
+            status = path.stat()
+        except OSError as err:
+            found[_printable(path)] = _unreadable(err)
+            continue
+        if S_ISREG(status.st_mode):
+            found[_printable(path)] = _describe(path, status.st_ctime_ns, status.st_size)
+    return found
+
+
 def _printable(path: Path) -> str:
     """Return the name of a file, which may be any bytes, as text."""
     return one_line(os.fsencode(path.name).decode(errors="replace"))
 
 
 def _unreadable(err: OSError) -> FirmwareError:
-    if isinstance(err, PermissionError):
-        return FirmwareError("firmware_not_allowed")
-    return FirmwareError("firmware_unreadable")
+    return FirmwareError(
+        "firmware_not_allowed" if isinstance(err, PermissionError) else "firmware_unreadable"
+    )
 
 
-def _describe(path: Path) -> Firmware | FirmwareError:
+@lru_cache(_MAX_FILES)
+def _describe(path: Path, _changed: int, _size: int) -> Firmware | FirmwareError:
+    """Read a file. One that has not changed is not read again."""
     firmware = Firmware.from_name(path.name, path)
     if firmware is None:
         return FirmwareError("firmware_bad_name")
     try:
-        return firmware.described_by(firmware.check(_read_file(path)))
+        return firmware.described_by(firmware.check(read_firmware(_content(path))))
     except FirmwareError as err:
         return err
 
@@ -341,7 +327,3 @@ def _content(path: Path) -> bytes:
     if len(data) > MAX_FILE_BYTES:
         raise FirmwareError("firmware_too_large", limit=str(MAX_FILE_BYTES // 1024**2))
     return data
-
-
-def _read_file(path: Path) -> FirmwareImage:
-    return read_firmware(_content(path))
