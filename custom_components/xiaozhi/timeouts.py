@@ -185,4 +185,4 @@ class TimerTimeouts:
     after_stop: float = 120
     """For which a stopped alarm can still be snoozed: to say so, one wakes the device, which stops it."""
     look: float = 60
-    """Between two looks at the clock on the wall, which may be set."""
+    """Between two looks at the clock on the wall, which may be set, and at what could ring."""

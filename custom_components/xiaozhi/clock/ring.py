@@ -26,6 +26,7 @@ from ..announcements.utterance import Utterance
 from ..device.device import Device
 from ..device.state import STATUS_READ
 from ..protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
+from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face
 from ..protocol.messages import DOWNLINK
@@ -107,8 +108,12 @@ class Bell:
                         return await self._show(ring)
                     except HomeAssistantError as err:
                         _LOGGER.debug("%s did not ring: %s", self._device.name, err)
-                async with asyncio.timeout_at(deadline):
-                    await self._changed.wait()
+                # Nothing tells when a media player is there that speaks in its place.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout_at(min(deadline, loop_time() + TimerTimeouts.look)):
+                        await self._changed.wait()
+                if loop_time() >= deadline:
+                    raise TimeoutError
 
     async def _sound(self, ring: Ring) -> RingEnd:
         """Ring with sound. Raises as `Announcer.say`."""

@@ -289,12 +289,15 @@ async def test_timers_questions_and_speech_for_its_media_player_sound_there_unti
     await wait_for_state(hass, PLAYER, "idle")
     assert hass.loop.time() - rang < 10
     assert not says_itself(device)
-    # Also while the device is away.
+    # Also while the device is away, as soon as the player is there.
     before = len(player.began)
     slots["seconds"]["value"] = 5
     await intent.async_handle(hass, "test", intent.INTENT_START_TIMER, slots, device_id=device_id)
     await device.power_off()
-    await asyncio.sleep(30)
+    player.show(MediaPlayerState.IDLE, there=False)
+    await asyncio.sleep(120)
+    player.show(MediaPlayerState.IDLE)
+    await asyncio.sleep(100)
     assert len(player.began) == before + 1
 
 
