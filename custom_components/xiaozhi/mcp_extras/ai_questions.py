@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from typing import Any, Final
+from typing import Final
 
 from ..device.device import Device
 from ..protocol.mcp.model import RequestError
@@ -43,7 +43,7 @@ async def _generate(device: Device, question: str) -> str:
     try:
         async with asyncio.timeout(SessionTimeouts.ai_answer):
             # No LLM API: the words of a device can influence what the model says, but cannot call tools.
-            result: Any = await ai_task.async_generate_data(
+            result = await ai_task.async_generate_data(
                 device.hass, task_name=_TASK_NAME, instructions=question
             )
     except TimeoutError as err:
@@ -78,7 +78,7 @@ def read_question(params: JsonObject) -> tuple[str, int]:
     return clean_text("\n\n".join(lines), 2 * _MAX_TEXT), tokens * _CHARACTERS_PER_TOKEN
 
 
-def _message(message: Any) -> tuple[str, str]:
+def _message(message: object) -> tuple[str, str]:
     """Return the role and the text of a message, whose content is one part or several."""
     match message:
         case {"role": "user" | "assistant" as role, "content": [*parts]}:
@@ -88,7 +88,7 @@ def _message(message: Any) -> tuple[str, str]:
     raise RequestError("A message has no role or no content")
 
 
-def _text(part: Any) -> str:
+def _text(part: object) -> str:
     match part:
         case {"type": "text", "text": str(text)}:
             return text

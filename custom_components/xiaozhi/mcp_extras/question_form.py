@@ -30,7 +30,7 @@ class FormField:
     description: str
     kind: FieldKind
     required: bool
-    default: Any = None
+    default: object = None
     minimum: float = -inf
     """Smallest number, or shortest text."""
     maximum: float = inf
@@ -56,7 +56,7 @@ def parse_question_form(params: JsonObject) -> tuple[str, tuple[FormField, ...]]
     return clean_text(message, _MAX_MESSAGE), fields
 
 
-def _field(name: str, rule: Any, *, required: bool) -> FormField:
+def _field(name: str, rule: object, *, required: bool) -> FormField:
     if not isinstance(rule, dict) or not name.isprintable() or not 0 < len(name) <= _MAX_NAME:
         raise RequestError("The schema is not flat")
     kind, low, high, choices = _kind(rule)
@@ -119,7 +119,7 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return type(value) in {int, float} and -_BIG <= value <= _BIG
 
 
-def _fits(kind: FieldKind, value: Any, choices: tuple[tuple[str, str], ...]) -> bool:
+def _fits(kind: FieldKind, value: object, choices: tuple[tuple[str, str], ...]) -> bool:
     match kind, value:
         case "boolean", bool():
             return True

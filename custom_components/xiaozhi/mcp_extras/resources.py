@@ -20,7 +20,7 @@ _MAX_PARTS: Final = 64
 _MAX_DESCRIPTION: Final = 1024
 
 
-def is_uri(value: Any) -> bool:
+def is_uri(value: object) -> bool:
     """Whether a value can be a URI of a resource: its scheme and its form do not matter."""
     return isinstance(value, str) and 0 < len(value) <= MAX_URI and value.isprintable()
 
@@ -28,7 +28,7 @@ def is_uri(value: Any) -> bool:
 async def list_resources(mcp: McpClient) -> list[JsonObject]:
     """Return what the device says about its resources. Raises `McpError`."""
 
-    def read(item: Any) -> JsonObject | None:
+    def read(item: object) -> JsonObject | None:
         if not isinstance(item, dict) or not is_uri(item.get("uri")):
             return None
         return {"uri": item["uri"], **_described(item), "mime_type": label(item.get("mimeType"))}
@@ -42,7 +42,7 @@ async def list_resources(mcp: McpClient) -> list[JsonObject]:
 async def list_prompts(mcp: McpClient) -> list[JsonObject]:
     """Return what the device says about its prompts. Raises `McpError`."""
 
-    def read(item: Any) -> JsonObject | None:
+    def read(item: object) -> JsonObject | None:
         if not isinstance(item, dict) or not label(item.get("name")):
             return None
         listed = item.get("arguments")
@@ -102,7 +102,7 @@ def _content(item: Any) -> JsonObject:
     return {"uri": uri, "mime_type": label(item.get("mimeType")), **content}
 
 
-def _message(item: Any) -> JsonObject:
+def _message(item: object) -> JsonObject:
     match item:
         case {"role": "user" | "assistant" as role, "content": {"type": "text", "text": str(text)}}:
             return {"role": role, "text": clean_text(text, MAX_MESSAGE_BYTES)}

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import ClientError
 from homeassistant.components import media_source
@@ -51,7 +51,7 @@ async def async_fetch_entity(hass: HomeAssistant, entity_id: str) -> bytes:
 
 async def async_fetch_media(hass: HomeAssistant, media_id: str) -> bytes:
     """Return a picture of the media library, other than an entity's. Raises `HomeAssistantError`."""
-    media: Any = await media_source.async_resolve_media(hass, media_id, None)
+    media = await media_source.async_resolve_media(hass, media_id, None)
     if media.path is not None:
         return await hass.async_add_executor_job(_read_file, media.path)
     return await async_fetch_url(hass, async_process_play_media_url(hass, media.url))

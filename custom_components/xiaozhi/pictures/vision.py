@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from functools import partial
 import logging
-from typing import Any, Final
+from typing import Final
 
 from homeassistant.const import ATTR_SUPPORTED_FEATURES, Platform
 from homeassistant.core import HomeAssistant, callback
@@ -165,7 +165,7 @@ async def _ask(hass: HomeAssistant, device: Device, entry: er.RegistryEntry | No
     try:
         async with asyncio.timeout(PictureTimeouts.answer):
             # Without an LLM API: text on a photo can influence what the model says, but cannot call tools.
-            result: Any = await ai_task.async_generate_data(
+            result = await ai_task.async_generate_data(
                 hass, task_name="XiaoZhi photo question", instructions=question, attachments=[attachment]
             )
     except TimeoutError as err:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address
 import re
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from .messages import JsonObject
 from .untrusted_json import parse_json
@@ -123,7 +123,7 @@ def _object(facts: JsonObject, key: str) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _firmware_space(table: Any) -> int | None:
+def _firmware_space(table: object) -> int | None:
     """Return the size of the smallest partition for firmware: ota_0, ota_1, ..."""
     sizes = [
         size
@@ -134,7 +134,7 @@ def _firmware_space(table: Any) -> int | None:
     return min(sizes, default=None)
 
 
-def _assets(table: Any) -> Partition | None:
+def _assets(table: object) -> Partition | None:
     for entry in _partitions(table):
         match entry:
             case {"label": "assets", "type": 1, "address": int(address), "size": int(size)}:
@@ -143,18 +143,18 @@ def _assets(table: Any) -> Partition | None:
     return None
 
 
-def _partitions(table: Any) -> list[JsonObject]:
+def _partitions(table: object) -> list[JsonObject]:
     entries = table[:_MAX_PARTITIONS] if isinstance(table, list) else []
     return [entry for entry in entries if isinstance(entry, dict)]
 
 
-def _free_memory(value: Any) -> int | None:
+def _free_memory(value: object) -> int | None:
     """Return a number, which firmware since 1.7.7 writes as a text."""
     text = str(value) if type(value) in {int, str} else ""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < _MAX_DIGITS else None
 
 
-def _ipv4(value: Any) -> str | None:
+def _ipv4(value: object) -> str | None:
     try:
         address = IPv4Address(value if isinstance(value, str) else "")
     except AddressValueError:

@@ -43,12 +43,12 @@ class DeviceStatus:
     ip: str | None = None
 
     @classmethod
-    def from_dict(cls, data: Any) -> Self:
+    def from_dict(cls, data: object) -> Self:
         """Read the result of `dataclasses.asdict`; missing or wrong values become None."""
         return cls(**{name: check(_member(data, name)) for name, (_, _, check) in _FIELDS.items()})
 
 
-def read_status(status: Any) -> DeviceStatus:
+def read_status(status: object) -> DeviceStatus:
     """Read the answer of the status tool, as JSON values. Raises `StatusError` if it is not an object."""
     if not isinstance(status, dict):
         raise StatusError("the status is not a JSON object")
@@ -57,15 +57,15 @@ def read_status(status: Any) -> DeviceStatus:
     )
 
 
-def _member(data: Any, key: str) -> Any:
+def _member(data: object, key: str) -> Any:
     return data.get(key) if isinstance(data, dict) else None
 
 
-def _percent(value: Any) -> int | None:
+def _percent(value: object) -> int | None:
     return value if type(value) is int and 0 <= value <= 100 else None
 
 
-def _flag(value: Any) -> bool | None:
+def _flag(value: object) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
@@ -74,15 +74,15 @@ def _temperature(value: Any) -> float | None:
     return float(value) if type(value) in {int, float} and -50 <= value <= 150 else None
 
 
-def _address(value: Any) -> str | None:
+def _address(value: object) -> str | None:
     try:
         return str(ip_address(label(value) or ""))
     except ValueError:
         return None
 
 
-def _one_of(words: tuple[str, ...]) -> Callable[[Any], str | None]:
-    def check(value: Any) -> str | None:
+def _one_of(words: tuple[str, ...]) -> Callable[[object], str | None]:
+    def check(value: object) -> str | None:
         word = value.replace(" ", "_") if isinstance(value, str) else None
         return word if word in words else None
 
@@ -90,7 +90,7 @@ def _one_of(words: tuple[str, ...]) -> Callable[[Any], str | None]:
 
 
 # Field: part of the status, member of that part, check.
-_FIELDS: Final[dict[str, tuple[str, str, Callable[[Any], Any]]]] = {
+_FIELDS: Final[dict[str, tuple[str, str, Callable[[object], Any]]]] = {
     "volume": ("audio_speaker", "volume", _percent),
     "brightness": ("screen", "brightness", _percent),
     "theme": ("screen", "theme", label),

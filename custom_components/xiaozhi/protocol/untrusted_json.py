@@ -23,7 +23,7 @@ def parse_json(data: str | bytes) -> Any:
     return value
 
 
-def is_deep(value: Any, depth: int) -> bool:
+def is_deep(value: object, depth: int) -> bool:
     """Whether JSON has lists and objects in more than `depth` levels. Does not recurse."""
     level = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(depth):
@@ -32,7 +32,7 @@ def is_deep(value: Any, depth: int) -> bool:
     return bool(level)
 
 
-def is_bounded(value: Any, size: int) -> bool:
+def is_bounded(value: object, size: int) -> bool:
     """Whether JSON, of bounded depth, has at most `size` characters, and can be encoded and read again.
 
     Numbers must be finite, and whole numbers fit 64 bits; texts must be valid Unicode.

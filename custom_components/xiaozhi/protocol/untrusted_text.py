@@ -19,7 +19,7 @@ def one_line(text: str, limit: int = _MAX_LINE) -> str:
     return " ".join(_printable(text[: 2 * limit]).split())[:limit]
 
 
-def label(value: Any, limit: int = _MAX_LABEL) -> str | None:
+def label(value: object, limit: int = _MAX_LABEL) -> str | None:
     """Return a device's name for something as one line; None if it is empty or not a text."""
     return one_line(value, limit) or None if isinstance(value, str) else None
 
@@ -29,7 +29,7 @@ def clean_text(text: str, limit: int) -> str:
     return _printable(text[:limit], kept="\n")
 
 
-def clean_data(value: Any) -> Any:
+def clean_data(value: object) -> Any:
     """Return parsed JSON with `one_line` applied to every text and name in it.
 
     Its size and depth must be bounded.

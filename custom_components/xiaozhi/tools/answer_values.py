@@ -75,7 +75,7 @@ def parse_answer(result: ToolResult) -> Any:
     return None if result.text is None else one_line(result.text, _MAX_STATE)
 
 
-def member(answer: Any, name: str | None) -> Any:
+def member(answer: object, name: str | None) -> Any:
     """Return a member of an answer, or the whole answer without a name."""
     if name is None or not isinstance(answer, Mapping):
         return answer if name is None else None
@@ -85,7 +85,7 @@ def member(answer: Any, name: str | None) -> Any:
     return member(answer.get(first), rest) if rest else None
 
 
-def members(answer: Any) -> tuple[Member, ...]:
+def members(answer: object) -> tuple[Member, ...]:
     """Return the members of an object that are values of their own, in its order."""
     if not isinstance(answer, Mapping):
         return ()
@@ -107,7 +107,7 @@ def members(answer: Any) -> tuple[Member, ...]:
     return tuple(found[:MAX_MEMBERS])
 
 
-def main_value(answer: Any) -> Any:
+def main_value(answer: object) -> Any:
     """Return the main value of an answer: of an object, the member with a usual name or the only one."""
     if not isinstance(answer, Mapping):
         return answer
@@ -115,7 +115,7 @@ def main_value(answer: Any) -> Any:
     return answer[names[0]] if names else answer
 
 
-def as_number(answer: Any) -> int | float | None:
+def as_number(answer: object) -> int | float | None:
     """Return an answer as a number, or None. Booleans are not numbers."""
     value = main_value(answer)
     if isinstance(value, str):
@@ -127,7 +127,7 @@ def as_number(answer: Any) -> int | float | None:
     return value if type(value) in {int, float} and math.isfinite(value) else None
 
 
-def as_flag(answer: Any, on_off: tuple[str, str] | None = None) -> bool | None:
+def as_flag(answer: object, on_off: tuple[str, str] | None = None) -> bool | None:
     """Return whether an answer means on or off; None if neither.
 
     `on_off` are the parts of a text for on and for off, if known.
@@ -147,7 +147,7 @@ def as_flag(answer: Any, on_off: tuple[str, str] | None = None) -> bool | None:
     return True if word in _TRUE else False if word in _FALSE else None
 
 
-def as_text(answer: Any) -> str | int | float | None:
+def as_text(answer: object) -> str | int | float | None:
     """Return an answer as the state of a sensor."""
     match main_value(answer):
         case None:
@@ -165,7 +165,7 @@ def as_text(answer: Any) -> str | int | float | None:
     return one_line(text, _MAX_STATE)
 
 
-def as_attributes(answer: Any) -> dict[str, Any]:
+def as_attributes(answer: object) -> dict[str, Any]:
     """Return an answer's members as attributes, except those with reserved names."""
     if not isinstance(answer, Mapping):
         return {}

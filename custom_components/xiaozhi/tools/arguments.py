@@ -4,7 +4,7 @@ All of it is in the schema, except for choices that a description lists in quote
 """
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from ..protocol.mcp.tool import Tool, ToolProperty
 from .stock_tools import StockTool
@@ -88,7 +88,7 @@ def is_setter(tool: Tool, argument: str) -> bool:
     return parse_name(tool.name).verb is Verb.SET or tool.name.rpartition(".")[2].lower() == argument.lower()
 
 
-def on_off_of(tool: Tool, argument: str) -> tuple[Any, Any] | None:
+def on_off_of(tool: Tool, argument: str) -> tuple[object, object] | None:
     """Return the values for on and off of the only argument of a switch."""
     kind, sets = tool.properties[argument], is_setter(tool, argument)
     if kind.kind == "boolean" and (tool.required or sets):

@@ -112,14 +112,14 @@ def result_data(result: ToolResult) -> dict[str, Any]:
     return answer or {"result": "done"}
 
 
-def _cut(value: Any, text: str | None = None) -> Any:
+def _cut(value: object, text: str | None = None) -> Any:
     """Return a value, or the beginning of its JSON if it is too long."""
     if is_bounded(value, _MAX_RESULT):
         return clean_data(value)
     return one_line(json.dumps(value, ensure_ascii=False) if text is None else text, _MAX_RESULT)
 
 
-def _described(item: Any) -> Any:
+def _described(item: object) -> Any:
     """Replace content that a language model cannot read by a description: pictures, sound, binary data."""
     if isinstance(item, dict):
         return {name: _described(member) for name, member in item.items() if name not in {"blob", "data"}}

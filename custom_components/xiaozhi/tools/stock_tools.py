@@ -7,7 +7,7 @@ Sources: `main/mcp_server.cc` and the folders below `main/boards`.
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from homeassistant.const import PERCENTAGE, EntityCategory
 
@@ -62,7 +62,7 @@ class StockTool:
     default: str | None = None
     """The option of the firmware until another one is chosen."""
     momentary: bool = False
-    on_off: tuple[Any, Any] | None = None
+    on_off: tuple[object, object] | None = None
     """The argument's values for on and off."""
 
 

@@ -56,7 +56,7 @@ class Choice:
         value = (self.values or self.options)[self.options.index(option)]
         return Call(tool=self.tool, arguments={self.argument: value})
 
-    def option_of(self, answer: Any) -> str | None:
+    def option_of(self, answer: object) -> str | None:
         """Return the option that an answer or a sent value names, or None."""
         value = main_value(answer)
         if isinstance(value, bool):

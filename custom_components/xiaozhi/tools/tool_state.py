@@ -74,7 +74,7 @@ def prepare(
     return _LISTS.get(key) or _LISTS.setdefault(key, MappedTools(*key))
 
 
-def shape_of(answer: Any, known: tuple[Member, ...]) -> tuple[Member, ...]:
+def shape_of(answer: object, known: tuple[Member, ...]) -> tuple[Member, ...]:
     """Return the members of an answer, with those known: a member may be missing once."""
     kinds = dict(known)
     for path, kind in members(answer):

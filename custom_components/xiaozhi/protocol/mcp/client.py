@@ -167,7 +167,7 @@ class McpClient:
         self,
         method: str,
         member: str,
-        parse: Callable[[Any], ItemT | None],
+        parse: Callable[[object], ItemT | None],
         limit: int,
         *,
         key: Callable[[ItemT], str],
@@ -291,7 +291,7 @@ class McpClient:
         else:
             call.reply.set_result(payload)
 
-    def _answer(self, method: str, request_id: Any, params: Any) -> JsonObject | None:
+    def _answer(self, method: str, request_id: Any, params: object) -> JsonObject | None:
         if type(request_id) not in {int, str} or len(str(request_id)) > _MAX_METHOD:
             self._drop("a request whose id is neither a number nor a short text")
             return None
@@ -331,7 +331,7 @@ class McpClient:
             for call in self._calls.values():
                 call.extend(call.patience)
 
-    def _notify(self, method: str, params: Any) -> None:
+    def _notify(self, method: str, params: object) -> None:
         params = {} if params is None else params
         if not isinstance(params, dict) or not is_bounded(params, _MAX_PARAMS):
             self._drop("a notification whose params are no object, or too large")

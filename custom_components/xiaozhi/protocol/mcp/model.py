@@ -86,7 +86,7 @@ class ServerInfo:
         )
 
 
-def _is_more_than_stock(announced: Any) -> bool:
+def _is_more_than_stock(announced: object) -> bool:
     """Whether it is more than `{"tools": {}}`, the answer of stock firmware (`main/mcp_server.cc`)."""
     return isinstance(announced, dict) and any(
         name != "tools" or value != {} for name, value in announced.items()

@@ -173,7 +173,7 @@ class Tool:
         return data | ({"annotations": annotations} if annotations else {})
 
 
-def _is_for_user_only(audience: Any) -> bool:
+def _is_for_user_only(audience: object) -> bool:
     return isinstance(audience, list) and "user" in audience and "assistant" not in audience
 
 
@@ -203,7 +203,7 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> JsonObject:
     return {name: _check(name, value, tool.properties[name]) for name, value in arguments.items()}
 
 
-def _check(name: str, value: Any, expected: ToolProperty) -> Any:
+def _check(name: str, value: object, expected: ToolProperty) -> Any:
     match expected.kind, value:
         case "boolean", bool():
             fits = True

@@ -1,7 +1,7 @@
 """The MQTT endpoint for devices, at the level of packets."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +14,7 @@ import pytest
 from custom_components.xiaozhi.protocol.messages import tts_start
 from custom_components.xiaozhi.protocol.timeouts import MqttTimeouts
 from custom_components.xiaozhi.protocol.transport.link import Credentials, Link, LinkClosedError
-from custom_components.xiaozhi.protocol.transport.local_network import is_local
+from custom_components.xiaozhi.protocol.transport.mqtt import mqtt_server
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import downlink_topic, uplink_topic
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import MAX_PACKET_BYTES
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
@@ -36,11 +36,9 @@ class Site(Owner):
 
     @classmethod
     @asynccontextmanager
-    async def running(
-        cls, *, admits: Callable[[str], bool] = is_local, **timeouts: float
-    ) -> AsyncGenerator[Self]:
-        site = cls(admits=admits)
-        site.endpoint = MqttServer(site.authenticate, audio=site.audio, admits=admits)
+    async def running(cls, **timeouts: float) -> AsyncGenerator[Self]:
+        site = cls()
+        site.endpoint = MqttServer(site.authenticate, audio=site.audio)
         site.audio.start("127.0.0.1", 0)
         await site.endpoint.start("127.0.0.1", 0)
         with pytest.MonkeyPatch.context() as patch:
@@ -340,10 +338,11 @@ async def test_wrong_passwords_are_slowed_and_right_ones_are_not(socket_enabled:
 
 
 async def test_who_calls_from_outside_the_home_network_is_dropped_and_takes_no_place(
-    socket_enabled: None,
+    socket_enabled: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not even right credentials are read; 64 places wait for devices that are at home."""
-    async with Site.running(admits=lambda address: address != "127.0.0.2") as site:
+    monkeypatch.setattr(mqtt_server, "is_local", lambda address: address != "127.0.0.2")
+    async with Site.running() as site:
         waiting = await site.client()
         for _ in range(100):
             outside = await site.client("127.0.0.2")

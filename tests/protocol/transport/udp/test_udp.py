@@ -12,6 +12,7 @@ import pytest
 
 from custom_components.xiaozhi.protocol.audio.opus_packet import opus_samples
 from custom_components.xiaozhi.protocol.messages import AudioFormat
+from custom_components.xiaozhi.protocol.transport.udp import udp_server
 from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpChannel, UdpServer
 from custom_components.xiaozhi.protocol.transport.udp.udp_session import (
     MAX_DATAGRAM_BYTES,
@@ -385,9 +386,12 @@ async def test_what_the_network_refuses_is_dropped_and_counted(listener: UdpServ
     assert talk.counters.unsent == 1
 
 
-async def test_datagrams_from_outside_the_home_network_are_dropped(socket_enabled: None) -> None:
+async def test_datagrams_from_outside_the_home_network_are_dropped(
+    socket_enabled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever they hold: these are the device's own."""
-    listener = UdpServer(admits=lambda address: address != "127.0.0.2")
+    monkeypatch.setattr(udp_server, "is_local", lambda address: address != "127.0.0.2")
+    listener = UdpServer()
     listener.start("127.0.0.1", 0)
     talk = _Conversation(listener)
     for address, content in (("127.0.0.2", b"outside"), ("127.0.0.1", b"inside")):

@@ -21,7 +21,6 @@ from custom_components.xiaozhi.protocol.transport.link import (
     Link,
     LinkHandler,
 )
-from custom_components.xiaozhi.protocol.transport.local_network import is_local
 from custom_components.xiaozhi.protocol.transport.websocket.websocket_server import WebSocketServer
 from tests.protocol.transport.udp.device import opus_packet
 
@@ -97,7 +96,6 @@ class Owner:
 
     pings_safe: bool = False
     text_limit: int | None = None
-    admits: Callable[[str], bool] = is_local
     make_handler: Callable[[], Recorder] = Recorder
     seen: list[Credentials] = field(default_factory=list)
     links: list[Any] = field(default_factory=list)
@@ -129,7 +127,7 @@ class Site(Owner):
 async def running(site: Site | None = None, **timeouts: float) -> AsyncIterator[Site]:
     """Run a listener on loopback; closing takes no time unless a test says so."""
     site = site or Site()
-    site.listener = WebSocketServer(site.authenticate, admits=site.admits)
+    site.listener = WebSocketServer(site.authenticate)
     with pytest.MonkeyPatch.context() as patch:
         for name, seconds in ({"close": 0.05, "upgrade_delay": 0} | timeouts).items():
             patch.setattr(WebSocketTimeouts, name, seconds)

@@ -15,6 +15,7 @@ from websockets.frames import Frame, Opcode
 
 from custom_components.xiaozhi.protocol.messages import MAX_MESSAGE_BYTES, McpMessage
 from custom_components.xiaozhi.protocol.transport.link import Admission, Credentials, Link, LinkClosedError
+from custom_components.xiaozhi.protocol.transport.websocket import websocket_connection
 from tests.protocol.transport.udp.device import opus_packet
 from tests.protocol.transport.websocket.peer import (
     HELLO,
@@ -395,9 +396,12 @@ async def test_a_flood_from_many_addresses_leaves_places_for_paired_devices() ->
             await stranger.wait_until_dropped()
 
 
-async def test_who_calls_from_outside_the_home_network_is_dropped_and_takes_no_place() -> None:
+async def test_who_calls_from_outside_the_home_network_is_dropped_and_takes_no_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Not even a right token is read; 64 places wait for devices that are at home."""
-    async with running(Site(admits=lambda address: address != "127.0.0.2")) as site, bystander(site):
+    monkeypatch.setattr(websocket_connection, "is_local", lambda address: address != "127.0.0.2")
+    async with running() as site, bystander(site):
         waiting = await RawDevice.dial(site)
         outside = [await RawDevice.dial(site, address="127.0.0.2") for _ in range(100)]
         for device in outside:

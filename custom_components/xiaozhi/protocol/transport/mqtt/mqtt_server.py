@@ -42,17 +42,14 @@ class MqttServer:
         *,
         audio: UdpServer,
         address: Callable[[str], str | None] = lambda _mac: None,
-        admits: Callable[[str], bool] = is_local,
     ) -> None:
         """Prepare an endpoint.
 
         `authenticate` decides on every connection, and compares the token in constant time; its client id is
         that of MQTT. `address` returns for a MAC the host name or IPv4 address under which the device reaches
-        `audio`; for None, it uses the IP address of its connection. `admits` returns whether an IP address
-        may connect.
+        `audio`; for None, it uses the IP address of its connection.
         """
         self._authenticate = authenticate
-        self._admits = admits
         self._audio = audio
         self._address = address
         self._pending = PendingConnections[asyncio.Task[None]](_MAX_PENDING)
@@ -94,7 +91,7 @@ class MqttServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = MqttConnection(reader, writer)
-        if not self._admits(connection.remote):
+        if not is_local(connection.remote):
             _LOGGER.debug("Connection from %s refused: not in the home network", connection.remote)
             connection.abort()
             return

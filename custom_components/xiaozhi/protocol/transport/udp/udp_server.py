@@ -101,9 +101,7 @@ class UdpChannel:
 class UdpServer:
     """The socket for the audio of all devices."""
 
-    def __init__(self, admits: Callable[[str], bool] = is_local) -> None:
-        """`admits` returns whether packets from an IP address are accepted."""
-        self._admits = admits
+    def __init__(self) -> None:
         self.counters = UdpCounters()
         self._socket: socket.socket | None = None
         self._channels: dict[int, UdpChannel] = {}
@@ -182,7 +180,7 @@ class UdpServer:
 
     def datagram_received(self, datagram: bytes, source: Source) -> None:
         """Take any datagram. Never raises."""
-        if not self._admits(source.host):
+        if not is_local(source.host):
             self.counters.not_local += 1
         elif not HEADER_BYTES <= len(datagram) <= MAX_DATAGRAM_BYTES:
             self.counters.rejected += 1

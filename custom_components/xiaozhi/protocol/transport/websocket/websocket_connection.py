@@ -10,7 +10,6 @@ Tested with websockets 15.0.1, 16.0, 17.0 and 17.4. Home Assistant asks for 15.0
 """
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 import logging
 import socket
@@ -24,6 +23,7 @@ from websockets.protocol import Event
 from ...clock import loop_time
 from ...limits import PendingConnections, TokenBucket
 from ..link import Admission
+from ..local_network import is_local
 from ..tcp_backlog import unacknowledged
 
 # The kernel's own buffer would hide for minutes that a device has stopped reading.
@@ -47,19 +47,14 @@ class WebSocketConnection(ServerConnection):
         self,
         *args: Any,
         pending: PendingConnections[WebSocketConnection],
-        admits: Callable[[str], bool],
         close_timeout: float,
         **options: Any,
     ) -> None:
-        """Take the library's arguments, and the connections that wait beside it to be authenticated.
-
-        A peer that is not admitted is dropped before it joins them.
-        """
+        """Take the library's arguments, and the connections that wait beside it to be authenticated."""
         super().__init__(*args, close_timeout=close_timeout, **options)
         self._close_seconds = close_timeout
         self._tcp: asyncio.Transport
         """Set in `connection_made`, before anything can be asked."""
-        self._admits = admits
         self._pending = pending
         self._frames = TokenBucket(rate=600, burst=600)
         # Pings, pongs and fragments of messages.
@@ -99,7 +94,7 @@ class WebSocketConnection(ServerConnection):
         endpoint = transport.get_extra_info("socket")
         endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         super().connection_made(transport)
-        if not self._admits(peer_address(self)):
+        if not is_local(peer_address(self)):
             self.abort()
             return
         displaced = self._pending.enter(self, peer_address(self))

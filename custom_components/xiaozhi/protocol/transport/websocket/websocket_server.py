@@ -21,7 +21,6 @@ from ...messages import MAX_MESSAGE_BYTES
 from ...tasks import close_all
 from ...timeouts import WebSocketTimeouts
 from ..link import Admission, Credentials
-from ..local_network import is_local
 from .websocket_connection import QuietLogger, WebSocketConnection, header, peer_address
 from .websocket_link import WebSocketLink
 
@@ -36,18 +35,8 @@ _WRITE_LIMIT: Final = 16 * 1024
 class WebSocketServer:
     """Lets devices connect to a port of its own, and runs a `WebSocketLink` for each."""
 
-    def __init__(
-        self,
-        authenticate: Callable[[Credentials], Admission | None],
-        *,
-        admits: Callable[[str], bool] = is_local,
-    ) -> None:
-        """Prepare a listener.
-
-        `authenticate` decides on every connection, and compares the token in constant time. `admits` returns
-        whether an IP address may connect.
-        """
-        self._admits = admits
+    def __init__(self, authenticate: Callable[[Credentials], Admission | None]) -> None:
+        """`authenticate` decides on every connection, and compares the token in constant time."""
         self._authenticate = authenticate
         self._server: Server | None = None
         self._pending = PendingConnections[WebSocketConnection](_MAX_PENDING)
@@ -80,7 +69,7 @@ class WebSocketServer:
             # Any factory will do.
             create_connection=cast(
                 "type[ServerConnection]",
-                partial(WebSocketConnection, pending=self._pending, admits=self._admits),
+                partial(WebSocketConnection, pending=self._pending),
             ),
         )
 
