@@ -75,6 +75,7 @@ def test_a_device_is_known_by_its_headers_and_described_by_its_body() -> None:
     assert checkin == CheckIn(
         mac=MAC,
         client_id=CLIENT_ID,
+        host="192.168.1.10",
         firmware_version="2.4.2",
         board="bread-compact-wifi",
         chip_model="esp32s3",
@@ -188,6 +189,7 @@ def test_the_body_counts_more_than_the_user_agent_of_a_library(agent: str, board
         ({"Device-Id": "94:a9:90:28:a4:5g"}, b"", "Device-Id"),
         ({"Client-Id": "a b"}, b"", "Client-Id"),
         ({"Client-Id": "x" * 65}, b"", "Client-Id"),
+        ({"Host": "[fe80::1]:8123"}, b"", "Host"),
         ({}, b" " * (MAX_BODY_BYTES + 1), "larger than 16384 bytes"),
     ],
 )

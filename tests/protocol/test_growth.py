@@ -130,7 +130,8 @@ def check_ins(text: str) -> None:
     body = json.dumps({"board": {"name": text}, "partition_table": [{"type": 0}] * len(text)}).encode()
     for headers in (
         HEADERS,
-        {"Device-Id": MAC, "Client-Id": CLIENT_ID, "User-Agent": text},
+        {"Device-Id": MAC, "Client-Id": CLIENT_ID, "Host": "a", "User-Agent": text},
+        {"Device-Id": MAC, "Client-Id": CLIENT_ID, "Host": text},
         {"Device-Id": text},
     ):
         for sent in (body, text.encode(errors="replace")):

@@ -29,7 +29,7 @@ from .device_tools import DeviceTools
 from .events import DeviceConversations, DeviceEvent, DeviceEvents
 from .handshake_and_polls import Handshake
 from .link_session import LinkSession
-from .link_settings import Caller, link_settings
+from .link_settings import link_settings
 from .state import INSTALLATION, SETTINGS, DeviceState
 from .store import DeviceStore
 
@@ -195,15 +195,18 @@ class Device:
         self.record.notify(SETTINGS)
 
     @callback
-    def answer_check_in(self, checkin: CheckIn, caller: Caller) -> JsonObject:
-        """Take a check-in; return the reply: link settings, and a firmware that is to be installed."""
+    def answer_check_in(self, checkin: CheckIn, origin: str) -> JsonObject:
+        """Take a check-in, which was sent to this scheme, host and port.
+
+        Returns the reply: link settings, and a firmware if one is to be installed.
+        """
         firmware = self.state.after_check_in(checkin).firmware_version
-        link = link_settings(self._gateway, self.settings, firmware, caller)
+        link = link_settings(self._gateway, self.settings, firmware, host=checkin.host, origin=origin)
         # A reply that prefers MQTT allows the WebSocket too.
         if link.preferred is LinkKind.WEBSOCKET and self.session and self.session.link.kind is LinkKind.MQTT:
             self._close_link("the device is to connect in another way")
         known = self.state.after_check_in(checkin)
-        self.record.set_state(known.after_reply(link.preferred, caller.host, link.origin))
+        self.record.set_state(known.after_reply(link.preferred, link.origin))
         self.register()
         self._just_started = True
         if self.session is not None and not self.session.link.notices_loss:

@@ -26,18 +26,6 @@ AUTO_SUBSCRIBE_TOPIC: Final = downlink_topic("${clientid}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
-    """Source and destination of a check-in."""
-
-    remote: str
-    """IP address of the device."""
-    host: str
-    """Name or IPv4 address that the device called."""
-    origin: str
-    """Beginning of the URL that it called: scheme, host and port."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSettings:
     """What a device that has checked in is to use."""
 
@@ -49,11 +37,16 @@ class LinkSettings:
 
 
 def link_settings(
-    gateway: GatewaySettings, device: DeviceSettings, firmware: FirmwareVersion | None, caller: Caller
+    gateway: GatewaySettings,
+    device: DeviceSettings,
+    firmware: FirmwareVersion | None,
+    *,
+    host: str,
+    origin: str,
 ) -> LinkSettings:
-    """Return the link settings for a device that has checked in."""
+    """Return the link settings for a device that has called this host, with this scheme and port."""
     kind = kind_of_link(gateway, device, firmware)
-    address = gateway.address or caller.host
+    address = gateway.address or host
     sections = websocket_section(
         url=websocket_url(address, gateway.websocket_port, WEBSOCKET_PATH),
         token=device.token,
@@ -62,7 +55,7 @@ def link_settings(
         # Both: for clients without MQTT, or with an older server's WebSocket stored; stock firmware
         # prefers MQTT.
         sections = _mqtt(gateway, device, address) | sections
-    return LinkSettings(preferred=kind, origin=_web_origin(gateway, caller.origin), sections=sections)
+    return LinkSettings(preferred=kind, origin=_web_origin(gateway, origin), sections=sections)
 
 
 def kind_of_link(

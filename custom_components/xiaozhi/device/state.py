@@ -225,17 +225,16 @@ class DeviceState:
             assets=checkin.assets or self.assets,
             free_memory=checkin.free_memory or self.free_memory,
             ip=checkin.ip or self.ip,
+            host=checkin.host,
         ).after_contact(firmware=checkin.firmware_version)
 
-    def after_reply(self, link: LinkKind, host: str, origin: str | None) -> Self:
-        """Return the state after a reply that prefers `link`, to a device that called `host`.
+    def after_reply(self, link: LinkKind, origin: str | None) -> Self:
+        """Return the state after a reply that prefers `link`.
 
         A device that got both links, and uses the other, goes on doing so until the preferred link changes.
         """
         changes = link is LinkKind.WEBSOCKET or self.preferred_link is not link
-        return replace(
-            self, link=link if changes else self.link, preferred_link=link, host=host, origin=origin
-        )
+        return replace(self, link=link if changes else self.link, preferred_link=link, origin=origin)
 
     def after_contact(self, *, firmware: str | None = None) -> Self:
         """Return the state after a sign of life, with the version of the firmware if reported."""

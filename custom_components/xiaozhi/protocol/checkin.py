@@ -22,6 +22,9 @@ _OTA_PARTITIONS: Final = range(0x10, 0x20)
 _MAC: Final = re.compile(r"[0-9a-f]{2}([:-]?)(?:[0-9a-f]{2}\1){4}[0-9a-f]{2}")
 # The firmware creates a random UUID; other clients may leave out the dashes or use a name.
 _CLIENT_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
+# A device stores at most 255 characters of a WebSocket's URL, with scheme, port and path.
+_HOST: Final = re.compile(r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,198}[0-9A-Za-z])?")
+_NUMERIC: Final = re.compile(r"[0-9.]+")
 
 
 class Partition(NamedTuple):
@@ -43,6 +46,8 @@ class CheckIn:
     """Lower case with colons."""
     client_id: str
     """Changes when the device's flash is erased."""
+    host: str
+    """Name or IPv4 address that the device called."""
     firmware_version: str | None
     """As the device writes it."""
     board: str | None
@@ -75,6 +80,9 @@ def parse_checkin(headers: Mapping[str, str], body: bytes) -> CheckIn:
         raise CheckInError("no Device-Id header with a MAC address")
     if client_id is None:
         raise CheckInError("no Client-Id header with a UUID")
+    called = header.get("host", "")
+    if not is_usable_host(host := called.rpartition(":")[0] or called):
+        raise CheckInError("no Host header with a name or an IPv4 address")
 
     facts = _parse_body(body)
     board, application = _object(facts, "board"), _object(facts, "application")
@@ -85,6 +93,7 @@ def parse_checkin(headers: Mapping[str, str], body: bytes) -> CheckIn:
     return CheckIn(
         mac=mac,
         client_id=client_id,
+        host=host,
         firmware_version=version or label(agent_version),
         board=(label(agent_board) if of_firmware else None) or label(board.get("name")),
         chip_model=label(facts.get("chip_model_name")),
@@ -108,6 +117,11 @@ def parse_client_id(text: str) -> str | None:
     """Return the client id unchanged; None if `text` cannot be one."""
     text = text.strip()
     return text if _CLIENT_ID.fullmatch(text) else None
+
+
+def is_usable_host(host: str) -> bool:
+    """Whether a device can connect to this name or IPv4 address. The firmware has no IPv6."""
+    return bool(_HOST.fullmatch(host)) and (not _NUMERIC.fullmatch(host) or _ipv4(host) is not None)
 
 
 def _parse_body(body: bytes) -> JsonObject:

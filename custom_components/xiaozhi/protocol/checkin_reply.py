@@ -6,7 +6,6 @@ owner or the network is refused here with a `ValueError`.
 """
 
 from datetime import datetime, timedelta
-from ipaddress import AddressValueError, IPv4Address
 import json
 import re
 from typing import Final
@@ -15,9 +14,6 @@ from .firmware_version import is_version
 from .messages import JsonObject
 
 _HOST: Final = r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,251}[0-9A-Za-z])?"
-# A device stores at most 255 characters of a WebSocket's URL, with scheme, port and path.
-_USABLE_HOST: Final = re.compile(r"[0-9A-Za-z](?:[0-9A-Za-z._-]{0,198}[0-9A-Za-z])?")
-_NUMERIC: Final = re.compile(r"[0-9.]+")
 _ENDPOINT: Final = re.compile(rf"{_HOST}:(?P<port>[0-9]{{1,5}})")
 # For the device, the port starts at the first colon after the scheme, wherever that is.
 _WEBSOCKET_URL: Final = re.compile(rf"ws://{_HOST}:(?P<port>[0-9]{{1,5}})/[0-9A-Za-z/._~-]*")
@@ -108,16 +104,6 @@ def encode_reply(sections: JsonObject, now: datetime) -> bytes:
         "timezone_offset": int((now.utcoffset() or timedelta()).total_seconds() // 60),
     }
     return json.dumps(sections | {"server_time": clock}, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def is_usable_host(host: str) -> bool:
-    """Whether a device can connect to this name or IPv4 address. The firmware has no IPv6."""
-    if _NUMERIC.fullmatch(host):
-        try:
-            IPv4Address(host)
-        except AddressValueError:
-            return False
-    return bool(_USABLE_HOST.fullmatch(host))
 
 
 def is_mqtt_name(text: str) -> bool:

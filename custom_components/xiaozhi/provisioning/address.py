@@ -15,7 +15,7 @@ from homeassistant.util.network import is_ipv4_address, is_loopback
 from yarl import URL
 
 from ..const import OTA_PATH
-from ..protocol.checkin_reply import is_usable_host
+from ..protocol.checkin import is_usable_host
 from ..settings import GatewaySettings, gateway_entry
 from ..timeouts import CallTimeouts
 

@@ -9,7 +9,6 @@ from homeassistant.config_entries import SAVE_DELAY, ConfigEntry
 from homeassistant.const import CONF_TOKEN
 
 from ..device.device import Device
-from ..device.link_settings import Caller
 from ..links.admission import PairedDevices
 from ..protocol.checkin import CheckIn
 from ..protocol.messages import JsonObject
@@ -39,13 +38,13 @@ class CheckIns:
         }
         """The tokens on the disk, by MAC."""
 
-    async def answer(self, checkin: CheckIn, caller: Caller) -> JsonObject:
-        """Return the reply to a check-in."""
+    async def answer(self, checkin: CheckIn, *, remote: str, origin: str) -> JsonObject:
+        """Return the reply to a check-in from an IP address, which was sent to a scheme, host and port."""
         if (device := await self._find(checkin)) is None:
-            return self._discovery.answer_check_in(checkin, caller.remote)
+            return self._discovery.answer_check_in(checkin, remote)
         # Also one that is to use the WebSocket: on the broker, nobody gets what it is sent.
         self._expect(device.mac)
-        return device.answer_check_in(checkin, caller)
+        return device.answer_check_in(checkin, origin)
 
     async def activation(self, checkin: CheckIn) -> HTTPStatus:
         """Answer a device that asks whether its code was typed: yes, not yet, or it must check in first."""

@@ -7,11 +7,10 @@ from homeassistant.const import CONTENT_TYPE_JSON
 from homeassistant.util import dt as dt_util
 
 from ..const import OTA_PATH
-from ..device.link_settings import Caller
 from ..device_http.access import DeviceView, check_origin, for_devices, path_of
 from ..device_http.bodies import receive_body
 from ..protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_checkin
-from ..protocol.checkin_reply import encode_reply, is_usable_host
+from ..protocol.checkin_reply import encode_reply
 from ..timeouts import CallTimeouts
 from .address_page import async_address_page
 from .checkin_answers import CheckIns
@@ -36,11 +35,8 @@ class CheckInView(DeviceView[CheckIns]):
         """Answer a check-in with a code or link settings."""
         check_ins = self.part
         checkin = await _accept(request)
-        host = request.host.rpartition(":")[0] or request.host
-        if not is_usable_host(host):
-            raise web.HTTPBadRequest(text="Host header without a name or an IPv4 address")
-        caller = Caller(remote=request.remote or "", host=host, origin=f"{request.scheme}://{request.host}")
-        reply = await check_ins.answer(checkin, caller)
+        origin = f"{request.scheme}://{request.host}"
+        reply = await check_ins.answer(checkin, remote=request.remote or "", origin=origin)
         return web.Response(body=encode_reply(reply, dt_util.now()), content_type=CONTENT_TYPE_JSON)
 
 

@@ -8,7 +8,6 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.device.link_settings import (
     AUTO_SUBSCRIBE_TOPIC,
-    Caller,
     kind_of_link,
     link_settings,
 )
@@ -34,8 +33,8 @@ def device(link: DeviceLink = DeviceLink.AUTOMATIC) -> DeviceSettings:
 
 def sections(offered: GatewaySettings, wanted: DeviceLink = DeviceLink.AUTOMATIC) -> dict[str, Any]:
     """Return the sections of the reply to a device that called an address."""
-    caller = Caller(remote="192.168.1.20", host="192.168.1.10", origin="http://192.168.1.10:8123")
-    return link_settings(offered, device(wanted), None, caller).sections
+    host, origin = "192.168.1.10", "http://192.168.1.10:8123"
+    return link_settings(offered, device(wanted), None, host=host, origin=origin).sections
 
 
 @pytest.mark.parametrize(

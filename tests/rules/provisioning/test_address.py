@@ -8,7 +8,8 @@ from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.const import OTA_PATH, WEBSOCKET_PATH
-from custom_components.xiaozhi.protocol.checkin_reply import is_usable_host, websocket_url
+from custom_components.xiaozhi.protocol.checkin import is_usable_host
+from custom_components.xiaozhi.protocol.checkin_reply import websocket_url
 from custom_components.xiaozhi.provisioning.address import check_in_url
 
 
