@@ -23,9 +23,6 @@ class SessionTimeouts:
     """From a device's check-in to its connection to the broker."""
     idle: float = 1.0
     """Until a device that goes idle has cleared its screen: alerts are shown after that."""
-    listing: float = 0.5
-    """Tools are listed once after several changes in a row, however often the device says that they have
-    changed."""
     ai_answer: float = 120.0
     """For a language model that a device asks."""
     person_answers: float = 300.0
@@ -34,7 +31,7 @@ class SessionTimeouts:
     """Until the last conversation is ended: a device that connects because it was woken must send its hello
     first."""
     refresh: float = 0.5
-    """Changes within this time are read back together."""
+    """Changes within this time are read back, and tools listed, together."""
     status_at_end: float = 2.0
     """How long the end of a conversation waits for the status."""
     tools_at_end: float = 10.0
