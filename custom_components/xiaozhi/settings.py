@@ -72,7 +72,7 @@ def stored(schema: Any, default: Any = None, *, key: str | None = None) -> Any:
     return field(default=default, metadata={"schema": vol.Schema(schema), "key": key})
 
 
-def readable(settings: type[Any], owner: str, data: Mapping[str, Any]) -> dict[str, Any]:
+def read_settings(settings: type[Any], owner: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return by field the stored settings of a class that can be read; the others have their defaults.
 
     A downgrade may leave behind what cannot be read. `owner` is a name for the log.
@@ -144,7 +144,7 @@ class GatewaySettings:
     @classmethod
     def from_entry(cls, entry: ConfigEntry[Any]) -> Self:
         """Read a gateway entry; entries from before MQTT have a WebSocket port only."""
-        found = readable(cls, entry.title, {CONF_LINK: OfferedLink.WEBSOCKET, **entry.data})
+        found = read_settings(cls, entry.title, {CONF_LINK: OfferedLink.WEBSOCKET, **entry.data})
         if found.get("link") is not OfferedLink.BROKER:
             found.pop("broker", None)
         elif "broker" not in found:
@@ -199,7 +199,7 @@ class DeviceSettings:
     @classmethod
     def from_subentry(cls, subentry: ConfigSubentry) -> Self:
         """Read a subentry of type `device`."""
-        found = readable(cls, subentry.title, subentry.data)
+        found = read_settings(cls, subentry.title, subentry.data)
         # Without its credentials, a device is let in as little as a stranger, and has to be paired again.
         for credential in ("client_id", "token"):
             found.setdefault(credential, secrets.token_urlsafe())

@@ -13,7 +13,7 @@ from custom_components.xiaozhi.mcp_extras.person_questions import plain_markdown
 from custom_components.xiaozhi.mcp_extras.question_form import parse_question_form
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress, AddressError
 from custom_components.xiaozhi.protocol.access_point.results import result_text
-from custom_components.xiaozhi.protocol.access_point.rpc import parse
+from custom_components.xiaozhi.protocol.access_point.rpc import read_request
 from custom_components.xiaozhi.protocol.checkin import CheckInError, parse_checkin
 from custom_components.xiaozhi.protocol.device_status import read_status
 from custom_components.xiaozhi.protocol.distinct_names import distinct_names
@@ -67,10 +67,10 @@ def shapes(text: str) -> Iterator[Any]:
 def packets(text: str) -> None:
     """Parse packets of MQTT."""
     data = text.encode(errors="replace")
-    mqtt.parse(0x30, b"\x00\x01a" + data)
+    mqtt.parse_packet(0x30, b"\x00\x01a" + data)
     for first, body in ((0x82, b"\x00\x01" + b"\x00\x01a\x00" * len(data)), (0x10, data), (0x82, data)):
         with suppress(mqtt.MqttProtocolError):
-            mqtt.parse(first, body)
+            mqtt.parse_packet(first, body)
 
 
 def results(text: str) -> None:
@@ -167,8 +167,8 @@ def messages(text: str) -> None:
 def requests(text: str) -> None:
     for shape in shapes(text):
         params = {"name": "a", "arguments": {"a": shape}}
-        parse(json.dumps({"id": text, "method": "tools/call", "params": params}).encode())
-        parse(text.encode(errors="replace"))
+        read_request(json.dumps({"id": text, "method": "tools/call", "params": params}).encode())
+        read_request(text.encode(errors="replace"))
         result_text(shape)
 
 

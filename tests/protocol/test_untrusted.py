@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from custom_components.xiaozhi.protocol.access_point.rpc import Fault, parse
+from custom_components.xiaozhi.protocol.access_point.rpc import Fault, read_request
 from custom_components.xiaozhi.protocol.checkin import parse_checkin
 from custom_components.xiaozhi.protocol.messages import MessageError, parse_message
 from custom_components.xiaozhi.protocol.untrusted_json import is_bounded, is_deep, parse_json
@@ -28,7 +28,7 @@ def test_no_reader_takes_them(number: str) -> None:
             parse_message(data)
     checkin = json.dumps(BODY).replace("4063232", number).encode()
     assert parse_checkin(HEADERS, checkin) == parse_checkin(HEADERS, b"")
-    fault = parse(f'{{"id":1,"method":"tools/call","params":{{"a":{number}}}}}'.encode())
+    fault = read_request(f'{{"id":1,"method":"tools/call","params":{{"a":{number}}}}}'.encode())
     assert isinstance(fault, Fault)
     assert fault.code == -32700
 

@@ -1,7 +1,6 @@
 """One access point: its connection, what is known of it, and what it does."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime
 import logging
@@ -9,10 +8,12 @@ from typing import Any, Final
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME, __version__
-from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.device_registry import DeviceEntryType, DeviceInfo
+from homeassistant.helpers.dispatcher import async_dispatcher_send
 from homeassistant.util import dt as dt_util
+from homeassistant.util.signal_type import SignalType
 from homeassistant.util.ssl import get_default_context
 
 from ..const import DOMAIN, EVENT_ACCESS_POINT_CALL, MANUFACTURER
@@ -26,9 +27,6 @@ from .settings import AccessPointSettings
 _LOGGER = logging.getLogger(__name__)
 
 _MODEL: Final = "MCP access point"
-
-type Listener = Callable[[CallRecord | None], None]
-"""Gets a call that was answered; None for another change."""
 
 
 class AccessPoint:
@@ -44,10 +42,11 @@ class AccessPoint:
         self.subentry_id = subentry.subentry_id
         self.info = DeviceInfo(identifiers={(DOMAIN, f"access_point_{self.subentry_id}")})
         """Connects the entities with the service device in the registry."""
+        self.signal = SignalType[CallRecord | None](f"{DOMAIN}_{self.subentry_id}")
+        """Sent after every change, with a call that was answered if that is the change."""
         self.last_call: datetime | None = None
         self._hass = hass
         self._entry = entry
-        self._listeners: list[Listener] = [lambda _record: self.async_check()]
         self._missing: tuple[str, ...] = ()
         self._started = False
         self._device_id: str | None = None
@@ -118,12 +117,6 @@ class AccessPoint:
                 self._missing,
             )
 
-    @callback
-    def listen(self, listener: Listener) -> CALLBACK_TYPE:
-        """Call `listener` after every change and every call. Returns a function that ends this."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
-
     async def _tools(self) -> list[HouseTool]:
         """Return the tools of this moment."""
         tools, missing = await async_house(self._hass, self.settings.apis, self._device_id)
@@ -183,12 +176,8 @@ class AccessPoint:
 
     @callback
     def _changed(self, record: CallRecord | None = None) -> None:
-        for listener in tuple(self._listeners):
-            # A failure must affect neither the other listeners nor the connection, whose task this is.
-            try:
-                listener(record)
-            except Exception:
-                _LOGGER.exception("A change of an access point could not be shown")
+        self.async_check()
+        async_dispatcher_send(self._hass, self.signal, record)
 
     @callback
     def _called(self, record: CallRecord) -> None:

@@ -9,6 +9,7 @@ from homeassistant.components.event import EventEntity
 from homeassistant.components.sensor import SensorDeviceClass, SensorEntity, SensorStateClass
 from homeassistant.const import EntityCategory
 from homeassistant.core import callback
+from homeassistant.helpers.dispatcher import async_dispatcher_connect
 from homeassistant.helpers.entity import Entity
 
 from ..protocol.access_point.dispatcher import CallOutcome, CallRecord
@@ -31,7 +32,7 @@ class AccessPointEntity(Entity):
     async def async_added_to_hass(self) -> None:
         """Follow the access point."""
         await super().async_added_to_hass()
-        self.async_on_remove(self.point.listen(self._point_changed))
+        self.async_on_remove(async_dispatcher_connect(self.hass, self.point.signal, self._point_changed))
 
     @callback
     def _point_changed(self, record: CallRecord | None) -> None:

@@ -9,7 +9,7 @@ from homeassistant.helpers.llm import LLM_API_ASSIST
 
 from ..const import CONF_QUESTIONS_ONLY, SUBENTRY_ACCESS_POINT
 from ..protocol.access_point.address import AccessPointAddress
-from ..settings import TEXTS, readable, stored
+from ..settings import TEXTS, read_settings, stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class AccessPointSettings:
     @classmethod
     def from_subentry(cls, subentry: ConfigSubentry) -> Self:
         """Read a subentry of type `access_point`. Raises `AddressError`."""
-        found = readable(cls, subentry.title, subentry.data)
+        found = read_settings(cls, subentry.title, subentry.data)
         found["address"] = AccessPointAddress.parse(found.get("address", ""))
         # When it is unknown whether the cloud may change anything, it may not.
         found.setdefault("questions_only", CONF_QUESTIONS_ONLY in subentry.data)

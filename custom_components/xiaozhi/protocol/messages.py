@@ -265,7 +265,9 @@ def _choice(message: JsonObject, key: str, choices: frozenset[int], default: int
 
 def encode(message: JsonObject) -> str:
     """Encode a message compactly: RAM is scarce on the device, and it copies every frame."""
-    return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    # What is no text, such as half of a character, could not be sent.
+    return text.encode(errors="replace").decode()
 
 
 def server_hello(*, transport: str, session_id: str, udp: JsonObject | None = None) -> JsonObject:

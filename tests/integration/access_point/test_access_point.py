@@ -149,12 +149,6 @@ async def test_the_button_connects_again_at_once_and_an_address_that_cannot_be_r
     await asyncio.sleep(3000)
     assert state_of(hass, "binary_sensor.robot_connectivity").state == "off"
     await cloud.start()
-
-    # Nobody who follows it can end it.
-    def fail(_record: object) -> None:
-        raise RuntimeError
-
-    entry.runtime_data.access_points.all[0].listen(fail)
     await hass.services.async_call("button", "press", {"entity_id": "button.robot_reconnect"}, blocking=True)
     await until(lambda: state_of(hass, "binary_sensor.robot_connectivity").state == "on", seconds=5)
     # It was stored by another version; the gateway and the other access points run.

@@ -14,9 +14,8 @@ from custom_components.xiaozhi.protocol.access_point.results import MAX_RESULT, 
 from custom_components.xiaozhi.protocol.access_point.rpc import (
     Fault,
     Request,
-    encode,
     error_reply,
-    parse,
+    read_request,
     result_reply,
 )
 from custom_components.xiaozhi.protocol.access_point.tools import (
@@ -25,6 +24,7 @@ from custom_components.xiaozhi.protocol.access_point.tools import (
     ToolList,
     by_shown_name,
 )
+from custom_components.xiaozhi.protocol.messages import encode
 from tests.protocol.access_point.site import House, scripted_tool, text_of
 from tests.protocol.any_json import any_json
 
@@ -250,7 +250,7 @@ def tools(*names: str) -> list[OfferedTool]:
     ).map(lambda value: json.dumps(value).encode())
 )
 def test_any_bytes_are_read(data: bytes) -> None:
-    match parse(data):
+    match read_request(data):
         case Request(request_id, _, params):
             encode(result_reply(request_id, params)).encode()
         case Fault() as fault:

@@ -16,13 +16,13 @@ from websockets.frames import CloseCode
 
 from ..clock import loop_time
 from ..limits import TokenBucket
+from ..messages import encode
 from ..tasks import log_failure
 from ..timeouts import AccessPointTimeouts
 from .address import AccessPointAddress
 from .dialling import DialError, dial, ending_of, self_test
 from .dispatcher import CallRecord, Dispatcher
 from .reconnecting import Ending, EndingKind, Reconnecting
-from .rpc import encode
 from .tools import ToolProvider
 
 _LOGGER = logging.getLogger(__name__)

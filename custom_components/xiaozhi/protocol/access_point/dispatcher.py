@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ..clock import loop_time
 from ..limits import TokenBucket
-from ..messages import JsonObject
+from ..messages import JsonObject, encode
 from ..timeouts import AccessPointTimeouts
 from ..untrusted_text import label, one_line
 from .results import error_text, result_content, result_text
@@ -23,9 +23,8 @@ from .rpc import (
     METHOD_NOT_FOUND,
     Fault,
     Request,
-    encode,
     error_reply,
-    parse,
+    read_request,
     result_reply,
 )
 from .tools import OfferedTool, ToolError, ToolList, ToolProvider, by_shown_name
@@ -160,7 +159,7 @@ class Dispatcher:
 
     async def answer(self, data: bytes) -> str | None:
         """Return the reply to a message; None if it gets none. Never raises."""
-        match parse(data):
+        match read_request(data):
             case None:
                 return None
             case Fault() as fault:

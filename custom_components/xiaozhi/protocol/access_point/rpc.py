@@ -4,7 +4,6 @@ Ids are returned exactly as they came: the cloud begins with 0, mcp-endpoint-ser
 """
 
 from dataclasses import dataclass
-import json
 from typing import Final
 
 from ..messages import JsonObject
@@ -40,7 +39,7 @@ class Fault:
     id: RequestId | None = None
 
 
-def parse(data: bytes) -> Request | Fault | None:
+def read_request(data: bytes) -> Request | Fault | None:
     """Read a message; None for a notification or a reply, which get no answer. Never raises."""
     if len(data) > _MAX_MESSAGE:
         return Fault(INVALID_REQUEST, f"The message is larger than {_MAX_MESSAGE} bytes.")
@@ -68,9 +67,3 @@ def result_reply(request_id: RequestId, result: JsonObject) -> JsonObject:
 def error_reply(fault: Fault) -> JsonObject:
     """Return the reply to a message that was not understood or not allowed."""
     return {"jsonrpc": "2.0", "id": fault.id, "error": {"code": fault.code, "message": fault.message}}
-
-
-def encode(message: JsonObject) -> str:
-    """Return a message as compact JSON that can be sent as a text."""
-    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-    return text.encode(errors="replace").decode()

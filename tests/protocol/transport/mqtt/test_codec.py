@@ -56,18 +56,18 @@ def test_a_packet_is_parsed_whole_only(packet: tuple[bytes, Packet]) -> None:
     """A body shorter or longer than its fields is no packet, but for a PUBLISH, whose payload is the rest."""
     encoded, expected = packet
     first, body = _parts(encoded)
-    assert mqtt.parse(first, body) == expected
+    assert mqtt.parse_packet(first, body) == expected
     if isinstance(expected, mqtt.Publish):
         return
     for other in (body + b"\x00", *([body[:-1]] if body else [])):
         with pytest.raises(MqttProtocolError):
-            mqtt.parse(first, other)
+            mqtt.parse_packet(first, other)
 
 
 @given(st.sampled_from([*mqtt.PARSERS]), st.binary(max_size=80) | _PACKETS.map(lambda packet: packet[0][2:]))
 def test_garbage_raises_one_kind_of_error(first: int, body: bytes) -> None:
     with suppress(MqttProtocolError):
-        mqtt.parse(first, body)
+        mqtt.parse_packet(first, body)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_garbage_raises_one_kind_of_error(first: int, body: bytes) -> None:
 )
 def test_violations_of_the_standard_are_named(data: bytes, complaint: str) -> None:
     with pytest.raises(MqttProtocolError, match=complaint):
-        mqtt.parse(*_parts(data))
+        mqtt.parse_packet(*_parts(data))
 
 
 @pytest.mark.parametrize("size", [0, 1, 123, 124, 125, 16379, 16380, 16381, 65535])

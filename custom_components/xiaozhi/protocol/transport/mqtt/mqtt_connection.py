@@ -90,7 +90,7 @@ class MqttConnection:
             raise MqttProtocolError("remaining length has more than four bytes")
         if remaining > self._limit:
             raise MqttProtocolError(f"packet of {remaining} bytes is over the limit of {self._limit}")
-        return mqtt.parse(first, await self._reader.readexactly(remaining))
+        return mqtt.parse_packet(first, await self._reader.readexactly(remaining))
 
     async def _read_byte(self) -> int:
         return (await self._reader.readexactly(1))[0]

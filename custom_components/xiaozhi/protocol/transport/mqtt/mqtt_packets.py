@@ -153,7 +153,7 @@ PARSERS: Final[dict[int, Callable[[_Body], Packet]]] = {
 }
 
 
-def parse(first: int, data: bytes) -> Packet:
+def parse_packet(first: int, data: bytes) -> Packet:
     """Parse what follows the fixed header of a packet. Raises `MqttProtocolError`.
 
     `first`, its first byte, is one of `PARSERS`.
