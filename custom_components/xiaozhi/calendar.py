@@ -19,7 +19,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.util import dt as dt_util
 
 from .clock.alarm import MAX_NAME, RECURRENCE_ID, Alarm, wall_time
-from .clock.alarm_clock import alarms_of
+from .clock.alarm_clock import alarms_of, upcoming
 from .const import MAX_MESSAGE
 from .device.device import Device
 from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
@@ -54,12 +54,11 @@ class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
     @override
     def event(self) -> CalendarEvent | None:
         """Return the next alarm, or that which rings."""
-        alarms = alarms_of(self.device)
-        following = {uid: at for uid, alarm in alarms.items() if (at := alarm.next(alarm.done))}
+        following = upcoming(self.device)
         if not following:
             return None
-        uid = min(following, key=lambda each: following[each])
-        return self._event(uid, alarms[uid], wall_time(following[uid]), following[uid])
+        moment, uid, alarm = following[0]
+        return self._event(uid, alarm, wall_time(moment), moment)
 
     @override
     async def async_get_events(
@@ -104,11 +103,9 @@ class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
         alarm = self._clock.alarm(uid)
         rest = _without(alarm, recurrence_id, recurrence_range)
         start, name, text, rule = self._fields(event)
-        if rest is None:
-            await self._clock.async_set(start, name, text, rule, uid=uid)
-            return
-        await self._clock.async_set(start, name, text, rule if recurrence_range == _AND_FUTURE else "")
-        await self._clock.async_store({uid: rest})
+        if rest is not None and recurrence_range != _AND_FUTURE:
+            rule = ""
+        await self._clock.async_set(start, name, text, rule, instead_of=uid, rest=rest)
 
     @property
     def _duration(self) -> timedelta:

@@ -6,14 +6,13 @@ from homeassistant.components.llm import LLMTools
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.llm import LLM_API_ASSIST, LLMContext, Tool, ToolInput, ToolResult
 
-from .clock.alarm_tools import alarm_tools
 from .const import DOMAIN
 from .device.call_log import logged_call
 from .device.device import Device
 from .errors import UserError
-from .gateway import find_device, running_gateway
+from .gateway import find_device
+from .intent import alarm_tools
 from .protocol.mcp.tool import ArgumentError, Tool as McpTool, check_arguments
-from .protocol.transport.link import LinkKind
 from .protocol.untrusted_text import one_line
 from .texts.argument_errors import argument_error
 from .tools.assistant_choice import (
@@ -38,11 +37,7 @@ def async_get_tools(hass: HomeAssistant, llm_context: LLMContext, api_id: str) -
         return None
     offered = tools_for_assistant(device.tools, device.settings.assistant_tools)
     tools: list[Tool] = [DeviceTool(device, name, tool) for name, tool in offered.items()]
-    # One on WebSocket cannot ring when an alarm is due.
-    if (gateway := running_gateway(hass)) and device.state.link is LinkKind.MQTT:
-        tools += [tool for tool in alarm_tools(gateway.alarms(device)) if tool.name not in offered]
-    if not tools:
-        return None
+    tools += [tool for tool in alarm_tools() if tool.name not in offered]
     return LLMTools(
         tools=tools,
         prompt=(

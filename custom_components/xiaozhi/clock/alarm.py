@@ -26,6 +26,8 @@ _RULE_PARTS: Final = frozenset(
 )
 _FREQUENCIES: Final = frozenset(("DAILY", "WEEKLY", "MONTHLY", "YEARLY"))
 _MAX_INTERVAL: Final = 1000
+# From one 29 February to the next, at the turn of most centuries.
+_LONGEST_GAP: Final = timedelta(days=9 * 366)
 # By how much two times on the wall can change their order.
 _SHIFT: Final = timedelta(hours=3)
 _MAX_SKIPPED: Final = 366
@@ -100,6 +102,11 @@ class Alarm:
         """Return the first moment after another one."""
         return next((moment for _, moment in self.times(since)), None)
 
+    def rings_next(self) -> datetime | None:
+        """Return when it rings next: by its repetition, or because it was snoozed."""
+        moments = (self.snoozed, self.next(self.done))
+        return min((moment for moment in moments if moment is not None), default=None)
+
     def last(self, since: datetime, until: datetime) -> datetime | None:
         """Return the last moment after one and up to another."""
         last = None
@@ -138,10 +145,7 @@ def moment_of(time: datetime) -> datetime:
 
 
 def checked_rule(start: datetime, rule: str) -> str:
-    """Return a rule as it is stored. Raises `InputError` if it is damaged, too frequent or never true.
-
-    A search for 30 February takes two seconds, so it is not for the event loop.
-    """
+    """Return a rule as it is stored. Raises `InputError` if it is damaged, too frequent or never true."""
     error = InputError("alarm_rule", rule=rule[:_RULE_LENGTH])
     if len(rule) > _RULE_LENGTH:
         raise error
@@ -155,7 +159,10 @@ def checked_rule(start: datetime, rule: str) -> str:
             end = datetime.strptime(until, f"{RECURRENCE_ID}Z").replace(tzinfo=UTC)
             parts["UNTIL"] = wall_time(end).strftime(RECURRENCE_ID)
         checked = ";".join(f"{name}={value}" for name, value in parts.items())
-        if next(iter(_rule(start, checked) or ()), None) is None:
+        found = rrulestr(checked, dtstart=start)
+        # Without an end, a search for 30 February takes seconds.
+        soon = found.replace(count=None, until=start + _LONGEST_GAP)
+        if next(iter(soon), None) is None or next(iter(found), None) is None:
             raise error
     except (KeyError, TypeError, ValueError, OverflowError) as err:
         raise error from err

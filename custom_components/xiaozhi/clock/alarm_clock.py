@@ -5,7 +5,7 @@ is done when that has ended; after Home Assistant was off or the device away for
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -22,12 +22,11 @@ from ..device.device import Device
 from ..device.events import AlarmEvent
 from ..errors import InputError, UserError
 from ..protocol.clock import loop_time
-from ..protocol.transport.link import LinkKind
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..voice.pipelines import spoken_language
 from .alarm import Alarm, checked_rule, wall_time
-from .ring import Bell, Ring, RingEnd
+from .ring import Bell, Ring, RingEnd, can_ring_idle
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -51,11 +50,16 @@ def alarms_of(device: Device) -> dict[str, Alarm]:
     return {uid: alarm for uid, alarm in alarms.items() if alarm is not None}
 
 
+def upcoming(device: Device) -> list[tuple[datetime, str, Alarm]]:
+    """Return the alarms of a device with when each rings next, the first one first."""
+    found = ((alarm.rings_next(), uid, alarm) for uid, alarm in alarms_of(device).items())
+    return sorted((at, uid, alarm) for at, uid, alarm in found if at is not None)
+
+
 @callback
 def next_alarm(device: Device) -> datetime | None:
     """Return when the next alarm of a device rings; None if there is none."""
-    moments = (alarm.snoozed or alarm.next(alarm.done) for alarm in alarms_of(device).values())
-    return min((moment for moment in moments if moment is not None), default=None)
+    return next((at for at, _, _ in upcoming(device)), None)
 
 
 class AlarmClock:
@@ -70,11 +74,10 @@ class AlarmClock:
         self._changed = asyncio.Event()
         self._set_back: dict[str, datetime] = {}
         """What counts as done instead, for alarms that were done at a time that has not come yet."""
-        self._ringing: Alarms = {}
-        self._end: asyncio.Future[RingEnd] | None = None
+        self._ringing: dict[str, tuple[Alarm, Alarm]] = {}
+        """What rings: as it is stored now, and when that is over."""
+        self._scope: asyncio.Timeout | None = None
         """Ends the ring."""
-        self._over = asyncio.Event()
-        """Set when what has rung is stored."""
         self._stopped: dict[str, Alarm] = {}
         """What was stopped last, and can still be snoozed for a while."""
         self._stopped_at = 0.0
@@ -105,25 +108,36 @@ class AlarmClock:
         return alarms_of(self._device)
 
     async def async_set(
-        self, start: datetime, name: str, text: str, rule: str, *, uid: str | None = None
-    ) -> str:
-        """Set an alarm, or change one, and return its id. Raises `InputError`."""
-        now = dt_util.utcnow()
+        self,
+        start: datetime,
+        name: str,
+        text: str,
+        rule: str,
+        *,
+        instead_of: str | None = None,
+        rest: Alarm | None = None,
+    ) -> datetime:
+        """Set an alarm, and return when it rings first. Raises `InputError`.
+
+        It is set `instead_of` another one, or of some of its times; `rest` is what is left of that.
+        """
+        now, device = dt_util.utcnow(), self._device
         if rule:
-            rule = await self._hass.async_add_executor_job(checked_rule, start, rule)
+            rule = checked_rule(start, rule)
         alarm = Alarm(start=start, name=name, text=text, rule=rule, done=now)
         shown = f"{start:%Y-%m-%d %H:%M}"
-        if self._device.state.link is LinkKind.WEBSOCKET:
-            raise InputError("alarm_on_websocket", name=self._device.name)
+        if not can_ring_idle(device):
+            raise InputError("alarm_on_websocket", name=device.name)
         if (moment := alarm.next(now)) is None:
             raise InputError("alarm_past", time=shown)
         if moment > now + _FARTHEST:
             raise InputError("alarm_too_far", time=shown)
-        if uid is None and len(self.alarms) >= _MAX_ALARMS:
+        uid = ulid_now() if instead_of is None or rest else instead_of
+        if uid != instead_of and len(self.alarms) >= _MAX_ALARMS:
             raise InputError("too_many_alarms", limit=str(_MAX_ALARMS))
-        uid = uid or ulid_now()
-        await self.async_store({uid: alarm})
-        return uid
+        # In one step: with two, a power cut between them would leave both or none.
+        await self.async_store(({instead_of: rest} if instead_of else {}) | {uid: alarm})
+        return moment
 
     @callback
     def alarm(self, uid: str) -> Alarm:
@@ -133,52 +147,58 @@ class AlarmClock:
         return alarm
 
     async def async_store(self, changes: Mapping[str, Alarm | None]) -> None:
-        """Change alarms, and return when that is on the disk. Those that never ring again are removed."""
+        """Change alarms, and return when that is on the disk. Those that never ring again are removed.
+
+        What rings and is changed rings no more.
+        """
         alarms = dict(self._device.state.alarms)
         for uid, alarm in changes.items():
             alarms.pop(uid, None)
             self._set_back.pop(uid, None)
-            if alarm is not None and (alarm.snoozed or alarm.next(alarm.done)):
+            if alarm is not None and alarm.rings_next():
                 alarms[uid] = alarm.as_dict()
         self._device.record.update(alarms=alarms)
         self._look()
-        if self._end is not None and not self._still_ringing():
-            self._finish(RingEnd.STOPPED)
+        if self._scope is not None and not self._rung():
+            self._scope.reschedule(loop_time())
+            self._scope = None
         await self._device.record.async_save()
+
+    def _rung(self) -> dict[str, Alarm]:
+        """Return what rings and was not changed meanwhile, as it is when that is over."""
+        alarms = self.alarms
+        return {uid: over for uid, (alarm, over) in self._ringing.items() if alarms.get(uid) == alarm}
+
+    @property
+    def rings(self) -> bool:
+        """Whether an alarm rings, or waits for the device to be back."""
+        return bool(self._rung())
 
     async def async_snooze(self) -> datetime:
         """Let what rings, or was stopped just now, ring again later; return when. Raises `UserError`."""
-        until = dt_util.utcnow() + timedelta(seconds=TimerTimeouts.snooze)
-        if self._end is not None:
-            self._finish(RingEnd.SNOOZED)
-            await self._over.wait()
-        elif self._stopped and loop_time() < self._stopped_at + TimerTimeouts.after_stop:
+        rung = self._rung()
+        if not rung and loop_time() < self._stopped_at + TimerTimeouts.after_stop:
             # One that is not repeated was removed when it had rung.
-            await self._snooze(self._stopped | {k: v for k, v in self.alarms.items() if k in self._stopped})
-        else:
-            raise UserError("no_alarm_rings", name=self._device.name)
+            rung = self._stopped | {uid: alarm for uid, alarm in self.alarms.items() if uid in self._stopped}
+        if not rung:
+            raise UserError("no_alarm_rings")
+        until = dt_util.utcnow() + timedelta(seconds=TimerTimeouts.snooze)
+        await self.async_store({uid: replace(alarm, snoozed=until) for uid, alarm in rung.items()})
+        self._stopped = {}
+        self._fire(AlarmEvent.SNOOZED, rung.values())
         return until
 
     async def async_stop(self) -> None:
         """Stop what rings, or is snoozed. Raises `UserError` if nothing is."""
-        if self._end is not None:
-            self._finish(RingEnd.STOPPED)
-            await self._over.wait()
-        elif snoozed := {uid: alarm for uid, alarm in self.alarms.items() if alarm.snoozed}:
-            await self.async_store({uid: replace(alarm, snoozed=None) for uid, alarm in snoozed.items()})
-            self._fire(AlarmEvent.STOPPED, snoozed)
-        else:
-            raise UserError("no_alarm_rings", name=self._device.name)
+        snoozed = {uid: replace(alarm, snoozed=None) for uid, alarm in self.alarms.items() if alarm.snoozed}
+        if not (rung := self._rung() or snoozed):
+            raise UserError("no_alarm_rings")
+        await self._end(rung)
 
-    @callback
-    def _finish(self, how: RingEnd) -> None:
-        if self._end is not None and not self._end.done():
-            self._end.set_result(how)
-
-    def _still_ringing(self) -> dict[str, Alarm]:
-        """Return what rings and was not deleted or changed meanwhile."""
-        alarms = self.alarms
-        return {uid: alarm for uid, alarm in self._ringing.items() if alarms.get(uid) == alarm}
+    async def _end(self, rung: dict[str, Alarm]) -> None:
+        await self.async_store(rung)
+        self._stopped, self._stopped_at = rung, loop_time()
+        self._fire(AlarmEvent.STOPPED, rung.values())
 
     async def _run(self) -> None:
         shown: datetime | None = None
@@ -218,38 +238,27 @@ class AlarmClock:
         tolerance = timedelta(seconds=TimerTimeouts.unreachable)
         if late := {uid: alarms[uid] for uid, at in due.items() if now - at >= tolerance}:
             await self._report("alarms_missed", late, due)
-            await self.async_store(_done(late, due, now))
+            await self.async_store({uid: _done(alarm, due[uid], now) for uid, alarm in late.items()})
             return
-        late_by = now - min(due.values())
-        self._ringing = {uid: alarms[uid] for uid in due}
-        self._end = asyncio.get_running_loop().create_future()
-        self._over.clear()
-        deadline = loop_time() + (tolerance - late_by).total_seconds()
-        ringing = asyncio.create_task(self._ring(deadline), name="alarm")
+        deadline = loop_time() + (tolerance - (now - min(due.values()))).total_seconds()
+        self._ringing = {uid: (alarms[uid], _done(alarms[uid], at, now)) for uid, at in due.items()}
+        ended: RingEnd | None = RingEnd.STOPPED
         try:
-            await asyncio.wait((ringing, self._end), return_when=asyncio.FIRST_COMPLETED)
-            ended = self._end.result() if self._end.done() else ringing.result()
-            # From now on nothing else can end it.
-            self._end = None
-            rung = _done(self._still_ringing(), due, now)
-            if ended is RingEnd.SNOOZED:
-                await self._snooze(rung)
-                return
-            if ended in _REPORTED:
-                await self._report(_REPORTED[ended], rung, due)
-            await self.async_store(rung)
-            self._stopped, self._stopped_at = rung, loop_time()
-            self._fire(AlarmEvent.STOPPED, rung)
+            # A change of all that rings ends it.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None) as self._scope:
+                    ended = await self._ring(deadline)
+            self._scope = None
+            if rung := self._rung():
+                if ended in _REPORTED:
+                    await self._report(_REPORTED[ended], rung, due)
+                await self._end(rung)
         finally:
-            self._end, self._ringing = None, {}
-            self._over.set()
-            if not ringing.done():
-                ringing.cancel()
-                await asyncio.wait((ringing,))
+            self._ringing, self._scope = {}, None
 
     async def _ring(self, deadline: float) -> RingEnd | None:
         """Ring; return how that has ended, None if the device could not ring until `deadline`."""
-        rung = tuple(self._ringing.values())
+        rung = [alarm for alarm, _ in self._ringing.values()]
         language = spoken_language(self._hass, self._device)
         names = ", ".join(alarm.name for alarm in rung if alarm.name and not alarm.text)
         texts = [alarm.text for alarm in rung if alarm.text]
@@ -263,7 +272,7 @@ class AlarmClock:
         def started() -> None:
             nonlocal fired
             if not fired:
-                self._fire(AlarmEvent.RINGING, self._ringing)
+                self._fire(AlarmEvent.RINGING, rung)
             fired = True
 
         ring = Ring(
@@ -280,15 +289,9 @@ class AlarmClock:
         except TimeoutError:
             return None
 
-    async def _snooze(self, alarms: Alarms) -> None:
-        until = dt_util.utcnow() + timedelta(seconds=TimerTimeouts.snooze)
-        await self.async_store({uid: replace(alarm, snoozed=until) for uid, alarm in alarms.items()})
-        self._stopped = {}
-        self._fire(AlarmEvent.SNOOZED, alarms)
-
     @callback
-    def _fire(self, event: AlarmEvent, alarms: Alarms) -> None:
-        for alarm in alarms.values():
+    def _fire(self, event: AlarmEvent, alarms: Iterable[Alarm]) -> None:
+        for alarm in alarms:
             self._device.events.fire(event, name=alarm.name, message=alarm.text)
 
     async def _report(self, key: str, alarms: Alarms, due: Mapping[str, datetime]) -> None:
@@ -298,8 +301,6 @@ class AlarmClock:
             f"{alarm.name or alarm.text or alarm_word} ({wall_time(due[uid]):%Y-%m-%d %H:%M})"
             for uid, alarm in alarms.items()
         )
-        if not named:
-            return
         persistent_notification.async_create(
             self._hass,
             await async_text(self._hass, key, name=self._device.name, alarms=named),
@@ -308,13 +309,7 @@ class AlarmClock:
         )
 
 
-def _done(alarms: Alarms, due: Mapping[str, datetime], now: datetime) -> dict[str, Alarm]:
-    """Return alarms for which what was due is done."""
-    return {
-        uid: replace(
-            alarm,
-            done=alarm.done if due[uid] < alarm.done <= now + _SET_BACK else due[uid],
-            snoozed=None,
-        )
-        for uid, alarm in alarms.items()
-    }
+def _done(alarm: Alarm, due: datetime, now: datetime) -> Alarm:
+    """Return an alarm for which what was due is done."""
+    is_later = due < alarm.done <= now + _SET_BACK
+    return replace(alarm, done=alarm.done if is_later else due, snoozed=None)

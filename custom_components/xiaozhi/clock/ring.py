@@ -2,8 +2,8 @@
 
 from array import array
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import ExitStack, aclosing, contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import ExitStack, aclosing, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -30,6 +30,7 @@ from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face
 from ..protocol.messages import DOWNLINK
+from ..protocol.transport.link import LinkKind
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..tools.stock_tools import STATUS_TOOL
@@ -52,8 +53,6 @@ class RingEnd(StrEnum):
 
     STOPPED = "stopped"
     """By the user."""
-    SNOOZED = "snoozed"
-    """By the user, to ring again."""
     SAID = "said"
     """It was said to a user in a conversation."""
     OVER = "over"
@@ -78,6 +77,12 @@ class Ring:
     """Whether it gets louder, up to the volume of announcements."""
     on_start: Callable[[], None] = lambda: None
     """Called whenever the device begins to ring."""
+
+
+@callback
+def can_ring_idle(device: Device) -> bool:
+    """Whether something can ring while a device is idle: an idle one on WebSocket cannot be reached."""
+    return device.state.link is not LinkKind.WEBSOCKET or device.settings.loudspeaker is not None
 
 
 class Bell:
@@ -126,7 +131,7 @@ class Bell:
                 nonlocal in_conversation
                 ring.on_start()
                 if self._announcer.delivery is not Delivery.CONVERSATION:
-                    refusal.enter_context(self._refusing_conversations(woken))
+                    refusal.callback(self._refuse_conversations(woken))
                 else:
                     in_conversation = True
 
@@ -154,19 +159,14 @@ class Bell:
                 _LOGGER.warning("What rings could not be spoken: %s", err)
         return RingEnd.SAID if in_conversation else RingEnd.OVER
 
-    @contextmanager
-    def _refusing_conversations(self, woken: asyncio.Event) -> Generator[None]:
-        """Notify `woken` of conversations, and hold none."""
+    def _refuse_conversations(self, woken: asyncio.Event) -> CALLBACK_TYPE:
+        """Notify `woken` of conversations, and hold none. Returns a function that ends this."""
 
         def refuse(_conversation: Conversation) -> bool:
             woken.set()
             return False
 
-        stop = self._device.conversations.hold(refuse)
-        try:
-            yield
-        finally:
-            stop()
+        return self._device.conversations.hold(refuse)
 
     async def _ring_sound(self, ring: Ring) -> AsyncGenerator[bytes]:
         """In a conversation, ring once and say the text; otherwise ring on, or say it several times."""
@@ -190,7 +190,8 @@ class Bell:
         """Show it with the sound of an alert, repeatedly, until the user wakes the device."""
         status = await async_text(self._hass, ring.kind, spoken_language(self._hass, self._device))
         woken = asyncio.Event()
-        with self._refusing_conversations(woken):
+        with ExitStack() as refusal:
+            refusal.callback(self._refuse_conversations(woken))
             for number in range(round(ring.shown_seconds / TimerTimeouts.between_alerts)):
                 await self._device.commands.show(status=status, message=ring.text, emotion=Face.HAPPY)
                 if number == 0:

@@ -1,16 +1,13 @@
-"""Alarms as people and assistants put them: at seven, tomorrow, on weekdays."""
+"""Alarms as people put them: at seven, tomorrow, on weekdays."""
 
-from collections.abc import Iterable
-from datetime import datetime, time, timedelta
-from typing import Any, Final
+from datetime import date, datetime, time, timedelta
+from typing import Final
 
 from homeassistant.util import dt as dt_util
 
-from ..const import MAX_MESSAGE
 from ..errors import InputError
 from ..protocol.untrusted_text import one_line
 from .alarm import MAX_NAME, Alarm, wall_time
-from .alarm_clock import AlarmClock
 
 _DAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _REPETITIONS: Final = {
@@ -25,68 +22,50 @@ _REPETITIONS: Final = {
 }
 
 
-async def async_set_at(clock: AlarmClock, when: str, name: str, text: str, repeat: str) -> datetime:
-    """Set an alarm for a date and time; return when it rings first. Raises `InputError`."""
-    try:
-        start = dt_util.parse_datetime(when, raise_on_error=True)
-    except ValueError as err:
-        raise InputError("alarm_time", time=one_line(when, MAX_NAME)) from err
-    wall = start if start.tzinfo is None else wall_time(start)
-    uid = await clock.async_set(
-        wall.replace(microsecond=0), one_line(name, MAX_NAME), one_line(text, MAX_MESSAGE), _rule(repeat)
-    )
-    alarm = clock.alarm(uid)
-    return wall_time(alarm.next(alarm.done) or alarm.done)
+def time_of_day(hours: int, minutes: int = 0, period: str = "") -> time:
+    """Return a time of day: by the 24 hour clock, or of a period, am or pm."""
+    return time(hours % 12 + (12 if period == "pm" else 0) if period else hours, minutes)
 
 
-def spoken_start(hours: int, minutes: int, period: str, day: str) -> datetime:
-    """Return the next time of day, such as seven tomorrow, on the wall."""
-    if period:
-        hours = hours % 12 + (12 if period == "pm" else 0)
+def spoken_start(at: time, day: str) -> datetime:
+    """Return the next time of day, or that of a day, on the wall. Raises `InputError`."""
     now = wall_time(dt_util.utcnow())
-    start = datetime.combine(now.date(), time(hours, minutes))
-    if day == "tomorrow":
-        return start + timedelta(days=1)
-    if day == "today":
-        return start
+    if day and day not in _DAYS:
+        return datetime.combine(spoken_date(day), at)
     ahead = (_DAYS.index(day) - now.weekday()) % 7 if day else 0
-    start += timedelta(days=ahead)
+    start = datetime.combine(now.date(), at) + timedelta(days=ahead)
     return start if start > now else start + timedelta(days=7 if day else 1)
 
 
-def described(alarms: Iterable[tuple[str, Alarm]]) -> list[dict[str, Any]]:
-    """Return alarms for an assistant, the next one first."""
-    found = [
-        {
-            "id": uid,
-            "next": wall_time(alarm.snoozed or alarm.next(alarm.done) or alarm.done).isoformat(),
-            "name": alarm.name,
-            "text": alarm.text,
-            "repeat": alarm.rule,
-            "snoozed": alarm.snoozed is not None,
-        }
-        for uid, alarm in alarms
-    ]
-    return sorted(found, key=lambda each: str(each["next"]))
+def spoken_date(day: str) -> date:
+    """Return the next date of a day: today, tomorrow, one of the week or a date. Raises `InputError`."""
+    today = wall_time(dt_util.utcnow()).date()
+    if day in _DAYS:
+        return today + timedelta(days=(_DAYS.index(day) - today.weekday()) % 7)
+    if day in {"today", "tomorrow"}:
+        return today + timedelta(days=day == "tomorrow")
+    try:
+        return date.fromisoformat(day)
+    except ValueError as err:
+        raise InputError("alarm_day", day=one_line(day, MAX_NAME)) from err
 
 
-def spoken(alarm: dict[str, Any]) -> str:
-    """Return a described alarm in a few words."""
-    when = datetime.fromisoformat(alarm["next"])
-    title = alarm["name"] or alarm["text"]
-    return f"{spoken_time(when)} {title}".strip()
-
-
-def spoken_time(when: datetime) -> str:
-    """Return a time, with its date unless that is within a day."""
-    soon = when - wall_time(dt_util.utcnow()) < timedelta(days=1)
-    return f"{when:%H:%M}" if soon else f"{when:%Y-%m-%d %H:%M}"
-
-
-def _rule(repeat: str) -> str:
+def spoken_rule(repeat: str) -> str:
+    """Return the rule of a repetition."""
     if (rule := _REPETITIONS.get(repeat.strip().lower())) is not None:
         return rule
     days = [day.strip()[:2].upper() for day in repeat.split(",") if day.strip().isalpha()]
     if days and set(days) <= set(_DAYS):
         return f"FREQ=WEEKLY;BYDAY={','.join(days)}"
     return repeat
+
+
+def spoken_time(moment: datetime) -> str:
+    """Return when something is, with its date unless that is within a day."""
+    soon = moment - dt_util.utcnow() < timedelta(days=1)
+    return f"{wall_time(moment):{'%H:%M' if soon else '%Y-%m-%d %H:%M'}}"
+
+
+def spoken(moment: datetime, alarm: Alarm) -> str:
+    """Return an alarm and when it rings in a few words."""
+    return f"{spoken_time(moment)} {alarm.name or alarm.text}".strip()

@@ -1,7 +1,7 @@
 """Voice timers: those set on a device ring on it.
 
 A timer belongs to the device that it was set on, as long as that device stays connected. One on WebSocket is
-out of reach when a timer ends, so Home Assistant refuses to set a timer on it.
+out of reach when a timer ends, so Home Assistant refuses to set a timer on it, unless a loudspeaker rings.
 """
 
 import asyncio
@@ -21,18 +21,18 @@ import voluptuous as vol
 
 from ..const import DOMAIN
 from ..device.device import Device
+from ..device.state import SETTINGS
 from ..protocol.clock import loop_time
-from ..protocol.transport.link import LinkKind
 from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..voice.pipelines import spoken_language
-from .ring import Bell, Ring, RingEnd
+from .ring import Bell, Ring, RingEnd, can_ring_idle
 
 _KNOWN: Final[HassKey[set[str]]] = HassKey(f"{DOMAIN}_timers")
 """Ids of the running timers that were set since Home Assistant started; all others are gone."""
 # These decide whether timers are taken.
-_FOLLOWED: Final = ("linked", "link", "timers")
+_FOLLOWED: Final = ("linked", "link", "timers", SETTINGS)
 _STORED: Final = vol.Schema(
     {
         vol.Required("name"): str,
@@ -136,7 +136,7 @@ class VoiceTimers:
     def _device_changed(self) -> None:
         """Take timers as long as the device stays connected, and those that run in any case."""
         device = self._device
-        wanted = (device.state.linked and device.state.link is LinkKind.MQTT) or bool(device.state.timers)
+        wanted = (device.state.linked and can_ring_idle(device)) or bool(device.state.timers)
         if wanted and self._unregister is None and (device_id := device.registry_id) is not None:
             self._unregister = async_register_timer_handler(self._hass, device_id, self._happened)
         elif not wanted and self._unregister is not None:

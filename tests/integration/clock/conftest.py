@@ -7,6 +7,10 @@ from homeassistant.core import HomeAssistant
 from homeassistant.util import dt as dt_util
 import pytest
 
+from tests.integration.announcements.test_room_player import chosen, player
+
+__all__ = ["chosen", "player", "wall_clock"]
+
 
 @pytest.fixture
 def wall_clock(hass: HomeAssistant, monkeypatch: pytest.MonkeyPatch) -> Callable[[timedelta], None]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from homeassistant.components.calendar import CalendarEntity
 from homeassistant.components.calendar.const import DATA_COMPONENT
+from homeassistant.components.media_player import MediaPlayerState
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import intent, llm
@@ -18,7 +19,8 @@ from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import State, converse, get_profile
 from simulator.application.announcement import Outcome
-from tests.integration.boxes import Speech, act, state_of, wait_for_state
+from tests.integration.announcements.test_room_player import SELECT, TWO_DEVICES, BigSpeaker
+from tests.integration.boxes import Speech, act, choose, state_of, wait_for_state
 from tests.integration.clock.test_timers import alerts, told
 from tests.integration.names import MAC, Boot
 
@@ -169,7 +171,7 @@ async def test_it_is_snoozed_by_the_button_or_by_voice_after_waking_the_device(
     assert len(alerts(device)) == rung
     # Stop ends a snooze, too.
     await act(hass, "button", "press", STOP)
-    await asyncio.sleep(100)
+    await asyncio.sleep(130)
     assert len(alerts(device)) == rung
     for button in (STOP, SNOOZE):
         with pytest.raises(HomeAssistantError, match="No alarm rings"):
@@ -346,13 +348,68 @@ async def test_the_calendar_page_edits_one_time_of_a_repetition_or_all_that_foll
             await page.async_delete_event(*unknown)
 
 
+@pytest.mark.parametrize("link", [LinkKind.MQTT, LinkKind.WEBSOCKET])
+@pytest.mark.usefixtures("chosen")
+async def test_another_loudspeaker_rings_for_a_device_on_either_link_until_that_is_woken(
+    hass: HomeAssistant, boot: Boot, player: BigSpeaker, notes: list[str]
+) -> None:
+    """On WebSocket, nothing else can ring, and the player may be there only later."""
+    device = await boot()
+    on_websocket = device.link == LinkKind.WEBSOCKET
+    await set_alarm(hass, 10)
+    player.show(MediaPlayerState.IDLE, there=not on_websocket)
+    await asyncio.sleep(60)
+    assert bool(player.began) != on_websocket
+    player.show(MediaPlayerState.IDLE)
+    await asyncio.sleep(60)
+    assert happened(hass) == "alarm_ringing"
+    await device.wake()
+    await device.wait_state(State.IDLE, 10)
+    await asyncio.sleep(5)
+    assert happened(hass) == "alarm_stopped"
+    await asyncio.sleep(700)
+    assert len(player.began) == 1
+    assert not notes
+
+
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
-async def test_none_can_be_set_on_a_device_that_is_out_of_reach_between_its_conversations(
-    hass: HomeAssistant, boot: Boot
+@pytest.mark.usefixtures("chosen")
+async def test_none_can_be_set_where_nothing_can_ring_and_one_that_was_set_before_is_reported(
+    hass: HomeAssistant, boot: Boot, handle: Say, notes: list[str]
 ) -> None:
     await boot()
-    with pytest.raises(HomeAssistantError, match="uses WebSocket"):
+    await set_alarm(hass, 60)
+    await choose(hass, SELECT, "this_device")
+    words = "Choose MQTT as its connection, or a loudspeaker that rings in its place"
+    with pytest.raises(HomeAssistantError, match=words):
         await set_alarm(hass, 60)
+    assert words in (await handle("XiaozhiSetAlarm", hours=7)).speech["plain"]["speech"]
+    assert "did not ring" in await told(notes)
+    assert not await events(hass)
+
+
+@TWO_DEVICES
+async def test_an_alarm_is_stopped_and_snoozed_by_voice_also_at_another_device(
+    hass: HomeAssistant, boot: Boot, device_ids: list[str]
+) -> None:
+    device = await boot()
+
+    async def say(kind: str, device_id: str | None) -> str:
+        response = await intent.async_handle(hass, "test", kind, {}, device_id=device_id, language="en")
+        return str(response.speech["plain"]["speech"])
+
+    for spoken_to in (*device_ids, None):
+        await set_alarm(hass, 10)
+        rung = len(alerts(device))
+        await device.wait_for(lambda rung=rung: len(alerts(device)) == rung + 3)
+        assert "It rings again" in await say("XiaozhiSnoozeAlarm", spoken_to)
+        await device.wait_for(lambda rung=rung: len(alerts(device)) == rung + 6, 600)
+        assert await say("XiaozhiStopAlarm", spoken_to) == "Alarm stopped."
+        assert happened(hass) == "alarm_stopped"
+        await asyncio.sleep(700)
+        assert len(alerts(device)) <= rung + 8
+        assert await say("XiaozhiStopAlarm", spoken_to) == "No alarm rings."
+    assert "unknown_device" not in await say("XiaozhiListAlarms", None)
 
 
 async def test_an_assistant_and_sentences_set_list_and_delete_alarms(
@@ -364,31 +421,32 @@ async def test_an_assistant_and_sentences_set_list_and_delete_alarms(
     )
     api = await llm.async_get_api(hass, llm.LLM_API_ASSIST, context)
 
-    async def use(tool: str, /, **arguments: Any) -> Any:
+    async def use(tool: str, /, **arguments: Any) -> str:
         result = await api.async_call_tool(llm.ToolInput(f"{DOMAIN}__{tool}", arguments))
-        return result.data if hasattr(result, "data") else result
+        answer: Any = result.data if isinstance(result, llm.ToolResult) else result
+        return str(answer["speech"]["plain"]["speech"])
 
-    when = soon(86000).replace(second=0, tzinfo=None)
-    told = await use("set_alarm", when=when.isoformat(), name="Run", repeat="MO,TU,WE,TH,FR,SA,SU", text=None)
-    assert when.isoformat() in told["rings_first"]
+    day = (soon(0) + timedelta(days=40)).date().isoformat()
+    week = "MO,TU,WE,TH,FR,SA,SU"
+    told = await use("set_alarm", hours=7, minutes=5, day=day, name="Run", repeat=week, text=None)
+    assert told == f"Alarm set for {day} 07:05."
     for wrong, words in (
-        ({"when": "at seven"}, "is not a date"),
-        ({"when": "2020-01-01T07:00"}, "is over"),
-        ({"when": when.isoformat(), "repeat": "FREQ=SECONDLY"}, "cannot be repeated"),
+        ({"day": "someday"}, "is not a day"),
+        ({"day": "2020-01-01"}, "is over"),
+        ({"day": "2039-01-01"}, "more than a year away"),
+        ({"repeat": "FREQ=SECONDLY"}, "cannot be repeated"),
     ):
-        with pytest.raises(HomeAssistantError, match=words):
-            await use("set_alarm", **wrong)
-    (alarm,) = (await use("list_alarms"))["alarms"]
-    assert (alarm["name"], alarm["next"]) == ("Run", when.isoformat())
-    await use("delete_alarm", id=alarm["id"])
-    assert not (await use("list_alarms"))["alarms"]
+        assert words in await use("set_alarm", hours=7, **wrong)
+    assert await use("list_alarms") == f"{day} 07:05 Run"
+    assert await use("delete_alarm", day="tomorrow") == "There is no such alarm."
+    assert "Run" in await use("delete_alarm", name="run", day=day)
+    assert await use("list_alarms") == "No alarm is set."
 
     async def say(kind: str, **slots: Any) -> str:
         return str((await handle(kind, **slots)).speech["plain"]["speech"])
 
-    assert await say("XiaozhiListAlarms") == "No alarm is set."
     assert (await say("XiaozhiSetAlarm", hours=7, period="pm")).startswith("Alarm set for 19:00")
-    assert await say("XiaozhiSetAlarm", hours=6, minutes=30, repeat="weekdays", name="School")
+    assert await say("XiaozhiSetAlarm", hours=6, minutes=30, day="MO", repeat="weekdays", name="School")
     assert "Several alarms are set" in await say("XiaozhiDeleteAlarm")
     assert "School" in await say("XiaozhiListAlarms")
     assert (await say("XiaozhiDeleteAlarm", hours=7, period="pm")).startswith("Deleted: 19:00")

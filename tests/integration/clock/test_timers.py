@@ -15,7 +15,8 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import TimerTimeouts
 from simulator import SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Outcome
-from tests.integration.boxes import Speech, state_of, wait_for_state
+from tests.integration.announcements.test_room_player import SELECT, BigSpeaker
+from tests.integration.boxes import Speech, choose, state_of, wait_for_state
 from tests.integration.names import SATELLITE, Boot
 
 # A device that is away is not waited for as long.
@@ -164,11 +165,22 @@ async def test_a_device_that_is_away_rings_when_it_is_back_and_if_that_is_too_la
 
 
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
-@pytest.mark.usefixtures("boot")
-async def test_no_timer_can_be_set_on_a_device_that_is_out_of_reach_between_its_conversations(
-    hass: HomeAssistant, device_id: str
+@pytest.mark.usefixtures("chosen")
+async def test_on_websocket_one_can_be_set_only_if_another_loudspeaker_rings(
+    hass: HomeAssistant, boot: Boot, handle: Say, device_id: str, player: BigSpeaker
 ) -> None:
+    device = await boot()
+    await device.wake()
+    await device.wait_state(State.LISTENING, 10)
+    await handle("HassStartTimer", seconds=20)
+    await choose(hass, SELECT, "this_device")
+    await handle("HassCancelAllTimers")
     assert not async_device_supports_timers(hass, device_id)
+    await choose(hass, SELECT, "Big speaker")
+    await handle("HassStartTimer", seconds=20)
+    await device.click()
+    await asyncio.sleep(30)
+    assert len(player.began) == 1
 
 
 async def test_each_timer_of_a_device_that_is_away_is_reported_ten_minutes_after_its_end(

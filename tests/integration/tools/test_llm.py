@@ -49,12 +49,12 @@ async def talking(device: SimulatedDevice, hass: HomeAssistant) -> None:
 
 
 async def own_tools(hass: HomeAssistant, device_id: str | None) -> list[llm.Tool]:
-    """Return the tools of ours that a request from a device gets."""
+    """Return the tools of a device that a request from there gets, without those for its alarms."""
     context = llm.LLMContext(
         platform="test", context=None, language="en", assistant="conversation", device_id=device_id
     )
     api = await llm.async_get_api(hass, llm.LLM_API_ASSIST, context)
-    return [tool for tool in api.tools if tool.integration == DOMAIN]
+    return [tool for tool in api.tools if tool.integration == DOMAIN and "_alarm" not in tool.name]
 
 
 async def test_turn_your_volume_down_reaches_the_device(
