@@ -33,6 +33,8 @@ class Installation:
         self._texts = {"name": name}
         """Placeholders for the texts of errors."""
         self._progressed = progressed
+        self.begun = False
+        """Whether the device has begun to download, and so to write over what it had."""
         self._download: Download | None = None
         self._offer: tuple[str, str, bool] | None = None
         """Version, path on our web server, and whether it must be forced; None before that is known."""
@@ -130,6 +132,7 @@ class Installation:
 
     @callback
     def _moved_on(self) -> None:
+        self.begun = True
         self._news.set()
         self._progressed()
 
@@ -179,9 +182,9 @@ class PackInstallation(Installation):
             if download.complete:
                 return
             # It loads no pack now: it is without a wake word, but its link works.
-            failure = "pack_broke_off" if download.started else "pack_not_fetched"
+            failure = "pack_broke_off" if self.begun else "pack_not_fetched"
             await self._within(FirmwareTimeouts.restart, lambda: self._linked, failure)
-            if not download.started:
+            if not self.begun:
                 # The old pack is still there, and is loaded at the next start.
                 await restart()
                 break

@@ -7,10 +7,11 @@ import re
 from typing import Final
 
 from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
 
 from ..device.device import Device
 from ..device.state import INSTALLATION
-from ..errors import InputError, UserError
+from ..errors import InputError
 from ..firmware.faces import FACES_FOLDER
 from ..firmware.image import FirmwareError
 from ..firmware.installation import PackInstallation
@@ -24,8 +25,6 @@ from ..tools.stock_tools import ASSETS_TOOL
 from .pipelines import spoken_language
 
 _LANGUAGES: Final = {"cn": "zh", "en": "en"}
-# The device has then what it had.
-_UNCHANGED: Final = ("pack_not_restarted", "pack_not_fetched")
 
 
 class WakeWords:
@@ -100,8 +99,8 @@ class WakeWords:
             device.record.update(**unknown)
             try:
                 await installation.deliver(pack, device.transfers, self._send, device.commands.restart)
-            except UserError as err:
-                if err.key in _UNCHANGED:
+            except HomeAssistantError:
+                if not installation.begun:
                     device.record.update(**before)
                 raise
             device.record.update(installed_wake_words=tuple(ids), font=font)

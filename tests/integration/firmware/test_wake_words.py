@@ -438,6 +438,24 @@ async def test_a_device_that_cannot_fetch_its_pack_is_restarted_and_keeps_its_wo
     assert [await wakes(device, word) for word in ("你好小智", "jarvis")] == [False, True]
 
 
+async def test_a_device_that_cannot_fetch_its_pack_again_has_none(
+    hass: HomeAssistant, device: SimulatedDevice, hosts: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has begun to write over what it had."""
+    broken = _breaks_off(hass, monkeypatch, times=1)
+    remember = device.nvs.set
+
+    def forget_the_end(namespace: str, key: str, value: str) -> None:
+        remember(namespace, key, value[:-3] if key == "download_url" and broken else value)
+
+    monkeypatch.setattr(device.nvs, "set", forget_the_end)
+    await wakes(device, "jarvis")
+    assert state_of(hass, WAKE_WORD).state == "Jarvis"
+    with pytest.raises(HomeAssistantError, match="has none now"):
+        await choose(hass, "Jarvis")
+    assert state_of(hass, WAKE_WORD).state == "unknown"
+
+
 async def ready_again(hass: HomeAssistant, device: SimulatedDevice) -> None:
     await device.wait_for(lambda: sum(event.kind == "restart" for event in device.transcript) >= 3)
     await device.wait_state(State.IDLE)
@@ -472,3 +490,7 @@ async def test_a_device_on_websocket_gets_them_in_a_conversation(
     await choose(hass, "Jarvis")
     assert state_of(hass, WAKE_WORD).state == "Jarvis"
     assert [await wakes(device, word) for word in ("hi xiaozhi", "jarvis")] == [False, True]
+    # What cannot be sent changes nothing.
+    with pytest.raises(HomeAssistantError, match="only while it is in a conversation"):
+        await choose(hass, "original")
+    assert state_of(hass, WAKE_WORD).state == "Jarvis"
