@@ -32,8 +32,8 @@ from tests.integration.names import CLIENT_ID, COMMAND, MAC, OTHER_MAC, SATELLIT
 from tests.integration.speech import add_entities
 from tests.protocol.audio.sounds import pitch_level
 
-SELECT = "select.kitchen_box_loudspeaker"
-OTHER_SELECT = "select.bedroom_box_loudspeaker"
+SELECT = "select.kitchen_box_voice_output"
+OTHER_SELECT = "select.bedroom_box_voice_output"
 PLAYER = "media_player.big_speaker"
 OLD, NEW = get_profile(), get_profile(version="2.5.0")
 # Of the scripted voice, which says 20 letters in a second.

@@ -117,7 +117,7 @@ async def test_the_entities_of_0_2_0_come_through_with_their_ids_and_names(
     # What was in the form of the device before 0.4.0, and what every device has now.
     added = (
         "select.{}_box_conversations",
-        "select.{}_box_loudspeaker",
+        "select.{}_box_voice_output",
         "calendar.{}_box_alarms",
         "switch.{}_box_microphone",
     )
