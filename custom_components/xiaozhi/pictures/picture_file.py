@@ -26,6 +26,7 @@ class PictureFile:
         )
         self._picture: Picture | None = None
         """What is in the file, or will be."""
+        self._removed = False
 
     async def async_load(self) -> Picture | None:
         """Return the stored picture."""
@@ -38,7 +39,7 @@ class PictureFile:
     @callback
     def keep(self, picture: Picture | None) -> None:
         """Write a picture, if it is another one."""
-        if picture is not None and picture is not self._picture:
+        if picture is not None and picture is not self._picture and not self._removed:
             self._picture = picture
             self._store.async_delay_save(partial(_as_dict, picture), _DELAY_SECONDS)
 
@@ -48,8 +49,8 @@ class PictureFile:
             await self._store.async_save(_as_dict(self._picture))
 
     async def async_remove(self) -> None:
-        """Delete the file."""
-        self._picture = None
+        """Delete the file, for good: its device may still be leaving."""
+        self._picture, self._removed = None, True
         await self._store.async_remove()
 
 

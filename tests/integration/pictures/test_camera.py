@@ -12,6 +12,7 @@ from aiohttp import FormData
 from homeassistant.components.image import async_get_image
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
+from homeassistant.helpers.storage import Store
 from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
@@ -104,6 +105,27 @@ async def test_the_first_photo_adds_its_entity_which_has_it_after_a_restart_unti
     (subentry_id,) = linked_entry.subentries
     assert hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
     await hass.async_block_till_done()
+    assert STORED not in hass_storage
+
+
+async def test_the_photo_of_a_device_that_is_deleted_while_it_is_connected_is_not_written_again(
+    hass: HomeAssistant,
+    linked_entry: MockConfigEntry,
+    hass_storage: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Deleting a file takes a moment, in which the device leaves."""
+    await act(hass, "button", "press", "button.kitchen_box_take_photo")
+    remove = Store.async_remove
+
+    async def remove_slowly(store: Store[Any]) -> None:
+        await asyncio.sleep(0.1)
+        await remove(store)
+
+    monkeypatch.setattr(Store, "async_remove", remove_slowly)
+    (subentry_id,) = linked_entry.subentries
+    assert hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
+    await asyncio.sleep(120)
     assert STORED not in hass_storage
 
 
