@@ -125,7 +125,7 @@ async def test_the_photo_of_a_device_that_is_deleted_while_it_is_connected_is_no
     monkeypatch.setattr(Store, "async_remove", remove_slowly)
     (subentry_id,) = linked_entry.subentries
     assert hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
-    await asyncio.sleep(120)
+    await asyncio.sleep(10)
     assert STORED not in hass_storage
 
 
