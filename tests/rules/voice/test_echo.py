@@ -2,7 +2,7 @@
 
 import pytest
 
-from custom_components.xiaozhi.voice.interruption_by_speaking import is_echo
+from custom_components.xiaozhi.voice.interruption_by_speaking import is_echo, says
 
 ANSWER = (
     "It is 21 °C in the living room, and the window is open. Shall I close it, or the one in the kitchen?"
@@ -33,3 +33,20 @@ def test_words_of_the_answer_in_its_order_are_its_echo_and_a_short_choice_among_
     transcript: str, answer: str, echo: bool
 ) -> None:
     assert is_echo(transcript, answer) is echo
+
+
+@pytest.mark.parametrize(
+    ("wake_word", "said"),
+    [
+        ("Hi, ESP", True),
+        ("你好小智", True),
+        ("hi", True),
+        ("ESP dinner", True),
+        ("din", False),
+        ("", False),
+        ("…", False),
+    ],
+)
+def test_a_wake_word_is_in_a_text(wake_word: str, said: bool) -> None:
+    """A device may report one without a word."""
+    assert says("你好小智! Say hi esp: dinner is ready.", wake_word) is said
