@@ -83,7 +83,7 @@ class Owner:
         self.device.values["view"] = VIEWS[seen]
         try:
             reply = await self.client.ask(
-                _DOMAIN, "take_photo", device_id=await self._device_id(), question=_QUESTION
+                _DOMAIN, "take_photo", device_id=await self.device_id(), question=_QUESTION
             )
         finally:
             self.device.values["view"] = None
@@ -104,7 +104,7 @@ class Owner:
         """Have the device send a notification; expect it on the bus."""
         text = f"Bump {random.randrange(1000)}"
         method, params = _METHOD, _params(text)
-        device_id = await self._device_id()
+        device_id = await self.device_id()
         async with self.client.listening(_EVENT) as next_event:
             self.notify(text)
             try:
@@ -174,7 +174,8 @@ class Owner:
         attributes: Json = (await self.client.get(f"/api/states/{entity_id}"))["attributes"]
         return attributes
 
-    async def _device_id(self) -> str:
+    async def device_id(self) -> str:
+        """Return its id in Home Assistant."""
         for device in await self.client.command("config/device_registry/list"):
             if [_DOMAIN, self.device.mac] in device["identifiers"]:
                 device_id: str = device["id"]
@@ -183,7 +184,7 @@ class Owner:
 
     async def entity(self, domain: str, name: str = "") -> str:
         """Return the entity of a domain whose unique id ends with a name; waits until it is available."""
-        device_id = await self._device_id()
+        device_id = await self.device_id()
         for _ in range(_KNOWN_SECONDS * 10):
             for entity in await self.client.command("config/entity_registry/list"):
                 entity_id: str = entity["entity_id"]

@@ -21,7 +21,7 @@ COMMAND: Final = "打开厨房灯"
 """What the assistant is to get."""
 _WRITTEN: Final = "打開廚房燈"
 _LAMP: Final = "厨房灯"
-_NAME: Final = "Chinese"
+_NAME: Final = "中文"
 _INFO: Final = ears("One sentence", "https://github.com/xiaozhi-home-assistant/xiaozhi", "zh")
 
 

@@ -39,12 +39,14 @@ type _Enter = Callable[[aiohttp.ClientSession, str], Awaitable[str]]
 
 
 @asynccontextmanager
-async def home_assistant(folder: Path, port: int) -> AsyncGenerator[tuple[Child, Client]]:
+async def home_assistant(
+    folder: Path, port: int, *, language: str = "en"
+) -> AsyncGenerator[tuple[Child, Client]]:
     """Run Home Assistant on loopback with a new configuration folder, and log in.
 
     Raises `DemoError` when it does not come up.
     """
-    await asyncio.to_thread(_write_configuration, folder, port)
+    await asyncio.to_thread(_write_configuration, folder, port, language)
     async with _running(folder, port, _create_owner) as running:
         yield running
 
@@ -80,7 +82,7 @@ async def _running(folder: Path, port: int, enter: _Enter) -> AsyncGenerator[tup
             await client.close()
 
 
-def _write_configuration(folder: Path, port: int) -> None:
+def _write_configuration(folder: Path, port: int, language: str) -> None:
     if folder.exists():
         shutil.rmtree(folder)
     (folder / _TEMPORARY).mkdir(parents=True)
@@ -94,6 +96,7 @@ def _write_configuration(folder: Path, port: int) -> None:
     components.mkdir()
     for name, source in _COMPONENTS.items():
         (components / name).symlink_to(source)
+    (folder / "language.yaml").write_text(json.dumps(language))
     shutil.copy(_CONFIGURATION, folder)
 
 

@@ -1,8 +1,13 @@
-"""The command behind `scripts/pictures`: takes the screenshots of the documentation."""
+"""The command behind `scripts/pictures`: takes the screenshots of the documentation, and its films.
+
+Those that end in `-zh` are of a second Home Assistant, in Chinese. They take a font that has its characters,
+such as Debian's `fonts-noto-cjk`, which `scripts/setup` does not install.
+"""
 
 import argparse
 import asyncio
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from socket import SOCK_DGRAM
 import sys
@@ -11,15 +16,16 @@ from typing import Final
 
 from playwright.async_api import expect
 
-from simulator import SimulatedDevice, converse, get_profile
+from simulator import Board, Profile, SimulatedDevice, converse
 
 from . import house
-from .abilities import Owner, put_firmware
+from .abilities import VIEWS, Owner, put_firmware, set_up_vision
 from .browser import WebPage, web_page
+from .chinese import chinese_assistant
 from .client import Client
 from .engines import small_speech, spoken
 from .errors import DemoError
-from .film import record
+from .film import CHINESE, ENGLISH, record
 from .hass import PASSWORD, USERNAME, home_assistant
 from .processes import HOST, ROOT, free_port
 from .talk import talk_page
@@ -34,14 +40,35 @@ _ROOM: Final = "Kitchen"
 _ADDRESS: Final = "192.168.1.10"
 _ADDRESS_WARNING: Final = "This is not an address of this computer"
 _PORT: Final = 8123
-_BOARD: Final = "s3"
+# With camera and lights.
+_BOARD: Final = Board(
+    name="df-k10",
+    type="df-k10",
+    folder="dfrobot/df-k10",
+    width=240,
+    height=320,
+    camera=True,
+    backlight=True,
+    theme=True,
+    snapshot=True,
+    chip_temperature=True,
+)
 _MAC: Final = "24:6f:28:aa:a4:5f"
+_WAKE_WORDS: Final = {"en": "Hi ESP", "zh-Hans": "你好小智"}
 _SAID: Final = "what time is it"
-_PHRASES: Final = ("hello kitchen", "good morning house")
 # Not in its own room, for which its answer would be a sound.
 _SWITCHED: Final = "turn on the living room light"
 _WIDTH: Final = 1280
-_HEIGHT: Final = 1300
+_HEIGHT: Final = 900
+# Enough for the whole page of a device.
+_TALL: Final = 2600
+# Days after Monday, and hours.
+_ALARMS: Final = (
+    (0, 7, {"summary": "Get up", "rrule": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"}),
+    (3, 18, {"summary": "Bins", "description": "Take the bins out.", "rrule": "FREQ=WEEKLY"}),
+    (5, 9, {"summary": "Swim"}),
+)
+_CHINESE_NAMES: Final = {"Kitchen": "厨房", "Living Room": "客厅", "Bedroom": "卧室", "Hall": "门厅"}
 
 
 def main() -> int:
@@ -50,42 +77,75 @@ def main() -> int:
         prog="scripts/pictures", description="Take the screenshots of the documentation again."
     )
     parser.add_argument("--folder", type=Path, default=_FOLDER, help="where to write them (docs/images)")
-    folder: Path = parser.parse_args().folder
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="xiaozhi-pictures-") as work:
-        try:
-            asyncio.run(_take(folder, Path(work)))
-        except DemoError as err:
-            sys.stderr.write(f"pictures: {err}\n")
-            return 1
+    parser.add_argument("--language", choices=_TAKE, help="only those in one language")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        for language in [options.language] if options.language else _TAKE:
+            with tempfile.TemporaryDirectory(prefix="xiaozhi-pictures-") as work:
+                asyncio.run(_take(language, options.folder, Path(work)))
+    except DemoError as err:
+        sys.stderr.write(f"pictures: {err}\n")
+        return 1
     return 0
 
 
-async def _take(folder: Path, work: Path) -> None:
+async def _take(language: str, folder: Path, work: Path) -> None:
     if free_port(_PORT) != _PORT:
         raise DemoError(f"port {_PORT}, which the pictures show, is in use")
     async with AsyncExitStack() as stack:
         speech = await stack.enter_async_context(small_speech(work))
         configuration = work / "config"
-        _, client = await stack.enter_async_context(home_assistant(configuration, _PORT))
-        profile = get_profile(_BOARD)
-        await asyncio.to_thread(put_firmware, configuration, profile.board)
+        _, client = await stack.enter_async_context(home_assistant(configuration, _PORT, language=language))
+        await asyncio.to_thread(put_firmware, configuration, _BOARD)
         await house.furnish(client)
         await house.set_up_speech(client, speech)
+        await set_up_vision(client)
         url = f"http://{HOST}:{_PORT}"
         web = await stack.enter_async_context(web_page(url, width=_WIDTH, height=_HEIGHT))
         await web.log_in(USERNAME, PASSWORD)
-        await _wifi(web, folder)
-        await _gateway(web, folder)
-        await _use_loopback(client)
-        device = await stack.enter_async_context(SimulatedDevice(profile, f"{url}/api/xiaozhi/ota", mac=_MAC))
-        await _pairing(web, client, device, folder)
-        await _conversation(web, device, folder)
-        await _firmware(web, folder)
-        await _phrases(web, folder)
-        await _response_time(web, client, device, folder)
-        await _talk_page(web, client, device, folder)
-        await record(web, client, device, folder)
+        device = SimulatedDevice(Profile(board=_BOARD), f"{url}/api/xiaozhi/ota", mac=_MAC)
+        await stack.enter_async_context(device)
+        owner = Owner(client=client, device=device, name=_DEVICE, wake_word=_WAKE_WORDS[language])
+        await _TAKE[language](web, owner, folder)
+
+
+async def _take_english(web: WebPage, owner: Owner, folder: Path) -> None:
+    await _wifi(web, folder / "wifi.png")
+    await _gateway(web, folder)
+    await _use_loopback(owner.client)
+    await _pairing(web, owner, folder)
+    await _use(owner)
+    await _device_page(web, owner, folder / "device.png")
+    await _firmware(web, folder)
+    await _phrases(web, folder)
+    await _calendar(web, folder)
+    await _triggers(web, folder)
+    await _response_time(web, owner, folder)
+    await _talk_page(web, owner, folder)
+    await record(web, owner.client, owner.device, folder, ENGLISH)
+
+
+async def _take_chinese(web: WebPage, owner: Owner, folder: Path) -> None:
+    client = owner.client
+    await _wifi(web, folder / "wifi-zh.png", "#zh")
+    await _use_loopback(client)
+    for area in await client.command("config/area_registry/list"):
+        name = _CHINESE_NAMES[area["name"]]
+        await client.command("config/area_registry/update", area_id=area["area_id"], name=name)
+    await house.pair(client, owner.device, "小智", house.Room.KITCHEN)
+    async with chinese_assistant(client, owner.device.mac):
+        for lamp, name in zip(house.LAMPS, ("厨房灯", "客厅灯"), strict=True):
+            await client.command("config/entity_registry/update", entity_id=lamp, name=name)
+        language = {"language": "zh-Hans", "number_format": "language"}
+        await client.command("frontend/set_user_data", key="language", value=language)
+        await web.page.reload()
+        await _use(owner)
+        await _device_page(web, owner, folder / "device-zh.png")
+        await record(web, client, owner.device, folder, CHINESE)
+
+
+_TAKE: Final = {"en": _take_english, "zh-Hans": _take_chinese}
 
 
 def _free_ports() -> dict[str, int]:
@@ -96,15 +156,14 @@ def _free_ports() -> dict[str, int]:
     }
 
 
-async def _wifi(web: WebPage, folder: Path) -> None:
+async def _wifi(web: WebPage, file: Path, language: str = "") -> None:
     """Draw the page of a device's Wi-Fi set-up, with the address."""
     page = await web.page.context.new_page()
-    await page.goto(_WIFI_PAGE.as_uri())
+    await page.goto(_WIFI_PAGE.as_uri() + language)
     await page.locator("#address").evaluate(
         "(field, address) => field.textContent = address", f"http://{_ADDRESS}:{_PORT}/api/xiaozhi/ota"
     )
-    drawn = WebPage(page, page.url)
-    await drawn.pictures(folder / "wifi.png", page.locator("body"))
+    await WebPage(page, page.url).pictures(file, page.locator("body"))
     await page.close()
 
 
@@ -134,7 +193,8 @@ async def _use_loopback(client: Client) -> None:
     await house.set_up_gateway(client, **_free_ports())
 
 
-async def _pairing(web: WebPage, client: Client, device: SimulatedDevice, folder: Path) -> None:
+async def _pairing(web: WebPage, owner: Owner, folder: Path) -> None:
+    device = owner.device
     await device.boot()
     await web.show_integrations()
     await web.read("Discovered")
@@ -152,19 +212,49 @@ async def _pairing(web: WebPage, client: Client, device: SimulatedDevice, folder
     await device.wait_paired()
 
 
-async def _conversation(web: WebPage, device: SimulatedDevice, folder: Path) -> None:
-    """Show the page of the device while it speaks."""
-    await web.show_device(_INTEGRATION, _DEVICE)
-    await web.read("Screen brightness")
-    talking = asyncio.create_task(_talk(device))
-    await expect(web.entities("Assist")).to_contain_text("Responding")
-    room = web.page.get_by_role("link", name=f"In {_ROOM}")
-    await web.pictures(folder / "device.png", room, web.entities("Assist"), still=False)
+async def _use(owner: Owner) -> None:
+    """Talk to the device, take a photo, colour its lights, and set its alarms."""
+    await _talk(owner)
+    owner.device.values["view"] = VIEWS["yellow"]
+    await owner.client.call("button", "press", entity_id=await owner.entity("button", "take_photo"))
+    await owner.colour_light()
+    message = await owner.entity("notify")
+    await owner.client.call("notify", "send_message", entity_id=message, message="Dinner is ready.")
+    calendar = await owner.entity("calendar", "alarms")
+    now = datetime.now(UTC).replace(second=0, microsecond=0)
+    monday = now - timedelta(days=now.weekday())
+    for day, hour, event in _ALARMS:
+        start = (monday + timedelta(days=day)).replace(hour=hour, minute=0)
+        start += timedelta(days=7) * (start < now)
+        times = {"dtstart": start.isoformat(), "dtend": (start + timedelta(hours=1)).isoformat()}
+        await owner.client.command("calendar/event/create", entity_id=calendar, event=event | times)
+    # One rings, and is stopped.
+    now = datetime.now(UTC)
+    begin, end = (now + timedelta(seconds=seconds) for seconds in (3, 60))
+    alarm = {"start_date_time": begin.isoformat(), "end_date_time": end.isoformat()}
+    await owner.client.call("calendar", "create_event", entity_id=calendar, summary="Tea", **alarm)
+    await owner.device.wait_for(lambda: "Tea" in owner.device.screen.system_text)
+    await owner.client.call("button", "press", entity_id=await owner.entity("button", "stop_alarm"))
+
+
+async def _talk(owner: Owner, said: str = _SAID) -> None:
+    await converse(owner.device, await spoken(said), word=owner.wake_word)
+
+
+async def _device_page(web: WebPage, owner: Owner, file: Path) -> None:
+    """Show the whole page of the device while it speaks."""
+    page = web.page
+    await page.set_viewport_size({"width": _WIDTH, "height": _TALL})
+    cards = page.locator(
+        "ha-device-info-card, ha-device-entities-card, ha-device-via-devices-card, ha-logbook"
+    )
+    await web.show_page(f"/config/devices/device/{await owner.device_id()}", cards.first)
+    await web.read("DFRobot")
+    talking = asyncio.create_task(_talk(owner))
+    await owner.device.wait_for(lambda: bool(owner.device.screen.assistant_text))
+    await web.pictures(file, *await cards.all(), still=False)
     await talking
-
-
-async def _talk(device: SimulatedDevice) -> None:
-    await converse(device, await spoken(_SAID))
+    await page.set_viewport_size({"width": _WIDTH, "height": _HEIGHT})
 
 
 async def _firmware(web: WebPage, folder: Path) -> None:
@@ -172,13 +262,14 @@ async def _firmware(web: WebPage, folder: Path) -> None:
     await web.entities("Configuration").get_by_text("Firmware").click()
     await web.read("Installed version")
     await web.pictures(folder / "firmware.png", web.dialog)
+    await web.page.get_by_role("button", name="Close").last.click()
 
 
 async def _phrases(web: WebPage, folder: Path) -> None:
     """Type phrases that are to wake the device."""
     await web.show_integration(_INTEGRATION)
     await web.subentry_row(_DEVICE).get_by_role("button", name="Change device").click()
-    for phrase in _PHRASES:
+    for phrase in ("hello kitchen", "good morning house"):
         await web.press("Add Phrases that wake it")
         await web.field("Phrases that wake it").last.fill(phrase)
     phrases, threshold = (web.page.locator(f"ha-selector-{kind}").last for kind in ("text", "number"))
@@ -187,10 +278,31 @@ async def _phrases(web: WebPage, folder: Path) -> None:
     await web.press("Close")
 
 
-async def _response_time(web: WebPage, client: Client, device: SimulatedDevice, folder: Path) -> None:
+async def _calendar(web: WebPage, folder: Path) -> None:
+    """Show the alarms of a month."""
+    calendar = web.page.locator("ha-full-calendar")
+    await web.show_page("/calendar", calendar)
+    # This one may begin at its end.
+    await calendar.get_by_role("button", name="Next").click()
+    await web.pictures(folder / "calendar.png", calendar)
+
+
+async def _triggers(web: WebPage, folder: Path) -> None:
+    """Choose a trigger of the device in the editor of automations."""
+    await web.show_page("/config/automation/edit/new", web.button("Add trigger"))
+    await web.press("Add trigger")
+    await web.read("By type")
+    await web.page.get_by_text(_ROOM, exact=True).last.click()
+    heading = web.page.get_by_text(_INTEGRATION, exact=True).last
+    await heading.evaluate("heading => heading.scrollIntoView({ block: 'start' })")
+    await web.pictures(folder / "triggers.png", web.dialog)
+    await web.page.keyboard.press("Escape")
+
+
+async def _response_time(web: WebPage, owner: Owner, folder: Path) -> None:
     """Show how long an answer took, and its parts."""
-    await house.enable_entity(client, device.mac, "response_time")
-    await _talk(device)
+    await house.enable_entity(owner.client, owner.device.mac, "response_time")
+    await _talk(owner)
     await web.show_device(_INTEGRATION, _DEVICE)
     await web.entities("Diagnostic").get_by_text("Response time").click()
     await web.open_menu(web.page.locator("ha-more-info-dialog"), "Details")
@@ -198,17 +310,17 @@ async def _response_time(web: WebPage, client: Client, device: SimulatedDevice, 
     await web.pictures(folder / "response-time.png", web.dialog)
 
 
-async def _talk_page(web: WebPage, client: Client, device: SimulatedDevice, folder: Path) -> None:
+async def _talk_page(web: WebPage, owner: Owner, folder: Path) -> None:
     """Show the page to talk to a device while it answers."""
     page = await web.page.context.new_page()
-    box = Owner(client=client, device=device, name="Kitchen", wake_word="hi xiaozhi")
-    async with talk_page({"kitchen": box}, free_port(), home=web.url, small=False) as url:
+    async with talk_page({"kitchen": owner}, free_port(), home=web.url, small=False) as url:
         await page.goto(url)
-        talking = asyncio.create_task(converse(device, await spoken(_SWITCHED)))
+        talking = asyncio.create_task(_talk(owner, _SWITCHED))
         await expect(page.locator("#answer")).not_to_be_empty()
         await expect(page.locator(".lamp.on")).to_be_visible()
-        talk = WebPage(page, url)
-        await talk.pictures(folder / "talk.png", page.locator(".box"), page.locator("aside"), still=False)
+        talk, box = WebPage(page, url), page.locator(".box")
+        await talk.pictures(folder / "talk.png", box, *await page.locator("aside").all(), still=False)
+        await talk.pictures(folder / "screen.png", box, still=False)
         await talking
     await page.close()
 

@@ -154,7 +154,7 @@ async def test_without_a_microphone_all_that_the_page_offers_works(
         await page.locator("#press").click()
         # The other box has its alarm ring on this one.
         await page.get_by_label("Box", exact=True).select_option("MQTT box")
-        await page.get_by_label("Loudspeaker").select_option("Announcer Speaker")
+        await page.get_by_label("Voice output").select_option("Announcer Speaker")
         await page.get_by_role("button", name="Set an alarm").click()
         await expect(told).to_contain_text("20 seconds", timeout=_PATIENCE_MS)
         await expect(alert).to_have_text("Alarm: Tea", timeout=_PATIENCE_MS)

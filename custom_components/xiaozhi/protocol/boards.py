@@ -53,6 +53,7 @@ _KEEPS_LINES: Final = frozenset(
 _SOLD_AS: Final = {
     "atoms3r-cam-m12-echo-base": "M5Stack AtomS3R-CAM or M12 + Echo Base",
     "atoms3r-echo-base": "M5Stack AtomS3R + Echo Base",
+    "df-k10": "DFRobot UNIHIKER K10",
     "echoear": "EchoEar",
     "electron-bot": "Electron Bot",
     "esp-box-3": "ESP32-S3-BOX-3",
