@@ -81,7 +81,9 @@ class _Echo:
 def says(text: str, wake_word: str) -> bool:
     """Whether a wake word is in a text. One without a word, such as an empty one, is in none."""
     said, words = (_WORD.findall(each.casefold()) for each in (text, wake_word))
-    return bool(words) and any(said[start : start + len(words)] == words for start in range(len(said) - len(words) + 1))
+    return bool(words) and any(
+        said[start : start + len(words)] == words for start in range(len(said) - len(words) + 1)
+    )
 
 
 def is_echo(transcript: str, answer: str) -> bool:
