@@ -32,6 +32,7 @@ from .firmware.installation import PackInstallation
 from .firmware.wake_words import ORIGINAL
 from .gateway import Gateway, XiaozhiConfigEntry
 from .settings import ConversationStyle
+from .texts.translated import known_text
 from .tools.stock_tools import ASSETS_TOOL
 from .tools.tool_entities import SelectTool
 from .voice.pipelines import END_OF_SPEECH_SELECT, PIPELINE_SELECT
@@ -104,7 +105,7 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
     """What wakes a device. It has none where other words are not known to fit."""
 
     follows = (INSTALLATION, SETTINGS, *_WAKE_WORDS_DEPEND_ON, "wake_words", "installed_wake_words")
-    _unrecorded_attributes = frozenset({"fetched", "sent"})
+    _unrecorded_attributes = frozenset({"fetched", "sent", "hint"})
 
     def __init__(self, gateway: Gateway, device: Device, described: EntityDescription) -> None:
         super().__init__(gateway, device, described)
@@ -139,7 +140,8 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
         running = self.device.installation
         if not isinstance(running, PackInstallation):
             return {}
-        return {"fetched": running.fetched, "sent": running.percentage}
+        hint = {"hint": known_text(self.hass, "wake_words_waiting")} if running.waiting else {}
+        return {"fetched": running.fetched, "sent": running.percentage, **hint}
 
     @override
     async def async_select_option(self, option: str) -> None:

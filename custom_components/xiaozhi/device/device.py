@@ -142,11 +142,19 @@ class Device:
     @contextmanager
     def installing(self, installation: Installation) -> Iterator[None]:
         """Pass the device's check-ins and links to an installation. Only one at a time."""
+
+        @callback
+        def changed() -> None:
+            if self.state.linked:
+                installation.linked()
+
         self.installation = installation
+        stop = self.record.listen(("linked",), changed)
         self.record.notify(INSTALLATION)
         try:
             yield
         finally:
+            stop()
             self.installation = None
             if not installation.stopped:
                 self.record.notify(INSTALLATION)
@@ -219,8 +227,6 @@ class Device:
     def attach(self, link: Link) -> LinkSession:
         """Use a new link, which replaces an older one."""
         older = self.session
-        if self.installation is not None:
-            self.installation.linked()
         # A link over a broker begins with a message from the device, which shows that it can send.
         can_answer = self.state.answers_unasked or self._just_started or not link.notices_loss
         self._just_started = False

@@ -43,7 +43,7 @@ class Installation:
         self._returned = False
         """Whether the device has checked in since it got the offer, or was told to fetch a pack."""
         self._linked = False
-        """Whether it has linked since that, or since that check-in."""
+        """Whether it can be reached since that, or since that check-in."""
         self._version: str | None = None
         """The version in its last check-in."""
         self._news = asyncio.Event()
@@ -70,7 +70,7 @@ class Installation:
 
     @callback
     def linked(self) -> None:
-        """Handle a new link."""
+        """Note that the device can be reached again."""
         self._linked = True
         self._news.set()
 
@@ -158,6 +158,8 @@ class PackInstallation(Installation):
 
     fetched: int | None = None
     """Percentage of the models that Home Assistant has got; None while it does not need any."""
+    waiting = False
+    """Whether its owner has to wake the device first."""
 
     @callback
     def prepared(self, fraction: float) -> None:
@@ -171,12 +173,18 @@ class PackInstallation(Installation):
         transfers: Transfers,
         send: Callable[[str], Awaitable[None]],
         restart: Callable[[], Awaitable[None]],
+        *,
+        linked: bool,
     ) -> None:
-        """Have the device fetch the pack, and wait until it has checked in with it.
+        """Have the device fetch the pack when it can be reached, and wait until it has checked in with it.
 
         `send` gives the device the path of the pack, and restarts it. Raises `HomeAssistantError` that says
         what the device has now.
         """
+        self._linked, self.waiting = linked, not linked
+        self._progressed()
+        await self._within(FirmwareTimeouts.by_hand, lambda: self._linked, "pack_not_woken")
+        self.waiting = False
         for _ in range(_ATTEMPTS):
             download = await self._attempt(content, transfers, send)
             if download.complete:

@@ -7,7 +7,6 @@ import re
 from typing import Final
 
 from homeassistant.core import HomeAssistant
-from homeassistant.exceptions import HomeAssistantError
 
 from ..device.device import Device
 from ..device.state import INSTALLATION
@@ -94,16 +93,19 @@ class WakeWords:
                 reason = await async_explain(self._hass, err)
                 raise InputError("wake_words_unusable", name=device.name, reason=reason) from err
             installation.check()
-            unknown = {"installed_wake_words": (), "wake_words": (), "font": None}
-            before = {key: getattr(device.state, key) for key in unknown}
-            device.record.update(**unknown)
+            installed: tuple[str, ...] = ()
             try:
-                await installation.deliver(pack, device.transfers, self._send, device.commands.restart)
-            except HomeAssistantError:
-                if not installation.begun:
-                    device.record.update(**before)
-                raise
-            device.record.update(installed_wake_words=tuple(ids), font=font)
+                linked = device.state.linked
+                await installation.deliver(
+                    pack, device.transfers, self._send, device.commands.restart, linked=linked
+                )
+                installed = tuple(ids)
+            finally:
+                # A word that it has heard before is no longer known to wake it.
+                if installation.begun:
+                    device.record.update(
+                        installed_wake_words=installed, wake_words=(), font=font if installed else None
+                    )
 
     async def _pack(self, ids: Sequence[str], installation: PackInstallation) -> tuple[bytes, str | None]:
         board, state = self.board, self._device.state
