@@ -23,7 +23,7 @@ from .tools.answer_values import as_flag
 from .tools.mapping import KEY_PREFIXES, MAX_ENTITIES, TOOL_PREFIX
 from .tools.migration import key_of_only_member
 from .tools.stock_tools import STATUS_TOOL
-from .tools.tool_entities import Call, Choice, Reading, Setter, ToolEntity
+from .tools.tool_entities import Call, OptionSetter, Reading, Setter, ToolEntity
 
 # Whether a device has an entity depends on these.
 _SHOW_WHAT_EXISTS: Final = (
@@ -138,7 +138,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
     def _flag(self, reading: Reading) -> bool | None:
         return as_flag(self.device.tools.last_value(reading), reading.on_off)
 
-    def _value(self, reading: Reading | None, setter: Setter | Choice) -> Any:
+    def _value(self, reading: Reading | None, setter: Setter | OptionSetter) -> Any:
         """Return a value: as last read, or else as last set, by this entity or by others."""
         if reading is not None:
             return self.device.tools.last_value(reading)

@@ -24,7 +24,7 @@ import voluptuous as vol
 
 from .actions.rights import check_call, check_device, require_admin, restricted_user, satellite_id
 from .actions.targets import target_device, target_devices
-from .actions.tool_list import described
+from .actions.tool_list import tool_data
 from .assist_satellite import XiaozhiSatellite
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device.call_log import logged_call
@@ -139,7 +139,7 @@ def _satellite(hass: HomeAssistant, device: Device) -> XiaozhiSatellite:
 
 async def _get_tools(call: ServiceCall) -> ServiceResponse:
     device = target_device(call)
-    return {"tools": [described(tool) for tool in device.tools.values()]}
+    return {"tools": [tool_data(tool) for tool in device.tools.values()]}
 
 
 async def _call_tool(call: ServiceCall) -> ServiceResponse:

@@ -6,7 +6,7 @@ from ..protocol.mcp.tool import Tool, ToolProperty
 from ..protocol.untrusted_text import clean_data, one_line
 
 
-def described(tool: Tool) -> dict[str, Any]:
+def tool_data(tool: Tool) -> dict[str, Any]:
     """Return a tool with its arguments. All texts are cut to one line."""
     return {
         "tool": tool.name,

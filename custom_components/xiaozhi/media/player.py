@@ -24,7 +24,7 @@ from ..errors import UserError
 from ..protocol import messages
 from ..protocol.clock import loop_time
 from ..timeouts import AnnouncementTimeouts
-from .source import spoken_text
+from .source import text_to_speak
 from .stream import Media, MediaStream, media_sound
 
 _LOGGER = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class DevicePlayer:
         Raises `HomeAssistantError` with a text for the user.
         """
         sound = media_sound(self._hass, media.media_id, media.entity_id)
-        text = spoken_text(media.media_id)
+        text = text_to_speak(media.media_id)
         # What another device says here: two devices may have each other for their loudspeaker.
         stays = SOUND_PATH in media.media_id
         utterance = Utterance(text=text, speech=sound, at_announcement_volume=True, stays=stays)

@@ -59,7 +59,7 @@ async def find_media(
     return await _web_media(hass, media_id, name)
 
 
-def spoken_text(media_id: str) -> str:
+def text_to_speak(media_id: str) -> str:
     """Return the text of a media id that is to be spoken by a speech engine; nothing for other media."""
     if not media_id.startswith(_SPEECH):
         return ""

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..protocol.mcp.tool import Tool, ToolProperty
 from .stock_tools import StockTool
-from .tool_entities import Choice, Colour
+from .tool_entities import OptionSetter, Colour
 from .tool_names import Verb, parse_name, word_set, words
 
 _MAX_OPTIONS: Final = 32
@@ -38,18 +38,18 @@ def limits_of(argument: ToolProperty) -> tuple[int, int] | None:
     return (low, high) if low < high else None
 
 
-def choice_of(tool: Tool, argument: str, stock: StockTool) -> Choice | None:
+def choice_of(tool: Tool, argument: str, stock: StockTool) -> OptionSetter | None:
     """Return the choice of an argument that is one of several texts, or of numbers that stand for them."""
     kind = tool.properties[argument]
     limits = limits_of(kind)
     if stock.options is not None and stock.values is not None and limits is not None:
         known = [pair for pair in zip(stock.options, stock.values, strict=True) if pair[1] <= limits[1]]
         options, values = tuple(name for name, _ in known), tuple(value for _, value in known)
-        return Choice(tool=tool.name, argument=argument, options=options, values=values)
+        return OptionSetter(tool=tool.name, argument=argument, options=options, values=values)
     if kind.kind != "string":
         return None
     texts = stock.options or _listed_texts(kind) or enumerated_texts(tool.description)
-    return None if texts is None else Choice(tool=tool.name, argument=argument, options=texts)
+    return None if texts is None else OptionSetter(tool=tool.name, argument=argument, options=texts)
 
 
 def _listed_texts(kind: ToolProperty) -> tuple[str, ...] | None:

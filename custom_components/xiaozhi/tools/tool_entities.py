@@ -41,7 +41,7 @@ class Setter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class OptionSetter:
     """A tool whose argument is one of several texts or numbers with names."""
 
     tool: str
@@ -142,7 +142,7 @@ class SelectTool(ToolEntity):
     platform: ClassVar[Platform | None] = Platform.SELECT
     follows_calls: ClassVar[bool] = True
 
-    choice: Choice
+    choice: OptionSetter
     state: Reading | None = None
     default: str | None = None
     """The option of the firmware until another one is chosen; None if unknown."""

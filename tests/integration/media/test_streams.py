@@ -14,7 +14,7 @@ import pytest
 
 from custom_components.xiaozhi.errors import UserError
 from custom_components.xiaozhi.media.ffmpeg_log import FfmpegLog
-from custom_components.xiaozhi.media.source import spoken_text
+from custom_components.xiaozhi.media.source import text_to_speak
 from custom_components.xiaozhi.media.stream import Media, MediaStream, media_sound
 from custom_components.xiaozhi.protocol.clock import loop_time
 from tests.integration.boxes import Speech
@@ -364,4 +364,4 @@ async def test_the_text_of_speech_is_known() -> None:
         "media-source://media_source/local/a.mp3": "",
         "http://radio.example/": "",
     }.items():
-        assert spoken_text(media_id) == text
+        assert text_to_speak(media_id) == text

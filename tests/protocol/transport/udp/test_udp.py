@@ -17,15 +17,15 @@ from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpChann
 from custom_components.xiaozhi.protocol.transport.udp.udp_session import (
     MAX_DATAGRAM_BYTES,
     AudioSession,
-    Source,
+    Sender,
     UdpCounters,
 )
 from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_packet, until
 
 _UPLINK = AudioFormat(sample_rate=16000, frame_duration=60)
 _HERE = bytes((127, 0, 0, 1))
-_HOME = Source("192.0.2.1", 5000, _HERE)
-_MOVED = Source("192.0.2.2", 6000, _HERE)
+_HOME = Sender("192.0.2.1", 5000, _HERE)
+_MOVED = Sender("192.0.2.2", 6000, _HERE)
 
 
 class _Session:
@@ -38,7 +38,7 @@ class _Session:
         self.now = 1000.0
 
     def receive(
-        self, packet: bytes, *, sequence: int | None = None, source: Source = _HOME
+        self, packet: bytes, *, sequence: int | None = None, source: Sender = _HOME
     ) -> tuple[bytes, int] | None:
         return self.session.open(self.device.seal(packet, sequence=sequence), source, self.now)
 
@@ -121,7 +121,7 @@ def test_a_sequence_far_ahead_is_a_forgery_until_time_has_passed() -> None:
 
 
 @pytest.mark.parametrize(("source", "ahead"), [(_HOME, 90), (_MOVED, 5), (_MOVED, 90)])
-def test_one_lucky_guess_of_a_stranger_costs_no_packet_of_the_device(source: Source, ahead: int) -> None:
+def test_one_lucky_guess_of_a_stranger_costs_no_packet_of_the_device(source: Sender, ahead: int) -> None:
     """From its own address or as if from the device, and each time again after a packet of the device."""
     talk = _Session()
     for number in range(1, 50):
@@ -380,7 +380,7 @@ async def test_a_port_is_taken_until_its_server_stops_and_sends_nothing_any_more
 async def test_what_the_network_refuses_is_dropped_and_counted(listener: UdpServer) -> None:
     """No port 0 can be sent to; the conversation goes on without that packet."""
     talk = _Conversation(listener)
-    listener.datagram_received(talk.device.seal(opus_packet()), Source("127.0.0.1", 0, _HERE))
+    listener.datagram_received(talk.device.seal(opus_packet()), Sender("127.0.0.1", 0, _HERE))
     talk.channel.flush()
     assert not talk.channel.send(opus_packet())
     assert talk.counters.unsent == 1

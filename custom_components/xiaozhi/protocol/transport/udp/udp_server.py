@@ -13,7 +13,7 @@ from typing import Final
 from ...clock import loop_time
 from ...messages import AudioFormat, JsonObject
 from ..local_network import is_local
-from .udp_session import HEADER_BYTES, MAX_DATAGRAM_BYTES, AudioSession, Source, UdpCounters
+from .udp_session import HEADER_BYTES, MAX_DATAGRAM_BYTES, AudioSession, Sender, UdpCounters
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class UdpChannel:
         self._connection_id = connection_id
         self._session = session
         self._receive = receive
-        self._waiting: deque[tuple[bytes, Source]] = deque()
+        self._waiting: deque[tuple[bytes, Sender]] = deque()
         self._open = True
 
     @property
@@ -82,7 +82,7 @@ class UdpChannel:
             self._waiting.clear()
             self._listener.forget(self._connection_id)
 
-    def datagram_received(self, datagram: bytes, source: Source) -> None:
+    def datagram_received(self, datagram: bytes, source: Sender) -> None:
         """Keep a datagram with our connection id for `deliver`."""
         if len(self._waiting) < _WAITING:
             self._waiting.append((datagram, source))
@@ -163,7 +163,7 @@ class UdpServer:
         """Remove the channel of a conversation."""
         self._channels.pop(connection_id, None)
 
-    def send(self, datagram: bytes, source: Source) -> bool:
+    def send(self, datagram: bytes, source: Sender) -> bool:
         """Send from the address that the device uses; False if the network does not accept the datagram."""
         ancillary = []
         if sys.platform == "linux":
@@ -178,7 +178,7 @@ class UdpServer:
             _LOGGER.debug("Audio not sent: %s", err)
         return False
 
-    def datagram_received(self, datagram: bytes, source: Source) -> None:
+    def datagram_received(self, datagram: bytes, source: Sender) -> None:
         """Take any datagram. Never raises."""
         if not is_local(source.host):
             self.counters.not_local += 1
@@ -220,4 +220,4 @@ class UdpServer:
                 _LOGGER.debug("Nothing received: %s", err)
                 return
             local = ancillary[0][2][4:8] if ancillary else bytes(4)
-            self.datagram_received(datagram, Source(host, port, local))
+            self.datagram_received(datagram, Sender(host, port, local))

@@ -60,7 +60,7 @@ class UdpCounters:
     """Packets that could not be sent: device address unknown, too large, or refused by the network."""
 
 
-class Source(NamedTuple):
+class Sender(NamedTuple):
     """Source address of a datagram, and our address that received it."""
 
     host: str
@@ -75,9 +75,9 @@ class AudioSession:
     def __init__(self, connection_id: int, uplink: AudioFormat, counters: UdpCounters, now: float) -> None:
         """Make a new key. `now` is monotonic, in seconds."""
         self.key = secrets.token_bytes(16)
-        self.source: Source | None = None
+        self.source: Sender | None = None
         """Address of the device; None before its first packet. Another one needs two packets in a row."""
-        self._last: tuple[Source | None, int] = (None, 0)
+        self._last: tuple[Sender | None, int] = (None, 0)
         self._connection_id = connection_id
         self._uplink = uplink
         self.counters = counters
@@ -93,7 +93,7 @@ class AudioSession:
         """Template of the device's headers: it copies type, flags and connection id."""
         return _HEADER.pack(_TYPE_AUDIO, 0, 0, self._connection_id, 0, 0)
 
-    def open(self, datagram: bytes, source: Source, now: float) -> tuple[bytes, int] | None:
+    def open(self, datagram: bytes, source: Sender, now: float) -> tuple[bytes, int] | None:
         """Decrypt a datagram with our connection id; return its packet, and the number lost before it.
 
         None for one that is dropped. As in the firmware, a packet that another one has overtaken is lost:
@@ -138,7 +138,7 @@ class AudioSession:
         self._cipher.reset_nonce(header)
         return self._cipher.update(payload)
 
-    def _believed(self, packet: bytes, source: Source, sequence: int) -> bool:
+    def _believed(self, packet: bytes, source: Sender, sequence: int) -> bool:
         """Whether to accept a packet that looks genuine, as one in seventy of a stranger's does."""
         near = self.source in {None, source} and sequence <= self._newest + _NEAR
         if not packet:
