@@ -7,6 +7,7 @@ The child has little memory, opens nothing but its input, and has none of Home A
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
+import fcntl
 import os
 from pathlib import Path
 import resource
@@ -37,8 +38,6 @@ _INPUT: Final = ("-probesize", "32768", "-analyzeduration", "1", "-vn", "-sn", "
 _WEB: Final = (
     *("-protocol_whitelist", "http,https,tcp,tls,crypto"),
     *("-format_whitelist", f"{_FORMATS},hls"),
-    # In microseconds. Only for a child that nobody can end, because Home Assistant itself has been killed.
-    *("-rw_timeout", "15000000"),
 )
 _FILE: Final = ("-protocol_whitelist", "file", "-format_whitelist", _FORMATS)
 # What a program needs to be found and to find its libraries.
@@ -73,33 +72,39 @@ async def read_sound(
     """
     position = ("-ss", f"{start:.3f}") if start else ()
     pcm = ("-f", "s16le", "-ac", "1", "-ar", str(sample_rate), "-flush_packets", "1", "pipe:1")
-    child = await asyncio.create_subprocess_exec(
-        *(program, *_PROGRAM, *_INPUT, *position, *source, *pcm),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        limit=_BUFFER,
-        process_group=0,
-        env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-    )
-    output, errors = cast("asyncio.StreamReader", child.stdout), cast("asyncio.StreamReader", child.stderr)
-    log = asyncio.create_task(_read_lines(errors, on_line, child))
-    try:
-        _limit_memory(child.pid)
-        left = b""
-        while data := await output.read(_BUFFER):
-            data = left + data
-            whole = len(data) & ~1
-            left = data[whole:]
-            yield data[:whole]
-        await log
-        if await child.wait():
-            raise ChildProcessError(f"ffmpeg has ended with code {child.returncode}")
-    finally:
-        log.cancel()
-        # To wait for the end may be interrupted, but not the end itself.
-        ending = asyncio.create_task(_end(child))
-        await asyncio.shield(ending)
+    lifeline, held = os.pipe()
+    with open(held, "wb"):  # noqa: ASYNC230, PTH123 - a pipe, which is only held
+        try:
+            child = await asyncio.create_subprocess_exec(
+                *(program, *_PROGRAM, *_INPUT, *position, *source, *pcm),
+                stdin=lifeline,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                limit=_BUFFER,
+                process_group=0,
+                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+            )
+            _bound(child.pid, lifeline)
+        finally:
+            os.close(lifeline)
+        output = cast("asyncio.StreamReader", child.stdout)
+        errors = cast("asyncio.StreamReader", child.stderr)
+        log = asyncio.create_task(_read_lines(errors, on_line, child))
+        try:
+            left = b""
+            while data := await output.read(_BUFFER):
+                data = left + data
+                whole = len(data) & ~1
+                left = data[whole:]
+                yield data[:whole]
+            await log
+            if await child.wait():
+                raise ChildProcessError(f"ffmpeg has ended with code {child.returncode}")
+        finally:
+            log.cancel()
+            # To wait for the end may be interrupted, but not the end itself.
+            ending = asyncio.create_task(_end(child))
+            await asyncio.shield(ending)
 
 
 def _kill(child: asyncio.subprocess.Process) -> None:
@@ -115,15 +120,19 @@ async def _end(child: asyncio.subprocess.Process) -> None:
     await child.communicate()
 
 
-def _limit_memory(pid: int) -> None:
-    """Limit what a process may allocate.
+def _bound(pid: int, lifeline: int) -> None:
+    """Limit what a process may allocate, and have the kernel end it with us, however we end.
 
-    This comes an instant after its start, when it has not read anything yet. To limit it before, Python would
-    run in the copy of a process with threads, where it may hang.
+    The kernel does so when nobody holds the other end of `lifeline` any more. All this comes an instant after
+    the start, when the process has not read anything yet. To limit it before, Python would run in the copy of
+    a process with threads, where it may hang.
     """
     if sys.platform == "linux":
         with suppress(ProcessLookupError):
             resource.prlimit(pid, resource.RLIMIT_DATA, (_MAX_MEMORY, _MAX_MEMORY))
+            fcntl.fcntl(lifeline, fcntl.F_SETOWN, -pid)
+            fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
+            fcntl.fcntl(lifeline, fcntl.F_SETFL, os.O_ASYNC)
 
 
 async def _read_lines(

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 import resource
+import sys
 from typing import Any
 from unittest.mock import patch
 
@@ -19,7 +20,9 @@ from custom_components.xiaozhi.media.stream import Media, MediaStream, media_sou
 from custom_components.xiaozhi.protocol.clock import loop_time
 from tests.integration.boxes import Speech
 from tests.integration.media.media_server import MediaServer, children, music, with_titles
+from tests.paths import ROOT
 from tests.protocol.audio.sounds import pitch_level
+from tests.protocol.transport.udp.device import until
 
 RATE = 24000
 SECOND = 2 * RATE
@@ -365,3 +368,34 @@ async def test_the_text_of_speech_is_known() -> None:
         "http://radio.example/": "",
     }.items():
         assert text_to_speak(media_id) == text
+
+
+def lives(process: Path) -> bool:
+    try:
+        return "State:\tZ" not in (process / "status").read_text()
+    except FileNotFoundError, ProcessLookupError:
+        return False
+
+
+@pytest.mark.real_time
+async def test_a_silent_child_and_what_it_has_started_end_with_home_assistant_however_that_ends(
+    tmp_path: Path,
+) -> None:
+    """A server may trickle bytes without a sound for ever, and `kill -9` leaves nobody to give it up."""
+    program, pids = tmp_path / "ffmpeg", tmp_path / "pids"
+    program.write_text(f"#!/bin/sh\nsleep 600 &\necho $$ $! >{pids}.new && mv {pids}.new {pids}\nwait\n")
+    program.chmod(0o700)
+    code = f"""
+import asyncio
+from pathlib import Path
+from custom_components.xiaozhi.media.ffmpeg import file_input, read_sound
+sound = read_sound({str(program)!r}, file_input(Path("x")), sample_rate=24000, start=0, on_line=bool)
+asyncio.run(anext(sound))
+"""
+    home = await asyncio.create_subprocess_exec(sys.executable, "-c", code, cwd=ROOT)
+    await until(pids.exists, 60)
+    running = [Path("/proc") / pid for pid in pids.read_text().split()]
+    assert all(map(lives, running))
+    home.kill()
+    await home.wait()
+    await until(lambda: not any(map(lives, running)), 10)

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 import probatio
 import pytest
 
-from custom_components.xiaozhi.actions.tool_list import described
+from custom_components.xiaozhi.actions.tool_list import tool_data
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from custom_components.xiaozhi.tools.assistant_choice import (
@@ -208,7 +208,7 @@ def test_arguments_as_data_have_type_limits_choices_and_default() -> None:
         },
         "required": ["mode", "angle"],
     }
-    answer = described(listed("self.fan.set", title="Fan", description="Sets\nthe fan.", inputSchema=schema))
+    answer = tool_data(listed("self.fan.set", title="Fan", description="Sets\nthe fan.", inputSchema=schema))
     assert answer == {
         "tool": "self.fan.set",
         "title": "Fan",
@@ -233,7 +233,7 @@ def test_what_a_device_says_is_bounded_and_one_line(name: str, description: str,
     properties = {name: {"type": "string", "enum": choices}} | {
         f"{name}{number}": {"type": "integer"} for number in range(60)
     }
-    answer = described(listed("self.x", description=description, inputSchema={"properties": properties}))
+    answer = tool_data(listed("self.x", description=description, inputSchema={"properties": properties}))
     text = json.dumps(answer, ensure_ascii=False)
     assert "\n" not in text
     assert "\u202e" not in text
