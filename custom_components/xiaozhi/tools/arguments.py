@@ -8,7 +8,7 @@ from typing import Final
 
 from ..protocol.mcp.tool import Tool, ToolProperty
 from .stock_tools import StockTool
-from .tool_entities import OptionSetter, Colour
+from .tool_entities import Colour, OptionSetter
 from .tool_names import Verb, parse_name, word_set, words
 
 _MAX_OPTIONS: Final = 32
