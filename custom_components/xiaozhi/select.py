@@ -44,6 +44,7 @@ PARALLEL_UPDATES = 1
 _QUICK_AND_PATIENT: Final = "quick_and_patient"
 _CHOSEN: Final = "chosen"
 _OWN_PHRASES: Final = "own_phrases"
+_NOT_KNOWN: Final = "not_known"
 _WAKE_WORDS_DEPEND_ON: Final = ("tools", "board", "chip", "firmware", "assets", "free_memory")
 _WAKE_WORD: Final = SelectEntityDescription(
     key="wake_word", translation_key="wake_word", entity_category=EntityCategory.CONFIG
@@ -121,17 +122,18 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
     @property
     @override
     def options(self) -> list[str]:
-        return [*self._choices]
+        known = [*self._choices]
+        return known if self.current_option in known else [_NOT_KNOWN, *known]
 
     @property
     @override
-    def current_option(self) -> str | None:
-        """Return what wakes it; None while that is not known, or something is on its way."""
+    def current_option(self) -> str:
+        """Return what wakes it, also while that is not known, or something is on its way."""
         if isinstance(self.device.installation, PackInstallation):
-            return None
+            return _NOT_KNOWN
         active = {*self._words.active}
         fits = (option for option, ids in self._choices.items() if active and active <= {*ids})
-        return next(fits, None)
+        return next(fits, _NOT_KNOWN)
 
     @property
     @override
@@ -146,7 +148,8 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
     @override
     async def async_select_option(self, option: str) -> None:
         await check_entity(self.hass, self._caller, self.device, ASSETS_TOOL)
-        await self._words.async_choose(self._choices[option])
+        if option != _NOT_KNOWN:
+            await self._words.async_choose(self._choices[option])
 
 
 class XiaozhiLoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):

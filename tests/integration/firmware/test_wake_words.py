@@ -125,7 +125,7 @@ async def device(hass: HomeAssistant, hosts: Web, boot: Boot) -> SimulatedDevice
 
 async def ready(hass: HomeAssistant, device: SimulatedDevice) -> SimulatedDevice:
     await wait_for_state(hass, CONNECTED, "on")
-    await wait_for_state(hass, WAKE_WORD, "unknown")
+    await wait_for_state(hass, WAKE_WORD, "not_known")
     return device
 
 
@@ -169,8 +169,10 @@ async def test_the_owner_chooses_a_word_a_phrase_and_the_original(
     hass: HomeAssistant, device: SimulatedDevice, hosts: Web, linked_entry: MockConfigEntry
 ) -> None:
     """Nothing is fetched before. What it has is unknown until it was chosen, or it names a word that fits."""
+    await choose(hass, "not_known")
     assert hosts.fetched() == []
-    assert "Jarvis" in state_of(hass, WAKE_WORD).attributes["options"]
+    options = state_of(hass, WAKE_WORD).attributes["options"]
+    assert (options[:2], "Jarvis" in options) == (["not_known", "original"], True)
     await choose(hass, "Jarvis")
     assert state_of(hass, WAKE_WORD).state == "Jarvis"
     assert [await wakes(device, word) for word in ("hi xiaozhi", "jarvis")] == [False, True]
@@ -192,6 +194,7 @@ async def test_the_owner_chooses_a_word_a_phrase_and_the_original(
 
     await choose(hass, "original")
     assert state_of(hass, WAKE_WORD).state == "original"
+    assert "not_known" not in state_of(hass, WAKE_WORD).attributes["options"]
     assert [await wakes(device, word) for word in ("hello kitchen", "你好小智")] == [False, True]
     # Models are kept.
     fetched = hosts.fetched()
@@ -400,7 +403,7 @@ async def test_a_lost_connection_leaves_no_wake_word_until_the_pack_is_sent_agai
     _breaks_off(hass, monkeypatch, times=2)
     with pytest.raises(HomeAssistantError, match="has none now"):
         await choose(hass, "original")
-    assert state_of(hass, WAKE_WORD).state == "unknown"
+    assert state_of(hass, WAKE_WORD).state == "not_known"
     assert [await wakes(device, word) for word in ("你好小智", "jarvis")] == [False, False]
     await choose(hass, "original")
     assert await wakes(device, "你好小智")
@@ -454,7 +457,7 @@ async def test_a_device_that_cannot_fetch_its_pack_again_has_none(
     assert state_of(hass, WAKE_WORD).state == "Jarvis"
     with pytest.raises(HomeAssistantError, match="has none now"):
         await choose(hass, "Jarvis")
-    assert state_of(hass, WAKE_WORD).state == "unknown"
+    assert state_of(hass, WAKE_WORD).state == "not_known"
 
 
 async def ready_again(hass: HomeAssistant, device: SimulatedDevice) -> None:
@@ -481,7 +484,7 @@ async def test_a_device_on_websocket_gets_them_in_a_conversation(
     device = await boot(get_profile(), pace=replace(QUICK, flash=1000))
     await device.wake()
     # It lists its tools in its first conversation.
-    await wait_for_state(hass, WAKE_WORD, "unknown")
+    await wait_for_state(hass, WAKE_WORD, "not_known")
     await device.click()
     await device.wait_state(State.IDLE)
     choosing = asyncio.create_task(choose(hass, "Jarvis"))
