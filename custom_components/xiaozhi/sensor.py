@@ -45,6 +45,7 @@ PARALLEL_UPDATES = 0
 class XiaozhiSensorDescription(SensorEntityDescription):
     """Describes a sensor, with the function that reads its value."""
 
+    entity_category: EntityCategory | None = EntityCategory.DIAGNOSTIC
     value: Callable[[Device], str | float | datetime | None]
     follows: tuple[str, ...]
     """Keys of what it shows, as for `Device.listen`."""
@@ -75,7 +76,6 @@ SENSORS: Final = (
         translation_key="conversation",
         device_class=SensorDeviceClass.ENUM,
         options=[state.value for state in ConversationState],
-        entity_category=EntityCategory.DIAGNOSTIC,
         # The satellite says nearly the same, and each change is a line in the logbook.
         entity_registry_enabled_default=False,
         value=lambda device: device.state.conversation if device.state.link else None,
@@ -86,7 +86,6 @@ SENSORS: Final = (
         key="last_contact",
         translation_key="last_contact",
         device_class=SensorDeviceClass.TIMESTAMP,
-        entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
         value=lambda device: device.state.last_contact,
         follows=("last_contact",),
@@ -95,6 +94,7 @@ SENSORS: Final = (
     XiaozhiSensorDescription(
         key="next_timer",
         translation_key="next_timer",
+        entity_category=None,
         device_class=SensorDeviceClass.TIMESTAMP,
         value=next_timer_end,
         follows=("timers",),
@@ -103,6 +103,7 @@ SENSORS: Final = (
     XiaozhiSensorDescription(
         key="next_alarm",
         translation_key="next_alarm",
+        entity_category=None,
         device_class=SensorDeviceClass.TIMESTAMP,
         value=next_alarm,
         follows=("alarms",),
@@ -112,7 +113,6 @@ SENSORS: Final = (
         key="response_time",
         translation_key="response_time",
         device_class=SensorDeviceClass.DURATION,
-        entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
         state_class=SensorStateClass.MEASUREMENT,
         native_unit_of_measurement=UnitOfTime.SECONDS,
@@ -125,7 +125,6 @@ SENSORS: Final = (
     XiaozhiSensorDescription(
         key="battery",
         device_class=SensorDeviceClass.BATTERY,
-        entity_category=EntityCategory.DIAGNOSTIC,
         state_class=SensorStateClass.MEASUREMENT,
         native_unit_of_measurement=PERCENTAGE,
         value=lambda device: device.state.status.battery_level,
@@ -135,7 +134,6 @@ SENSORS: Final = (
         key="chip_temperature",
         translation_key="chip_temperature",
         device_class=SensorDeviceClass.TEMPERATURE,
-        entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
         state_class=SensorStateClass.MEASUREMENT,
         native_unit_of_measurement=UnitOfTemperature.CELSIUS,
@@ -147,7 +145,6 @@ SENSORS: Final = (
         key="signal",
         translation_key="signal",
         device_class=SensorDeviceClass.ENUM,
-        entity_category=EntityCategory.DIAGNOSTIC,
         # It changes with each second poll, and each change is a line in the logbook.
         entity_registry_enabled_default=False,
         options=[*SIGNALS],
@@ -158,7 +155,6 @@ SENSORS: Final = (
         key="network",
         translation_key="network",
         device_class=SensorDeviceClass.ENUM,
-        entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
         options=[*NETWORK_TYPES],
         value=lambda device: device.state.status.network_type,
@@ -167,7 +163,6 @@ SENSORS: Final = (
     XiaozhiSensorDescription(
         key="ssid",
         translation_key="ssid",
-        entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
         value=lambda device: device.state.status.ssid,
         follows=(AVAILABLE, part_key("status", "ssid")),
@@ -175,7 +170,6 @@ SENSORS: Final = (
     XiaozhiSensorDescription(
         key="ip",
         translation_key="ip",
-        entity_category=EntityCategory.DIAGNOSTIC,
         entity_registry_enabled_default=False,
         value=_ip,
         follows=(AVAILABLE, "ip", part_key("status", "ip"), "tools"),

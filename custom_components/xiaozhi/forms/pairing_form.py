@@ -76,7 +76,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         return await self.async_show_address(not_yet and _ALERT.format(not_yet))
 
     async def async_show_address(self, first: str = "") -> ResultT:
-        """Show how to point a device here, below what is to be read `first`."""
+        """Show how to connect a device, below what is to be read `first`."""
         address = self._gateway().entry.data.get(CONF_ADDRESS)
         url = check_in_url(self.hass, address)
         qr_code: dict[vol.Marker, QrCodeSelector] = {}
@@ -190,7 +190,7 @@ def _rounded_up(seconds: float) -> int:
 
 
 async def address_placeholders(hass: HomeAssistant, address: str | None) -> dict[str, str]:
-    """Return the placeholders of texts that explain how to point a device here.
+    """Return the placeholders of texts that explain how to connect a device.
 
     `address` is the address of Home Assistant that the owner has set.
     """
