@@ -228,8 +228,8 @@ def of_devices[SpecT](
             make_one = partial(make, entry.runtime_data, device)
             kept = _KeptEntities(entry, async_add_entities, device, wanted, make_one, settle)
             # A platform that has ended would add entities all the same, in the way of those of the next one.
-            entry.async_on_unload(device.record.listen(keys, kept.look))
-            kept.look()
+            entry.async_on_unload(device.record.listen(keys, kept.update))
+            kept.update()
 
         entry.async_on_unload(entry.runtime_data.listen_for_devices(begin))
 
@@ -251,7 +251,7 @@ class _KeptEntities[SpecT]:
     changing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @callback
-    def look(self) -> None:
+    def update(self) -> None:
         """Add and remove entities, if others are wanted than before."""
         wanted = self.wanted(self.device)
         if wanted != self.seen:

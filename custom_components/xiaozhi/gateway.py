@@ -8,7 +8,7 @@ import logging
 from homeassistant.config_entries import ConfigEntry, ConfigEntryState
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.exceptions import ConfigEntryNotReady
-from homeassistant.helpers import device_registry as dr
+from homeassistant.helpers import device_registry as dr, issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
 
 from .access_point.access_points import AccessPoints
@@ -22,7 +22,7 @@ from .device_http.transfers import Transfers
 from .firmware.library import FirmwareFiles
 from .firmware.speech_models import SpeechModels
 from .links.admission import PairedDevices
-from .links.broker_issue import async_broker_changed, async_broker_stopped
+from .links.broker_issue import BROKER_ISSUE, async_broker_changed
 from .links.listeners import Listeners, PortError
 from .pictures.picture_file import async_forget_pictures
 from .pictures.vision import async_delete_model_issue
@@ -128,7 +128,7 @@ class Gateway:
         # Nothing runs that could raise them again.
         self.firmware_files.async_stop()
         self.voice.async_stop()
-        async_broker_stopped(self.hass)
+        ir.async_delete_issue(self.hass, DOMAIN, BROKER_ISSUE)
         async_delete_model_issue(self.hass)
 
     def wake_words(self, device: Device) -> WakeWords:

@@ -63,7 +63,7 @@ class AccessPoint:
 
     @property
     def offered(self) -> ToolList | None:
-        """Return the tools at the last look; None before the first."""
+        """Return the tools as they were last listed; None before that."""
         return self.client.dispatcher.current
 
     @callback
@@ -72,7 +72,7 @@ class AccessPoint:
         self._started = True
         self.client.start()
         self._create_task(self.async_refresh(), "list tools")
-        self.async_check()
+        self.async_update_issues()
 
     async def async_close(self) -> None:
         """Close the connection, and delete its repair issues."""
@@ -105,7 +105,7 @@ class AccessPoint:
         self._changed()
 
     @callback
-    def async_check(self) -> None:
+    def async_update_issues(self) -> None:
         """Raise and delete repair issues: a token expires without any other event."""
         if self._started:
             async_update_issues(
@@ -122,7 +122,7 @@ class AccessPoint:
         tools, missing = await async_house(self._hass, self.settings.apis, self._device_id)
         if missing != self._missing:
             self._missing = missing
-            self.async_check()
+            self.async_update_issues()
         return offered_tools(tools, self.settings.tools, questions_only=self.settings.questions_only)
 
     def describe(self) -> dict[str, Any]:
@@ -176,7 +176,7 @@ class AccessPoint:
 
     @callback
     def _changed(self, record: CallRecord | None = None) -> None:
-        self.async_check()
+        self.async_update_issues()
         async_dispatcher_send(self._hass, self.signal, record)
 
     @callback

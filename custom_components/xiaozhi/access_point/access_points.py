@@ -25,8 +25,6 @@ from .settings import access_point_subentries
 
 _LOGGER = logging.getLogger(__name__)
 
-# What happens without an event: tokens expire, and the server of a remote API comes back.
-_CHECK_INTERVAL: Final = timedelta(hours=1)
 # For the closing handshakes with servers that do not answer any more.
 _PATIENCE: Final = 8
 # What may change the tools of the house, besides what is exposed.
@@ -48,7 +46,6 @@ class AccessPoints:
         """By the id of the subentry."""
         self._listeners: list[Callable[[AccessPoint], None]] = []
         self._started = False
-        self._unsubscribe: list[CALLBACK_TYPE] = []
         self._refresh = Debouncer(
             hass,
             _LOGGER,
@@ -66,13 +63,14 @@ class AccessPoints:
     @callback
     def async_start(self) -> None:
         """Connect as soon as Home Assistant has started."""
-        hass = self._hass
-        self._unsubscribe = [
-            async_at_started(hass, self._house_started),
-            hass.bus.async_listen(EVENT_HOMEASSISTANT_STOP, self._house_stops),
-            *(hass.bus.async_listen(event, self._house_changed) for event in _CHANGES),
-            async_track_time_interval(hass, self._check, _CHECK_INTERVAL, cancel_on_shutdown=True),
-        ]
+        hass, until_unload = self._hass, self._entry.async_on_unload
+        until_unload(async_at_started(hass, self._house_started))
+        until_unload(hass.bus.async_listen(EVENT_HOMEASSISTANT_STOP, self._house_stops))
+        for event in _CHANGES:
+            until_unload(hass.bus.async_listen(event, self._house_changed))
+        until_unload(
+            async_track_time_interval(hass, self._every_hour, timedelta(hours=1), cancel_on_shutdown=True)
+        )
         try:
             from homeassistant.components.homeassistant.exposed_entities import (  # noqa: PLC0415
                 async_listen_entity_updates,
@@ -80,12 +78,10 @@ class AccessPoints:
         except ImportError:
             # Home Assistant does not promise it. Of entities in the registry, that tells it, too.
             return
-        self._unsubscribe.append(async_listen_entity_updates(hass, CONVERSATION_DOMAIN, self._house_changed))
+        until_unload(async_listen_entity_updates(hass, CONVERSATION_DOMAIN, self._house_changed))
 
     async def async_stop(self) -> None:
         """Close all connections."""
-        while self._unsubscribe:
-            self._unsubscribe.pop()()
         self._refresh.async_shutdown()
         self._started = False
         await close_all(*(point.async_close() for point in self.all), patience=_PATIENCE)
@@ -144,7 +140,8 @@ class AccessPoints:
             await point.async_refresh()
 
     @callback
-    def _check(self, _now: datetime) -> None:
+    def _every_hour(self, _now: datetime) -> None:
+        """See what happens without an event: tokens expire, and the server of a remote API comes back."""
         for point in self.all:
-            point.async_check()
+            point.async_update_issues()
         self._house_changed()

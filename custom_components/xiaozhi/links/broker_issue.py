@@ -13,7 +13,7 @@ from ..texts.issues import async_raise_issue
 
 _LOGGER = logging.getLogger(__name__)
 
-_ISSUE: Final = "broker_unusable"
+BROKER_ISSUE: Final = "broker_unusable"
 
 
 @callback
@@ -21,19 +21,13 @@ def async_broker_changed(hass: HomeAssistant, entry: ConfigEntry[Any], problem: 
     """Raise a repair issue while the broker cannot be used; ask for another password if it is refused."""
     if problem is None:
         _LOGGER.info("Connected to the MQTT broker")
-        ir.async_delete_issue(hass, DOMAIN, _ISSUE)
+        ir.async_delete_issue(hass, DOMAIN, BROKER_ISSUE)
         for flow in tuple(entry.async_get_active_flows(hass, {SOURCE_REAUTH})):
             hass.config_entries.flow.async_abort(flow["flow_id"])
         return
     _LOGGER.info("The MQTT broker cannot be used: %s", problem)
     if problem.problem is BrokerProblem.REFUSED:
-        ir.async_delete_issue(hass, DOMAIN, _ISSUE)
+        ir.async_delete_issue(hass, DOMAIN, BROKER_ISSUE)
         entry.async_start_reauth(hass)
         return
-    async_raise_issue(hass, _ISSUE, f"broker_{problem.problem}", severity=ir.IssueSeverity.ERROR)
-
-
-@callback
-def async_broker_stopped(hass: HomeAssistant) -> None:
-    """Delete the issue."""
-    ir.async_delete_issue(hass, DOMAIN, _ISSUE)
+    async_raise_issue(hass, BROKER_ISSUE, f"broker_{problem.problem}", severity=ir.IssueSeverity.ERROR)
