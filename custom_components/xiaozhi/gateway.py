@@ -20,7 +20,6 @@ from .device.device import Device
 from .device.store import DeviceStore
 from .device_http.transfers import Transfers
 from .firmware.library import FirmwareFiles
-from .firmware.speech_models import SpeechModels
 from .links.admission import PairedDevices
 from .links.broker_issue import BROKER_ISSUE, async_broker_changed
 from .links.listeners import Listeners, PortError
@@ -85,7 +84,6 @@ class Gateway:
         self.listeners = Listeners(hass, self.settings, paired, partial(async_broker_changed, hass, entry))
         self.check_ins = CheckIns(entry, paired, self.discovery, self.listeners.expect)
         self.firmware_files = FirmwareFiles(hass, self.settings.firmware_releases)
-        self.speech_models = SpeechModels(hass)
         self.voice = Voice(hass, entry, self.devices)
         self._store = DeviceStore(hass, entry.entry_id)
         self._announcers: dict[str, Announcer] = {}
@@ -133,7 +131,7 @@ class Gateway:
 
     def wake_words(self, device: Device) -> WakeWords:
         """Return what wakes a device, and what else could."""
-        return WakeWords(self.hass, device, self.firmware_files, self.speech_models)
+        return WakeWords(self.hass, device, self.firmware_files)
 
     async def _close_links(self) -> None:
         await _close(self._announcers.values(), self.devices.values())

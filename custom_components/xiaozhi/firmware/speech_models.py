@@ -36,63 +36,54 @@ FIXED_WORDS: Final[dict[str, tuple[str, str]]] = {
 """Words and language of the models with fixed words."""
 
 
-class SpeechModels:
-    """The models of the table, wherever they are."""
+async def async_models(
+    hass: HomeAssistant, names: Iterable[str], progressed: Callable[[float], None]
+) -> Models:
+    """Return models with their files. `progressed` gets the fraction of their files that are there.
 
-    def __init__(self, hass: HomeAssistant) -> None:
-        self._hass = hass
-        self.table: dict[str, Any] = TABLE
-
-    async def async_get(self, names: Iterable[str], progressed: Callable[[float], None]) -> Models:
-        """Return models with their files. `progressed` gets the fraction of their files that are there.
-
-        Raises `FirmwareError`.
-        """
-        wanted = {name: self.table["models"][name]["files"] for name in names}
-        total = sum(len(files) for files in wanted.values())
-        found: dict[str, dict[str, bytes]] = {}
-        for model, files in wanted.items():
-            found[model] = {}
-            for name, (size, digest) in files.items():
-                found[model][name] = await self._get(model, name, size, digest)
-                progressed(sum(map(len, found.values())) / total)
-        return found
-
-    async def _get(self, model: str, name: str, size: int, digest: str) -> bytes:
-        run = self._hass.async_add_executor_job
-        if (known := await run(self._read, model, name, size, digest)) is not None:
-            return known
-        url = URL("/".join((self.table["source"], self.table["models"][model]["folder"], model, name)))
-        try:
-            session = async_get_clientsession(self._hass)
-            content = await fetch(session, url, size, FirmwareTimeouts.file)
-        except FirmwareError as err:
-            raise _missing(model, name) from err
-        if sha256(content).hexdigest() != digest:
-            raise _missing(model, name)
-        await run(self._keep, model, name, content)
-        return content
-
-    def _read(self, model: str, name: str, size: int, digest: str) -> bytes | None:
-        """Return a file of the owner's, or one that was fetched before, if it is the right one."""
-        for folder in (MODELS_FOLDER, _CACHE):
+    Raises `FirmwareError`.
+    """
+    run = hass.async_add_executor_job
+    wanted = [(model, name) for model in names for name in TABLE["models"][model]["files"]]
+    found: dict[str, dict[str, bytes]] = {}
+    for number, (model, name) in enumerate(wanted, 1):
+        size, digest = TABLE["models"][model]["files"][name]
+        own, kept = (Path(hass.config.path(*folder, model, name)) for folder in (MODELS_FOLDER, _CACHE))
+        content = await run(_read, (own, kept), size, digest)
+        if content is None:
+            url = URL("/".join((TABLE["source"], TABLE["models"][model]["folder"], model, name)))
             try:
-                with Path(self._hass.config.path(*folder, model, name)).open("rb") as file:
-                    content = file.read(size + 1)
-            except OSError:
-                continue
-            if sha256(content).hexdigest() == digest:
-                return content
-        return None
+                content = await fetch(async_get_clientsession(hass), url, size, FirmwareTimeouts.file)
+            except FirmwareError as err:
+                raise _missing(model, name) from err
+            if sha256(content).hexdigest() != digest:
+                raise _missing(model, name)
+            await run(_keep, kept, content)
+        found.setdefault(model, {})[name] = content
+        progressed(number / len(wanted))
+    return found
 
-    def _keep(self, model: str, name: str, content: bytes) -> None:
-        path = Path(self._hass.config.path(*_CACHE, model, name))
+
+def _read(paths: Iterable[Path], size: int, digest: str) -> bytes | None:
+    """Return a file of the owner's, or one that was fetched before, if it is the right one."""
+    for path in paths:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # If this breaks off, the hash is wrong.
-            path.write_bytes(content)
-        except OSError as err:
-            _LOGGER.warning("A speech model cannot be kept, and is fetched again the next time: %s", err)
+            with path.open("rb") as file:
+                content = file.read(size + 1)
+        except OSError:
+            continue
+        if sha256(content).hexdigest() == digest:
+            return content
+    return None
+
+
+def _keep(path: Path, content: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # If this breaks off, the hash is wrong.
+        path.write_bytes(content)
+    except OSError as err:
+        _LOGGER.warning("A speech model cannot be kept, and is fetched again the next time: %s", err)
 
 
 def _missing(model: str, name: str) -> FirmwareError:

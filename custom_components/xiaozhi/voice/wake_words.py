@@ -15,7 +15,7 @@ from ..firmware.faces import FACES_FOLDER
 from ..firmware.image import FirmwareError
 from ..firmware.installation import PackInstallation
 from ..firmware.library import FirmwareFiles
-from ..firmware.speech_models import SpeechModels
+from ..firmware.speech_models import async_models
 from ..firmware.wake_words import ORIGINAL, Board, Choice, Phrase, build_pack
 from ..protocol.checkin import Partition
 from ..protocol.faces import Face
@@ -29,13 +29,10 @@ _LANGUAGES: Final = {"cn": "zh", "en": "en"}
 class WakeWords:
     """What wakes a device, and what else could."""
 
-    def __init__(
-        self, hass: HomeAssistant, device: Device, files: FirmwareFiles, models: SpeechModels
-    ) -> None:
+    def __init__(self, hass: HomeAssistant, device: Device, files: FirmwareFiles) -> None:
         self._hass = hass
         self._device = device
         self._files = files
-        self._models = models
 
     @property
     def board(self) -> Board:
@@ -115,7 +112,7 @@ class WakeWords:
             board.name or "", state.firmware or "", board.chip or "", board.partition or Partition(0, 0)
         )
         wanted = () if choice is None else choice.models
-        models = await self._models.async_get(wanted, installation.prepared)
+        models = await async_models(self._hass, wanted, installation.prepared)
         faces = Path(self._hass.config.path(*FACES_FOLDER))
         return await self._hass.async_add_executor_job(build_pack, base, choice, models, board, faces)
 

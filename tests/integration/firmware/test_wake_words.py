@@ -21,6 +21,7 @@ from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
 from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, SUBENTRY_DEVICE
 from custom_components.xiaozhi.firmware.assets_pack import Asset, write_models, write_pack
+from custom_components.xiaozhi.firmware.speech_models import TABLE
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import BOARDS, Misbehaviour, SimulatedDevice, State, build_image, get_profile
 from tests.integration.boxes import state_of, wait_for_state
@@ -75,24 +76,17 @@ def release(pack: bytes, version: str = "2.4.2", chip: str = "esp32s3", address:
 class Web:
     """The hosts of releases and models."""
 
-    def __init__(self, server: MediaServer, entry: MockConfigEntry) -> None:
+    def __init__(self, server: MediaServer, monkeypatch: pytest.MonkeyPatch) -> None:
         self.server = server
-        self._table = entry.runtime_data.speech_models
+        models: dict[str, Any] = {}
         for path, files in _FILES.items():
+            folder, model = path.split("/")
+            hashes = {name: [len(content), sha256(content).hexdigest()] for name, content in files.items()}
+            models[model] = {"folder": folder, "files": hashes}
             for name, content in files.items():
                 server.file(f"/models/{path}/{name}", content)
-        self._table.table = {
-            "source": server.url("/models"),
-            "models": {
-                path.split("/")[1]: {
-                    "folder": path.split("/")[0],
-                    "files": {
-                        name: [len(content), sha256(content).hexdigest()] for name, content in files.items()
-                    },
-                }
-                for path, files in _FILES.items()
-            },
-        }
+        monkeypatch.setitem(TABLE, "source", server.url("/models"))
+        monkeypatch.setitem(TABLE, "models", models)
         server.file("/releases/latest", "[]")
         self.release(release(base_pack()))
 
@@ -108,14 +102,17 @@ class Web:
 
 @pytest.fixture
 async def hosts(
-    hass: HomeAssistant, socket_enabled: None, linked_entry: MockConfigEntry
+    hass: HomeAssistant,
+    socket_enabled: None,
+    linked_entry: MockConfigEntry,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncGenerator[Web]:
     async with media_server() as server:
         data = {**linked_entry.data, CONF_FIRMWARE_RELEASES: server.url("/releases/latest")}
         hass.config_entries.async_update_entry(linked_entry, data=data)
         assert await hass.config_entries.async_reload(linked_entry.entry_id)
         await hass.async_block_till_done()
-        yield Web(server, linked_entry)
+        yield Web(server, monkeypatch)
 
 
 @pytest.fixture
@@ -368,24 +365,14 @@ async def test_a_device_does_not_say_which_file_is_read(
     assert not any(event.kind == "assets" for event in device.transcript)
 
 
-@pytest.mark.parametrize("board", ["ethernet"])
 async def test_where_nothing_else_is_known_to_fit_there_is_no_choice(
-    hass: HomeAssistant, hosts: Web, boot: Boot, board: str
+    hass: HomeAssistant, hosts: Web, boot: Boot
 ) -> None:
     """Its set-up in Home Assistant shows the word that it has heard, as before."""
-    await boot(get_profile(board, version="2.0.1"))
+    await boot(get_profile("ethernet", version="2.0.1"))
     await wait_for_state(hass, CONNECTED, "on")
     await hass.async_block_till_done()
     assert hass.states.get(WAKE_WORD) is None
-
-
-async def test_a_device_with_little_memory_has_fixed_words_only(
-    hass: HomeAssistant, hosts: Web, boot: Boot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small = replace(get_profile(), board=replace(BOARDS["s3"], free_memory=5_000_000))
-    device = await ready(hass, await boot(small, pace=replace(QUICK, flash=1000)))
-    await choose(hass, "Jarvis")
-    assert await wakes(device, "jarvis")
 
 
 @pytest.mark.parametrize("version", ["2.0.2", "2.2.6", "2.4.2"])
