@@ -322,7 +322,8 @@ class _Talk:
 
     async def _select(self, entity_id: str) -> Json:
         state = await self._client.get(f"/api/states/{entity_id}")
-        return {"chosen": state["state"], "options": state["attributes"].get("options", [])}
+        told = {"options": [], "hint": ""} | state["attributes"]
+        return {"chosen": state["state"], **{key: told[key] for key in ("options", "hint")}}
 
     async def _lamp(self, entity_id: str) -> Json:
         state = await self._client.get(f"/api/states/{entity_id}")
