@@ -10,7 +10,7 @@ from custom_components.xiaozhi.device.tool_calls import call_error
 from custom_components.xiaozhi.firmware import library
 from custom_components.xiaozhi.links.listeners import PortError
 from custom_components.xiaozhi.protocol.mcp.model import McpCallError, McpNoReasonError
-from custom_components.xiaozhi.protocol.mcp.tool import ArgumentError, ArgumentFault, ToolProperty
+from custom_components.xiaozhi.protocol.mcp.tool import ArgumentError, ToolProperty
 from custom_components.xiaozhi.texts.argument_errors import argument_error
 from custom_components.xiaozhi.texts.translated import language_of_texts
 from tests.paths import ROOT
@@ -49,7 +49,7 @@ def test_a_refusal_is_told_with_the_reason_that_the_device_gave(err: McpCallErro
 )
 def test_a_wrong_argument_is_told_with_what_is_expected(schema: dict[str, Any] | None, text: str) -> None:
     expected = None if schema is None else ToolProperty.from_schema(schema)
-    err = ArgumentError("速度", ArgumentFault.RANGE, expected)
+    err = ArgumentError("速度", expected)
     error = argument_error(err, tool="Fan turn", argument="speed")
     assert TEXTS[error.key]["message"].format(**error.placeholders) == f"“Fan turn” was not called: {text}."
 

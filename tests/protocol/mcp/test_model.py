@@ -11,7 +11,6 @@ from custom_components.xiaozhi.protocol.mcp.model import McpProtocolError
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.mcp.tool import (
     ArgumentError,
-    ArgumentFault,
     Tool,
     ToolProperty,
     check_arguments,
@@ -217,33 +216,31 @@ def test_good_arguments_are_sent_as_they_are(arguments: JsonObject) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "name", "reason"),
+    ("arguments", "name"),
     [
-        ({"red": 1, "blue": 1}, "blue", ArgumentFault.UNKNOWN),
-        ({"RED": 1}, "RED", ArgumentFault.UNKNOWN),
-        ({"loud": True}, "red", ArgumentFault.MISSING),
-        ({"red": "1"}, "red", ArgumentFault.TYPE),
-        ({"red": True}, "red", ArgumentFault.TYPE),
-        ({"red": 1.5}, "red", ArgumentFault.TYPE),
-        ({"red": float("nan")}, "red", ArgumentFault.TYPE),
-        ({"red": 256}, "red", ArgumentFault.RANGE),
-        ({"red": 1, "times": 2**31}, "times", ArgumentFault.RANGE),
-        ({"red": 1, "loud": 1}, "loud", ArgumentFault.TYPE),
-        ({"red": 1, "mode": 1}, "mode", ArgumentFault.TYPE),
-        ({"red": 1, "mode": "x" * 4097}, "mode", ArgumentFault.RANGE),
-        ({"red": 1, "mode": "说" * 1366}, "mode", ArgumentFault.RANGE),
-        ({"red": 1, "mode": "\ud800"}, "mode", ArgumentFault.RANGE),
-        ({"red": 1, "extra": ["x" * 5000]}, "extra", ArgumentFault.RANGE),
-        ({"red": 1, "extra": object()}, "extra", ArgumentFault.RANGE),
+        ({"red": 1, "blue": 1}, "blue"),
+        ({"RED": 1}, "RED"),
+        ({"loud": True}, "red"),
+        ({"red": "1"}, "red"),
+        ({"red": True}, "red"),
+        ({"red": 1.5}, "red"),
+        ({"red": float("nan")}, "red"),
+        ({"red": 256}, "red"),
+        ({"red": 1, "times": 2**31}, "times"),
+        ({"red": 1, "loud": 1}, "loud"),
+        ({"red": 1, "mode": 1}, "mode"),
+        ({"red": 1, "mode": "x" * 4097}, "mode"),
+        ({"red": 1, "mode": "说" * 1366}, "mode"),
+        ({"red": 1, "mode": "\ud800"}, "mode"),
+        ({"red": 1, "extra": ["x" * 5000]}, "extra"),
+        ({"red": 1, "extra": object()}, "extra"),
     ],
 )
-def test_a_bad_argument_is_named_with_what_is_expected(
-    arguments: JsonObject, name: str, reason: ArgumentFault
-) -> None:
+def test_a_bad_argument_is_named_with_what_is_expected(arguments: JsonObject, name: str) -> None:
     """The firmware would silently take its default instead."""
     with pytest.raises(ArgumentError) as raised:
         check_arguments(tool(LED), arguments)
-    assert (raised.value.name, raised.value.reason) == (name, reason)
+    assert raised.value.name == name
     assert raised.value.expected == tool(LED).properties.get(name)
 
 

@@ -5,7 +5,6 @@ Source: the firmware's `main/mcp_server.h`. Everything is bounded and checked, a
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Final, Literal, Self
 
 from ..messages import JsonObject
@@ -23,16 +22,6 @@ _MAX_CHOICES: Final = 128
 MAX_ARGUMENT_BYTES: Final = 4096
 _MAX_ARGUMENT_DEPTH: Final = 8
 _INT32: Final = (-(2**31), 2**31 - 1)
-
-
-class ArgumentFault(StrEnum):
-    """Error in an argument."""
-
-    UNKNOWN = "unknown"
-    MISSING = "missing"
-    TYPE = "type"
-    RANGE = "range"
-    """A number out of range, not one of the choices, too long, or impossible to send."""
 
 
 type PropertyKind = Literal["boolean", "integer", "number", "string", "unknown"]
@@ -180,11 +169,10 @@ def _is_for_user_only(audience: object) -> bool:
 class ArgumentError(ValueError):
     """An argument that the device would refuse or silently replace with its default."""
 
-    def __init__(self, name: str, reason: ArgumentFault, expected: ToolProperty | None = None) -> None:
+    def __init__(self, name: str, expected: ToolProperty | None) -> None:
         """`expected` is None for an unknown argument."""
-        super().__init__(one_line(f"{name}: {reason}"))
+        super().__init__(one_line(name))
         self.name = name
-        self.reason = reason
         self.expected = expected
 
 
@@ -196,10 +184,10 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> JsonObject:
     """
     for name in arguments:
         if name not in tool.properties:
-            raise ArgumentError(name, ArgumentFault.UNKNOWN)
+            raise ArgumentError(name, None)
     for name in tool.required:
         if name not in arguments:
-            raise ArgumentError(name, ArgumentFault.MISSING, tool.properties[name])
+            raise ArgumentError(name, tool.properties[name])
     return {name: _check(name, value, tool.properties[name]) for name, value in arguments.items()}
 
 
@@ -208,7 +196,7 @@ def _check(name: str, value: object, expected: ToolProperty) -> Any:
         case "boolean", bool():
             fits = True
         case (("integer" | "number"), bool()):
-            raise ArgumentError(name, ArgumentFault.TYPE, expected)
+            fits = False
         case "integer", int() | float() if value % 1 == 0:
             value, fits = int(value), expected.takes(value)
         case "number", int() | float():
@@ -219,7 +207,7 @@ def _check(name: str, value: object, expected: ToolProperty) -> Any:
         case "unknown", _:
             fits = not is_deep(value, _MAX_ARGUMENT_DEPTH) and is_bounded(value, MAX_ARGUMENT_BYTES)
         case _:
-            raise ArgumentError(name, ArgumentFault.TYPE, expected)
+            fits = False
     if not fits or (expected.choices and value not in expected.choices):
-        raise ArgumentError(name, ArgumentFault.RANGE, expected)
+        raise ArgumentError(name, expected)
     return value
