@@ -62,8 +62,7 @@ HELLO = (
         ('{"type":"listen","state":"start","mode":"manual"}', ListenStart(ListenMode.MANUAL)),
         ('{"type":"listen","state":"start","mode":"realtime"}', ListenStart(ListenMode.REALTIME)),
         ('{"type":"listen","state":"stop"}', ListenStop()),
-        ('{"type":"abort","reason":"wake_word_detected"}', Abort("wake_word_detected")),
-        ('{"type":"abort"}', Abort(None)),
+        ('{"type":"abort","reason":"wake_word_detected"}', Abort()),
         ('{"type":"mcp","payload":{"jsonrpc":"2.0","id":1}}', McpMessage({"jsonrpc": "2.0", "id": 1})),
         ('{"type":"goodbye","session_id":"abc"}', Goodbye("abc")),
         ('{"type":"goodbye"}', Goodbye(None)),
@@ -97,7 +96,6 @@ def test_every_message_of_the_firmware_is_read(text: str, message: messages.Devi
         ('{"type":"listen","state":"start"}', "no known mode"),
         ('{"type":"listen","state":"start","mode":["auto"]}', "no known mode"),
         ('{"type":"listen","state":"detect","text":{}}', "text is not a text"),
-        ('{"type":"abort","reason":1}', "reason is not a text"),
         ('{"type":"mcp","payload":"{}"}', "no payload object"),
         ('{"type":"goodbye","session_id":7}', "session_id is not a text"),
         (r'{"type":"listen","state":"detect","text":"\ud83d"}', "not JSON"),
@@ -121,11 +119,10 @@ def test_text_that_is_not_utf8_is_replaced_and_the_rest_kept() -> None:
 
 
 def test_long_texts_are_cut() -> None:
-    """A wake word, a reason and a type of any length are accepted, but not kept."""
+    """A wake word and a type of any length are accepted, but not kept."""
     assert parse_message(
         json.dumps({"type": "listen", "state": "detect", "text": "a" * 5000})
     ) == ListenDetect("a" * 500)
-    assert parse_message(json.dumps({"type": "abort", "reason": "a" * 5000})) == Abort("a" * 64)
     assert parse_message(json.dumps({"type": "y" * 5000})) == UnknownMessage("y" * 64)
 
 

@@ -110,9 +110,7 @@ class ListenStop(ConversationMessage):
 
 @dataclass(frozen=True, slots=True)
 class Abort(ConversationMessage):
-    """The user interrupts: `reason` is `wake_word_detected`, or None for a button."""
-
-    reason: str | None
+    """The user interrupts, by the wake word or the button."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +208,7 @@ def _parse_listen(message: JsonObject) -> ListenDetect | ListenStart | ListenSto
 
 
 def _parse_abort(message: JsonObject) -> Abort:
-    return Abort(_text(message, "reason", _MAX_NAME), session_id=_session_id(message))
+    return Abort(session_id=_session_id(message))
 
 
 def _parse_mcp(message: JsonObject) -> McpMessage:

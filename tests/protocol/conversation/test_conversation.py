@@ -312,7 +312,7 @@ async def test_an_answer_that_is_aborted_before_the_device_was_told_of_it_leaves
     link, conversation, _, _ = await in_turn(main_task=main_task)
     with main_task.call():
         await conversation.begin_answer()
-        conversation.message_received(Abort("wake_word_detected"))
+        conversation.message_received(Abort())
         conversation.message_received(ListenStart(ListenMode.AUTO))
         await conversation.stop_speaking()
     await asyncio.sleep(1)

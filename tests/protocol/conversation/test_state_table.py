@@ -31,7 +31,7 @@ MESSAGES = st.one_of(
     st.builds(ListenStart, st.sampled_from(ListenMode)),
     st.builds(ListenDetect, st.sampled_from(["", " ", "hi xiaozhi"])),
     st.builds(ListenStop),
-    st.builds(Abort, st.none()),
+    st.builds(Abort),
 )
 # Others come from the table itself, by a message or by the time.
 HOLDERS = (Event.ANSWER_BEGUN, Event.PACKET_SENT, Event.ANSWER_STOPPED, Event.ENDED, Event.CHANNEL_CLOSED)
@@ -121,7 +121,7 @@ WALKS = st.lists(STEPS, max_size=30)
 @example(
     [
         lambda walk: walk.receive(ListenStart(ListenMode.REALTIME)),
-        lambda walk: walk.receive(Abort(None)),
+        lambda walk: walk.receive(Abort()),
         lambda walk: walk.receive(ListenDetect("hi xiaozhi")),
     ],
     False,
@@ -207,7 +207,7 @@ def test_the_wait_begins_again_after_a_turn_that_was_aborted_before_it_was_taken
     walk.await_turn()
     walk.wait(ConversationTimeouts.listen - 1)
     walk.receive(ListenStart(ListenMode.AUTO))
-    walk.receive(Abort(None))
+    walk.receive(Abort())
     walk.wait(ConversationTimeouts.listen - 1)
     walk.expect(awaiting=True)
     assert not walk.table.turn_waits
@@ -219,7 +219,7 @@ def test_a_packet_that_is_sent_while_the_device_listens_again_does_not_make_it_s
     walk.happened(Event.ANSWER_BEGUN)
     walk.happened(Event.PACKET_SENT)
     walk.expect(State.SPEAKING)
-    walk.receive(Abort(None))
+    walk.receive(Abort())
     walk.receive(ListenStart(ListenMode.MANUAL))
     walk.happened(Event.PACKET_SENT)
     walk.expect(State.LISTENING)

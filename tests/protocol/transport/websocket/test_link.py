@@ -66,7 +66,7 @@ async def test_messages_and_audio_arrive_in_their_order_and_are_counted() -> Non
             ("message", ListenStart(ListenMode.AUTO)),
             ("audio", (b"", 0)),
             ("message", McpMessage({"id": 1})),
-            ("message", Abort(None)),
+            ("message", Abort()),
         ]
         assert (link.kind, link.stays_connected, link.remote) == (LinkKind.WEBSOCKET, False, "127.0.0.1")
         sent = link.counters.bytes_out
