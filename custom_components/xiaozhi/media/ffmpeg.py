@@ -73,7 +73,7 @@ async def read_sound(
     position = ("-ss", f"{start:.3f}") if start else ()
     pcm = ("-f", "s16le", "-ac", "1", "-ar", str(sample_rate), "-flush_packets", "1", "pipe:1")
     lifeline, held = os.pipe()
-    with open(held, "wb"):  # noqa: ASYNC230, PTH123 - a pipe, which is only held
+    with os.fdopen(held, "wb"):
         try:
             child = await asyncio.create_subprocess_exec(
                 *(program, *_PROGRAM, *_INPUT, *position, *source, *pcm),
