@@ -1,9 +1,11 @@
 """State of a paired device, as frozen snapshots, and the keys of what differs between two of them."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+import logging
 from typing import Any, Final, Self
 
 from homeassistant.util import dt as dt_util
@@ -17,6 +19,8 @@ from ..protocol.firmware_version import FirmwareVersion
 from ..protocol.mcp.model import ServerInfo
 from ..protocol.transport.link import LinkKind
 from ..tools.tool_state import NO_TOOLS, MappedTools
+
+_LOGGER = logging.getLogger(__name__)
 
 # Keys that listeners of a device follow, beside the fields of `DeviceState` and the parts of its mappings.
 AVAILABLE: Final = "available"
@@ -39,28 +43,25 @@ DETECTORS: Final = "detectors"
 _MAX_WAKE_WORDS: Final = 8
 ENOUGH_SILENT_WAKINGS: Final = 10
 """From which on a device counts as one that does not report its wake word: nobody only presses a button."""
-_RECORD: Final = vol.Schema(
-    {
-        **dict.fromkeys(("firmware", "board", "chip", "ip", "host", "origin"), vol.Maybe(str)),
-        **dict.fromkeys(("session", "font"), vol.Maybe(str)),
-        **dict.fromkeys(("firmware_space", "free_memory"), vol.Maybe(int)),
-        "assets": vol.Maybe(vol.All(vol.ExactSequence([int, int]), lambda found: Partition(*found))),
-        "link": vol.Maybe(vol.Coerce(LinkKind)),
-        "told": vol.Maybe(vol.Coerce(LinkKind)),
-        "listens_while_speaking": vol.Maybe(bool),
-        **dict.fromkeys(("wake_words", "installed_wake_words"), vol.All([str], vol.Coerce(tuple))),
-        "silent_wakings": int,
-        "followed": vol.All([str], vol.Coerce(tuple)),
-        "extended": bool,
-        "answers": dict,
-        "calls": {str: dict},
-        "timers": {str: dict},
-        "alarms": {str: dict},
-        "volume_to_restore": vol.Maybe(vol.All(vol.Coerce(tuple), vol.ExactSequence([int, int]))),
-        "last_contact": vol.Maybe(vol.All(str, datetime.fromisoformat, dt_util.as_utc)),
-    },
-    extra=vol.REMOVE_EXTRA,
-)
+_RECORD: Final[dict[str, Any]] = {
+    **dict.fromkeys(("firmware", "board", "chip", "ip", "host", "origin"), vol.Maybe(str)),
+    **dict.fromkeys(("session", "font"), vol.Maybe(str)),
+    **dict.fromkeys(("firmware_space", "free_memory"), vol.Maybe(int)),
+    "assets": vol.Maybe(vol.All(vol.ExactSequence([int, int]), lambda found: Partition(*found))),
+    "link": vol.Maybe(vol.Coerce(LinkKind)),
+    "told": vol.Maybe(vol.Coerce(LinkKind)),
+    "listens_while_speaking": vol.Maybe(bool),
+    **dict.fromkeys(("wake_words", "installed_wake_words"), vol.All([str], vol.Coerce(tuple))),
+    "silent_wakings": int,
+    "followed": vol.All([str], vol.Coerce(tuple)),
+    "extended": bool,
+    "answers": dict,
+    "calls": {str: dict},
+    "timers": {str: dict},
+    "alarms": {str: dict},
+    "volume_to_restore": vol.Maybe(vol.All(vol.Coerce(tuple), vol.ExactSequence([int, int]))),
+    "last_contact": vol.Maybe(vol.All(str, datetime.fromisoformat, dt_util.as_utc)),
+}
 """The stored form of the fields but for the status and the tools, with the names of version 0.2.0."""
 # Resolution of the last contact while the device only answers polls.
 _COARSE: Final = timedelta(minutes=15)
@@ -153,12 +154,23 @@ class DeviceState:
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """Read the stored form; what is missing has its default. Raises for what is damaged."""
-        stored = _RECORD(data)
+        """Read the stored form; what is missing or damaged has its default. Raises for what is no record.
+
+        Alarms must not be lost with a field that another version has written in another way.
+        """
+        stored: dict[str, Any] = {}
+        for name in _RECORD.keys() & data.keys():
+            with suppress(vol.Invalid):
+                stored[name] = vol.Schema(_RECORD[name])(data[name])
+        try:
+            tools = MappedTools.from_dict(data)
+        except Exception:
+            _LOGGER.exception("The stored tools of a device are unreadable. They are learned from it again")
+            tools = NO_TOOLS
         return cls(
             preferred_link=stored.pop("told", None),
             session_id=stored.pop("session", None),
-            tools=MappedTools.from_dict(data),
+            tools=tools,
             status=DeviceStatus.from_dict(data.get("status")),
             **stored,
         )
@@ -166,7 +178,7 @@ class DeviceState:
     def as_dict(self) -> dict[str, Any]:
         """Return the stored form as JSON values."""
         return {
-            **{name: getattr(self, name) for name in _RECORD.schema if name not in {"told", "session"}},
+            **{name: getattr(self, name) for name in _RECORD if name not in {"told", "session"}},
             "told": self.preferred_link,
             "session": self.session_id,
             "wake_words": list(self.wake_words),

@@ -169,4 +169,10 @@ async def test_a_damaged_record_costs_no_other_device_its_own(
         bad = store.record(OTHER_MAC).state
         assert (bad.firmware, bad.board, bad.firmware_space, bad.host, bad.session_id) == (None,) * 5
         assert (bad.link, bad.last_contact, bad.tools.tools, bad.calls) == (None, None, (), {}), record
+        # Nor does what is damaged in a record cost the rest of it, such as alarms.
+        if isinstance(record, dict):
+            hass_storage[KEY]["data"][OTHER_MAC] = {**record, "timers": {"a": TIMER}}
+            store = DeviceStore(hass, "an_entry")
+            await store.async_load()
+            assert store.record(OTHER_MAC).state.timers == {"a": TIMER}, record
         await store.async_save()
