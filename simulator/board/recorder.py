@@ -91,14 +91,16 @@ class Screen:
         self.recorder.add("screen", emotion=emotion)
 
     def show_message(self, role: str, text: str) -> None:
-        """Show a chat message of `user`, `assistant` or `system`."""
+        """Show a chat message of `user`, `assistant` or `system`. All have one label, which an empty one clears."""
+        if not text:
+            self.clear_messages()
+            return
         match role:
             case "user":
                 self.user_text = text
             case "assistant":
                 self.assistant_text = text
-                if text:
-                    self.captions.append(text)
+                self.captions.append(text)
             case _:
                 self.system_text = text
         self.recorder.add("screen", role=role, text=text)

@@ -103,22 +103,31 @@ class Bell:
     async def ring(self, ring: Ring, deadline: float) -> RingEnd:
         """Ring, as soon as the device can. Raises `TimeoutError` if it cannot until `deadline`."""
         async with self._turn:
-            while True:
-                self._changed.clear()
-                if (delivery := self._announcer.delivery) is not Delivery.NONE:
-                    try:
-                        if delivery is not Delivery.TEXT:
-                            with suppress(AnnouncementRefusedError):
-                                return await self._sound(ring)
-                        return await self._show(ring)
-                    except HomeAssistantError as err:
-                        _LOGGER.debug("%s did not ring: %s", self._device.name, err)
-                # Nothing tells when a media player is there that speaks in its place.
-                with suppress(TimeoutError):
-                    async with asyncio.timeout_at(min(deadline, loop_time() + TimerTimeouts.look)):
-                        await self._changed.wait()
-                if loop_time() >= deadline:
-                    raise TimeoutError
+            try:
+                return await self._ring(ring, deadline)
+            finally:
+                # What rings no more would stay on the screen until somebody wakes the device.
+                if self._device.conversation is None:
+                    with suppress(HomeAssistantError):
+                        await self._device.commands.clear_screen()
+
+    async def _ring(self, ring: Ring, deadline: float) -> RingEnd:
+        while True:
+            self._changed.clear()
+            if (delivery := self._announcer.delivery) is not Delivery.NONE:
+                try:
+                    if delivery is not Delivery.TEXT:
+                        with suppress(AnnouncementRefusedError):
+                            return await self._sound(ring)
+                    return await self._show(ring)
+                except HomeAssistantError as err:
+                    _LOGGER.debug("%s did not ring: %s", self._device.name, err)
+            # Nothing tells when a media player is there that speaks in its place.
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(min(deadline, loop_time() + TimerTimeouts.look)):
+                    await self._changed.wait()
+            if loop_time() >= deadline:
+                raise TimeoutError
 
     async def _sound(self, ring: Ring) -> RingEnd:
         """Ring with sound. Raises as `Announcer.say`."""

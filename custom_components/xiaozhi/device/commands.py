@@ -7,6 +7,7 @@ from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 
 from ..errors import UserError
 from ..protocol import messages
+from ..protocol.faces import Face
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpError, Progress
 from ..protocol.mcp.result import ToolResult
@@ -96,6 +97,14 @@ class DeviceCommands:
         """Show a text on the screen, with a sound. Raises as `call_tool`."""
         await self.send(messages.alert(status=status, message=message, emotion=emotion))
         self._record.notify(SHOWN)
+
+    async def clear_screen(self) -> None:
+        """Clear the text and the face that `show` has left, without a sound. Raises as `call_tool`.
+
+        Screens that look like a chat keep the text among the earlier ones.
+        """
+        await self.send(messages.transcript(""))
+        await self.send(messages.face(Face.NEUTRAL))
 
     async def restart(self) -> None:
         """Restart the device. Raises as `call_tool`."""

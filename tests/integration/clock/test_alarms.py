@@ -154,8 +154,10 @@ async def test_it_is_snoozed_by_the_button_or_by_voice_after_waking_the_device(
     device = await boot()
     await set_alarm(hass, 10)
     await device.wait_for(lambda: len(alerts(device)) == 3)
+    assert (device.screen.system_text, device.screen.emotion) == ("Alarm: Wake up", "happy")
     await act(hass, "button", "press", SNOOZE)
     assert happened(hass) == "alarm_snoozed"
+    await device.wait_for(lambda: (device.screen.system_text, device.screen.emotion) == ("", "neutral"))
     # It is stored.
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     until = dt_util.parse_datetime(state_of(hass, NEXT_ALARM).state)
