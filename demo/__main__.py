@@ -237,6 +237,7 @@ async def _check(*, small: bool) -> int:
             results["question"] = await _check_link(running, "mqtt", *_ASKED_BACK)
             # Different devices.
             used, heard = await _both(_check_abilities(running), _check_unasked(running))
+            heard["alarm"] = await _check_alarm(running)
             heard["music"] = await _check_music(running)
             heard |= await _check_cloud(running)
             results["chinese"] = await _check_chinese(running)
@@ -330,6 +331,13 @@ async def _check_unasked(running: Demo) -> dict[str, Any]:
     _tell(f"Giving the {name} another wake word, a phrase, and the original word again ...")
     results["wake_word"] = await change_wake_word(running.owner_of("announcer"))
     return results
+
+
+async def _check_alarm(running: Demo) -> dict[str, Any]:
+    """Have an alarm of the device on MQTT ring through another one."""
+    names = DEVICES["mqtt"].name, DEVICES["announcer"].name
+    _tell("Setting an alarm on the {}, with the {} for its loudspeaker ...".format(*names))
+    return await running.listener.hear_alarm()
 
 
 async def _check_music(running: Demo) -> dict[str, Any]:

@@ -7,6 +7,7 @@ Each is started as the web page or the user starts it, then checked on the devic
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Final, override
@@ -27,6 +28,8 @@ from .hass import MEDIA
 __all__ = ["Listener", "put_music"]
 
 _MESSAGE: Final = "Dinner is ready."
+_ALARM: Final = "Tea"
+_ALARM_SECONDS: Final = 5
 _TIMER: Final = "set a timer for fifteen seconds"
 _MUSIC: Final = "play jazz"
 _QUESTION: Final = "Shall I open the window?"
@@ -133,6 +136,41 @@ class Listener:
         await device.wake(self.announcer.wake_word)
         await self._until(device, lambda: device.state is State.IDLE, "after the ringing it does not rest")
         return {"said": _TIMER, "answer": answer, "seconds": _seconds(ring.played)}
+
+    async def hear_alarm(self) -> Json:
+        """Set an alarm on the older device, which rings through the announcer; waking it ends the ring."""
+        device, loud = self.older.device, self.announcer.device
+        calendar = await self.older.entity("calendar", "alarms")
+        select = await self.older.entity("select", "loudspeaker")
+        options = (await self.client.get(f"/api/states/{select}"))["attributes"]["options"]
+        [player] = [option for option in options if self.announcer.name in option]
+        earlier = len(loud.announcements)
+        await self.client.call("select", "select_option", entity_id=select, option=player)
+        begin = datetime.now(UTC) + timedelta(seconds=_ALARM_SECONDS)
+        times = {
+            "start_date_time": begin.isoformat(),
+            "end_date_time": (begin + timedelta(minutes=1)).isoformat(),
+        }
+        try:
+            await self.client.call("calendar", "create_event", entity_id=calendar, summary=_ALARM, **times)
+            event = await self.older.entity("event", "alarm")
+            await self._until(loud, lambda: len(loud.announcements) > earlier, "the alarm does not ring")
+            ring = loud.announcements[earlier]
+            await self._until(
+                loud, lambda: ring.over or _seconds(ring.played) > _ENOUGH_SECONDS, "the alarm is not heard"
+            )
+            if ring.over or not _audible(ring.played):
+                raise DemoError(f"the ringing is silent or too short: {ring.outcome} {ring.reason}")
+            shown = device.screen.system_text
+            await device.wake(self.older.wake_word)
+            await self._until(loud, lambda: ring.over, "it rings on")
+            await self._until(device, lambda: device.state is State.IDLE, "after the alarm it does not rest")
+        finally:
+            await self.client.call("select", "select_option", entity_id=select, option="this_device")
+        told = (await self.client.get(f"/api/states/{event}"))["attributes"]["event_type"]
+        if _ALARM not in shown or told != "alarm_stopped":
+            raise DemoError(f"the alarm was shown as {shown!r}, and is {told} after it was stopped")
+        return {"firmware": device.profile.version, "shown": shown, "seconds": _seconds(ring.played)}
 
     async def hear_file(self) -> Json:
         """Play a file of the media library on the idle device."""

@@ -91,7 +91,7 @@ class Screen:
         self.recorder.add("screen", emotion=emotion)
 
     def show_message(self, role: str, text: str) -> None:
-        """Show a chat message of `user`, `assistant` or `system`. All have one label, which an empty one clears."""
+        """Show a chat message of `user`, `assistant` or `system`. An empty one clears their label."""
         if not text:
             self.clear_messages()
             return

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
 import json
 import logging
 import os
@@ -238,3 +239,50 @@ async def test_a_kill_at_any_moment_loses_no_device_and_hangs_no_answer(house: H
         assert box.profile.version in {"2.4.2", FIRMWARE_VERSION}
         attributes = (await house.demo.client.get(f"/api/states/{update}"))["attributes"]
         assert (attributes["installed_version"], attributes["in_progress"]) == (box.profile.version, False)
+
+
+def alerts(box: SimulatedDevice) -> int:
+    """Return how many alerts a device has had: its alarm gives one each three seconds."""
+    return sum(each["message"].get("type") == "alert" for each in box.events("received"))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["it rings", *(pytest.param(kind, marks=pytest.mark.weekly) for kind in ("a second before", "the stop"))],
+)
+async def test_a_kill_loses_no_alarm_and_none_rings_that_was_stopped(house: House, kind: str) -> None:
+    """One that rang rings again: better twice than not at all."""
+    box = house.demo.devices["mqtt"]
+    calendar = (await entities(house, box))["calendar", f"{box.mac}_alarms"]
+    begin = (datetime.now(UTC) + timedelta(seconds=5)).replace(microsecond=0)
+    times = {"start_date_time": begin.isoformat(), "end_date_time": (begin + timedelta(hours=1)).isoformat()}
+    rung = alerts(box)
+    await house.demo.client.call("calendar", "create_event", entity_id=calendar, summary="Tea", **times)
+    stop = (await entities(house, box))["button", f"{box.mac}_stop_alarm"]
+    pressing: asyncio.Task[Any] | None = None
+    if kind == "a second before":
+        await asyncio.sleep((begin - datetime.now(UTC)).total_seconds() - 1)
+    else:
+        await box.wait_for(lambda: alerts(box) > rung + 1, 60)
+    if kind == "the stop":
+        pressing = asyncio.create_task(house.demo.client.call("button", "press", entity_id=stop))
+        await asyncio.sleep(random.uniform(0, 0.05))
+    was_told = pressing is not None and pressing.done()
+    await house.crash()
+    if pressing is not None:
+        await asyncio.gather(pressing, return_exceptions=True)
+    is_stored = bool(house.record(box)["alarms"])
+    assert is_stored or kind == "the stop"
+    assert not (is_stored and was_told)
+    rung = alerts(box)
+    await house.start_again()
+    if is_stored:
+        await box.wait_for(lambda: alerts(box) > rung + 1, 60)
+        await house.demo.client.call("button", "press", entity_id=stop)
+    else:
+        await box.wait_for(lambda: box.connected, 60)
+    rung = alerts(box)
+    await asyncio.sleep(7)
+    assert alerts(box) == rung
+    assert not house.record(box)["alarms"]
+    assert faults(house) == []
