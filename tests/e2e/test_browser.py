@@ -43,7 +43,7 @@ _ENTITIES = {
         "End of speech",
         "Restart",
         "Screen theme",
-        "Volume",
+        "Voice output",
     ],
     "Controls": ["Microphone", "Screen brightness"],
     "Diagnostic": ["Battery", "Charging", "Connectivity"],

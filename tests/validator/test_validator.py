@@ -1,7 +1,6 @@
 """The validator holds texts, actions and icons against the code, and complains of nothing that is right."""
 
 from collections.abc import Callable
-import json
 from pathlib import Path
 
 import pytest
@@ -87,25 +86,3 @@ def test_a_repository_that_is_right_has_no_problems(check: Check) -> None:
 def test_a_fault_is_reported(check: Check, change: Change, expected: str) -> None:
     found = check(change)
     assert any(expected in problem for problem in found), found
-
-
-def test_texts_are_merged_in_the_order_of_the_english_ones_and_recorded(
-    check: Check, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / _GERMAN).unlink()
-    translations(["de", "--todo"], tmp_path)
-    todo = json.loads(capsys.readouterr().out)
-    assert todo == json.loads(_ENGLISH)
-    first, rest = tmp_path / "first.json", tmp_path / "rest.json"
-    first.write_text(json.dumps({"issues": todo.pop("issues")}))
-    todo["exceptions"]["gone"]["message"] = "{name} ist weg: {reason}"
-    rest.write_text(json.dumps(todo))
-    for path in (first, rest):
-        assert translations(["de", "--merge", str(path)], tmp_path) == 0
-    german = json.loads((tmp_path / _GERMAN).read_text())
-    assert list(german) == list(json.loads(_ENGLISH))
-    assert german["exceptions"]["gone"]["message"] == "{name} ist weg: {reason}"
-    assert check() == []
-    rest.write_text('{"config": {"error": {"port_lost": "x"}}}')
-    assert translations(["de", "--merge", str(rest)], tmp_path) == 1
-    assert "config.error.port_lost" in capsys.readouterr().err

@@ -122,10 +122,12 @@ async def test_the_photo_of_a_device_that_is_deleted_while_it_is_connected_is_no
         await asyncio.sleep(0.1)
         await remove(store)
 
-    monkeypatch.setattr(Store, "async_remove", remove_slowly)
-    (subentry_id,) = linked_entry.subentries
-    assert hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
-    await asyncio.sleep(10)
+    # Undone before the storage of the test is.
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "async_remove", remove_slowly)
+        (subentry_id,) = linked_entry.subentries
+        assert hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
+        await asyncio.sleep(10)
     assert STORED not in hass_storage
 
 
