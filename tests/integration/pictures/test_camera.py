@@ -108,11 +108,13 @@ async def test_the_first_photo_adds_its_entity_which_has_it_after_a_restart_unti
     assert STORED not in hass_storage
 
 
+@pytest.mark.parametrize("deleted", ["device", "integration"])
 async def test_the_photo_of_a_device_that_is_deleted_while_it_is_connected_is_not_written_again(
     hass: HomeAssistant,
     linked_entry: MockConfigEntry,
     hass_storage: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
+    deleted: str,
 ) -> None:
     """Deleting a file takes a moment, in which the device leaves."""
     await act(hass, "button", "press", "button.kitchen_box_take_photo")
@@ -125,8 +127,11 @@ async def test_the_photo_of_a_device_that_is_deleted_while_it_is_connected_is_no
     # Undone before the storage of the test is.
     with monkeypatch.context() as patched:
         patched.setattr(Store, "async_remove", remove_slowly)
-        (subentry_id,) = linked_entry.subentries
-        assert hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
+        if deleted == "device":
+            (subentry_id,) = linked_entry.subentries
+            hass.config_entries.async_remove_subentry(linked_entry, subentry_id)
+        else:
+            await hass.config_entries.async_remove(linked_entry.entry_id)
         await asyncio.sleep(10)
     assert STORED not in hass_storage
 
