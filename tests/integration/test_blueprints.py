@@ -29,6 +29,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.boxes import Speech, introduce, wait_for_state
+from tests.integration.clock.test_alarms import calendar, set_alarm, soon
 from tests.integration.http_device import paired_device, running
 from tests.integration.names import CLIENT_ID, LIGHT, MAC, OTHER_MAC, VOLUME, Boot
 from tests.integration.pictures.eyes import png, shown_on
@@ -40,8 +41,8 @@ pytestmark = [pytest.mark.usefixtures("all_enabled"), pytest.mark.own_home]
 
 _FOLDER: Final = "blueprints/automation/xiaozhi"
 _FILES: Final = sorted((ROOT / _FOLDER).glob("**/*"))
-_TESTED: Final = ("ask.yaml", "doorbell.yaml", "quieter.yaml", "volume.yaml", "wake.yaml")
-_ASK, _DOORBELL, _QUIETER, _VOLUME, _WAKE = _TESTED
+_TESTED: Final = ("ask.yaml", "doorbell.yaml", "quieter.yaml", "sunrise.yaml", "volume.yaml", "wake.yaml")
+_ASK, _DOORBELL, _QUIETER, _SUNRISE, _VOLUME, _WAKE = _TESTED
 
 # As an owner chooses them now, and as an automation of version 0.4 has them.
 VOLUMES: Final = ["media_player.kitchen_box_speaker", "number.hall_box_volume"]
@@ -421,4 +422,46 @@ async def test_music_is_quieter_until_the_last_answer_of_a_conversation(
     await asyncio.sleep(3)
     await hass.async_block_till_done()
     assert volumes == {**quiet, "media_player.radio": 0.5}
+    assert errors(caplog) == []
+
+
+@pytest.mark.usefixtures("installed", "linked_entry")
+@pytest.mark.parametrize("ends", [None, "switched off", "deleted"])
+async def test_lights_get_brighter_until_the_alarm(
+    hass: HomeAssistant, caplog: pytest.LogCaptureFixture, ends: str | None
+) -> None:
+    """Only those that were off, and only before the alarm that is close."""
+    shone: list[int] = []
+
+    @callback
+    def turn_on(call: ServiceCall) -> None:
+        assert call.data["entity_id"] == ["light.bed"]
+        shone.append(call.data["brightness_pct"])
+        hass.states.async_set("light.bed", "on")
+
+    hass.services.async_register("light", "turn_on", turn_on)
+    hass.states.async_set("light.bed", "off")
+    hass.states.async_set("light.hall", "on")
+    await set_alarm(hass, 40 * 60)
+    lights = ["light.bed", "light.hall"]
+    await use(
+        hass, _SUNRISE, next_alarm="sensor.kitchen_box_next_alarm", lights=lights, minutes=15, brightness=80
+    )
+    await asyncio.sleep(60)
+    assert not shone
+    # The clock of templates does not go with the virtual time.
+    await calendar(hass).async_create_event(dtstart=soon(14 * 60), summary="Up")
+    await asyncio.sleep(7 * 60)
+    assert len(shone) == pytest.approx(14, abs=1)
+    if ends == "switched off":
+        hass.states.async_set("light.bed", "off")
+    elif ends == "deleted":
+        following = calendar(hass).event
+        assert following is not None
+        await calendar(hass).async_delete_event(following.uid or "")
+    await asyncio.sleep(10 * 60)
+    assert shone == sorted(shone)
+    assert shone[0] == 3
+    assert (shone[-1] == 80) == (ends is None)
+    assert (len(shone) > 16) == (ends is None)
     assert errors(caplog) == []
