@@ -10,6 +10,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import ReconnectButton
+from .actions.rights import check_entity
 from .clock.alarm_clock import AlarmClock
 from .device.call_log import logged_call
 from .device.device import Device
@@ -26,11 +27,12 @@ from .entity import (
 from .gateway import XiaozhiConfigEntry
 from .pictures.screen import async_screenshot
 from .pictures.vision import async_take_photo
-from .tools.stock_tools import PHOTO_TOOL, SNAPSHOT_TOOL, own_name
+from .tools.stock_tools import ASSETS_TOOL, PHOTO_TOOL, SNAPSHOT_TOOL, own_name
 from .tools.tool_entities import ButtonTool
+from .voice.wake_words import DECIDE_ABOUT_PACKS, takes_packs
 
-# The device runs one tool at a time.
-PARALLEL_UPDATES = 1
+# Devices do not wait for each other; the calls of one do in `ToolCalls`.
+PARALLEL_UPDATES = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +56,10 @@ PICTURES: Final = (
         tool=SNAPSHOT_TOOL,
         take=async_screenshot,
     ),
+)
+
+_RENEW: Final = ButtonEntityDescription(
+    key="renew_pack", translation_key="renew_pack", entity_category=EntityCategory.CONFIG
 )
 
 
@@ -92,6 +98,15 @@ class XiaozhiPictureButton(XiaozhiEntity, ButtonEntity):
             await description.take(self.hass, self.device)
 
 
+class XiaozhiRenewButton(XiaozhiEntity, ButtonEntity):
+    """A button that gives a device the fonts and faces of its firmware."""
+
+    @override
+    async def async_press(self) -> None:
+        await check_entity(self.hass, self._caller, self.device, ASSETS_TOOL)
+        await self.gateway.wake_words(self.device).async_renew()
+
+
 class XiaozhiAlarmButton(XiaozhiEntity, ButtonEntity):
     """A button that snoozes or stops the alarm."""
 
@@ -120,5 +135,6 @@ async def async_setup_entry(
             existing(ALARMS, lambda device, button: has_alarms(device, Platform.BUTTON, button.key)),
             XiaozhiAlarmButton,
         ),
+        of_devices(existing([_RENEW], takes_packs), XiaozhiRenewButton, keys=DECIDE_ABOUT_PACKS),
         of_access_points(ReconnectButton),
     )

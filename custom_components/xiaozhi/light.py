@@ -13,8 +13,8 @@ from .tools.answer_values import as_number
 from .tools.stock_tools import CATALOGUE
 from .tools.tool_entities import Colour, LightTool, Setter
 
-# The device runs one tool at a time.
-PARALLEL_UPDATES = 1
+# Devices do not wait for each other; the calls of one do in `ToolCalls`.
+PARALLEL_UPDATES = 0
 
 type Rgb = tuple[int, int, int]
 

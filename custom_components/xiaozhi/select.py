@@ -36,16 +36,15 @@ from .texts.translated import known_text
 from .tools.stock_tools import ASSETS_TOOL
 from .tools.tool_entities import SelectTool
 from .voice.pipelines import END_OF_SPEECH_SELECT, PIPELINE_SELECT
-from .voice.wake_words import board_of
+from .voice.wake_words import DECIDE_ABOUT_PACKS, takes_packs
 
-# The device runs one tool at a time.
-PARALLEL_UPDATES = 1
+# Devices do not wait for each other; the calls of one do in `ToolCalls`.
+PARALLEL_UPDATES = 0
 
 _QUICK_AND_PATIENT: Final = "quick_and_patient"
 _CHOSEN: Final = "chosen"
 _OWN_PHRASES: Final = "own_phrases"
 _NOT_KNOWN: Final = "not_known"
-_WAKE_WORDS_DEPEND_ON: Final = ("tools", "board", "chip", "firmware", "assets", "free_memory")
 _WAKE_WORD: Final = SelectEntityDescription(
     key="wake_word", translation_key="wake_word", entity_category=EntityCategory.CONFIG
 )
@@ -105,7 +104,7 @@ class XiaozhiConversationsSelect(XiaozhiSettingEntity, SelectEntity):
 class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
     """What wakes a device. It has none where other words are not known to fit."""
 
-    follows = (INSTALLATION, SETTINGS, *_WAKE_WORDS_DEPEND_ON, "wake_words", "installed_wake_words")
+    follows = (INSTALLATION, SETTINGS, *DECIDE_ABOUT_PACKS, "wake_words", "installed_wake_words")
     _unrecorded_attributes = frozenset({"fetched", "sent", "hint"})
 
     def __init__(self, gateway: Gateway, device: Device, described: EntityDescription) -> None:
@@ -276,10 +275,6 @@ _ASSIST: Final[Mapping[str, Callable[[Gateway, Device], SelectEntity]]] = {
 }
 
 
-def _has_choice(device: Device, _description: EntityDescription) -> bool:
-    return board_of(device).objection is None
-
-
 async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
@@ -290,6 +285,6 @@ async def async_setup_entry(
         of_tools(SelectTool, XiaozhiSelect),
         of_devices(existing([_CONVERSATIONS]), XiaozhiConversationsSelect),
         of_devices(existing([_LOUDSPEAKER]), XiaozhiLoudspeakerSelect),
-        of_devices(existing([_WAKE_WORD], _has_choice), XiaozhiWakeWordSelect, keys=_WAKE_WORDS_DEPEND_ON),
+        of_devices(existing([_WAKE_WORD], takes_packs), XiaozhiWakeWordSelect, keys=DECIDE_ABOUT_PACKS),
         of_devices(lambda _device: _ASSIST, lambda gateway, device, kind: kind(gateway, device)),
     )

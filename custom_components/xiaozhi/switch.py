@@ -22,8 +22,8 @@ from .entity import (
 from .gateway import XiaozhiConfigEntry
 from .tools.tool_entities import SwitchTool
 
-# The device runs one tool at a time.
-PARALLEL_UPDATES = 1
+# Devices do not wait for each other; the calls of one do in `ToolCalls`.
+PARALLEL_UPDATES = 0
 
 _INTERRUPT_BY_SPEAKING: Final = SwitchEntityDescription(
     key=CONF_INTERRUPT_BY_SPEAKING,

@@ -23,6 +23,8 @@ from ..texts.translated import async_explain, async_text, known_text
 from ..tools.stock_tools import ASSETS_TOOL
 from .pipelines import spoken_language
 
+DECIDE_ABOUT_PACKS: Final = ("tools", "board", "chip", "firmware", "assets", "free_memory")
+"""The parts of the state that decide about the packs that a device can be given."""
 _LANGUAGES: Final = {"cn": "zh", "en": "en"}
 
 
@@ -104,6 +106,10 @@ class WakeWords:
                         installed_wake_words=installed, wake_words=(), font=font if installed else None
                     )
 
+    async def async_renew(self) -> None:
+        """Put the pack of its firmware on the device, with what wakes it now. Raises `HomeAssistantError`."""
+        await self.async_choose(self.active or (ORIGINAL,))
+
     async def _pack(self, ids: Sequence[str], installation: PackInstallation) -> tuple[bytes, str | None]:
         board, state = self.board, self._device.state
         settings = self._device.settings
@@ -123,6 +129,11 @@ class WakeWords:
         text = await async_text(self._hass, "wake_words_coming", language)
         await device.commands.show(status="Home Assistant", message=text, emotion=Face.NEUTRAL)
         await device.commands.restart()
+
+
+def takes_packs(device: Device, _: object = None) -> bool:
+    """Return whether a device can be given a pack."""
+    return board_of(device).objection is None
 
 
 def board_of(device: Device) -> Board:

@@ -30,6 +30,7 @@ from tests.integration.media.media_server import MediaServer, media_server
 from tests.integration.names import CONNECTED, SATELLITE, Boot
 
 WAKE_WORD = "select.kitchen_box_wake_word"
+RENEW = "button.kitchen_box_renew_fonts_and_faces"
 _ASSETS = 0x800000
 _OLD = "wn9_nihaoxiaozhi_tts"
 _FILES = {
@@ -200,19 +201,23 @@ async def test_the_owner_chooses_a_word_a_phrase_and_the_original(
     assert bytes(device.assets).startswith(struct.pack("<I", 3))
 
 
-async def test_the_update_says_what_it_leaves_as_it_is_and_the_wake_word_brings_the_font_of_the_release(
+async def test_the_update_says_what_it_leaves_as_it_is_and_a_button_brings_the_pack_of_the_firmware(
     hass: HomeAssistant, hosts: Web, boot: Boot, hass_ws_client: WebSocketGenerator
 ) -> None:
     """The device names its font in each conversation, or the pack that it has got."""
     device = await ready(hass, await boot(replace(get_profile(), glyph_push=True), pace=QUICK))
     notes = await release_notes(hass, hass_ws_client)
-    assert "choose its **wake word** again" in notes
+    assert "press **Renew fonts and faces**" in notes
     assert "Its font" not in notes
     await wakes(device, "hi xiaozhi")
     assert (await release_notes(hass, hass_ws_client)).endswith("Its font is noto-v1 basic.")
-    await choose(hass, "original")
-    notes = await release_notes(hass, hass_ws_client)
-    assert notes.endswith("Its font is font_noto_sans_common_20_4.")
+    for word, state in (("你好小智", "original"), ("jarvis", "Jarvis")):
+        await hass.services.async_call("button", "press", {"entity_id": RENEW}, blocking=True)
+        assert (await release_notes(hass, hass_ws_client)).endswith("font_noto_sans_common_20_4.")
+        assert state_of(hass, WAKE_WORD).state == state
+        assert await wakes(device, word)
+        # What wakes it stays so.
+        await choose(hass, "Jarvis")
 
 
 @pytest.mark.parametrize(
@@ -477,6 +482,10 @@ async def test_a_device_on_websocket_gets_them_in_a_conversation(
     choosing = asyncio.create_task(choose(hass, "Jarvis"))
     await asyncio.sleep(1)
     assert "Wake it" in state_of(hass, WAKE_WORD).attributes["hint"]
+    # Meanwhile, nothing else waits.
+    style = {"entity_id": "select.kitchen_box_conversations", ATTR_OPTION: "single"}
+    async with asyncio.timeout(5):
+        await hass.services.async_call("select", SERVICE_SELECT_OPTION, style, blocking=True)
     await device.wake()
     await choosing
     assert state_of(hass, WAKE_WORD).state == "Jarvis"
