@@ -1,5 +1,6 @@
 """Captions come sentence by sentence, in step with the voice, and subtitles before it is heard."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 import json
 import re
@@ -15,17 +16,12 @@ from tests.protocol.growth import assert_linear
 PACKET = 0.06
 
 
-def _run(
-    captions: Captions, seconds: float, resumed: tuple[float, ...] = (), step: float = PACKET
-) -> list[tuple[float, str]]:
+def _run(captions: Captions, seconds: float, resumed: Sequence[float] = ()) -> list[tuple[float, str]]:
+    """Say what was decoded long before it is heard, pauses included."""
     return [
         (round(now, 2), caption)
-        for now in (index * step for index in range(int(seconds / step)))
-        if (
-            caption := captions.due(
-                now, complete=True, resumed=[time for time in resumed if time < now + 0.5]
-            )
-        )
+        for now in (index * PACKET for index in range(int(seconds / PACKET)))
+        if (caption := captions.due(now, complete=True, resumed=resumed))
     ]
 
 
@@ -74,7 +70,7 @@ def test_captions_stay_within_a_second_of_the_voice(text: str, pace: float) -> N
     assert end > 60
     captions = Captions()
     captions.replace(long)
-    shown = _run(captions, end + 1, tuple(resumed))
+    shown = _run(captions, end + 1, resumed)
     assert [caption for _, caption in shown] == [sentence for _, sentence in starts]
     late = [time - start for (time, _), (start, _) in zip(shown, starts, strict=True)]
     assert max(abs(seconds) for seconds in late) < 1, late

@@ -19,11 +19,15 @@ _STEP: Final = 0.02
 _STEP_BYTES: Final = 2 * round(UPLINK_SAMPLE_RATE * _STEP)
 # Seconds of what follows a wake word.
 _LONGEST: Final = 3.5
-# The share of all levels that are below that of the speech, which is unknown of less than half a second.
+# The shares of all levels that are below that of the speech, and of the noise. `benchmarks/nearest.py`: with
+# 0.9 for speech, two people more of 100 were answered at the nearest device, and two fewer who spoke at the
+# same time; with 0.2 for noise, eleven fewer of those.
 _SPEECH: Final = 0.95
-_ENOUGH: Final = 25
+_NOISE: Final = 0.05
 # Speech is recognised by its loudness in 60 ms, and how that rises or falls within 100 ms. One device may be
-# 100 ms later than the other.
+# 100 ms later than the other. The nearest then answers alone in 88 houses of 100; with 20 ms in 83, with a
+# rise within 60 ms in 84, and in 85 if none may be later. Without rises, both of two people are answered 86
+# times instead of 92.
 _SMOOTH: Final = 3
 _RISE: Final = 5
 _LATER: Final = 5
@@ -76,16 +80,13 @@ def levels(pcm: bytes) -> list[float]:
     return [20 * log10(max(1, audioop.rms(step, 2))) for step in steps]
 
 
-def above_noise(speech: Sequence[float], heard: Sequence[float], noise: float) -> float:
-    """Return by how many dB speech is louder than the noise, which is above that share of all that was heard.
-
-    0 if too little was heard.
-    """
+def above_noise(speech: Sequence[float], heard: Sequence[float]) -> float:
+    """Return by how many dB speech is louder than the noise in all that was heard; 0 if nothing was."""
     # Silence stands in for lost packets, and is no noise.
     noises = sorted(level for level in heard if level)
-    if len(speech) < _ENOUGH or not noises:
+    if not speech or not noises:
         return 0.0
-    return sorted(speech)[int(_SPEECH * len(speech))] - noises[int(noise * len(noises))]
+    return sorted(speech)[int(_SPEECH * len(speech))] - noises[int(_NOISE * len(noises))]
 
 
 def deviation(heard: Sequence[float]) -> float:

@@ -1,7 +1,7 @@
 """Captions on the screen while the device speaks: sentences in step with the voice."""
 
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final
 
 from .alignment import Alignment
@@ -52,9 +52,9 @@ class Captions:
         some of them perhaps still to come, at which the voice goes on after a pause.
         """
         self._split_text(_SENTENCES_AT_ONCE, complete=complete)
-        for time in resumed[self._pauses :]:
+        for time in takewhile(lambda time: time <= seconds, resumed[self._pauses :]):
             self._alignment.resumed(time)
-        self._pauses = len(resumed)
+            self._pauses += 1
         if (index := self._next_caption()) is None:
             return None
         start, since = self._alignment.start_of(index)
