@@ -33,12 +33,12 @@ _SETTLED: Final = 4
 # (25 dB) that it is not part of it.
 _LEARNED: Final = 0.05
 _QUIET: Final = 10 ** (-25 / 20)
-# In noise that is louder than that, only the model shows when the last word ended: so many steps late.
+# In noise that is louder than that, only the model shows when the last word ended: so many steps late. With
+# kitchen noise 10 or 5 dB below the voice, the end is found 45 ms later without this.
 _MODEL_LAG: Final = 6
-# What is 18 dB louder than the quietest of a silence may be the next word, unless the model is sure that it
-# is none.
+# What is 18 dB louder than the quietest of a silence may be the next word. Without this, a fixed pause of 0.6
+# s cuts off 5.0 and 25.5 % of those who pause for 0.3 and 0.5 s, instead of 3.5 and 20.5.
 _LOUDER: Final = 8
-_SURE: Final = 0.05
 
 CHUNK_SECONDS: Final = MODEL_SAMPLES / UPLINK_SAMPLE_RATE
 """Length of what the model judges at a time: 32 ms."""
@@ -46,11 +46,14 @@ STEP_SECONDS: Final = CHUNK_SECONDS / _STEPS
 """Precision with which the end of speech is found: 8 ms."""
 
 # Seconds of speech, and how many seconds of silence more end it if the voice breaks off: who has said little
-# has more often not said all.
+# has more often not said all. With 0.14 s for everybody, the end comes as soon on average, and 27 % of those
+# who pause for 0.5 s are cut off instead of 20.5.
 _SAID_LITTLE: Final = (2.1, 0.175)
 _SAID_MUCH: Final = (3.8, 0.1)
 # A voice that has said all fades away; one that breaks off often goes on. So most of the time in which the
 # voice faded counts as silence, too: from its last sound of average loudness to the end of the last word.
+# Without this and the above, it is 27.5 % of those, and 7.0 instead of 3.5 at 0.3 s; without the bound, the
+# end comes 33 ms sooner, and it is 25.5 %.
 _FADING: Final = 0.84
 _LONGEST_FADING: Final = 0.23
 
@@ -99,13 +102,16 @@ class DetectorSettings:
     begin: float = 0.2
     """Of speech that there must be before it counts: less is a cough, a door or half a word."""
     resume: float = 0.06
-    """Of speech that interrupts a silence: less is a noise, and the silence goes on."""
+    """Of speech that interrupts a silence: less is a noise, and the silence goes on. With half of it, the end
+    is found 25 to 50 ms later in kitchen noise."""
     maybe_speech: float = 0.3
-    """Likelihood from which a sound is speech that begins: low, so that a short word far away counts."""
+    """Likelihood from which a sound is speech that begins: low, so that a short word far away counts. Of 36
+    words such as "no", 30 dB quieter than usual, 15 are heard, and with 0.5 only 9."""
     speech: float = 0.5
     """Likelihood from which a sound is speech that goes on: high, so that noise is none."""
     surely_silent: float = 0.2
-    """Likelihood below which speech can end; above it, the next word may have begun."""
+    """Likelihood below which speech can end; above it, the next word may have begun. With 0.5, a pause of
+    0.38 s cuts 4 to 6 % off in kitchen noise, instead of 2."""
 
 
 class SpeechBounds:
@@ -241,10 +247,8 @@ class SpeechBounds:
 
     @property
     def _may_go_on(self) -> bool:
-        """Whether the next word may have begun, of which the model is not sure yet."""
-        peak = max(self._peaks, default=0)
-        if self._probability >= _SURE:
-            peak = max(peak, self._before)
+        """Whether the next word may have begun, which the model does not hear yet."""
+        peak = max([self._before, *self._peaks])
         return peak >= _QUIET * self._level and peak >= _LOUDER * self._quietest
 
     @property
