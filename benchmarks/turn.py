@@ -2,20 +2,25 @@
 
 In ms from that word until the end of speech is found and until the first packet is there, for a voice that
 begins at once or later; added is what is more than detector, engines and the device's proof that it speaks.
+Through another loudspeaker, the first sound that a media player has fetched counts in place of a packet.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from statistics import median
-from typing import Final, NamedTuple
+from time import monotonic
+from typing import Any, Final, NamedTuple, override
 
+import aiohttp
+from homeassistant.components import media_player
 from homeassistant.components.assist_pipeline.vad import VadSensitivity
+from homeassistant.components.media_player import MediaPlayerEntityFeature, MediaPlayerState
 from homeassistant.components.select import ATTR_OPTION, DOMAIN as SELECT, SERVICE_SELECT_OPTION
 from homeassistant.const import ATTR_ENTITY_ID
 from homeassistant.helpers import entity_registry as er
 
-from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.const import CONF_LOUDSPEAKER, DOMAIN, OTA_PATH
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
 from .fleet import Fleet, fleet
@@ -36,6 +41,7 @@ class _Engines:
     setting: VadSensitivity = VadSensitivity.DEFAULT
     thinks: float = 0.0
     speaks_after: float = 0.0
+    other_loudspeaker: bool = False
 
 
 _ENGINES: Final = (
@@ -43,6 +49,7 @@ _ENGINES: Final = (
     _Engines(voice="after 0.5 s", speaks_after=0.5),
     _Engines(voice="at once", setting=VadSensitivity.AGGRESSIVE),
     _Engines(voice="of a language model after 0.8 s", thinks=0.8),
+    _Engines(voice="at once, another loudspeaker", other_loudspeaker=True),
 )
 
 
@@ -54,14 +61,40 @@ class _Times(NamedTuple):
     added: float
 
 
+class _Player(media_player.MediaPlayerEntity):
+    """A media player that fetches what it is to play."""
+
+    _attr_name = "Benchmark player"
+    _attr_unique_id = "benchmark_player"
+    _attr_state = MediaPlayerState.IDLE
+    _attr_supported_features = MediaPlayerEntityFeature.MEDIA_ANNOUNCE | MediaPlayerEntityFeature.PLAY_MEDIA
+
+    def __init__(self) -> None:
+        self.began_at: list[float] = []
+        """Monotonic times, in seconds, at which it had the first sound."""
+
+    @override
+    async def async_play_media(self, media_type: str, media_id: str, **kwargs: Any) -> None:
+        self.hass.async_create_background_task(self._fetch(media_id), "benchmark player")
+
+    async def _fetch(self, address: str) -> None:
+        async with aiohttp.ClientSession() as session, session.get(address) as response:
+            await response.content.readany()
+            self.began_at.append(monotonic())
+            await response.read()
+
+
 async def measure(house: House, *, quick: bool) -> list[Row]:
     """Have a device ask repeatedly, with engines that take no time or a known time."""
     house.speech_to_text.recognize = after(inf, "is the light on")
     house.speech_to_text.notices_end = False
     rows: list[Row] = []
+    house.hass.config.internal_url = house.check_in_url.removesuffix(OTA_PATH)
+    player = _Player()
+    await house.hass.data[media_player.DATA_COMPONENT].async_add_entities([player])
     try:
         for link in [LinkKind.MQTT] if quick else LinkKind:
-            rows += await _rows(house, link, turns=1 if quick else _TURNS)
+            rows += await _rows(house, link, player, turns=1 if quick else _TURNS)
     finally:
         house.speech_to_text.notices_end = True
         house.agent.thinks = house.text_to_speech.delay = 0
@@ -69,7 +102,7 @@ async def measure(house: House, *, quick: bool) -> list[Row]:
     return rows
 
 
-async def _rows(house: House, link: LinkKind, *, turns: int) -> list[Row]:
+async def _rows(house: House, link: LinkKind, player: _Player, *, turns: int) -> list[Row]:
     rows: list[Row] = []
     async with fleet() as devices, house.site(1, link) as site:
         await devices.boot(house.check_in_url, site.devices)
@@ -78,17 +111,23 @@ async def _rows(house: House, link: LinkKind, *, turns: int) -> list[Row]:
             house.agent.thinks = engines.thinks
             house.text_to_speech.streams = bool(engines.thinks)
             house.text_to_speech.delay = engines.speaks_after
-            times = [await _turn(house, devices, _PACKET_SECONDS * number / turns) for number in range(turns)]
+            (device,) = site.gateway.devices.values()
+            device.set_option(CONF_LOUDSPEAKER, player.entity_id if engines.other_loudspeaker else None)
+            heard_by = player if engines.other_loudspeaker else None
+            times = [
+                await _turn(house, devices, _PACKET_SECONDS * number / turns, heard_by)
+                for number in range(turns)
+            ]
             rows.append(_row(link, engines, times))
         await devices.power_off()
     return rows
 
 
-async def _turn(house: House, devices: Fleet, later: float) -> _Times:
+async def _turn(house: House, devices: Fleet, later: float, player: _Player | None) -> _Times:
     (account,) = await devices.converse(["is the light on"], later=later)
     if account.stopped_at is None or account.ready_at is None or not account.arrivals:
         raise RuntimeError("a turn has failed")
-    heard = account.arrivals[0]
+    heard = account.arrivals[0] if player is None else player.began_at[-1]
     # The unavoidable delays: of the device, and of the voice.
     possible = max(account.ready_at, house.text_to_speech.spoke_at[-1])
     found = house.speech_to_text.understood_at[-1] - account.stopped_at
