@@ -13,7 +13,7 @@ import sys
 import tempfile
 from typing import Any, Final
 
-from . import control
+from . import control, house
 from .chinese import COMMAND, chinese_assistant
 from .engines import plain
 from .errors import DemoError
@@ -204,8 +204,8 @@ async def _say(folder: Path, text: str, link: str) -> int:
     print(f"Said:        {said['said']}, to the {DEVICES[link].name}")
     print(f"Understood:  {said['heard'] or '(nothing; small engines know only what the demo lists)'}")
     print(f"Answer:      {said['answer'] or '(none)'}")
-    if said["answer_seconds"]:
-        print(f"             {said['answer_seconds']:.1f} s of sound, in {folder / 'answer.wav'}")
+    if said["played_seconds"]:
+        print(f"             {said['played_seconds']:.1f} s of sound, in {folder / 'answer.wav'}")
     print(f"Kitchen:     the light is {said['light']}")
     return 0
 
@@ -231,7 +231,7 @@ async def _check(*, small: bool) -> int:
             asyncio.timeout(_CHECK_SECONDS),
             demo(folder, _tell, with_cloud=True, small=small) as running,
         ):
-            passed = await running.set_idle_brightness()
+            passed = await house.set_idle_brightness(running.client, running.devices["mqtt"])
             _tell(f"The idle {DEVICES['mqtt'].name} took another screen brightness within {passed:.0f} ms.")
             results = {link: await _check_quick(running, link) for link in LINKED}
             results["question"] = await _check_link(running, "mqtt", *_ASKED_BACK)
@@ -279,7 +279,7 @@ def _ends_of_logs(folder: Path) -> str:
 
 async def _check_link(running: Demo, link: str, *texts: str) -> Said:
     """Turn on the light by voice: say a text, and each other one after an answer."""
-    await running.switch_lamp_off()
+    await house.switch_lamp_off(running.client)
     _tell(f"Saying to the {DEVICES[link].name}, over {link}: {' - '.join(texts)}")
     return await running.say(*texts, link=link)
 
@@ -294,7 +294,7 @@ async def _check_quick(running: Demo, link: str) -> Said:
 
 
 def _is_late(said: Said) -> bool:
-    return said.reply_ms is None or said.reply_ms > _REPLY_MS
+    return said.account.reply_ms is None or said.account.reply_ms > _REPLY_MS
 
 
 async def _check_chinese(running: Demo) -> Said:
@@ -383,8 +383,8 @@ def _faults(said: Said, *, small: bool) -> list[str]:
         f"the device was understood as {said.heard!r}": misheard,
         f"the light is {said.light}": said.light != "on",
         "there was no answer": not said.answer,
-        f"the answer of {said.answer_seconds} s was silent or missing": not said.audible,
-        f"it came after {said.reply_ms} ms": small and said.said == _CHECKED and _is_late(said),
+        f"the answer of {said.account.played_seconds} s was silent or missing": not said.audible,
+        f"it came after {said.account.reply_ms} ms": small and said.said == _CHECKED and _is_late(said),
     }
     return [fault for fault, is_so in faults.items() if is_so]
 

@@ -161,10 +161,6 @@ class WebPage:
         """Press the button with this text."""
         await self.button(name).click()
 
-    async def unfold(self, name: str) -> None:
-        """Open a section of a form."""
-        await self.button(name).click()
-
     async def choose_area(self, name: str) -> None:
         """Choose an area in a form."""
         await self.page.locator("ha-area-picker").click()

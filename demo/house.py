@@ -198,7 +198,7 @@ async def change_link(client: Client, device: SimulatedDevice, link: str) -> Non
         ) from err
 
 
-async def set_idle_brightness(client: Client, device: SimulatedDevice, percent: int) -> float:
+async def set_idle_brightness(client: Client, device: SimulatedDevice, percent: int = 55) -> float:
     """Set the screen brightness of an idle device; return the milliseconds until the action was done."""
     entity_id = await entity_id_of(client, f"{device.mac}_brightness")
     for _ in range(_KNOWN_SECONDS * 10):

@@ -173,7 +173,7 @@ async def _gateway(web: WebPage, folder: Path) -> None:
     await web.read("Set up the gateway")
     await web.pictures(folder / "gateway.png", web.dialog)
     ports = _free_ports()
-    await web.unfold("Advanced")
+    await web.press("Advanced")
     await web.field("Port for WebSocket").fill(str(ports["websocket_port"]))
     await web.field("Port for MQTT").fill(str(ports["mqtt_port"]))
     await web.field("Port for speech over UDP").fill(str(ports["udp_port"]))

@@ -12,7 +12,7 @@ import numpy as np
 
 from simulator import DeviceCrashed, Pace, Profile, SimulatedDevice, get_profile
 from simulator.audio.sound import write_wav
-from simulator.conversation import ConversationError, converse
+from simulator.conversation import Conversation, ConversationError, converse
 
 from . import house
 from .abilities import Owner, put_firmware, set_up_vision
@@ -34,9 +34,6 @@ _AUDIBLE: Final = 200
 _CONFIGURATION: Final = "demo-config"
 LOGS: Final = (*SPEECH_LOGS, f"{_CONFIGURATION}/{LOG}")
 """Files with what each process wrote, in the folder of the demo."""
-
-# A volume other than the initial one.
-_OTHER_BRIGHTNESS: Final = 55
 
 type Tell = Callable[[str], None]
 
@@ -91,34 +88,31 @@ class Said:
     """What was said in a conversation, and its result."""
 
     said: str
-    heard: str
-    """Home Assistant's transcript of all of it; empty for none."""
     light: str
     """State of the kitchen light afterwards."""
-    answer: str
-    answer_seconds: float
-    """Length of the speech that the device played."""
-    audible: bool
-    reply_ms: float | None
-    """From the end of what was said last to the answer's first packet."""
-    stt_end_to_first_audio_ms: float | None
-    """From the transcript's arrival at the device to the answer's first packet."""
-    late_frames_pct: float
-    """Percentage of the answer's packets that came more than 65 ms after the one before."""
+    account: Conversation
+
+    @property
+    def heard(self) -> str:
+        """Home Assistant's transcript of all of it; empty for none."""
+        return " ".join(self.account.heard)
+
+    @property
+    def answer(self) -> str:
+        """What was answered, in words."""
+        return " ".join(self.account.answers)
+
+    @property
+    def audible(self) -> bool:
+        """Whether there was something to hear."""
+        samples = np.frombuffer(self.account.played, "<i2").astype(float)
+        return bool(samples.size and np.sqrt(np.mean(samples**2)) > _AUDIBLE)
 
     def as_json(self) -> dict[str, Any]:
         """Return the result for `--check`."""
-        keys = (
-            "said",
-            "heard",
-            "light",
-            "answer",
-            "answer_seconds",
-            "reply_ms",
-            "stt_end_to_first_audio_ms",
-            "late_frames_pct",
-        )
-        return {key: getattr(self, key) for key in keys}
+        texts = {"said": self.said, "heard": self.heard, "light": self.light, "answer": self.answer}
+        times = ("played_seconds", "reply_ms", "first_audio_ms", "late_percent")
+        return texts | {key: getattr(self.account, key) for key in times}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,26 +143,7 @@ class Demo:
                 f"the conversation with the {DEVICES[link].name} failed: {err or 'it did not come to an end'}"
             ) from err
         await asyncio.to_thread(write_wav, self.folder / "answer.wav", account.played, account.sample_rate)
-        samples = np.frombuffer(account.played, "<i2").astype(float)
-        return Said(
-            said=" ".join(texts),
-            heard=" ".join(account.heard),
-            light=await self.client.state(house.LAMP),
-            answer=" ".join(account.answers),
-            answer_seconds=account.played_seconds,
-            audible=bool(samples.size and np.sqrt(np.mean(samples**2)) > _AUDIBLE),
-            reply_ms=account.reply_ms,
-            stt_end_to_first_audio_ms=account.first_audio_ms,
-            late_frames_pct=account.late_percent,
-        )
-
-    async def switch_lamp_off(self) -> None:
-        """Switch the kitchen light off by an action. Raises `DemoError`."""
-        await house.switch_lamp_off(self.client)
-
-    async def set_idle_brightness(self) -> float:
-        """Set the brightness of the idle device on MQTT; return how many ms that took. Raises `DemoError`."""
-        return await house.set_idle_brightness(self.client, self.devices["mqtt"], _OTHER_BRIGHTNESS)
+        return Said(said=" ".join(texts), light=await self.client.state(house.LAMP), account=account)
 
     @property
     def listener(self) -> Listener:

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from demo.hass import home_assistant_again
+from demo.house import switch_lamp_off
 from demo.stage import Demo
 from simulator import Pace, SimulatedDevice
 from tests.e2e.demo_process import marked_processes
@@ -73,6 +74,6 @@ class House:
 
     async def talk(self, link: str) -> None:
         """Switch on the light by voice."""
-        await self.demo.switch_lamp_off()
+        await switch_lamp_off(self.demo.client)
         said = await self.demo.say(COMMAND, link=link)
         assert (said.heard, said.light, said.audible) == (COMMAND, "on", True), f"over {link}: {said}"

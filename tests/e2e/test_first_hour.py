@@ -117,7 +117,7 @@ class Walk:
         await web.add_integration(_NAME)
         await web.read("Set up the gateway")
         await self.look("gateway")
-        await web.unfold("Advanced")
+        await web.press("Advanced")
         await expect(web.option("MQTT, no broker needed")).to_be_checked()
         # Other tests use the usual ports at the same time.
         await web.field("Port for WebSocket").fill(str(free_port()))
