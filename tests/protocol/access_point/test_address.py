@@ -119,30 +119,21 @@ def test_what_is_no_address(text: str, problem: AddressProblem) -> None:
 
 
 @pytest.mark.parametrize(
-    "claims",
+    "token",
     [
-        [],
-        1,
-        {"endpointId": 5, "agentId": True, "exp": "soon"},
-        {"endpointId": "", "agentId": None, "exp": True},
-        {"exp": 1e300},
-        {"exp": 253402300799},
-        {"exp": -1e300, "agentId": 2**70},
-        {"agentId": "\u202e" * 5, "endpointId": "\ud800"},
+        *("a.b.c", "a.!!!.c", "a.W1tbW1tb.c", "..", "a.////.c", jwt([]), jwt(1)),
+        jwt({"endpointId": 5, "agentId": True, "exp": "soon"}),
+        jwt({"endpointId": "", "agentId": None, "exp": True}),
+        jwt({"exp": 1e300}),
+        jwt({"exp": 253402300799}),
+        jwt({"exp": -1e300, "agentId": 2**70}),
+        jwt({"agentId": "\u202e" * 5, "endpointId": "\ud800"}),
+        jwt({"agentId": 2, "exp": float("nan")}),
     ],
 )
-def test_strange_claims_tell_little(claims: Any) -> None:
-    address = AccessPointAddress.parse(CLOUD + jwt(claims))
-    assert address.expires is None
-    assert address.host == "api.xiaozhi.me"
-
-
-@pytest.mark.parametrize(
-    "token",
-    ["a.b.c", "a.!!!.c", "a.W1tbW1tb.c", "..", "a.////.c", jwt({"agentId": 2, "exp": float("nan")})],
-)
-def test_a_token_that_is_not_what_it_seems(token: str) -> None:
-    assert AccessPointAddress.parse(CLOUD + token).agent is None
+def test_a_strange_token_tells_little(token: str) -> None:
+    address = AccessPointAddress.parse(CLOUD + token)
+    assert (address.host, address.expires) == ("api.xiaozhi.me", None)
 
 
 def test_a_token_that_a_server_repeats_is_taken_out() -> None:

@@ -13,6 +13,7 @@ from custom_components.xiaozhi.protocol.access_point.reconnecting import (
 )
 
 LOST = Ending(kind=EndingKind.LOST)
+ELSEWHERE = Problem.USED_ELSEWHERE
 
 
 def rules(*, self_hosted: bool = False, jitter: float = 0.0) -> Reconnecting:
@@ -23,24 +24,66 @@ def closed(code: int, **more: Any) -> Ending:
     return Ending(kind=EndingKind.CLOSED, code=code, **more)
 
 
-def test_pauses_double_up_to_five_minutes() -> None:
-    reconnecting = rules()
-    pauses = [reconnecting.ended(LOST) for _ in range(12)]
-    assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
-    assert reconnecting.attempts == 12
-    assert reconnecting.problem is None
+DEAF = Ending(kind=EndingKind.DEAF, lasted=10.0)
+SILENT = Ending(kind=EndingKind.SILENT)
+AWAY = Ending(kind=EndingKind.UNREACHABLE, code=502)
+FAILED = closed(4004, lasted=12.0, since_list=10.5)
 
 
-@pytest.mark.parametrize("ending", [Ending(kind=EndingKind.REFUSED, code=401), closed(1008, lasted=0.1)])
-def test_a_refusal_waits_long_at_once(ending: Ending) -> None:
-    reconnecting = rules()
-    assert reconnecting.ended(ending) == 300
-    assert reconnecting.problem is Problem.REFUSED
-    # The server is away now, which says nothing about the token.
-    assert reconnecting.ended(Ending(kind=EndingKind.UNREACHABLE)) == 2
-    assert reconnecting.problem is Problem.REFUSED
+@pytest.mark.parametrize(
+    ("self_hosted", "walk"),
+    [
+        # Pauses double up to five minutes.
+        (False, [(LOST, min(2**number, 300), None) for number in range(12)]),
+        # A refusal waits long at once. The server that is away then says nothing about the token.
+        (
+            False,
+            [(Ending(kind=EndingKind.REFUSED, code=401), 300, Problem.REFUSED), (AWAY, 2, Problem.REFUSED)],
+        ),
+        (False, [(closed(1008, lasted=0.1), 300, Problem.REFUSED), (AWAY, 2, Problem.REFUSED)]),
+        # A self-hosted server notices late that a connection is lost, and forgets the newer one with it.
+        *(
+            (
+                True,
+                [
+                    (loss, pause, None),
+                    (DEAF, 2, None),
+                    (DEAF, 4, None),
+                    (DEAF, 8, None),
+                    (DEAF, 300, ELSEWHERE),
+                ],
+            )
+            for loss, pause in ((SILENT, 45), (LOST, 1), (AWAY, 1))
+        ),
+        # It stops for all its users when a second connection comes while it believes in the first.
+        (False, [(SILENT, 1, None)]),
+        # Three failures right after the list are too many tools.
+        (False, [(FAILED, 1, None), (FAILED, 2, None), (FAILED, 4, Problem.TOO_MANY_TOOLS)]),
+        # A connection that we closed is opened at once.
+        (False, [(Ending(kind=EndingKind.WANTED), 0, None), (LOST, 1, None)]),
+        # Nobody's fault: 4004 above all, which is the cloud's answer to everything.
+        *(
+            (False, [(ending, 2**number, None) for number in range(6)])
+            for ending in (
+                closed(1000, reason="new connection", lasted=61.0),
+                closed(1000, reason="", lasted=1.0),
+                closed(1001, reason="restart", lasted=1.0),
+                closed(4004, reason="Internal server error", lasted=10.0),
+                closed(4004, reason="Internal server error", lasted=70.0, since_list=20.0),
+                AWAY,
+            )
+        ),
+    ],
+)
+def test_each_ending_has_its_pause_and_some_a_problem(
+    self_hosted: bool, walk: list[tuple[Ending, float, Problem | None]]
+) -> None:
+    reconnecting = rules(self_hosted=self_hosted)
+    for ending, pause, problem in walk:
+        assert (reconnecting.ended(ending), reconnecting.problem) == (pause, problem)
+    assert reconnecting.attempts == sum(ending.kind is not EndingKind.WANTED for ending, _, _ in walk)
     reconnecting.healthy()
-    assert reconnecting.problem is None
+    assert (reconnecting.problem, reconnecting.attempts) == (None, 0)
 
 
 @pytest.mark.parametrize(
@@ -54,75 +97,16 @@ def test_a_refusal_waits_long_at_once(ending: Ending) -> None:
 )
 def test_two_clients_with_one_token_do_not_throw_each_other_out_for_ever(replaced: Ending) -> None:
     reconnecting = rules(self_hosted=True)
-    assert reconnecting.ended(replaced) == 1
-    assert reconnecting.problem is None
+    assert (reconnecting.ended(replaced), reconnecting.problem) == (1, None)
     reconnecting.healthy()
     assert reconnecting.proof == 60
-    assert reconnecting.ended(replaced) == 300
-    assert reconnecting.problem is Problem.USED_ELSEWHERE
+    assert (reconnecting.ended(replaced), reconnecting.problem) == (300, ELSEWHERE)
     # To be connected for a minute shows nothing: the other client comes back in its own time.
     assert reconnecting.proof == 900
     assert reconnecting.ended(replaced) == 300
     reconnecting.healthy()
     assert reconnecting.problem is None
-    assert reconnecting.ended(replaced) == 1
-    assert reconnecting.problem is None
-
-
-@pytest.mark.parametrize("kind", [EndingKind.SILENT, EndingKind.LOST, EndingKind.UNREACHABLE])
-def test_a_server_may_be_deaf_after_a_loss(kind: EndingKind) -> None:
-    """It notices late that the lost connection is gone, and forgets the newer one with it."""
-    reconnecting = rules(self_hosted=True)
-    for ending in (Ending(kind=kind), *[Ending(kind=EndingKind.DEAF, lasted=10.0)] * 3):
-        reconnecting.ended(ending)
-        assert reconnecting.problem is None
-    reconnecting.ended(Ending(kind=EndingKind.DEAF, lasted=10.0))
-    assert reconnecting.problem is Problem.USED_ELSEWHERE
-
-
-@pytest.mark.parametrize(
-    "ending",
-    [
-        closed(1000, reason="new connection", lasted=61.0),
-        closed(1000, reason="", lasted=1.0),
-        closed(1001, reason="restart", lasted=1.0),
-        closed(4004, reason="Internal server error", lasted=10.0),
-        closed(4004, reason="Internal server error", lasted=70.0, since_list=20.0),
-        Ending(kind=EndingKind.UNREACHABLE, code=502),
-        LOST,
-    ],
-)
-def test_other_endings_are_nobodys_fault(ending: Ending) -> None:
-    """4004 above all: it is the cloud's answer to everything."""
-    reconnecting = rules()
-    for _ in range(6):
-        reconnecting.ended(ending)
-    assert reconnecting.problem is None
-    assert reconnecting.attempts == 6
-
-
-def test_three_failures_right_after_the_list_are_too_many_tools() -> None:
-    reconnecting = rules()
-    ending = closed(4004, lasted=12.0, since_list=10.5)
-    pauses = [reconnecting.ended(ending) for _ in range(2)]
-    assert reconnecting.problem is None
-    pauses.append(reconnecting.ended(ending))
-    assert reconnecting.problem is Problem.TOO_MANY_TOOLS
-    assert pauses == [1, 2, 4]
-
-
-def test_a_self_hosted_server_gets_time_to_notice_that_the_network_was_lost() -> None:
-    """It stops for all its users when a second connection comes while it believes in the first."""
-    silent = Ending(kind=EndingKind.SILENT)
-    assert rules(self_hosted=True).ended(silent) == 45
-    assert rules(self_hosted=False).ended(silent) == 1
-    assert rules(self_hosted=True).ended(LOST) == 1
-
-
-def test_a_connection_that_we_closed_is_opened_at_once() -> None:
-    reconnecting = rules()
-    assert reconnecting.ended(Ending(kind=EndingKind.WANTED)) == 0
-    assert reconnecting.attempts == 0
+    assert (reconnecting.ended(replaced), reconnecting.problem) == (1, None)
 
 
 @given(
