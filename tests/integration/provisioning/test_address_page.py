@@ -106,20 +106,14 @@ async def test_it_speaks_the_language_of_the_browser_or_else_that_of_the_house(
     await hass.config.async_update(language="en")
 
 
-async def test_without_a_gateway_it_says_how_to_set_one_up(
-    hass: HomeAssistant, hass_client_no_auth: ClientSessionGenerator
+async def test_without_a_gateway_that_runs_it_says_why(
+    hass: HomeAssistant, make_entry: MakeEntry, taken_port: int, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
-    """The integration is loaded, but was removed."""
+    """Where the integration is loaded, but was removed; and in Home Assistant's own words."""
     assert await async_setup_component(hass, "xiaozhi", {})
     page = await open_page(hass_client_no_auth, HTTPStatus.SERVICE_UNAVAILABLE)
     assert (page.title, page.address) == (FAILS, None)
     assert page.says("page_not_set_up")
-
-
-async def test_a_gateway_that_does_not_run_says_why(
-    hass: HomeAssistant, make_entry: MakeEntry, taken_port: int, hass_client_no_auth: ClientSessionGenerator
-) -> None:
-    """In Home Assistant's own words."""
     await hass.config_entries.async_setup(make_entry(websocket_port=taken_port).entry_id)
     page = await open_page(hass_client_no_auth, HTTPStatus.SERVICE_UNAVAILABLE)
     assert page.title == FAILS

@@ -158,6 +158,10 @@ async def test_a_card_is_for_a_device_that_waits_has_no_other_and_is_not_ignored
     assert await refused() == "already_in_progress"
     await start(hass, SOURCE_IGNORE, {"unique_id": MAC, "title": "A device"})
     assert await refused() == "already_configured"
+    # Its owner may still change their mind under *Add device*.
+    assert await make_device().code()
+    await hass.async_block_till_done(wait_background_tasks=True)
+    assert hass.config_entries.flow.async_progress_by_handler(DOMAIN) == []
 
 
 @pytest.mark.parametrize("by_subentry", [True, False], ids=["Add device", "Add integration"])

@@ -1,9 +1,8 @@
 """What check-ins lead to: cards, codes, links and repair issues."""
 
 import asyncio
-from datetime import timedelta
 
-from homeassistant.config_entries import SOURCE_IGNORE, SOURCE_INTEGRATION_DISCOVERY, ConfigFlowResult
+from homeassistant.config_entries import SOURCE_INTEGRATION_DISCOVERY, ConfigFlowResult
 from homeassistant.core import CoreState, HomeAssistant
 from homeassistant.helpers import issue_registry as ir
 import pytest
@@ -16,29 +15,24 @@ from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.provisioning.pairing_codes import MAX_PENDING_FROM_ADDRESS
 from custom_components.xiaozhi.texts.issues import async_raise_issue
 from tests.integration.boxes import open_issues
-from tests.integration.http_device import CLIENT_ID, MAC, TOKEN, MakeDevice, paired_device
+from tests.integration.http_device import CLIENT_ID, TOKEN, MakeDevice, paired_device
 
 OTHER_MAC = "94:a9:90:00:00:01"
 with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
 
 
-def cards(hass: HomeAssistant) -> list[ConfigFlowResult]:
+async def cards(hass: HomeAssistant) -> list[ConfigFlowResult]:
+    await hass.async_block_till_done(wait_background_tasks=True)
     flows = hass.config_entries.flow.async_progress_by_handler(DOMAIN)
     return [flow for flow in flows if flow["context"]["source"] == SOURCE_INTEGRATION_DISCOVERY]
 
 
-def card_names(hass: HomeAssistant) -> list[str]:
-    return sorted(flow["context"]["title_placeholders"]["name"] for flow in cards(hass))
+async def card_names(hass: HomeAssistant) -> list[str]:
+    return sorted(flow["context"]["title_placeholders"]["name"] for flow in await cards(hass))
 
 
 async def submit(hass: HomeAssistant, flow_id: str, **user_input: str) -> ConfigFlowResult:
     return await hass.config_entries.flow.async_configure(flow_id, user_input)
-
-
-async def pass_time(hass: HomeAssistant, **duration: float) -> None:
-    """Let time go by."""
-    await asyncio.sleep(timedelta(**duration).total_seconds())
-    await hass.async_block_till_done(wait_background_tasks=True)
 
 
 async def test_each_unknown_device_gets_one_card_and_a_few_those_that_an_address_makes_up(
@@ -47,18 +41,15 @@ async def test_each_unknown_device_gets_one_card_and_a_few_those_that_an_address
     """However often it calls while its owner looks for the code; the end of the MAC tells two apart."""
     device = make_device()
     codes = {await device.code() for _ in range(3)}
-    await hass.async_block_till_done(wait_background_tasks=True)
     assert len(codes) == 1
-    assert card_names(hass) == ["bread-compact-wifi (A4:5F)"]
+    assert await card_names(hass) == ["bread-compact-wifi (A4:5F)"]
     await make_device(mac=OTHER_MAC).check_in()
-    await hass.async_block_till_done(wait_background_tasks=True)
-    assert card_names(hass) == ["bread-compact-wifi (00:01)", "bread-compact-wifi (A4:5F)"]
+    assert await card_names(hass) == ["bread-compact-wifi (00:01)", "bread-compact-wifi (A4:5F)"]
     # A flood of made-up devices stays bounded, and leaves room for those of others.
     for number in range(MAX_PENDING_FROM_ADDRESS):
         await make_device(mac=f"94:a9:90:00:01:{number:02x}").check_in()
-    await hass.async_block_till_done(wait_background_tasks=True)
-    assert len(cards(hass)) == MAX_PENDING_FROM_ADDRESS
-    assert "bread-compact-wifi (A4:5F)" not in card_names(hass)
+    assert len(await cards(hass)) == MAX_PENDING_FROM_ADDRESS
+    assert "bread-compact-wifi (A4:5F)" not in await card_names(hass)
 
 
 @pytest.mark.parametrize(("minutes", "count"), [(0, 1), (11, 0)], ids=["waits", "has gone"])
@@ -71,28 +62,11 @@ async def test_a_device_that_calls_while_home_assistant_starts_gets_its_card_lat
     hass.set_state(CoreState.starting)
     await make_device().check_in()
     await make_device().check_in()
-    assert cards(hass) == []
-    await pass_time(hass, minutes=minutes)
+    assert await cards(hass) == []
+    await asyncio.sleep(60 * minutes)
     hass.set_state(CoreState.running)
     hass.bus.async_fire("homeassistant_started")
-    await hass.async_block_till_done(wait_background_tasks=True)
-    assert len(cards(hass)) == count
-
-
-async def test_an_ignored_device_gets_a_code_but_no_card(
-    hass: HomeAssistant, make_device: MakeDevice
-) -> None:
-    """Its owner does not want to see it, but may still change their mind under *Add device*."""
-    device = make_device()
-    await device.check_in()
-    await hass.async_block_till_done(wait_background_tasks=True)
-    await hass.config_entries.flow.async_init(
-        DOMAIN, context={"source": SOURCE_IGNORE}, data={"unique_id": MAC, "title": "bread-compact-wifi"}
-    )
-    assert cards(hass) == []
-    assert await device.code()
-    await hass.async_block_till_done(wait_background_tasks=True)
-    assert cards(hass) == []
+    assert len(await cards(hass)) == count
 
 
 async def test_a_device_that_stops_calling_loses_its_card(
@@ -101,14 +75,14 @@ async def test_a_device_that_stops_calling_loses_its_card(
     """It was switched off or given back to its cloud. One that goes on calling keeps its card."""
     await make_device().check_in()
     await make_device(mac=OTHER_MAC).check_in()
-    await pass_time(hass, minutes=6)
+    await asyncio.sleep(60 * 6)
     await make_device(mac=OTHER_MAC).check_in()
-    await pass_time(hass, minutes=5)
-    assert card_names(hass) == ["bread-compact-wifi (00:01)"]
+    await asyncio.sleep(60 * 5)
+    assert await card_names(hass) == ["bread-compact-wifi (00:01)"]
     assert await make_device().activate() == 404
     assert await make_device(mac=OTHER_MAC).activate() == 202
-    await pass_time(hass, minutes=6)
-    assert cards(hass) == []
+    await asyncio.sleep(60 * 6)
+    assert await cards(hass) == []
 
 
 async def test_the_code_of_the_owner_works_while_a_stranger_checks_in_with_the_same_mac(
@@ -117,12 +91,10 @@ async def test_the_code_of_the_owner_works_while_a_stranger_checks_in_with_the_s
     """Both have a code on one card; the one that is typed tells which device is added."""
     device, stranger = make_device(), make_device(client_id="a-stranger")
     code = await device.code()
-    await hass.async_block_till_done(wait_background_tasks=True)
-    (card,) = cards(hass)
+    (card,) = await cards(hass)
     assert await stranger.code() != code
     assert await device.activate() == 202
-    await hass.async_block_till_done(wait_background_tasks=True)
-    assert len(cards(hass)) == 1
+    assert len(await cards(hass)) == 1
     await submit(hass, card["flow_id"], code=code)
     await stranger.check_in()
     await submit(hass, card["flow_id"], name="Kitchen box")
@@ -143,7 +115,7 @@ async def test_another_client_id_gets_a_code_a_card_and_an_issue_but_no_token(
     await hass.async_block_till_done(wait_background_tasks=True)
     assert "websocket" not in reply
     assert await reset.activate() == 202
-    assert card_names(hass) == ["bread-compact-wifi (A4:5F)"]
+    assert await card_names(hass) == ["bread-compact-wifi (A4:5F)"]
     (issue,) = open_issues(hass)
     assert (issue.translation_key, issue.severity) == ("identity_changed", ir.IssueSeverity.WARNING)
     assert not issue.is_fixable
@@ -158,7 +130,7 @@ async def test_another_client_id_gets_a_code_a_card_and_an_issue_but_no_token(
     assert open_issues(hass) == [issue]
     # It stays the same device to Home Assistant: nothing is added, named or placed differently.
     (before,) = (subentry.as_dict() for subentry in gateway_entry.subentries.values())
-    result = await submit(hass, cards(hass)[0]["flow_id"], code=reply["activation"]["code"])
+    result = await submit(hass, (await cards(hass))[0]["flow_id"], code=reply["activation"]["code"])
     assert result["reason"] == "device_paired_again"
     assert result["description_placeholders"] == {"name": "Another name"}
     (after,) = (subentry.as_dict() for subentry in gateway_entry.subentries.values())
@@ -168,7 +140,7 @@ async def test_another_client_id_gets_a_code_a_card_and_an_issue_but_no_token(
     assert (await reset.check_in())["websocket"]["token"] == after["data"]["token"]
     assert await reset.activate() == 200
     assert open_issues(hass) == []
-    assert cards(hass) == []
+    assert await cards(hass) == []
     assert "activation" in await make_device(client_id=CLIENT_ID).check_in()
 
 
@@ -179,16 +151,14 @@ async def test_unloading_takes_cards_and_issues_away(
     """They come back when the devices call the gateway again."""
     await make_device(client_id="a-stranger").check_in()
     await make_device(mac=OTHER_MAC).check_in()
-    await hass.async_block_till_done(wait_background_tasks=True)
-    assert len(cards(hass)) == 2
+    assert len(await cards(hass)) == 2
     assert await hass.config_entries.async_unload(gateway_entry.entry_id)
-    assert cards(hass) == []
+    assert await cards(hass) == []
     assert open_issues(hass) == []
     listeners = len(gateway_entry.update_listeners)
     assert await hass.config_entries.async_setup(gateway_entry.entry_id)
     await make_device(mac=OTHER_MAC).check_in()
-    await hass.async_block_till_done(wait_background_tasks=True)
-    assert len(cards(hass)) == 1
+    assert len(await cards(hass)) == 1
     assert await hass.config_entries.async_unload(gateway_entry.entry_id)
     assert len(gateway_entry.update_listeners) == listeners
 
