@@ -1,6 +1,7 @@
 """One access point: its connection, what is known of it, and what it does."""
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import asdict
 from datetime import datetime
 import logging
@@ -208,5 +209,5 @@ class AccessPoint:
         )
         self._device_id = registered.id
 
-    def _create_task(self, work: Any, name: str) -> None:
+    def _create_task(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._entry.async_create_background_task(self._hass, work, f"xiaozhi {name}")

@@ -7,14 +7,12 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.device.link_settings import (
-    AUTO_SUBSCRIBE_TOPIC,
     kind_of_link,
     link_settings,
 )
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import downlink_topic
-from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import BrokerSettings
 from custom_components.xiaozhi.settings import (
     DeviceLink,
     DeviceSettings,
@@ -75,17 +73,6 @@ def test_each_reply_names_the_links_under_the_address_that_the_device_used() -> 
     }
     moved = sections(gateway(OfferedLink.MQTT, address="ha.lan"))
     assert moved["mqtt"]["endpoint"] == "ha.lan:1884"
-
-
-def test_a_broker_is_named_as_in_the_settings() -> None:
-    broker = BrokerSettings(host="emqx.lan", port=1883, username="xiaozhi", password="pw")
-    reply = sections(gateway(OfferedLink.BROKER, broker=broker))
-    mqtt = reply["mqtt"]
-    assert mqtt["endpoint"] == "emqx.lan:1883"
-    assert (mqtt["username"], mqtt["password"]) == ("xiaozhi", "pw")
-    assert mqtt["client_id"] == "00c0ffee-246f28aabb01"
-    assert mqtt["publish_topic"] == "xiaozhi/00c0ffee-246f28aabb01/up"
-    assert mqtt["subscribe_topic"] == AUTO_SUBSCRIBE_TOPIC.replace("${clientid}", mqtt["client_id"])
 
 
 def test_the_name_of_a_gateway_is_that_of_its_entry_and_stays() -> None:

@@ -35,12 +35,6 @@ def test_each_part_ends_with_its_step() -> None:
     }
 
 
-def test_a_typed_question_is_answered_from_its_text_on() -> None:
-    times = _times(transcript=5, first_word=5.5, first_sound=5.6, first_packet=5.7)
-    assert times.response == pytest.approx(0.7)
-    assert [*times.parts()] == ["assistant", "speech", "device"]
-
-
 @given(st.dictionaries(st.sampled_from(TurnStep), st.floats(0, 1e6)))
 def test_parts_are_never_negative(passed: dict[TurnStep, float]) -> None:
     """Whatever engine tells its steps in which order."""
