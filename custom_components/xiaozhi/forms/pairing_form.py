@@ -33,7 +33,6 @@ from ..voice.missing_engines import async_missing_engines_hint
 
 # For firmware that hides the field for the address.
 _HIDDEN_FIELD_PAGE: Final = "/blob/main/docs/devices.md#no-field-for-the-address"
-_NAME: Final = "XiaoZhi"
 # 256 bit.
 _TOKEN_BYTES: Final = 32
 
@@ -138,12 +137,13 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             return self.async_abort(
                 reason="device_paired_again", description_placeholders={"name": known.title}
             )
+        usual = await async_text(self.hass, "device_default_name")
         if user_input is not None:
             area_id = user_input.get(ATTR_AREA_ID)
             gateway.remember_area(device.mac, area_id)
-            name = user_input.get(CONF_NAME, "").strip() or _NAME
-            if name == _NAME:
-                name = self._usual_name(area_id)
+            name = user_input.get(CONF_NAME, "").strip() or usual
+            if name == usual:
+                name = self._numbered(usual, area_id)
             data = {**identity, CONF_LINK: self._link.value}
             return self._add_device(device.mac, name, data, await async_missing_engines_hint(self.hass))
         return self.async_show_form(
@@ -151,7 +151,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             data_schema=vol.Schema(
                 {
                     vol.Optional(ATTR_AREA_ID): AreaSelector(),
-                    vol.Optional(CONF_NAME, default=_NAME): TextSelector(),
+                    vol.Optional(CONF_NAME, default=usual): TextSelector(),
                 }
             ),
             description_placeholders={"device": device.label},
@@ -159,16 +159,16 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         )
 
     @callback
-    def _usual_name(self, area_id: str | None) -> str:
-        """Return the name of a device, with a number if its area has one of that name."""
+    def _numbered(self, name: str, area_id: str | None) -> str:
+        """Return a name for a device, with a number if its area has one of that name."""
         registry, entry = dr.async_get(self.hass), self._gateway().entry
         taken = set[str]()
         for mac, subentry in device_subentries(entry).items():
             device = registry.async_get_device_by_identifier((DOMAIN, mac), entry.entry_id)
             if device is None or device.area_id == area_id:
                 taken.add(subentry.title)
-        names = chain([_NAME], (f"{_NAME} {number}" for number in count(2)))
-        return next(name for name in names if name not in taken)
+        names = chain([name], (f"{name} {number}" for number in count(2)))
+        return next(free for free in names if free not in taken)
 
     @callback
     def _gateway(self) -> Gateway:

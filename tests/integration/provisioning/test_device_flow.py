@@ -139,6 +139,12 @@ async def test_a_device_whose_name_is_left_as_it_is_has_one_of_its_own(
         names.append(result["description_placeholders"]["name"])
     assert names == ["XiaoZhi", "XiaoZhi", "XiaoZhi 2", "XiaoZhi", "XiaoZhi 2", "Box"]
     assert len({subentry.data["token"] for subentry in gateway_entry.subentries.values()}) == len(names)
+    await hass.config.async_update(language="zh-Hans")
+    await hass.async_block_till_done()
+    code = await make_device(mac=OTHER_MAC.replace("01", "99")).code()
+    form = await submit(hass, await card(hass), code=code)
+    assert form["data_schema"]({}) == {"name": "小智"}
+    await hass.config.async_update(language="en")
 
 
 async def test_a_card_is_for_a_device_that_waits_has_no_other_and_is_not_ignored(
