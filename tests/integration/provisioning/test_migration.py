@@ -101,7 +101,8 @@ async def test_the_entities_of_0_2_0_come_through_with_their_ids_and_names(
     assert linked_entry.version == ENTRY_VERSION
     now = er.async_entries_for_config_entry(registry, linked_entry.entry_id)
     # Since they have listed their tools.
-    new = {f"select.{kind}_box_wake_word" for kind in MACS}
+    listed = ("select.{}_box_wake_word", "button.{}_box_renew_fonts_and_faces")
+    new = {name.format(kind) for kind in MACS for name in listed}
     assert {entity.entity_id for entity in now} == {entity.entity_id for entity in known} | new
     names = {entity.entity_id: entity.name for entity in now}
     for kind in MACS:
