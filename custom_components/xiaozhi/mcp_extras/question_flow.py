@@ -48,7 +48,7 @@ class QuestionFlow(RepairsFlow):
                 value = user_input.get(key)
                 if value is None or (value == "" and not field.required):
                     continue
-                if fault := _fault(field, value):
+                if fault := field.fault(value):
                     errors[key] = fault
                 content[field.name] = int(value) if field.kind == "integer" else value
             if not errors:
@@ -136,17 +136,3 @@ def _selector(field: FormField) -> Any:
             options = [SelectOptionDict(value=value, label=shown) for value, shown in field.choices]
             return SelectSelector(SelectSelectorConfig(options=options))
     return TextSelector()
-
-
-def _fault(field: FormField, value: Any) -> str | None:
-    """Return the error of a value, if any; the selectors have checked its type."""
-    match field.kind:
-        case "integer" if value % 1:
-            return "not_whole"
-        case "integer" | "number" if not field.minimum <= value <= field.maximum:
-            return "out_of_range"
-        case "string" if len(value) < field.minimum:
-            return "too_short"
-        case "string" if len(value) > field.maximum:
-            return "too_long"
-    return None

@@ -1,9 +1,9 @@
 """The form that a device wants a person to fill in (`elicitation/create`)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, Final, Literal, TypeGuard
+from typing import Any, Final, Literal
 
 from ..protocol.mcp.model import RequestError
 from ..protocol.messages import JsonObject
@@ -37,6 +37,24 @@ class FormField:
     choices: tuple[tuple[str, str], ...] = ()
     """Values with what they are called."""
 
+    def fault(self, value: object) -> str | None:
+        """Return the key of the error of a value, if any."""
+        fault: str | None = "out_of_range"
+        match self.kind, value:
+            case ("boolean", bool()):
+                fault = None
+            case ("choice", str()) if value in dict(self.choices):
+                fault = None
+            case ("string", str()):
+                short, long = len(value) < self.minimum, len(value) > self.maximum
+                fault = "too_short" if short else "too_long" if long else None
+            case (("integer" | "number"), int() | float()) if not isinstance(value, bool):
+                if self.kind == "integer" and value % 1:
+                    fault = "not_whole"
+                elif self.minimum <= value <= self.maximum:
+                    fault = None
+        return fault
+
 
 def parse_question_form(params: JsonObject) -> tuple[str, tuple[FormField, ...]]:
     """Return the message and the fields. Raises `RequestError` for a schema that is not flat."""
@@ -60,18 +78,18 @@ def _field(name: str, rule: object, *, required: bool) -> FormField:
     if not isinstance(rule, dict) or not name.isprintable() or not 0 < len(name) <= _MAX_NAME:
         raise RequestError("The schema is not flat")
     kind, low, high, choices = _kind(rule)
-    given = rule.get("default")
-    return FormField(
+    field = FormField(
         name=name,
         title=label(rule.get("title")) or label(name) or "?",
         description=label(rule.get("description"), _MAX_DESCRIPTION) or "",
         kind=kind,
         required=required,
-        default=given if _fits(kind, given, choices) else None,
         minimum=low,
         maximum=high,
         choices=choices,
     )
+    default = rule.get("default")
+    return field if field.fault(default) else replace(field, default=default)
 
 
 def _kind(rule: JsonObject) -> tuple[FieldKind, float, float, tuple[tuple[str, str], ...]]:
@@ -111,22 +129,5 @@ def _choices(rule: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _limit(rule: JsonObject, key: str, default: float) -> float:
-    value = rule.get(key)
-    return value if _is_number(value) else default
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    return type(value) in {int, float} and -_BIG <= value <= _BIG
-
-
-def _fits(kind: FieldKind, value: object, choices: tuple[tuple[str, str], ...]) -> bool:
-    match kind, value:
-        case "boolean", bool():
-            return True
-        case ("string", str()):
-            return len(value) <= _MAX_VALUE and value.isprintable()
-        case ("choice", str()):
-            return value in dict(choices)
-        case (("integer" | "number"), _):
-            return _is_number(value)
-    return False
+    value = rule.get(key, default)
+    return value if type(value) in {int, float} and abs(value) <= _BIG else default
