@@ -1,6 +1,7 @@
 """Wake words: which a device may be given, and the pack with them; what is not known to fit is refused."""
 
 from dataclasses import replace
+from hashlib import sha256
 import io
 import json
 from pathlib import Path
@@ -42,17 +43,24 @@ MODELS = {
     "wn9_jarvis_tts": {"_MODEL_INFO_": b"wakenet9l_tts1h8_Jarvis_3_0.627_0.632", "wn9_data": b"j"},
     "wn9s_hiesp": {"wn9_data": b"s"},
 }
+FONT = "font_noto_sans_common_20_4.bin"
 OLD_WORD = {"wn9_nihaoxiaozhi_tts": {"_MODEL_INFO_": "w_t_你好小智_3".encode(), "wn9_data": b"n"}}
 
 
 def base(models: Any = None, more: dict[str, Any] | None = None, **files: Asset) -> bytes:
     """Return a pack as the firmware's script makes it."""
-    index = {"version": 1, "srmodels": "srmodels.bin", "text_font": "font.bin", **(more or {})}
-    found = OLD_WORD if models is None else models
+    meta = {"charset": "common", "size": 20, "bpp": 4, "bundle": "noto-v1"}
+    index = {
+        "version": 1,
+        "srmodels": "srmodels.bin",
+        "text_font": FONT,
+        "text_font_meta": meta,
+        **(more or {}),
+    }
     return write_pack(
         {
-            "font.bin": Asset(b"font"),
-            "srmodels.bin": Asset(write_models({"vadnet1_medium": {"vadn1_data": b"v"}, **found})),
+            FONT: Asset(b"font"),
+            "srmodels.bin": Asset(write_models(OLD_WORD if models is None else models)),
             "index.json": Asset(json.dumps(index, indent=4, ensure_ascii=False).encode()),
             **files,
         }
@@ -150,42 +158,26 @@ def test_the_table_of_models_is_complete() -> None:
     assert len(set(by_family)) == len(by_family)
 
 
-def test_a_fixed_word_takes_the_place_of_another() -> None:
-    """Nothing else of the pack changes."""
-    before = base()
-    assets = read_pack(built(before, chosen("wn9_jarvis_tts")))
-    old = read_pack(before)
-    assert [*assets] == [*old]
-    assert {name for name in old if assets[name] != old[name]} == {"srmodels.bin"}
-    models = read_models(assets["srmodels.bin"].content)
-    assert [*models] == ["vadnet1_medium", "wn9_jarvis_tts"]
-    assert models["wn9_jarvis_tts"] == MODELS["wn9_jarvis_tts"]
+@pytest.mark.parametrize(
+    ("chosen_id", "digest"),
+    [
+        (ORIGINAL, "d13e71a6eba3123c800eff20dc6bd223c418d5b1b546d4955d3ba5c2c7c940f6"),
+        ("wn9_jarvis_tts", "5ae13354a6fed1d87c5c59f3907cada3a8daad332cdafeee0d8c6991273d3ff1"),
+        (ENGLISH.text, "0484867d04d7f9719f86bdb3ffdf00d121a3d926e0f8d88487cad146aba41daf"),
+        (CHINESE.text, "782dc041303e3ad852adc9cd0c2cf08f37f5ded5ae04f56c528060bd3e82aaa3"),
+    ],
+)
+def test_packs_are_those_that_the_script_of_the_firmware_makes(chosen_id: str, digest: str) -> None:
+    """Of the same parts: `build_default_assets.py` of 2.4.2 (3dea6e7f), its files and models in order."""
+    pack = built(base() + b"\xff" * 4096, chosen(chosen_id))
+    assert sha256(pack).hexdigest() == digest
 
 
-@pytest.mark.parametrize("phrase", [ENGLISH, CHINESE])
-def test_phrases_take_the_place_of_a_word_and_are_taken_back(phrase: Phrase) -> None:
-    pack = built(base(), chosen(phrase.text))
-    assets = read_pack(pack)
-    index = json.loads(assets["index.json"].content)
-    command = {"command": phrase.command, "text": phrase.text, "action": "wake"}
-    assert index.pop("multinet_model") == {
-        "language": phrase.language,
-        "duration": 3000,
-        "threshold": 0.2,
-        "commands": [command],
-    }
-    assert index == {"version": 1, "srmodels": "srmodels.bin", "text_font": "font.bin"}
-    models = read_models(assets["srmodels.bin"].content)
-    assert [*models] == ["fst", f"mn6_{phrase.language}", "vadnet1_medium"]
-    # From such a release, a fixed word removes what belongs to MultiNet.
-    again = read_pack(built(pack, chosen("wn9_jarvis_tts")))
-    assert "multinet_model" not in json.loads(again["index.json"].content)
-    assert [*read_models(again["srmodels.bin"].content)] == ["vadnet1_medium", "wn9_jarvis_tts"]
-
-
-def test_the_original_is_sent_as_the_release_has_it() -> None:
-    assert chosen(ORIGINAL) is None
-    assert built(base() + b"\xff" * 4096, None) == base()
+def test_what_woke_a_device_before_leaves_nothing_and_other_models_stay() -> None:
+    with_phrases = built(base(), chosen(ENGLISH.text))
+    assert built(with_phrases, chosen("wn9_jarvis_tts")) == built(base(), chosen("wn9_jarvis_tts"))
+    pack = built(base({"vadnet1_medium": {"vadn1_data": b"v"}, **OLD_WORD}), chosen("wn9_jarvis_tts"))
+    assert [*read_models(read_pack(pack)["srmodels.bin"].content)] == ["vadnet1_medium", "wn9_jarvis_tts"]
 
 
 @pytest.mark.parametrize(
@@ -220,7 +212,7 @@ def test_a_choice_that_does_not_fit_is_refused(ids: tuple[str, ...], board: Boar
         (base(more={"version": None}), ORIGINAL, S3, "pack_damaged"),
         (base(more={"srmodels": "other.bin"}), ORIGINAL, S3, "pack_damaged"),
         (base(more={"srmodels": []}), ORIGINAL, S3, "pack_damaged"),
-        (base(more={"srmodels": "font.bin"}), ORIGINAL, S3, "pack_damaged"),
+        (base(more={"srmodels": FONT}), ORIGINAL, S3, "pack_damaged"),
         (write_pack({"font.bin": Asset(b"")}), ORIGINAL, S3, "pack_damaged"),
         (write_pack({"index.json": Asset(b"[]")}), ORIGINAL, S3, "pack_damaged"),
         (write_pack({"index.json": Asset(b"{" * 99)}), ORIGINAL, S3, "pack_damaged"),
@@ -298,12 +290,8 @@ def test_a_picture_that_cannot_be_a_face_is_refused(tmp_path: Path, face: str, c
 @pytest.mark.parametrize(
     ("index", "font"),
     [
-        ({}, "font"),
-        (
-            {"text_font_meta": {"charset": "common", "size": 20, "bpp": 4, "bundle": "noto-v1"}},
-            "noto-v1 common",
-        ),
-        ({"text_font_meta": {"charset": 7}}, "font"),
+        ({}, "noto-v1 common"),
+        ({"text_font_meta": {"charset": 7}}, "font_noto_sans_common_20_4"),
         ({"text_font": None, "text_font_meta": []}, None),
     ],
 )
