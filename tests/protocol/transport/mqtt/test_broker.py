@@ -36,7 +36,7 @@ from tests.paths import ROOT
 from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, answering, command, mosquitto
 from tests.protocol.transport.mqtt.device import HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.transport.udp.device import until
-from tests.protocol.transport.websocket.peer import Owner, Recorder, failing_in
+from tests.protocol.transport.websocket.peer import Owner, Recorder, failing_in, port_of
 
 pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("socket_enabled")]
 
@@ -382,7 +382,7 @@ async def test_who_may_not_subscribe_is_told() -> None:
         lambda _credentials: Admission(attach=lambda _link: Recorder(), pings_safe=True), audio=audio
     )
     await endpoint.start("127.0.0.1", 0)
-    problem, text = await problem_of(port=endpoint.port, username=MAC, password="x")
+    problem, text = await problem_of(port=port_of(endpoint), username=MAC, password="x")
     assert problem is BrokerProblem.FORBIDDEN
     assert "xiaozhi/+/up" in text
     await endpoint.stop()

@@ -21,6 +21,7 @@ from custom_components.xiaozhi.protocol.transport.link import (
     Link,
     LinkHandler,
 )
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
 from custom_components.xiaozhi.protocol.transport.websocket.websocket_server import WebSocketServer
 from tests.protocol.transport.udp.device import opus_packet
 
@@ -34,6 +35,12 @@ HELLO: dict[str, Any] = {
 }
 # Long enough for a busy machine, short enough to fail.
 PATIENCE = 10
+
+
+def port_of(server: WebSocketServer | MqttServer) -> int:
+    """Return the open port."""
+    assert server._server is not None
+    return next(iter(server._server.sockets)).getsockname()[1]
 
 
 class Recorder(LinkHandler):
@@ -157,7 +164,7 @@ class RawDevice:
         sock.setblocking(False)
         if receive_buffer is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", site.listener.port))
+        await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", port_of(site.listener)))
         device = cls(*await asyncio.open_connection(sock=sock, limit=1024))
         site.devices.append(device)
         return device

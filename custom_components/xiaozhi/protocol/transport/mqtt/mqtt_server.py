@@ -57,14 +57,6 @@ class MqttServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._links: set[MqttLink] = set()
 
-    @property
-    def port(self) -> int:
-        """The open port. Raises `RuntimeError` if none is open."""
-        if self._server is None:
-            raise RuntimeError("the endpoint is not started")
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
-
     async def start(self, host: str | None, port: int) -> None:
         """Listen on `port` of an IPv4 address, or of all for None. Raises `OSError`."""
         self._server = await asyncio.start_server(

@@ -42,14 +42,6 @@ class WebSocketServer:
         self._pending = PendingConnections[WebSocketConnection](_MAX_PENDING)
         self._links: set[WebSocketLink] = set()
 
-    @property
-    def port(self) -> int:
-        """The open port. Raises `RuntimeError` if none is open."""
-        if self._server is None:
-            raise RuntimeError("the listener is not started")
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
-
     async def start(self, host: str | None, port: int) -> None:
         """Listen on `port` of an IPv4 address, or of all for None. Raises `OSError`."""
         self._server = await serve(
