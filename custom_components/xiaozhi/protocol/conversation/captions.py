@@ -7,9 +7,8 @@ from typing import Final
 from .alignment import Alignment
 from .caption_text import MAX_TEXT, Clause, captions, clauses, sentence_ends
 
-# How long the pause before a sentence is waited for: of the time since the last one, and in seconds.
-_PATIENCE: Final = 0.15
-_MAX_PATIENCE: Final = 0.5
+# Seconds for which the pause before a sentence is waited for.
+_PATIENCE: Final = 0.3
 # More than that are split before later packets: this one must not be late.
 _SENTENCES_AT_ONCE: Final = 50
 
@@ -57,8 +56,7 @@ class Captions:
             self._pauses += 1
         if (index := self._next_caption()) is None:
             return None
-        start, since = self._alignment.start_of(index)
-        if self._next and seconds < start + min(_PATIENCE * since, _MAX_PATIENCE):
+        if self._next and seconds < self._alignment.start_of(index, _PATIENCE):
             return None
         self._next = index + 1
         return self._clauses[index].caption
