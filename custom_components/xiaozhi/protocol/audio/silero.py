@@ -27,6 +27,11 @@ class ModelUnavailable(Exception):  # noqa: N818 - it is a state of the computer
     """The model cannot be used on this computer; its text says why."""
 
 
+def is_loaded() -> bool:
+    """Whether this process has loaded the library, and so survived that."""
+    return sys.modules.get(SILERO_PACKAGE) is not None
+
+
 def load_model() -> Callable[[bytes], float]:
     """Return a model that says how likely a chunk of samples is speech, and remembers the chunks before.
 

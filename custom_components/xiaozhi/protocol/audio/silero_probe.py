@@ -2,20 +2,13 @@
 
 import asyncio
 from contextlib import suppress
-from hashlib import sha256
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
-import platform
 import signal
 import sys
-from typing import Final
 
 from . import silero
 from .silero import PROBE_WORKS, SILERO_PACKAGE, ModelUnavailable
-
-# What the first processor of a computer can do, by the names that Linux gives the lines.
-_PROCESSORS: Final = Path("/proc/cpuinfo")
-_FEATURES: Final = ("flags", "features")
 
 
 def find_model() -> str:
@@ -30,19 +23,6 @@ def find_model() -> str:
     if spec is None or spec.origin is None:
         raise ModelUnavailable(f"{SILERO_PACKAGE} is not installed")
     return str(Path(spec.origin).parent.parent)
-
-
-def probe_key(processors: Path = _PROCESSORS) -> str:
-    """Return what the result of `probe` holds for: the package, Python, and what the processor can do.
-
-    Reads files: call it outside the event loop.
-    """
-    try:
-        version = metadata.version(SILERO_PACKAGE)
-    except metadata.PackageNotFoundError:
-        version = "?"
-    features = sha256(" ".join(sorted(_processor_features(processors))).encode()).hexdigest()[:16]
-    return f"{version} {sys.implementation.cache_tag} {platform.machine()} {features}"
 
 
 async def probe(folder: str, limit: float) -> None:
@@ -77,19 +57,6 @@ async def probe(folder: str, limit: float) -> None:
             await process.wait()
     if status != PROBE_WORKS:
         raise ModelUnavailable(f"{SILERO_PACKAGE} was tried and ended with {_status_text(status)}")
-
-
-def _processor_features(processors: Path) -> set[str]:
-    try:
-        lines = processors.read_text(errors="replace").splitlines()
-    except OSError:
-        return set()
-    found: set[str] = set()
-    for line in lines:
-        name, _, features = line.partition(":")
-        if name.strip().casefold() in _FEATURES:
-            found.update(features.split())
-    return found
 
 
 def _status_text(status: int) -> str:
