@@ -17,7 +17,7 @@ from .timeline import UPLINK_SAMPLE_RATE
 
 _STEP: Final = 0.02
 _STEP_BYTES: Final = 2 * round(UPLINK_SAMPLE_RATE * _STEP)
-# Seconds of what follows a wake word.
+# Seconds of what follows a wake word: all that the arbitration waits for.
 _LONGEST: Final = 3.5
 # The shares of all levels that are below that of the speech, and of the noise. `benchmarks/nearest.py`: with
 # 0.9 for speech, two people more of 100 were answered at the nearest device, and two fewer who spoke at the

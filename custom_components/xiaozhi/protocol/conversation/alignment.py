@@ -13,13 +13,16 @@ from typing import Final
 from .caption_text import Clause
 
 # Guesses that are followed, because a pause may belong to the clause before or after the likeliest one.
+# Twelve are as good.
 _GUESSES: Final = 4
 # What is unlikely, as the negative logarithm of its probability: no pause after a clause, none after a
-# sentence, and one that belongs to neither, as when the voice breathes.
+# sentence, and one that belongs to neither, as when the voice breathes. With 0 for the first it is 0.7 s,
+# with 0.5 for the second 0.5 s; with 1 for the third, 18 instead of 14 % are off by more than half a second.
 _NO_PAUSE: Final = 0.5
 _NO_PAUSE_AFTER_SENTENCE: Final = 4.0
 _OTHER_PAUSE: Final = 3.0
-# Variance of the logarithm of a clause's length by a known pace, and what an unknown one adds to it at first.
+# Variance of the logarithm of a clause's length by a known pace, and what an unknown one adds to it at first:
+# without that, a voice that is much faster or slower than usual is 1.8 instead of 1.5 s off.
 _VARIANCE: Final = 0.02
 _PACE_VARIANCE: Final = 0.5
 # Beyond what is said at this many times the expected pace, no clause is looked for.
