@@ -234,7 +234,7 @@ async def test_the_same_speech_is_answered_by_one() -> None:
         ([SAID, SAID_BY_OTHER], None, "ab"),
         ([SAID[:100], SAID[:100]], None, "ab"),
         ([SAID[:100], SAID[:100]], "b", "a"),
-        ([SAID[:22], SAID[:22]], "b", "ab"),
+        ([SAID[:45], SAID[:45]], "b", "ab"),
         # The noise is known from before the speech, and is not what stands in for lost packets.
         ([NO_PAUSE, [max(NOISE, level + 9) if level > NOISE else NOISE for level in NO_PAUSE]], None, "b"),
         ([[0.0] * 15 + NO_PAUSE[15:], [NOISE] * 20 + [level + 9 for level in NO_PAUSE[20:]]], None, "b"),
