@@ -11,7 +11,6 @@ from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.checkin import (
-    MAX_BODY_BYTES,
     CheckIn,
     CheckInError,
     Partition,
@@ -155,14 +154,6 @@ def test_a_fact_is_one_short_line() -> None:
     assert parse_checkin(HEADERS, body).chip_model == ("esp 32 " + 100 * "x")[:64]
 
 
-def test_header_names_are_read_in_any_case() -> None:
-    """A modem or a proxy may write them its own way."""
-    headers = {name.upper(): value for name, value in HEADERS.items()}
-    assert parse_checkin(headers, b"") == parse_checkin(HEADERS, b"")
-    headers = {name.lower(): value for name, value in HEADERS.items()} | {"device-id": MAC.upper()}
-    assert parse_checkin(headers, b"").mac == MAC
-
-
 @pytest.mark.parametrize(
     ("agent", "board", "version"),
     [
@@ -183,21 +174,18 @@ def test_the_body_counts_more_than_the_user_agent_of_a_library(agent: str, board
 
 
 @pytest.mark.parametrize(
-    ("headers", "body", "reason"),
+    ("headers", "reason"),
     [
-        ({"Device-Id": ""}, b"", "Device-Id"),
-        ({"Device-Id": "94:a9:90:28:a4:5g"}, b"", "Device-Id"),
-        ({"Client-Id": "a b"}, b"", "Client-Id"),
-        ({"Client-Id": "x" * 65}, b"", "Client-Id"),
-        ({"Host": "[fe80::1]:8123"}, b"", "Host"),
-        ({}, b" " * (MAX_BODY_BYTES + 1), "larger than 16384 bytes"),
+        ({"Device-Id": ""}, "Device-Id"),
+        ({"Device-Id": "94:a9:90:28:a4:5g"}, "Device-Id"),
+        ({"Client-Id": "a b"}, "Client-Id"),
+        ({"Client-Id": "x" * 65}, "Client-Id"),
+        ({"Host": "[fe80::1]:8123"}, "Host"),
     ],
 )
-def test_what_does_not_come_from_a_device_is_refused(
-    headers: dict[str, str], body: bytes, reason: str
-) -> None:
+def test_what_does_not_come_from_a_device_is_refused(headers: dict[str, str], reason: str) -> None:
     with pytest.raises(CheckInError, match=reason):
-        parse_checkin(HEADERS | headers, body)
+        parse_checkin(HEADERS | headers, b"")
 
 
 @given(

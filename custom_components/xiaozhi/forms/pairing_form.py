@@ -117,7 +117,8 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             description_placeholders={
                 "devices": ", ".join(device.label for device in waiting) or "–",
                 "tries": str(tries_left),
-                "seconds": str(_rounded_up(new_code_in)),
+                # As people say it: in tens.
+                "seconds": str(max(10, -int(-new_code_in // 10) * 10)),
             },
         )
 
@@ -182,11 +183,6 @@ def _is_on_phone() -> bool:
     """Whether the form is shown on a phone, which cannot scan its own screen."""
     request = current_request.get()
     return request is not None and "Mobi" in request.headers.get(USER_AGENT, "")
-
-
-def _rounded_up(seconds: float) -> int:
-    """Return a time as people say it: in tens of seconds."""
-    return max(10, -int(-seconds // 10) * 10)
 
 
 async def address_placeholders(hass: HomeAssistant, address: str | None) -> dict[str, str]:

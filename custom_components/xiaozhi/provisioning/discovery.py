@@ -1,7 +1,6 @@
 """Devices waiting to be paired, each with a code and a discovery card."""
 
 from datetime import datetime, timedelta
-import logging
 from typing import Any, Final
 
 from homeassistant.config_entries import SOURCE_INTEGRATION_DISCOVERY, ConfigEntry
@@ -18,8 +17,6 @@ from ..protocol.messages import JsonObject
 from ..settings import device_subentries
 from ..texts.issues import async_raise_issue
 from .pairing_codes import PairingRegistry, PendingDevice
-
-_LOGGER = logging.getLogger(__name__)
 
 # Between two looks for devices that have gone.
 _EXPIRY_INTERVAL: Final = timedelta(minutes=1)
@@ -84,9 +81,6 @@ class DeviceDiscovery:
             self._issues[subentry.subentry_id] = subentry.data.get(CONF_CLIENT_ID)
             issue = _issue_id(subentry.subentry_id)
             async_raise_issue(self._hass, issue, "identity_changed", name=subentry.title, device=device.label)
-        if self._hass.config_entries.async_entry_for_domain_unique_id(DOMAIN, device.mac):
-            _LOGGER.debug("Device %s shows a code, but is ignored", device.mac)
-            return
         discovery_flow.async_create_flow(
             self._hass,
             DOMAIN,
