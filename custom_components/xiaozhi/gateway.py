@@ -3,11 +3,9 @@
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from functools import partial
-import logging
 
 from homeassistant.config_entries import ConfigEntry, ConfigEntryState
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
-from homeassistant.exceptions import ConfigEntryNotReady
 from homeassistant.helpers import device_registry as dr, issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
 
@@ -22,7 +20,7 @@ from .device_http.transfers import Transfers
 from .firmware.library import FirmwareFiles
 from .links.admission import PairedDevices
 from .links.broker_issue import BROKER_ISSUE, async_broker_changed
-from .links.listeners import Listeners, PortError
+from .links.listeners import Listeners
 from .pictures.picture_file import async_forget_pictures
 from .pictures.vision import async_delete_model_issue
 from .protocol.tasks import close_all
@@ -31,8 +29,6 @@ from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
 from .voice.voice import Voice
 from .voice.wake_words import WakeWords
-
-_LOGGER = logging.getLogger(__name__)
 
 _FIRMWARE_INTERVAL = timedelta(minutes=10)
 # Home Assistant waits ten seconds for all of it, and the next gateway needs the ports.
@@ -95,15 +91,7 @@ class Gateway:
         """Load the stored state and open the ports. Raises `ConfigEntryNotReady` if a port fails to open."""
         await self._store.async_load()
         self.async_entry_updated()
-        try:
-            await self.listeners.start()
-        except PortError as err:
-            _LOGGER.debug("The gateway cannot start: %s", err)
-            raise ConfigEntryNotReady(
-                translation_domain=DOMAIN,
-                translation_key=err.key,
-                translation_placeholders={"port": str(err.port)},
-            ) from err
+        await self.listeners.start()
         self.access_points.async_start()
         self.voice.async_start()
         look = self.firmware_files.async_look

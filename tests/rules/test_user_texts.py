@@ -8,7 +8,7 @@ import pytest
 
 from custom_components.xiaozhi.device.tool_calls import call_error
 from custom_components.xiaozhi.firmware import library
-from custom_components.xiaozhi.links.listeners import PortError
+from custom_components.xiaozhi.links.listeners import port_error
 from custom_components.xiaozhi.protocol.mcp.model import McpCallError, McpNoReasonError
 from custom_components.xiaozhi.protocol.mcp.tool import ArgumentError, ToolProperty
 from custom_components.xiaozhi.texts.argument_errors import argument_error
@@ -65,7 +65,7 @@ def test_a_wrong_argument_is_told_with_what_is_expected(schema: dict[str, Any] |
 )
 def test_why_a_port_cannot_be_opened_is_a_translation(number: int, key: str) -> None:
     """The operating system's words are English."""
-    assert PortError(80, OSError(number, "no such luck")).key == key
+    assert port_error(80, OSError(number, "no such luck")).translation_key == key
 
 
 def test_a_file_that_may_not_be_read_is_told_by_a_translation() -> None:

@@ -4,10 +4,13 @@ from collections.abc import Callable
 from dataclasses import asdict
 import errno
 from importlib import import_module
+import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import ConfigEntryNotReady
 
+from ..const import DOMAIN
 from ..protocol.tasks import close_all
 from ..protocol.transport.link import LinkKind
 from ..protocol.transport.mqtt.mqtt_server import MqttServer
@@ -20,6 +23,8 @@ from .admission import PairedDevices
 if TYPE_CHECKING:
     from ..protocol.transport.owner_broker.broker_connection import BrokerConnection
 
+_LOGGER = logging.getLogger(__name__)
+
 # Longer than a listener gives each of its links.
 _STOP_SECONDS: Final = 5
 _PORT_ERRORS: Final = {
@@ -29,15 +34,14 @@ _PORT_ERRORS: Final = {
 }
 
 
-class PortError(Exception):
-    """A port cannot be opened."""
-
-    def __init__(self, port: int, err: OSError) -> None:
-        self.reason = err.strerror or str(err)
-        super().__init__(f"port {port}: {self.reason}")
-        self.port = port
-        self.key = _PORT_ERRORS.get(err.errno or 0, "port_failed")
-        """Among the `exceptions` of the translations."""
+def port_error(port: int, err: OSError) -> ConfigEntryNotReady:
+    """Return the error for the owner when a port cannot be opened."""
+    _LOGGER.debug("Port %s cannot be opened: %s", port, err)
+    return ConfigEntryNotReady(
+        translation_domain=DOMAIN,
+        translation_key=_PORT_ERRORS.get(err.errno or 0, "port_failed"),
+        translation_placeholders={"port": str(port)},
+    )
 
 
 class Listeners:
@@ -66,7 +70,7 @@ class Listeners:
         self._broker: BrokerConnection | None = None
 
     async def start(self) -> None:
-        """Open all ports; if one fails, close the others and raise `PortError`."""
+        """Open all ports; if one fails, close the others and raise `ConfigEntryNotReady`."""
         port = self._settings.websocket_port
         try:
             await self._websocket.start(None, port)
@@ -81,7 +85,7 @@ class Listeners:
                 self._broker.start()
         except OSError as err:
             await self.stop()
-            raise PortError(port, err) from err
+            raise port_error(port, err) from err
 
     async def _broker_connection(self, broker: BrokerSettings) -> BrokerConnection:
         # The library takes 90 ms to import, and most owners have no broker for their devices.

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ..clock import loop_time
 from ..limits import TokenBucket
+from ..mcp.model import STOCK_VERSION, VERSIONS
 from ..messages import JsonObject, encode
 from ..timeouts import AccessPointTimeouts
 from ..untrusted_text import label, one_line
@@ -36,8 +37,6 @@ _CALLS_A_MINUTE: Final = 60
 # To read the state of 10,000 entities takes a third of a second of Home Assistant's time.
 _READINGS_A_MINUTE: Final = 20
 _MAX_TEXT: Final = 2000
-_VERSIONS: Final = frozenset({"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"})
-_USUAL_VERSION: Final = "2024-11-05"
 _MAX_NAME: Final = 100
 
 _BUSY: Final = f"More than {MAX_CALLS_AT_ONCE} tools are running at once. Call this one again in a moment."
@@ -188,8 +187,8 @@ class Dispatcher:
         info = params.get("clientInfo")
         self.client_name = label(info.get("name")) if isinstance(info, dict) else None
         asked = params.get("protocolVersion")
-        known = isinstance(asked, str) and asked in _VERSIONS
-        self.protocol_version = str(asked) if known else _USUAL_VERSION
+        known = isinstance(asked, str) and asked in VERSIONS
+        self.protocol_version = str(asked) if known else STOCK_VERSION
         return {
             "protocolVersion": self.protocol_version,
             "capabilities": {"tools": {"listChanged": True}},

@@ -14,7 +14,7 @@ from ..untrusted_text import label
 # The standard's first version, which stock firmware has, and those after it.
 STOCK_VERSION: Final = "2024-11-05"
 LATEST_VERSION: Final = "2025-11-25"
-_VERSIONS: Final = frozenset({STOCK_VERSION, "2025-03-26", "2025-06-18", LATEST_VERSION})
+VERSIONS: Final = frozenset({STOCK_VERSION, "2025-03-26", "2025-06-18", LATEST_VERSION})
 _MAX_PROGRESS_TEXT: Final = 200
 
 
@@ -79,7 +79,7 @@ class ServerInfo:
         """Read the result of `initialize`; missing or wrong values become None."""
         info, version = result.get("serverInfo"), result.get("protocolVersion")
         info = info if isinstance(info, dict) else {}
-        later = isinstance(version, str) and version in _VERSIONS and version != STOCK_VERSION
+        later = isinstance(version, str) and version in VERSIONS and version != STOCK_VERSION
         return cls(
             version=label(info.get("version")),
             extended=later or (version == STOCK_VERSION and _is_more_than_stock(result.get("capabilities"))),
