@@ -121,9 +121,21 @@ async def test_a_connection_without_pongs_is_given_up() -> None:
                 assert pause - 3 < server.opened[1] - began < pause + 3
 
 
-@pytest.mark.parametrize(("way", "kind"), [("deaf", EndingKind.DEAF), ("other", EndingKind.REPLACED)])
-async def test_a_server_that_does_not_hand_us_requests_is_noticed(way: str, kind: EndingKind) -> None:
-    """It tells the assistant that nobody is there, or another client answers: connected, we see neither."""
+@pytest.mark.parametrize(
+    ("way", "kind"),
+    [
+        # It tells the assistant that nobody is there, or another client answers: we see neither.
+        ("deaf", EndingKind.DEAF),
+        ("other", EndingKind.REPLACED),
+        # Silence is deafness, and what is too long is not read.
+        ("silent", EndingKind.DEAF),
+        ("long", EndingKind.DEAF),
+        # A server that cannot be asked is left alone.
+        ("closed", None),
+        ("away", None),
+    ],
+)
+async def test_a_server_that_does_not_hand_us_requests_is_noticed(way: str, kind: EndingKind | None) -> None:
     tool_side: list[ServerConnection] = []
     tests = 0
 
@@ -137,21 +149,33 @@ async def test_a_server_that_does_not_hand_us_requests_is_noticed(way: str, kind
         tests += 1
         ping = await connection.recv()
         assert json.loads(ping)["method"] == "ping"
-        await connection.send("not ours")
         answer: Any = {"jsonrpc": "2.0", "id": 1, "result": {}}
-        if way == "deaf":
+        if way == "closed":
+            await connection.close(1008)
+        elif way == "deaf":
+            await connection.send("not ours")
             await connection.send('{"method":"notifications/x"}')
             answer |= {"result": None, "error": {"code": -32001, "message": "not connected"}}
+        elif way == "long":
+            answer["result"] = {"a": "a" * 1024}
         elif way == "well":
             await tool_side[-1].send(ping)
             answer = await reply(tool_side[-1])
-        await connection.send(json.dumps(answer))
+        if way not in {"closed", "silent"}:
+            await connection.send(json.dumps(answer))
         await connection.wait_closed()
 
-    async with serving() as server:
+    def refuse(connection: ServerConnection, request: Request) -> Response | None:
+        return connection.respond(502, "no") if way == "away" and "/call/" in request.path else None
+
+    async with serving(process_request=refuse) as server:
         server.handler = endpoint
         url = f"ws://127.0.0.1:{server.port}/mcp_endpoint/mcp/?token=secret"
         async with running(url) as site:
+            if kind is None:
+                await asyncio.sleep(30)
+                assert site.client.last_ending is None
+                return
             await until(lambda: site.client.failures == 3)
             assert site.client.last_ending is not None
             assert site.client.last_ending.kind is kind
@@ -164,30 +188,6 @@ async def test_a_server_that_does_not_hand_us_requests_is_noticed(way: str, kind
             assert site.client.connected
             assert site.client.failures == 3
             assert before + 2 <= tests <= before + 4
-
-
-@pytest.mark.parametrize("way", ["silent", "long", "closed", "away"])
-async def test_a_self_test_without_an_answer(way: str) -> None:
-    """Silence is deafness, and what is too long is not read; a server that cannot be asked is left alone."""
-
-    async def endpoint(connection: ServerConnection) -> None:
-        if connection.request is not None and "/call/" in connection.request.path:
-            if way == "long":
-                await connection.send(json.dumps({"id": 1, "result": {"a": "a" * 1024}}))
-            elif way == "closed":
-                await connection.close(1008)
-        await connection.wait_closed()
-
-    def refuse(connection: ServerConnection, request: Request) -> Response | None:
-        return connection.respond(502, "no") if way == "away" and "/call/" in request.path else None
-
-    async with serving(process_request=refuse) as server:
-        server.handler = endpoint
-        url = f"ws://127.0.0.1:{server.port}/mcp_endpoint/mcp/?token=secret"
-        async with running(url) as site:
-            await asyncio.sleep(30)
-            deaf = site.client.last_ending is not None and site.client.last_ending.kind is EndingKind.DEAF
-            assert deaf is (way in {"silent", "long"})
 
 
 async def test_a_change_of_the_tools_is_told_and_then_listed_again() -> None:
