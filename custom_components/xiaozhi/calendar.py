@@ -18,14 +18,12 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.util import dt as dt_util
 
-from .clock.alarm import MAX_NAME, RECURRENCE_ID, Alarm, wall_time
+from .clock.alarm import RECURRENCE_ID, Alarm, wall_time
 from .clock.alarm_clock import alarms_of, upcoming
-from .const import MAX_MESSAGE
 from .device.device import Device
 from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
 from .errors import InputError
 from .gateway import Gateway, XiaozhiConfigEntry
-from .protocol.untrusted_text import one_line
 from .texts.translated import known_text
 from .timeouts import TimerTimeouts
 
@@ -128,12 +126,12 @@ class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
         start = event[EVENT_START]
         if not isinstance(start, datetime):
             raise InputError("alarm_all_day")
-        name = one_line(event.get(EVENT_SUMMARY) or "", MAX_NAME)
-        text = one_line(event.get(EVENT_DESCRIPTION) or "", MAX_MESSAGE)
+        name = event.get(EVENT_SUMMARY) or ""
         # The page asks for a name in any case.
         if name == known_text(self.hass, "alarm"):
             name = ""
-        return wall_time(start).replace(microsecond=0), name, text, event.get(EVENT_RRULE) or ""
+        text, rule = event.get(EVENT_DESCRIPTION) or "", event.get(EVENT_RRULE) or ""
+        return wall_time(start).replace(microsecond=0), name, text, rule
 
 
 def _without(alarm: Alarm, recurrence_id: str | None, recurrence_range: str | None) -> Alarm | None:

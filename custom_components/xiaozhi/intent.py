@@ -1,8 +1,8 @@
 """Intents for alarms: for sentences of the owner's, as in `docs/alarms.md`, and for assistants."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from datetime import datetime
+from contextlib import suppress
+from datetime import datetime, time
 from typing import Any, Final, override
 
 from homeassistant.core import HomeAssistant
@@ -10,14 +10,13 @@ from homeassistant.helpers import config_validation as cv, intent
 from homeassistant.helpers.llm import IntentTool, Tool, ToolAnnotations
 import voluptuous as vol
 
-from .clock.alarm import MAX_NAME, Alarm, wall_time
+from .clock.alarm import Alarm, wall_time
 from .clock.alarm_clock import AlarmClock, upcoming
 from .clock.spoken_alarm import spoken, spoken_date, spoken_rule, spoken_start, spoken_time, time_of_day
-from .const import DOMAIN, MAX_MESSAGE
+from .const import DOMAIN
 from .device.device import Device
 from .errors import InputError, UserError
 from .gateway import Gateway, find_device, running_gateway
-from .protocol.untrusted_text import one_line
 from .texts.translated import async_text
 
 _HOURS: Final = vol.All(vol.Coerce(int), vol.Range(min=0, max=23))
@@ -29,97 +28,74 @@ _DAY_AND_PERIOD: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
-    """What somebody has said to a device."""
-
-    hass: HomeAssistant
-    gateway: Gateway
-    to: Device | None
-    """None if it was said elsewhere."""
-    slots: dict[str, Any]
-    language: str
-
-    @property
-    def device(self) -> Device:
-        """The device. Raises `InputError` without one."""
-        if self.to is None:
-            raise InputError("unknown_device", device_id="-")
-        return self.to
-
-    @property
-    def clock(self) -> AlarmClock:
-        """Its alarms. Raises as `device`."""
-        return self.gateway.alarms(self.device)
-
-    @property
-    def time(self) -> tuple[int, int, str]:
-        """Hours, minutes and period."""
-        return self.slots["hours"], self.slots.get("minutes", 0), self.slots.get("period", "")
-
-    def text(self, key: str, **placeholders: str) -> Awaitable[str]:
-        """Return a text of ours."""
-        return async_text(self.hass, key, self.language, **placeholders)
+type Answer = tuple[str, dict[str, str]]
+"""Key of a text, and its placeholders."""
+type Act = Callable[[Gateway, Device | None, dict[str, Any]], Awaitable[Answer]]
+"""Does what was said to a device, or elsewhere. Raises `UserError`."""
 
 
-async def _set(said: _Said) -> str:
-    slots = said.slots
-    first = await said.clock.async_set(
-        spoken_start(time_of_day(*said.time), slots.get("day", "")),
-        one_line(slots.get("name", ""), MAX_NAME),
-        one_line(slots.get("text", ""), MAX_MESSAGE),
+async def _set(gateway: Gateway, device: Device | None, slots: dict[str, Any]) -> Answer:
+    first = await gateway.alarms(_known(device)).async_set(
+        spoken_start(_time(slots), slots.get("day", "")),
+        slots.get("name", ""),
+        slots.get("text", ""),
         spoken_rule(slots.get("repeat", "")),
     )
-    return await said.text("alarm_set", time=spoken_time(first))
+    return "alarm_set", {"time": spoken_time(first)}
 
 
-async def _list(said: _Said) -> str:
-    alarms = ", ".join(spoken(at, alarm) for at, _, alarm in upcoming(said.device))
-    return alarms or await said.text("no_alarms")
+async def _list(_gateway: Gateway, device: Device | None, _slots: dict[str, Any]) -> Answer:
+    alarms = [spoken(at, alarm) for at, _, alarm in upcoming(_known(device))]
+    return ("alarms_listed", {"alarms": ", ".join(alarms)}) if alarms else ("no_alarms", {})
 
 
-async def _delete(said: _Said) -> str:
-    slots = said.slots
-
+async def _delete(gateway: Gateway, device: Device | None, slots: dict[str, Any]) -> Answer:
     def is_meant(at: datetime, alarm: Alarm) -> bool:
         return (
             slots.get("name", "").casefold() in f"{alarm.name} {alarm.text}".casefold()
-            and ("hours" not in slots or alarm.start.time() == time_of_day(*said.time))
+            and ("hours" not in slots or alarm.start.time() == _time(slots))
             and ("day" not in slots or wall_time(at).date() == spoken_date(slots["day"]))
         )
 
-    meant = {uid: spoken(at, alarm) for at, uid, alarm in upcoming(said.device) if is_meant(at, alarm)}
-    alarms = ", ".join(meant.values())
+    alarms = upcoming(_known(device))
+    meant = {uid: spoken(at, alarm) for at, uid, alarm in alarms if is_meant(at, alarm)}
+    shown = {"alarms": ", ".join(meant.values())}
     if not meant:
         raise InputError("unknown_alarm")
     if len(meant) > 1 and "all" not in slots:
-        raise InputError("several_alarms", alarms=alarms)
-    await said.clock.async_store(dict.fromkeys(meant))
-    return await said.text("alarm_deleted", alarms=alarms)
+        raise InputError("several_alarms", **shown)
+    await gateway.alarms(_known(device)).async_store(dict.fromkeys(meant))
+    return "alarm_deleted", shown
 
 
-async def _snooze(said: _Said) -> str:
-    until = await _end(said, AlarmClock.async_snooze)
-    return await said.text("alarm_snoozed", time=spoken_time(until))
+async def _snooze(gateway: Gateway, device: Device | None, _slots: dict[str, Any]) -> Answer:
+    until = await _end(gateway, device, AlarmClock.async_snooze)
+    return "alarm_snoozed", {"time": spoken_time(until)}
 
 
-async def _stop(said: _Said) -> str:
-    await _end(said, AlarmClock.async_stop)
-    return await said.text("alarm_stopped")
+async def _stop(gateway: Gateway, device: Device | None, _slots: dict[str, Any]) -> Answer:
+    await _end(gateway, device, AlarmClock.async_stop)
+    return "alarm_stopped", {}
 
 
-async def _end[T](said: _Said, act: Callable[[AlarmClock], Awaitable[T]]) -> T:
+async def _end[T](gateway: Gateway, device: Device | None, act: Callable[[AlarmClock], Awaitable[T]]) -> T:
     """Stop or snooze the alarms of the device, or if there is nothing to end, those that ring elsewhere."""
-    try:
-        if said.to is not None:
-            return await act(said.clock)
-    except UserError:
-        pass
-    clocks = map(said.gateway.alarms, said.gateway.devices.values())
-    ended = [await act(clock) for clock in clocks if clock.rings]
-    if not ended:
-        raise UserError("no_alarm_rings")
-    return ended[0]
+    with suppress(UserError):
+        return await act(gateway.alarms(_known(device)))
+    clocks = map(gateway.alarms, gateway.devices.values())
+    if ended := [await act(clock) for clock in clocks if clock.rings]:
+        return ended[0]
+    raise UserError("no_alarm_rings")
+
+
+def _known(device: Device | None) -> Device:
+    if device is None:
+        raise InputError("unknown_device", device_id="-")
+    return device
+
+
+def _time(slots: dict[str, Any]) -> time:
+    return time_of_day(slots["hours"], slots.get("minutes", 0), slots.get("period", ""))
 
 
 class AlarmIntent(intent.IntentHandler):
@@ -128,7 +104,7 @@ class AlarmIntent(intent.IntentHandler):
     def __init__(
         self,
         name: str,
-        act: Callable[[_Said], Awaitable[str]],
+        act: Act,
         description: str,
         slots: dict[Any, Any],
         annotations: ToolAnnotations,
@@ -154,17 +130,16 @@ class AlarmIntent(intent.IntentHandler):
     @override
     async def async_handle(self, intent_obj: intent.Intent) -> intent.IntentResponse:
         """Do what was said; what is wrong with it is the answer."""
-        hass, language = intent_obj.hass, intent_obj.language
+        hass = intent_obj.hass
         slots = {name: slot["value"] for name, slot in self.async_validate_slots(intent_obj.slots).items()}
         response = intent_obj.create_response()
         try:
             if (gateway := running_gateway(hass)) is None:
-                raise InputError("unknown_device", device_id=intent_obj.device_id or "-")
-            device = find_device(hass, intent_obj.device_id or "")
-            said = _Said(hass=hass, gateway=gateway, to=device, slots=slots, language=language)
-            response.async_set_speech(await self._act(said))
+                raise InputError("unknown_device", device_id="-")
+            key, placeholders = await self._act(gateway, find_device(hass, intent_obj.device_id or ""), slots)
+            response.async_set_speech(await async_text(hass, key, intent_obj.language, **placeholders))
         except UserError as err:
-            text = await async_text(hass, err.key, language, **err.placeholders)
+            text = await async_text(hass, err.key, intent_obj.language, **err.placeholders)
             response.async_set_error(intent.IntentResponseErrorCode.FAILED_TO_HANDLE, text)
         return response
 

@@ -17,15 +17,16 @@ from homeassistant.core import CALLBACK_TYPE, callback
 from homeassistant.util import dt as dt_util
 from homeassistant.util.ulid import ulid_now
 
-from ..const import DOMAIN
+from ..const import DOMAIN, MAX_MESSAGE
 from ..device.device import Device
 from ..device.events import AlarmEvent
 from ..errors import InputError, UserError
 from ..protocol.clock import loop_time
+from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..voice.pipelines import spoken_language
-from .alarm import Alarm, checked_rule, wall_time
+from .alarm import MAX_NAME, Alarm, checked_rule, wall_time
 from .ring import Bell, Ring, RingEnd, can_ring_idle
 
 _LOGGER = logging.getLogger(__name__)
@@ -124,6 +125,7 @@ class AlarmClock:
         now, device = dt_util.utcnow(), self._device
         if rule:
             rule = checked_rule(start, rule)
+        name, text = one_line(name, MAX_NAME), one_line(text, MAX_MESSAGE)
         alarm = Alarm(start=start, name=name, text=text, rule=rule, done=now)
         shown = f"{start:%Y-%m-%d %H:%M}"
         if not can_ring_idle(device):

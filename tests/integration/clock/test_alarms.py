@@ -439,7 +439,7 @@ async def test_an_assistant_and_sentences_set_list_and_delete_alarms(
         ({"repeat": "FREQ=SECONDLY"}, "cannot be repeated"),
     ):
         assert words in await use("set_alarm", hours=7, **wrong)
-    assert await use("list_alarms") == f"{day} 07:05 Run"
+    assert await use("list_alarms") == f"These alarms are set: {day} 07:05 Run."
     assert await use("delete_alarm", day="tomorrow") == "There is no such alarm."
     assert "Run" in await use("delete_alarm", name="run", day=day)
     assert await use("list_alarms") == "No alarm is set."
