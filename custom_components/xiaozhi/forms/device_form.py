@@ -39,6 +39,7 @@ from ..gateway import Gateway, gateway_of
 from ..protocol.boards import sold_as
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
+from ..texts.translated import async_text
 from .device_permissions import merged, permissions_schema
 from .own_phrases import objection_to_phrases, phrase_errors, phrases_schema
 from .pairing_form import CODE_SELECTOR, PairingFlow
@@ -153,13 +154,14 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
             pipelines = vol.Schema({vol.Optional(word): AssistPipelineSelector() for word in words})
             by_word = section(pipelines, {"collapsed": True})
             schema = schema.extend({vol.Optional(CONF_WAKE_WORD_PIPELINES): by_word})
+        notes = [await objection_to_phrases(self.hass, device)]
+        if device is not None and (count := len(device.state.alarms)):
+            text = async_text(self.hass, "alarms_deleted_with_device", name=device.name, count=str(count))
+            notes.append(await text)
         return self.async_show_form(
             step_id="reconfigure",
             data_schema=self.add_suggested_values_to_schema(schema, user_input or subentry.data),
-            description_placeholders={
-                "name": subentry.title,
-                "wake_words": await objection_to_phrases(self.hass, device),
-            },
+            description_placeholders={"name": subentry.title, "notes": "\n\n".join(filter(None, notes))},
             errors=errors,
         )
 

@@ -243,7 +243,7 @@ async def test_the_form_says_why_a_device_can_have_no_phrases(
         await ready(hass, device)
     form = await reconfigure(hass, linked_entry)
     assert ("wake_phrases" in form["data_schema"].schema) == (reason == "")
-    told = form["description_placeholders"]["wake_words"]
+    told = form["description_placeholders"]["notes"]
     assert told.startswith(reason)
     assert bool(told) == bool(reason)
 
