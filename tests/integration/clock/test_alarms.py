@@ -337,7 +337,11 @@ async def test_the_calendar_page_edits_one_time_of_a_repetition_or_all_that_foll
     (device,) = linked_entry.runtime_data.devices.values()
     (uid,) = device.state.alarms
     await page.async_delete_event(uid, recurrence_id=at(1))
+    stored: set[str] = set()
+    stop = device.record.listen(["alarms"], lambda: stored.add(str(device.state.alarms)))
     await page.async_update_event(uid, event(2, "Late"), recurrence_id=at(2))
+    stop()
+    assert len(stored) == 1, "a power cut between two steps would leave both times, or none"
     assert await shown() == [("Up", 0), ("Late", 2), ("Up", 3), ("Up", 4), ("Up", 5)]
     await page.async_update_event(uid, event(4, "New", rrule="FREQ=DAILY;COUNT=2"), at(4), "THISANDFUTURE")
     assert await shown() == [("Up", 0), ("Late", 2), ("Up", 3), ("New", 4), ("New", 5)]

@@ -81,6 +81,15 @@ def test_the_calendar_page_lists_a_repetition_in_a_thread_while_the_clock_comes_
     assert len([*listed]) == 14
 
 
+@pytest.mark.parametrize(("minutes", "expected"), [(9, "03-02 06:09"), (25 * 60, "03-03 06:00")])
+def test_the_next_time_is_that_of_a_snooze_unless_one_of_the_repetition_is_sooner(
+    minutes: int, expected: str
+) -> None:
+    rang = datetime(2026, 3, 2, 6, tzinfo=UTC)
+    alarm = Alarm(start=at(2), rule="FREQ=DAILY", done=rang, snoozed=rang + timedelta(minutes=minutes))
+    assert f"{alarm.rings_next():%m-%d %H:%M}" == expected
+
+
 @pytest.mark.parametrize(
     "rule",
     [
