@@ -11,7 +11,8 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .access_point.entities import ToolCalledEvent
 from .device.device import EVENT_SIGNAL, Device
 from .device.events import AlarmEvent, ConversationEvent, DeviceEvent, NotificationType
-from .entity import XiaozhiEntity, add_entities_of, existing, has_alarms, of_access_points, of_devices
+from .device.state import SETTINGS
+from .entity import XiaozhiEntity, add_entities_of, existing, is_registered, of_access_points, of_devices
 from .gateway import XiaozhiConfigEntry
 
 PARALLEL_UPDATES = 0
@@ -23,8 +24,6 @@ EVENTS: Final = tuple(
         translation_key=key,
         event_types=[event_type.value for event_type in types],
         entity_category=category,
-        # Stock firmware sends no notification, and a conversation would be five more lines in the logbook.
-        entity_registry_enabled_default=category is None,
     )
     for key, types, category in (
         ("notification", NotificationType, EntityCategory.DIAGNOSTIC),
@@ -53,7 +52,16 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
 
 
 def _exists(device: Device, event: EventEntityDescription) -> bool:
-    return event.key != "alarm" or has_alarms(device, Platform.EVENT, event.key)
+    """Whether a device has an event entity, from the first event that its owner wants it for.
+
+    Disabled ones would be a card of their own on the page of the device, with nothing in it.
+    """
+    wanted = {
+        "notification": device.state.notified,
+        "conversation": device.settings.share_transcripts,
+        "alarm": bool(device.state.alarms),
+    }
+    return wanted[event.key] or is_registered(device, Platform.EVENT, event.key)
 
 
 async def async_setup_entry(
@@ -63,6 +71,6 @@ async def async_setup_entry(
     add_entities_of(
         entry,
         async_add_entities,
-        of_devices(existing(EVENTS, _exists), XiaozhiEvent),
+        of_devices(existing(EVENTS, _exists), XiaozhiEvent, keys=("notified", SETTINGS, "alarms")),
         of_access_points(ToolCalledEvent),
     )

@@ -45,13 +45,14 @@ _EVENTS: Final[Mapping[str, ConversationEvent]] = {
     "woken": ConversationEvent.WAKE_WORD,
     "conversation_started": ConversationEvent.STARTED,
     "answered": ConversationEvent.ANSWERED,
+    "interrupted": ConversationEvent.INTERRUPTED,
     "conversation_failed": ConversationEvent.FAILED,
     "conversation_ended": ConversationEvent.ENDED,
 }
 
 
 class _ConversationTrigger(Trigger):
-    """An event of a conversation. It needs no entity: the event entity is disabled at first."""
+    """An event of a conversation. It needs no entity, which few devices have."""
 
     @override
     @classmethod

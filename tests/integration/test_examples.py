@@ -44,6 +44,8 @@ _NOTIFIED: Final = {
     "notifications/progress": {"progress": 3, "total": 10},
     "notifications/button": {"clicks": 2},
 }
+# The event entities, and triggers with the device by an entity, which is there.
+_OF_EVENTS: Final = re.compile(r"event\.received|'xiaozhi\.\w+', 'target': {'entity_id'")
 _AT_NIGHT: Final = {"Light in the kitchen when XiaoZhi is woken at night"}
 # Of firmware of the owner's own.
 _OWN_TOOLS: Final = [
@@ -155,7 +157,7 @@ async def test_every_event_is_taken_by_its_example(
     hass: HomeAssistant, device: Device, notes: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """The device is not connected: what an example does with it fails, but not what it makes of the event."""
-    examples = [example for example in _EXAMPLES if "event.received" in str(example["triggers"])]
+    examples = [each for each in _EXAMPLES if _OF_EVENTS.search(str(each["triggers"]))]
     assert await async_setup_component(hass, "automation", {"automation": examples})
     await hass.async_block_till_done()
     for moment in ConversationEvent:

@@ -112,7 +112,7 @@ async def test_the_editor_offers_actions_triggers_and_conditions_for_a_device_an
     assert {"ask", "call_tool", "get_tools", "show_text", "take_photo"} <= ACTIONS
     for kind, names in (
         ("services", ACTIONS),
-        ("triggers", {*CONVERSATION, "conversation_failed", "reachable", "unreachable"}),
+        ("triggers", {*CONVERSATION, "conversation_failed", "interrupted", "reachable", "unreachable"}),
         ("conditions", {"is_reachable", "is_not_reachable"}),
     ):
         assert await offered(kind, {"device_id": [device_ids[0]]}) == names

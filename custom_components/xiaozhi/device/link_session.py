@@ -251,6 +251,7 @@ class LinkSession(LinkHandler):
             ):
                 self._notified_state = ConversationState(state)
                 self._show()
+        self._record.update(notified=True)
         events.fire_notification(method, params)
 
     @callback

@@ -147,6 +147,8 @@ class DeviceState:
 
     pictures: Mapping[PictureKind, Picture] = field(default_factory=dict)
     """The last picture of each kind."""
+    notified: bool = False
+    """Whether its firmware has sent a notification since the gateway started; stock firmware never does."""
     linked: bool = False
     """Whether a command would arrive now."""
     conversation: ConversationState = ConversationState.IDLE
@@ -282,7 +284,7 @@ class DeviceState:
 
 
 _FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE)
-STORED: Final = frozenset(_FIELDS) - {AVAILABLE, "pictures", "linked", "conversation"}
+STORED: Final = frozenset(_FIELDS) - {AVAILABLE, "pictures", "notified", "linked", "conversation"}
 """Keys of what is saved."""
 
 

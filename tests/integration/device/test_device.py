@@ -18,7 +18,7 @@ from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from simulator import SimulatedDevice, State, get_profile
-from tests.integration.boxes import act, introduce, wait_for_state
+from tests.integration.boxes import act, change_settings, introduce, wait_for_state
 from tests.integration.http_device import TOKEN, paired_device
 from tests.integration.names import BRIGHTNESS, CLIENT_ID, MAC, Boot
 from tests.integration.tools.own_tools import listed
@@ -75,7 +75,6 @@ async def test_entities_come_from_what_the_device_has(
         "ip",
         "last_contact",
         "network",
-        "notification",
         "response_time",
         "screenshot",
         "signal",
@@ -87,13 +86,17 @@ async def test_entities_come_from_what_the_device_has(
     for entity_id, category in (
         (RESTART, EntityCategory.CONFIG),
         (BRIGHTNESS, None),
-        ("event.kitchen_box_conversation", EntityCategory.DIAGNOSTIC),
         ("sensor.kitchen_box_conversation_state", EntityCategory.DIAGNOSTIC),
-        ("event.kitchen_box_notification", EntityCategory.DIAGNOSTIC),
     ):
         entry = entity_registry.async_get(entity_id)
         assert entry is not None
         assert entry.entity_category is category, entity_id
+    # A disabled event entity would be a card with nothing in it.
+    assert not [entity_id for entity_id in entity_registry.entities if entity_id.startswith("event.")]
+    change_settings(hass, linked_entry, share_transcripts=True)
+    await wait_for_state(hass, "event.kitchen_box_conversation", "unknown")
+    device.notify("notifications/message", level="info", data="Hello")
+    await wait_for_state(hass, "event.kitchen_box_notification", "unknown")
     # Nobody has sent a message yet.
     assert hass.states.is_state(SCREEN, "unknown")
     # What was learnt is there after a restart of Home Assistant.
