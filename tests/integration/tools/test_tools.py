@@ -178,6 +178,7 @@ async def test_tools_that_come_later_are_there_at_once_and_entities_follow_what_
     assert calls(device).count("self.mist.get_level") == read
 
 
+@pytest.mark.usefixtures("all_enabled")
 async def test_without_a_status_tool_the_volume_is_read_from_its_own_getter(
     hass: HomeAssistant, boot: Boot
 ) -> None:
