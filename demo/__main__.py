@@ -2,8 +2,9 @@
 
 import argparse
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 import json
 from pathlib import Path
 import re
@@ -235,14 +236,10 @@ async def _check(*, small: bool) -> int:
             _tell(f"The idle {DEVICES['mqtt'].name} took another screen brightness within {passed:.0f} ms.")
             results = {link: await _check_quick(running, link) for link in LINKED}
             results["question"] = await _check_link(running, "mqtt", *_ASKED_BACK)
-            # Different devices.
-            used, heard = await _both(_check_abilities(running), _check_unasked(running))
-            heard["alarm"] = await _check_alarm(running)
-            heard["music"] = await _check_music(running)
-            heard |= await _check_cloud(running)
+            done = await _check_abilities(running)
             results["chinese"] = await _check_chinese(running)
             _judge_log((folder / LOGS[-1]).read_text(errors="replace"))
-        print(json.dumps({name: said.as_json() for name, said in results.items()} | used | heard))
+        print(json.dumps({name: said.as_json() for name, said in results.items()} | done))
         _judge(results, small=running.speech.small)
     except TimeoutError:
         keep = True
@@ -304,46 +301,48 @@ async def _check_chinese(running: Demo) -> Said:
 
 
 async def _check_abilities(running: Demo) -> dict[str, Any]:
-    """Use the abilities of the device on MQTT; return the results by name."""
-    name, owner = DEVICES["mqtt"].name, running.owner
-    results: dict[str, Any] = {}
-    _tell(f"Using the lights and the camera of the {name} ...")
-    results["light_colour"] = await owner.colour_light()
-    results["photo"] = await owner.take_photo()
-    results["notification"] = await owner.hear_notification()
-    _tell(f"Installing a firmware on the {name} ...")
-    results["firmware"] = await owner.install_firmware()
+    """Use what devices can do, and what Home Assistant does with them on its own; return results by name."""
+    owner, listener, cloud = running.owner, running.listener, running.cloud
+    assert cloud is not None
+    mqtt, announcer = DEVICES["mqtt"].name, DEVICES["announcer"].name
+    # Of different devices.
+    used, heard = await _both(
+        _each(
+            ("light_colour", f"Colouring the lights of the {mqtt}", owner.colour_light),
+            ("photo", f"Having the {mqtt} take a photo", owner.take_photo),
+            ("notification", f"Having the {mqtt} notify something", owner.hear_notification),
+            ("firmware", f"Installing a firmware on the {mqtt}", owner.install_firmware),
+        ),
+        _each(
+            ("announcement", f"Announcing something on the idle {announcer}", listener.hear_announcement),
+            ("file", f"Playing a file on the idle {announcer}", listener.hear_file),
+            ("timer", f"Setting a timer on the {announcer}, and waiting until it rings", listener.hear_timer),
+            ("asked", f"Having the {announcer} ask a question", listener.answer_question),
+            (
+                "wake_word",
+                f"Giving the {announcer} another wake word, a phrase, and the original word again",
+                partial(change_wake_word, running.owner_of("announcer")),
+            ),
+        ),
+    )
+    return (
+        used
+        | heard
+        | await _each(
+            ("alarm", f"Ringing an alarm of the {mqtt} through the {announcer}", listener.hear_alarm),
+            ("music", f"Asking the {mqtt} for music", listener.hear_music),
+            ("access_point", "Having the simulated cloud turn on the kitchen light", cloud.switch_lamp_on),
+        )
+    )
+
+
+async def _each(*checks: tuple[str, str, Callable[[], Awaitable[Any]]]) -> dict[str, Any]:
+    """Do one after the other; return the results by name."""
+    results = {}
+    for name, what, check in checks:
+        _tell(f"{what} ...")
+        results[name] = await check()
     return results
-
-
-async def _check_unasked(running: Demo) -> dict[str, Any]:
-    """Hear what Home Assistant says and plays on its own; return the results by name."""
-    listener, name = running.listener, DEVICES["announcer"].name
-    results: dict[str, Any] = {}
-    _tell(f"Announcing something on the idle {name} ...")
-    results["announcement"] = await listener.hear_announcement()
-    _tell(f"Playing a file on the idle {name} ...")
-    results["file"] = await listener.hear_file()
-    _tell(f"Setting a timer on the {name}, and waiting until it rings ...")
-    results["timer"] = await listener.hear_timer()
-    _tell(f"Having the {name} ask a question ...")
-    results["asked"] = await listener.answer_question()
-    _tell(f"Giving the {name} another wake word, a phrase, and the original word again ...")
-    results["wake_word"] = await change_wake_word(running.owner_of("announcer"))
-    return results
-
-
-async def _check_alarm(running: Demo) -> dict[str, Any]:
-    """Have an alarm of the device on MQTT ring through another one."""
-    names = DEVICES["mqtt"].name, DEVICES["announcer"].name
-    _tell("Setting an alarm on the {}, with the {} for its loudspeaker ...".format(*names))
-    return await running.listener.hear_alarm()
-
-
-async def _check_music(running: Demo) -> dict[str, Any]:
-    """Ask the device on MQTT for music."""
-    _tell(f"Asking the {DEVICES['mqtt'].name} for music ...")
-    return await running.listener.hear_music()
 
 
 async def _both[First, Second](
@@ -356,14 +355,6 @@ async def _both[First, Second](
     except ExceptionGroup as err:
         raise err.exceptions[0] from None
     return tasks[0].result(), tasks[1].result()
-
-
-async def _check_cloud(running: Demo) -> dict[str, Any]:
-    """Have the assistant in the cloud switch the lamp on."""
-    if running.cloud is None:
-        return {}
-    _tell("Having the assistant in the simulated cloud turn on the kitchen light ...")
-    return {"access_point": await running.cloud.switch_lamp_on()}
 
 
 def _judge(results: dict[str, Said], *, small: bool) -> None:

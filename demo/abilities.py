@@ -6,10 +6,11 @@ raises `DemoError`.
 
 import asyncio
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 import random
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 from simulator import Board, DeviceCrashed, SimulatedDevice, build_image
 
@@ -62,6 +63,17 @@ class Owner:
     device: SimulatedDevice
     name: str
     wake_word: str
+
+    async def call(self, domain: str, action: str, name: str = "", **data: Any) -> None:
+        """Call an action for the entity of a domain whose unique id ends with a name."""
+        await self.client.call(domain, action, entity_id=await self.entity(domain, name), **data)
+
+    async def set_alarm(self, seconds: float, name: str) -> None:
+        """Have it ring so many seconds from now."""
+        begin = datetime.now(UTC) + timedelta(seconds=seconds)
+        end = begin + timedelta(minutes=1)
+        times = {"start_date_time": begin.isoformat(), "end_date_time": end.isoformat()}
+        await self.call("calendar", "create_event", "alarms", summary=name, **times)
 
     async def colour_light(self) -> Json:
         """Set the colour of the device's light."""

@@ -216,10 +216,9 @@ async def _use(owner: Owner) -> None:
     """Talk to the device, take a photo, colour its lights, and set its alarms."""
     await _talk(owner)
     owner.device.values["view"] = VIEWS["yellow"]
-    await owner.client.call("button", "press", entity_id=await owner.entity("button", "take_photo"))
+    await owner.call("button", "press", "take_photo")
     await owner.colour_light()
-    message = await owner.entity("notify")
-    await owner.client.call("notify", "send_message", entity_id=message, message="Dinner is ready.")
+    await owner.call("notify", "send_message", message="Dinner is ready.")
     calendar = await owner.entity("calendar", "alarms")
     now = datetime.now(UTC).replace(second=0, microsecond=0)
     monday = now - timedelta(days=now.weekday())
@@ -229,12 +228,9 @@ async def _use(owner: Owner) -> None:
         times = {"dtstart": start.isoformat(), "dtend": (start + timedelta(hours=1)).isoformat()}
         await owner.client.command("calendar/event/create", entity_id=calendar, event=event | times)
     # One rings, and is stopped.
-    now = datetime.now(UTC)
-    begin, end = (now + timedelta(seconds=seconds) for seconds in (3, 60))
-    alarm = {"start_date_time": begin.isoformat(), "end_date_time": end.isoformat()}
-    await owner.client.call("calendar", "create_event", entity_id=calendar, summary="Tea", **alarm)
+    await owner.set_alarm(3, "Tea")
     await owner.device.wait_for(lambda: "Tea" in owner.device.screen.system_text)
-    await owner.client.call("button", "press", entity_id=await owner.entity("button", "stop_alarm"))
+    await owner.call("button", "press", "stop_alarm")
 
 
 async def _talk(owner: Owner, said: str = _SAID) -> None:

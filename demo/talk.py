@@ -9,7 +9,6 @@ device's own sounds, what it shows, and what Home Assistant knows of lamps and s
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import starmap
 from pathlib import Path
@@ -197,15 +196,16 @@ class _Talk:
             case ["wake", *words]:
                 return await self._wake(" ".join(words))
             case ["choose", key, *option] if key in _SELECTS:
-                await self._call("select", "select_option", key, option=" ".join(option))
+                await self._box.call("select", "select_option", key, option=" ".join(option))
             case ["do", "announce"]:
-                await self._call("assist_satellite", "announce", message=_MESSAGE)
+                await self._box.call("assist_satellite", "announce", message=_MESSAGE)
             case ["do", "ask"]:
                 await self._ask()
             case ["do", "alarm"]:
-                return await self._set_alarm()
+                await self._box.set_alarm(_ALARM_SECONDS, "Tea")
+                return f"It rings in {_ALARM_SECONDS} seconds. A press stops it."
             case ["do", "snooze"]:
-                await self._call("button", "press", "snooze_alarm")
+                await self._box.call("button", "press", "snooze_alarm")
                 return "It rings again in nine minutes."
         return ""
 
@@ -236,20 +236,6 @@ class _Talk:
         )
         if reply["id"] == "yes":
             await self._client.call("light", "turn_on", entity_id=LAMP)
-
-    async def _set_alarm(self) -> str:
-        begin = datetime.now(UTC) + timedelta(seconds=_ALARM_SECONDS)
-        times = {
-            "start_date_time": begin.isoformat(),
-            "end_date_time": (begin + timedelta(minutes=1)).isoformat(),
-        }
-        await self._call("calendar", "create_event", "alarms", summary="Tea", **times)
-        return f"It rings in {_ALARM_SECONDS} seconds. A press stops it."
-
-    async def _call(self, domain: str, action: str, name: str = "", **data: str) -> None:
-        """Call an action for the entity of the device whose unique id ends with a name."""
-        entity_id = await self._box.entity(domain, name)
-        await self._client.call(domain, action, entity_id=entity_id, **data)
 
     def _take(self, size: int) -> bytes:
         """Return what the microphone hears, which is silence when the page sends nothing."""
@@ -322,8 +308,11 @@ class _Talk:
 
     async def _select(self, entity_id: str) -> Json:
         state = await self._client.get(f"/api/states/{entity_id}")
-        told = {"options": [], "hint": ""} | state["attributes"]
-        return {"chosen": state["state"], **{key: told[key] for key in ("options", "hint")}}
+        chosen, told = state["state"], state["attributes"]
+        # A box that cannot speak while it is idle is no loudspeaker for another one.
+        silent = tuple(box.name for box in self._others if not box.device.profile.has_notify)
+        options = [each for each in told.get("options", ()) if each == chosen or not each.startswith(silent)]
+        return {"chosen": chosen, "options": options, "hint": told.get("hint", "")}
 
     async def _lamp(self, entity_id: str) -> Json:
         state = await self._client.get(f"/api/states/{entity_id}")

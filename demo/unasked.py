@@ -7,7 +7,6 @@ Each is started as the web page or the user starts it, then checked on the devic
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Final, override
@@ -124,15 +123,7 @@ class Listener:
         talk = await self._say(self.announcer, _TIMER)
         await self._until(device, lambda: device.state is State.IDLE, f"{_TIMER!r} is not answered")
         answer = talk.answers
-        await self._until(
-            device, lambda: len(device.announcements) > earlier, f"a timer of 15 s does not ring; {talk}"
-        )
-        ring = device.announcements[earlier]
-        await self._until(
-            device, lambda: ring.over or _seconds(ring.played) > _ENOUGH_SECONDS, "the timer is not heard"
-        )
-        if ring.over or not _audible(ring.played):
-            raise DemoError(f"the ringing of the timer is silent or too short: {ring.outcome} {ring.reason}")
+        ring = await self._ringing(earlier, f"a timer of 15 s does not ring; {talk}")
         await device.wake(self.announcer.wake_word)
         await self._until(device, lambda: device.state is State.IDLE, "after the ringing it does not rest")
         return {"said": _TIMER, "answer": answer, "seconds": _seconds(ring.played)}
@@ -140,27 +131,15 @@ class Listener:
     async def hear_alarm(self) -> Json:
         """Set an alarm on the older device, which rings through the announcer; waking it ends the ring."""
         device, loud = self.older.device, self.announcer.device
-        calendar = await self.older.entity("calendar", "alarms")
         select = await self.older.entity("select", "loudspeaker")
         options = (await self.client.get(f"/api/states/{select}"))["attributes"]["options"]
         [player] = [option for option in options if self.announcer.name in option]
         earlier = len(loud.announcements)
         await self.client.call("select", "select_option", entity_id=select, option=player)
-        begin = datetime.now(UTC) + timedelta(seconds=_ALARM_SECONDS)
-        times = {
-            "start_date_time": begin.isoformat(),
-            "end_date_time": (begin + timedelta(minutes=1)).isoformat(),
-        }
         try:
-            await self.client.call("calendar", "create_event", entity_id=calendar, summary=_ALARM, **times)
+            await self.older.set_alarm(_ALARM_SECONDS, _ALARM)
             event = await self.older.entity("event", "alarm")
-            await self._until(loud, lambda: len(loud.announcements) > earlier, "the alarm does not ring")
-            ring = loud.announcements[earlier]
-            await self._until(
-                loud, lambda: ring.over or _seconds(ring.played) > _ENOUGH_SECONDS, "the alarm is not heard"
-            )
-            if ring.over or not _audible(ring.played):
-                raise DemoError(f"the ringing is silent or too short: {ring.outcome} {ring.reason}")
+            ring = await self._ringing(earlier, "the alarm does not ring")
             shown = device.screen.system_text
             await device.wake(self.older.wake_word)
             await self._until(loud, lambda: ring.over, "it rings on")
@@ -269,6 +248,18 @@ class Listener:
         if not _audible(announced.played):
             raise DemoError(f"the {self.announcer.name} has played {_seconds(announced.played)} s of silence")
         return announced
+
+    async def _ringing(self, earlier: int, fault: str) -> Announcement:
+        """Return what rings on the announcer, once enough of it was heard."""
+        device = self.announcer.device
+        await self._until(device, lambda: len(device.announcements) > earlier, fault)
+        ring = device.announcements[earlier]
+        await self._until(
+            device, lambda: ring.over or _seconds(ring.played) > _ENOUGH_SECONDS, "the ringing is not heard"
+        )
+        if ring.over or not _audible(ring.played):
+            raise DemoError(f"the ringing is silent or too short: {ring.outcome} {ring.reason}")
+        return ring
 
     async def _until(self, device: SimulatedDevice, condition: Callable[[], bool], fault: str) -> None:
         try:
