@@ -62,7 +62,8 @@ async def _delete(gateway: Gateway, device: Device | None, slots: dict[str, Any]
     shown = {"alarms": ", ".join(meant.values())}
     if not meant:
         raise InputError("unknown_alarm")
-    if len(meant) > 1 and "all" not in slots:
+    # Language models also say "no", or true.
+    if len(meant) > 1 and slots.get("all", "no").lower() not in {"yes", "true"}:
         raise InputError("several_alarms", **shown)
     await gateway.alarms(_known(device)).async_store(dict.fromkeys(meant))
     return "alarm_deleted", shown
