@@ -14,6 +14,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.gateway import Gateway
+from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import SessionTimeouts
 from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES
@@ -189,7 +190,8 @@ async def test_without_a_status_tool_the_volume_is_read_from_its_own_getter(
     register(device, SimulatedTool(name="self.audio_speaker.get_volume", description="", get="volume"))
     device.misbehaviours.clear()
     announce(device)
-    await wait_for_state(hass, VOLUME, "70")
+    # Its list comes after the rest of the handshake, whose first step the device has not answered.
+    await wait_for_state(hass, VOLUME, "70", 2 * McpTimeouts.answer)
     await act(hass, "number", "set_value", VOLUME, value=35)
     assert device.values["volume"] == 35
     await wait_for_state(hass, VOLUME, "35")
