@@ -16,10 +16,13 @@ from homeassistant.helpers.selector import (
     EntitySelectorConfig,
     NumberSelector,
     NumberSelectorConfig,
+    NumberSelectorMode,
     SelectOptionDict,
     SelectSelector,
     SelectSelectorConfig,
     SelectSelectorMode,
+    TextSelector,
+    TextSelectorConfig,
 )
 from homeassistant.util import dt as dt_util
 import voluptuous as vol
@@ -30,18 +33,20 @@ from ..const import (
     CONF_LOUDSPEAKER_LEAD,
     CONF_SHARE_TRANSCRIPTS,
     CONF_SHOW_ANNOUNCEMENTS,
+    CONF_WAKE_PHRASES,
+    CONF_WAKE_THRESHOLD,
     CONF_WAKE_WORD_PIPELINES,
 )
 from ..device.device import Device
 from ..device.link_settings import kind_of_link
-from ..firmware.wake_words import Phrase
+from ..firmware.wake_words import MAX_PHRASES, Phrase
 from ..gateway import Gateway, gateway_of
 from ..protocol.boards import sold_as
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
-from ..texts.translated import async_text
+from ..texts.translated import async_explain, async_text
+from ..voice.wake_words import board_of
 from .device_permissions import merged, permissions_schema
-from .own_phrases import objection_to_phrases, phrase_errors, phrases_schema
 from .pairing_form import CODE_SELECTOR, PairingFlow
 
 _CONF_RESTART_NOW: Final = "restart_now"
@@ -80,6 +85,14 @@ _SCHEMA_WITH_LINK: Final = _SCHEMA.extend(
         vol.Required(_CONF_RESTART_NOW, default=True): BooleanSelector(),
         vol.Required(CONF_SHOW_ANNOUNCEMENTS, default=False): BooleanSelector(),
     }
+)
+
+# No default: who takes all out wants none.
+_PHRASES: Final = {
+    vol.Optional(CONF_WAKE_PHRASES, default=[]): TextSelector(TextSelectorConfig(multiple=True))
+}
+_THRESHOLD: Final = NumberSelector(
+    NumberSelectorConfig(min=0.05, max=0.95, step=0.05, mode=NumberSelectorMode.SLIDER)
 )
 
 
@@ -131,7 +144,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         before = DeviceSettings.from_subentry(subentry)
         gateway = gateway_of(entry)
         device = None if gateway is None else gateway.devices.get(before.mac)
-        errors = phrase_errors(user_input or {})
+        errors = _phrase_errors(user_input or {})
         if user_input is not None and not errors:
             # A player that was taken out is missing.
             data = merged(subentry.data, {CONF_LOUDSPEAKER: None, **user_input}, device)
@@ -146,7 +159,13 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         schema = _SCHEMA
         if GatewaySettings.from_entry(entry).link is not OfferedLink.WEBSOCKET:
             schema = _SCHEMA_WITH_LINK
-        schema = schema.extend(phrases_schema(device, before))
+        notes = []
+        if device is not None and not device.state.is_program:
+            if (objection := board_of(device).objection_to_phrases) is None:
+                threshold = vol.Optional(CONF_WAKE_THRESHOLD, default=before.wake_threshold)
+                schema = schema.extend({**_PHRASES, threshold: _THRESHOLD})
+            else:
+                notes.append(await async_explain(self.hass, objection))
         schema = schema.extend(await permissions_schema(self.hass, device, before))
         heard = () if device is None else device.state.wake_words
         phrases = [phrase.text for phrase in map(Phrase.parse, before.wake_phrases) if phrase]
@@ -154,14 +173,13 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
             pipelines = vol.Schema({vol.Optional(word): AssistPipelineSelector() for word in words})
             by_word = section(pipelines, {"collapsed": True})
             schema = schema.extend({vol.Optional(CONF_WAKE_WORD_PIPELINES): by_word})
-        notes = [await objection_to_phrases(self.hass, device)]
         if device is not None and (count := len(device.state.alarms)):
             text = async_text(self.hass, "alarms_deleted_with_device", name=device.name, count=str(count))
             notes.append(await text)
         return self.async_show_form(
             step_id="reconfigure",
             data_schema=self.add_suggested_values_to_schema(schema, user_input or subentry.data),
-            description_placeholders={"name": subentry.title, "notes": "\n\n".join(filter(None, notes))},
+            description_placeholders={"name": subentry.title, "notes": "\n\n".join(notes)},
             errors=errors,
         )
 
@@ -173,6 +191,16 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
             unique_id=mac,
             description_placeholders={"name": name, "speech": speech},
         )
+
+
+def _phrase_errors(user_input: Mapping[str, Any]) -> dict[str, str]:
+    """Return the errors of what was filled in: phrases that no model understands, or not one model."""
+    phrases = [Phrase.parse(text) for text in user_input.get(CONF_WAKE_PHRASES, ())]
+    found = [phrase for phrase in phrases if phrase is not None]
+    languages = {phrase.language for phrase in found}
+    commands = {phrase.command for phrase in found}
+    fits = len(languages) <= 1 and len(commands) == len(phrases) <= MAX_PHRASES
+    return {} if fits else {CONF_WAKE_PHRASES: "phrases_bad"}
 
 
 async def _apply_link(
