@@ -2,6 +2,7 @@
 
 from typing import Any, Final, override
 
+from homeassistant.components import media_source
 from homeassistant.components.media_player import (
     ATTR_MEDIA_ANNOUNCE,
     ATTR_MEDIA_ENQUEUE,
@@ -28,10 +29,11 @@ from .device.state import AVAILABLE, STATUS_READ
 from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
 from .errors import InputError
 from .gateway import Gateway, XiaozhiConfigEntry
-from .media import library
+from .media.library import is_sound, search_sounds
 from .media.player import DevicePlayer
 from .media.stream import Media
-from .media.volume import SpeakerVolume
+from .tools.answer_values import as_number
+from .tools.tool_entities import NumberTool
 
 # What is played may take long, and stopping it must not wait.
 PARALLEL_UPDATES = 0
@@ -55,6 +57,9 @@ _VOLUME_FEATURES: Final = (
 )
 # All others need a list of what is to be played next.
 _REPLACING: Final = frozenset({MediaPlayerEnqueue.PLAY, MediaPlayerEnqueue.REPLACE})
+_VOLUME: Final = "volume"
+# The firmware's own default, for a device that is muted before its volume is known.
+_USUAL_VOLUME: Final = 0.7
 
 
 class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
@@ -70,14 +75,17 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
         super().__init__(gateway, device, description)
         self._announcer = gateway.announcer(device)
         self._player = DevicePlayer(device, self._announcer, self._changed)
-        self._volume = SpeakerVolume(device, self._change_volume)
+        self._before_mute: float | None = None
+        """The volume to go back to; None if it was not muted here: the firmware has no mute."""
+        self._set: tuple[float, object] | None = None
+        """The volume that was set last, and the status read before that."""
 
     @override
     async def async_added_to_hass(self) -> None:
         """Follow the device, and go on knowing the volume from before it was muted."""
         await super().async_added_to_hass()
         if (stored := await self.async_get_last_extra_data()) is not None:
-            self._volume.before_mute = stored.as_dict().get("level")
+            self._before_mute = stored.as_dict().get("level")
 
     @override
     async def async_will_remove_from_hass(self) -> None:
@@ -88,27 +96,42 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     @override
     def extra_restore_state_data(self) -> ExtraStoredData:
         """Return what is needed to end a mute after a restart."""
-        return RestoredExtraData({"level": self._volume.before_mute})
+        return RestoredExtraData({"level": self._before_mute})
 
     @property
     @override
     def supported_features(self) -> MediaPlayerEntityFeature:
         """Return what can be done; the volume only where the device has a tool for it."""
-        features = _FEATURES | _VOLUME_FEATURES if self._volume.adjustable else _FEATURES
+        features = _FEATURES | _VOLUME_FEATURES if self._volume else _FEATURES
         # There is nothing to go on with while it is idle.
         idle = self._player.state is MediaPlayerState.IDLE
         return features & ~MediaPlayerEntityFeature.PLAY if idle else features
 
     @property
+    def _volume(self) -> NumberTool | None:
+        """What sets the volume, if the device lets it be set."""
+        tool = self.device.tools.entities.get(_VOLUME)
+        return tool if isinstance(tool, NumberTool) else None
+
+    @property
     @override
     def volume_level(self) -> float | None:
-        return self._volume.level
+        """Return the volume as last read, or as set since."""
+        if self._set is not None and self._set[1] is self.device.state.status:
+            return self._set[0]
+        if (tool := self._volume) is None or tool.state is None:
+            return None
+        value = as_number(self.device.tools.last_value(tool.state))
+        low, high = tool.setter.minimum, tool.setter.maximum
+        if value is None or high <= low:
+            return None
+        return min(max((value - low) / (high - low), 0.0), 1.0)
 
     @property
     @override
     def is_volume_muted(self) -> bool:
-        """Return whether the device was muted here."""
-        return self._volume.muted
+        """Return whether the device was muted here, and has not been set to anything else since."""
+        return self._before_mute is not None and not self.volume_level
 
     @override
     async def async_play_media(self, media_type: MediaType | str, media_id: str, **kwargs: Any) -> None:
@@ -139,30 +162,37 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
         await self._player.stop()
         await self._announcer.stop()
 
-    async def _change_volume(self, tool: str, arguments: dict[str, Any]) -> None:
-        # Only an attribute of the media player changes, of which Home Assistant writes no line.
-        with logged_call(self.device, tool, self._caller):
-            await self.device.commands.change(tool, arguments)
-
     @override
     async def async_set_volume_level(self, volume: float) -> None:
-        await self._volume.set(volume)
+        if (tool := self._volume) is not None:
+            setter, before = tool.setter, self.device.state.status
+            level = round(setter.minimum + volume * (setter.maximum - setter.minimum))
+            # Only an attribute of the media player changes, of which Home Assistant writes no line.
+            with logged_call(self.device, setter.tool, self._caller):
+                await self.device.commands.change(setter.tool, {setter.argument: level})
+            self._set = (volume, before)
+        self._before_mute = None
 
     @override
     async def async_mute_volume(self, mute: bool) -> None:
-        """Mute the device, or give it back its volume."""
-        await (self._volume.mute() if mute else self._volume.unmute())
+        """Set the volume to nothing and remember what it was, or set it to that again."""
+        if mute and not self.is_volume_muted:
+            before = self.volume_level or _USUAL_VOLUME
+            await self.async_set_volume_level(0)
+            self._before_mute = before
+        elif not mute and self._before_mute is not None:
+            await self.async_set_volume_level(self._before_mute)
         self.async_write_ha_state()
 
     @override
     async def async_browse_media(
         self, media_content_type: MediaType | str | None = None, media_content_id: str | None = None
     ) -> BrowseMedia:
-        return await library.browse(self.hass, media_content_id)
+        return await media_source.async_browse_media(self.hass, media_content_id, content_filter=is_sound)
 
     @override
     async def async_search_media(self, query: SearchMediaQuery) -> SearchMedia:
-        return await library.search(self.hass, query)
+        return await search_sounds(self.hass, query)
 
     @callback
     def _changed(self) -> None:

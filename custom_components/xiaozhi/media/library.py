@@ -10,18 +10,13 @@ from homeassistant.exceptions import HomeAssistantError
 _MAX_FOUND: Final = 50
 
 
-async def browse(hass: HomeAssistant, media_id: str | None) -> BrowseMedia:
-    """Return a folder of the media library. Raises `BrowseError`."""
-    return await media_source.async_browse_media(hass, media_id, content_filter=_is_sound)
-
-
-async def search(hass: HomeAssistant, query: SearchMediaQuery) -> SearchMedia:
+async def search_sounds(hass: HomeAssistant, query: SearchMediaQuery) -> SearchMedia:
     """Return what is found in a folder, or in all sources that can be searched. Raises `BrowseError`."""
     if query.media_content_id:
         found = await media_source.async_search_media(hass, query.media_content_id, query)
         return SearchMedia(result=_sounds(found)[:_MAX_FOUND])
     result: list[BrowseMedia] = []
-    for source in (await browse(hass, None)).children or ():
+    for source in (await media_source.async_browse_media(hass, None, content_filter=is_sound)).children or ():
         try:
             found = await media_source.async_search_media(hass, source.media_content_id, query)
         except HomeAssistantError, NotImplementedError:
@@ -31,10 +26,11 @@ async def search(hass: HomeAssistant, query: SearchMediaQuery) -> SearchMedia:
 
 
 def _sounds(found: SearchMedia) -> list[BrowseMedia]:
-    return [item for item in found.result if item.can_play and _is_sound(item)]
+    return [item for item in found.result if item.can_play and is_sound(item)]
 
 
-def _is_sound(item: BrowseMedia) -> bool:
+def is_sound(item: BrowseMedia) -> bool:
+    """Whether something of the library can be heard."""
     kind = item.media_content_type or ""
     return kind.startswith("audio/") or kind in _SOUNDS
 

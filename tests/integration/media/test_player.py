@@ -6,7 +6,12 @@ from typing import Any, override
 
 from homeassistant.components.ffmpeg import DATA_FFMPEG, FFmpegManager
 from homeassistant.components.media_player import BrowseError, MediaClass, SearchMedia, SearchMediaQuery
-from homeassistant.components.media_source import BrowseMediaSource, MediaSource, MediaSourceItem
+from homeassistant.components.media_source import (
+    BrowseMediaSource,
+    MediaSource,
+    MediaSourceItem,
+    async_browse_media,
+)
 from homeassistant.config_entries import RELOAD_AFTER_UPDATE_DELAY
 from homeassistant.core import HomeAssistant, State as EntityState
 from homeassistant.exceptions import HomeAssistantError, ServiceNotSupported, ServiceValidationError
@@ -16,7 +21,7 @@ from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.media.library import browse, search
+from custom_components.xiaozhi.media.library import is_sound, search_sounds
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Announcement, Outcome
@@ -467,16 +472,18 @@ async def test_folders_and_sounds_are_shown_and_found_in_every_source_that_can_b
     assert await async_setup_component(hass, "media_source", {})
     for source in (Stations("stations"), MediaSource("not searched")):
         await add_media_source(hass, source)
-    root = await browse(hass, None)
+    root = await async_browse_media(hass, None, content_filter=is_sound)
     assert {child.title for child in root.children or ()} >= {"My media", "stations"}
-    local = await browse(hass, "media-source://media_source/local/.")
+    local = await async_browse_media(hass, "media-source://media_source/local/.", content_filter=is_sound)
     assert [child.title for child in local.children or ()] == ["folder", "song.mp3"]
     for media_id in (None, "media-source://stations"):
         query = SearchMediaQuery(search_query="jazz", media_content_id=media_id)
-        found = await search(hass, query)
+        found = await search_sounds(hass, query)
         assert [item.media_content_id for item in found.result] == [
             "media-source://stations/jazz",
             "media-source://stations/rock",
         ]
     with pytest.raises(BrowseError):
-        await search(hass, SearchMediaQuery(search_query="a", media_content_id="media-source://nothing"))
+        await search_sounds(
+            hass, SearchMediaQuery(search_query="a", media_content_id="media-source://nothing")
+        )
