@@ -48,8 +48,8 @@ _QUESTION: Final = "Shall I turn on the kitchen light?"
 # Of a device that speaks while it is idle.
 _ANSWER: Final = "yes"
 _UNASKED: Final = {"announce": f"Announce “{_MESSAGE}”", "ask": f"Ask “{_QUESTION}”"}
-_ALARM: Final = {"alarm": "Set an alarm in 20 seconds", "snooze": "Snooze the alarm"}
-_ALARM_SECONDS: Final = 20
+_ALARM: Final = {"alarm": "Set an alarm in ten seconds", "snooze": "Snooze the alarm"}
+_ALARM_SECONDS: Final = 10
 # Of the device, which are also on its page in Home Assistant.
 _SELECTS: Final = ("wake_word", "loudspeaker")
 _SMALL: Final = "Small speech engines run here, which understand only what the demo lists in its terminal."

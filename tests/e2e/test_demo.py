@@ -156,7 +156,7 @@ async def test_without_a_microphone_all_that_the_page_offers_works(
         await page.get_by_label("Box", exact=True).select_option("MQTT box")
         await page.get_by_label("Voice output").select_option("Announcer Speaker")
         await page.get_by_role("button", name="Set an alarm").click()
-        await expect(told).to_contain_text("20 seconds", timeout=_PATIENCE_MS)
+        await expect(told).to_contain_text("10 seconds", timeout=_PATIENCE_MS)
         await expect(alert).to_have_text("Alarm: Tea", timeout=_PATIENCE_MS)
         await expect(page.get_by_text("Now you hear the Announcer.")).to_be_visible(timeout=_PATIENCE_MS)
         await page.get_by_role("button", name="Snooze").click()
