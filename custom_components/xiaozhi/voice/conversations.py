@@ -27,11 +27,11 @@ from ..protocol.transport.link import LinkClosedError
 from ..settings import ConversationStyle
 from ..texts.translated import async_text
 from ..timeouts import VoiceTimeouts
+from .early_transcripts import ProgressiveTranscripts
 from .end_of_turn import INTERRUPTION
 from .interruption_by_speaking import is_echo, listen_for_interruption, says
 from .pipeline_runs import run_pipeline
 from .pipelines import chosen_pipeline
-from .progressive_transcripts import ProgressiveTranscripts
 from .questions import Question
 from .repeated_prompt import repeats_prompt
 from .satellite_states import SatelliteStates

@@ -2,14 +2,14 @@
 
 If speech goes on, the transcript is dropped. Else it is the transcript of the turn, which ends at once if
 Home Assistant understands it. A server does not stop working on what is dropped: each call is followed to its
-end, and while one runs, or somebody else speaks whose own call would have to wait, no other is made.
+end, and while one runs, or somebody else speaks whose own call would have to wait, no other is made. An
+engine that reports its progress is called once, so nothing is transcribed in vain.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 import logging
-from typing import Any, Final
+from typing import Any, Final, override
 
 from homeassistant.core import callback
 
@@ -52,31 +52,62 @@ class EngineCalls:
             self._calls -= 1
 
 
-@dataclass(eq=False, slots=True)
-class EarlyTranscripts:
+class _Transcripts:
+    """What was said in one turn up to now, and whether that is all."""
+
+    def __init__(
+        self,
+        recognizer: Recognizer,
+        detector: TurnDetector,
+        is_understood: IsUnderstood | None,
+        create_task: CreateTask,
+    ) -> None:
+        """The detector reports pauses. Without `is_understood`, all are alike. Tasks end with the gateway."""
+        self._recognizer = recognizer
+        self._detector = detector
+        self._is_understood = is_understood
+        self._create_task = create_task
+        self.ending = EndOfTurn.PAUSE
+        """The reason for which the turn has ended, or will end as far as is known."""
+        self.ended = False
+        """Whether the turn has ended. The engine may still work on what is dropped."""
+        self._pause: SpeechPaused | None = None
+        self._text = ""
+
+    @callback
+    def resumed(self) -> None:
+        """Note that speech goes on."""
+        self._pause, self.ending = None, EndOfTurn.PAUSE
+
+    async def _end_if_understood(self, text: str, pause: SpeechPaused | None) -> None:
+        """End the turn soon if what was said up to a pause is a whole command."""
+        if not text or pause is None or self._is_understood is None or not await self._is_understood(text):
+            return
+        if pause == self._pause and not self.ended:
+            self.ending = EndOfTurn.UNDERSTOOD
+            self._detector.end_after(pause, UNDERSTOOD_PAUSE)
+
+
+class EarlyTranscripts(_Transcripts):
     """The early transcripts of one turn, and what follows from them."""
 
-    _turn: object
-    """Key of the turn in `EngineCalls`."""
-    _recognizer: Recognizer
-    _calls: EngineCalls
-    _detector: TurnDetector
-    """Reports pauses."""
-    _is_understood: IsUnderstood | None
-    """Without it, all pauses are alike."""
-    _create_task: CreateTask
-    """Tasks outlive the turn, and end with the gateway."""
-    ending: EndOfTurn = EndOfTurn.PAUSE
-    """The reason for which the turn has ended, or will end as far as is known."""
-    ended: bool = False
-    """Whether the turn has ended. The engine may still work on what is dropped."""
-    # The pause that now is, what was said up to it, and its transcript.
-    _pause: SpeechPaused | None = None
-    _pcm: bytes = b""
-    _text: str = ""
-    # The last call, and how many more there may be.
-    _call: asyncio.Task[None] | None = None
-    _calls_left: int = _MOST_CALLS
+    def __init__(
+        self,
+        turn: object,
+        calls: EngineCalls,
+        recognizer: Recognizer,
+        detector: TurnDetector,
+        is_understood: IsUnderstood | None,
+        create_task: CreateTask,
+    ) -> None:
+        """Make calls for a turn, which `calls` knows by this object."""
+        super().__init__(recognizer, detector, is_understood, create_task)
+        self._turn = turn
+        self._calls = calls
+        self._pcm = b""
+        """What was said up to the pause that now is."""
+        self._call: asyncio.Task[None] | None = None
+        self._calls_left = _MOST_CALLS
 
     @callback
     def paused(self, pause: SpeechPaused, pcm: bytes) -> None:
@@ -85,10 +116,11 @@ class EarlyTranscripts:
         self._begin_call()
 
     @callback
+    @override
     def resumed(self) -> None:
         """Drop what is known: speech goes on."""
-        self._pause, self._text = None, ""
-        self.ending = EndOfTurn.PAUSE
+        super().resumed()
+        self._text = ""
 
     async def transcribe(self, stream: AsyncIterable[bytes]) -> str:
         """Return the transcript of the turn: an early one if there is one."""
@@ -126,11 +158,8 @@ class EarlyTranscripts:
             self._begin_call()
             return
         self._text = text
-        if not text or self.ended or self._is_understood is None or not await self._is_understood(text):
-            return
-        if pause == self._pause and not self.ended:
-            self.ending = EndOfTurn.UNDERSTOOD
-            self._detector.end_after(pause, UNDERSTOOD_PAUSE)
+        if not self.ended:
+            await self._end_if_understood(text, pause)
 
     async def _try_call(self, pcm: bytes) -> str:
         try:
@@ -140,6 +169,49 @@ class EarlyTranscripts:
             # Engines may raise anything. The turn goes on as if nobody had asked.
             _LOGGER.debug("An early transcript failed", exc_info=True)
             return ""
+
+
+class ProgressiveTranscripts(_Transcripts):
+    """The progress of one turn's transcript, and what follows from it."""
+
+    show: Callable[[str], Awaitable[None]] | None = None
+    """Shows what is understood so far. It may not raise."""
+    _task: asyncio.Task[None] | None = None
+
+    @callback
+    def paused(self, pause: SpeechPaused, _: bytes) -> None:
+        """Find out whether what was said up to a pause is all."""
+        self._pause = pause
+        self._consider()
+
+    async def transcribe(self, stream: AsyncIterable[bytes]) -> str:
+        """Return the transcript of the turn."""
+        return await self._recognizer.transcribe(self._until_end(stream), self._progressed)
+
+    async def _until_end(self, stream: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
+        async for piece in stream:
+            yield piece
+        self.ended = True
+
+    @callback
+    def _progressed(self, text: str) -> None:
+        self._text = text
+        self._consider()
+
+    @callback
+    def _consider(self) -> None:
+        # One at a time; what comes meanwhile is considered after that.
+        if self._text and not self.ended and (self._task is None or self._task.done()):
+            self._task = self._create_task(self._follow(), "transcript in progress")
+
+    async def _follow(self) -> None:
+        considered = None
+        while (now := (self._text, self._pause)) != considered and not self.ended:
+            considered = now
+            text = await self._recognizer.converted(now[0])
+            if self.show is not None:
+                await self.show(text)
+            await self._end_if_understood(text, now[1])
 
 
 async def _pieces(pcm: bytes) -> AsyncGenerator[bytes]:

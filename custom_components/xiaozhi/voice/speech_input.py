@@ -12,7 +12,7 @@ from homeassistant.core import HomeAssistant, callback
 
 from ..device.device import Device
 from .chinese_script import script_converter
-from .early_transcripts import CreateTask, EarlyTranscripts, EngineCalls
+from .early_transcripts import CreateTask, EarlyTranscripts, EngineCalls, ProgressiveTranscripts
 from .end_of_turn import (
     ANSWER_TO_QUESTION,
     FIXED_PAUSES,
@@ -22,7 +22,6 @@ from .end_of_turn import (
     EndOfTurn,
 )
 from .pipelines import END_OF_SPEECH_SELECT, assist_select, chosen_pipeline, transcribes_early
-from .progressive_transcripts import ProgressiveTranscripts
 from .speech_detectors import SpeechDetectors, TurnDetector
 from .speech_to_text import Hear, Recognizer
 from .understood_commands import UnderstoodCommands
@@ -122,19 +121,12 @@ class SpeechInputs:
                 is_understood = partial(
                     self._commands.async_is_understood, pipeline=pipeline, device_id=device.registry_id
                 )
-            if detector is not None and recognizer.reports_progress:
-                speech_input.early = ProgressiveTranscripts(
-                    recognizer, detector, is_understood, self._create_task
-                )
-            elif detector is not None and asks_early:
-                speech_input.early = EarlyTranscripts(
-                    speech_input,
-                    recognizer,
-                    calls,
-                    detector,
-                    is_understood,
-                    self._create_task,
-                )
+            if detector is not None:
+                shared = (recognizer, detector, is_understood, self._create_task)
+                if recognizer.reports_progress:
+                    speech_input.early = ProgressiveTranscripts(*shared)
+                elif asks_early:
+                    speech_input.early = EarlyTranscripts(speech_input, calls, *shared)
             if speech_input.early is not None:
                 speech_input.hear = speech_input.early.transcribe
             elif recognizer.convert is not None or recognizer.names_speakers:
