@@ -31,7 +31,7 @@ class SessionTimeouts:
     """Until the last conversation is ended: a device that connects because it was woken must send its hello
     first."""
     refresh: float = 0.5
-    """Changes within this time are read back, and tools listed, together."""
+    """Changes within this time are read back together, and tools listed once."""
     status_at_end: float = 2.0
     """How long the end of a conversation waits for the status."""
     tools_at_end: float = 10.0

@@ -78,9 +78,10 @@ class HandshakeAndPolls:
         self._create_task = create_task
         self._presence = presence
         self._running: asyncio.Task[None] | None = None
-        self._taking = asyncio.Lock()
+        self._listing = asyncio.Lock()
+        self._to_list = False
         self._missing: list[Callable[[], Awaitable[None]]] = []
-        """Steps of the handshake that are still to be taken."""
+        """Steps of the handshake that have not succeeded yet."""
         self._listed = asyncio.Event()
         """Whether the list of tools has been requested."""
         self.quiet = asyncio.Event()
@@ -114,16 +115,13 @@ class HandshakeAndPolls:
     @callback
     def list_again(self) -> None:
         """List the tools soon, since the device says that they have changed."""
-        if self._list_tools not in self._missing:
-            self._missing.append(self._list_tools)
-        self.read_soon()
+        if not self._to_list:
+            self._to_list = True
+            self._create_task(self._list_later(), "list tools")
 
     @callback
     def read_soon(self, *, acted: bool = False) -> None:
-        """Take the missing steps and read everything soon, readings between turns.
-
-        `acted` if an action has changed the device.
-        """
+        """Read everything soon, between turns; `acted` if an action has changed the device."""
         if self.started:
             self._acted |= acted
             if not self._planned:
@@ -167,21 +165,18 @@ class HandshakeAndPolls:
             await asyncio.sleep(SessionTimeouts.poll)
 
     async def _take(self) -> bool:
-        """Take the missing steps; return whether the device answers.
+        """Run and remove the missing steps; return whether the device answers.
 
         A step that the device refuses is not repeated.
         """
-        async with self._taking:
+        try:
             while self._missing:
-                # Removed first: if the tools change from here on, they are to be listed once more.
-                step = self._missing.pop(0)
-                try:
-                    with suppress(McpCallError):
-                        await step()
-                except (McpError, LinkClosedError) as err:
-                    self._missing.insert(0, step)
-                    _LOGGER.debug("%s: handshake failed, to be tried again: %s", self._record.mac, err)
-                    return not isinstance(err, McpTimeoutError)
+                with suppress(McpCallError):
+                    await self._missing[0]()
+                del self._missing[0]
+        except (McpError, LinkClosedError) as err:
+            _LOGGER.debug("%s: handshake failed, to be tried again: %s", self._record.mac, err)
+            return not isinstance(err, McpTimeoutError)
         return True
 
     async def _initialize(self) -> None:
@@ -193,12 +188,24 @@ class HandshakeAndPolls:
         self._record.set_state(self._record.state.after_handshake(server))
 
     async def _list_tools(self) -> None:
-        await self._tools.set_list(await self._mcp.list_tools(with_user_tools=True))
+        async with self._listing:
+            # A change from here on needs another listing.
+            self._to_list = False
+            await self._tools.set_list(await self._mcp.list_tools(with_user_tools=True))
+
+    async def _list_later(self) -> None:
+        # Not after the handshake: its first step may wait for an answer that does not come.
+        await asyncio.sleep(SessionTimeouts.refresh)
+        try:
+            await self._list_tools()
+        except (McpError, LinkClosedError) as err:
+            _LOGGER.debug("%s: tools could not be listed: %s", self._record.mac, err)
+            self._missing.append(self._list_tools)
 
     # Readings.
 
     async def _read_later(self) -> None:
-        """List and read once for all that has changed within a short time."""
+        """Read once for all that has changed within a short time."""
         await asyncio.sleep(SessionTimeouts.refresh)
         acted, self._acted = self._acted, False
         self._planned = False
@@ -206,7 +213,6 @@ class HandshakeAndPolls:
         # The user waits for the result of an action that has stopped the microphone anyway.
         if acted and self._record.state.conversation is ConversationState.LISTENING:
             self._create_task(self._read_status(), "read back")
-        await self._take()
         await self._read_due()
 
     async def _read_due(self) -> None:
