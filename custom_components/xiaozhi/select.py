@@ -127,12 +127,14 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
     @property
     @override
     def current_option(self) -> str:
-        """Return what wakes it, also while that is not known, or something is on its way."""
+        """Return what wakes it.
+
+        It is not known while something is on its way, nor when phrases were changed: they can be chosen then.
+        """
         if isinstance(self.device.installation, PackInstallation):
             return _NOT_KNOWN
         active = {*self._words.active}
-        fits = (option for option, ids in self._choices.items() if active and active <= {*ids})
-        return next(fits, _NOT_KNOWN)
+        return next((option for option, ids in self._choices.items() if active == {*ids}), _NOT_KNOWN)
 
     @property
     @override

@@ -66,17 +66,22 @@ class WakeWords:
 
         They cannot be read: they are those that were installed, or the one that it has reported since.
         """
-        state = self._device.state
-        installed = tuple(each for each in state.installed_wake_words if each in self.available)
+        state, available = self._device.state, self.available
+        installed = tuple(each for each in state.installed_wake_words if each in available)
         # Of a release, nobody knows the word.
         if not (heard := _plain(*state.wake_words[:1])) or installed == (ORIGINAL,):
             return installed
         fits = [
             each
-            for each, (word, _) in self.available.items()
+            # A phrase may wake it that is not in the form any more.
+            for each, (word, _) in (
+                {each: (each, "") for each in state.installed_wake_words} | available
+            ).items()
             if each != ORIGINAL and any(_plain(part) in heard for part in word.split(", "))
         ]
-        return installed if set(installed) & set(fits) else tuple(fits[:1])
+        if {*state.installed_wake_words} & {*fits}:
+            return installed
+        return tuple(fits[:1])
 
     async def async_choose(self, ids: Sequence[str]) -> None:
         """Put wake words on the device, which restarts for them. Raises `HomeAssistantError`."""
@@ -107,8 +112,12 @@ class WakeWords:
                     )
 
     async def async_renew(self) -> None:
-        """Put the pack of its firmware on the device, with what wakes it now. Raises `HomeAssistantError`."""
-        await self.async_choose(self.active or (ORIGINAL,))
+        """Put the pack of its firmware on the device, with what wakes it now. Raises `HomeAssistantError`.
+
+        If that is one of its owner's phrases, it gets those that there are now.
+        """
+        own, active = tuple(phrase.text for phrase in self.phrases), self.active
+        await self.async_choose(own if {*active} & {*own} else active or (ORIGINAL,))
 
     async def _pack(self, ids: Sequence[str], installation: PackInstallation) -> tuple[bytes, str | None]:
         board, state = self.board, self._device.state

@@ -185,6 +185,14 @@ async def test_the_owner_chooses_a_word_a_phrase_and_the_original(
     assert state_of(hass, WAKE_WORD).state == "own_phrases"
     said = ("jarvis", "hello kitchen", "good morning", "hello")
     assert [await wakes(device, word) for word in said] == [False, True, True, False]
+    # What was changed since can be chosen: Home Assistant's page does not send what is chosen already.
+    await set_phrases(hass, linked_entry, "hello kitchen", "good night")
+    assert state_of(hass, WAKE_WORD).state == "not_known"
+    await choose(hass, "own_phrases")
+    assert [await wakes(device, word) for word in ("good morning", "good night")] == [False, True]
+    await set_phrases(hass, linked_entry, "hello kitchen", "good morning")
+    await hass.services.async_call("button", "press", {"entity_id": RENEW}, blocking=True)
+    assert [await wakes(device, word) for word in said] == [False, True, True, False]
     # It is so after its next start, too.
     await device.power_off()
     await device.boot()
