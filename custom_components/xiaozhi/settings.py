@@ -64,7 +64,7 @@ class ConversationStyle(StrEnum):
     """When the user says nothing more."""
 
 
-def stored(schema: Any, default: Any = None, *, key: str | None = None) -> Any:
+def stored(schema: object, default: Any = None, *, key: str | None = None) -> Any:
     """Return a field of a class of settings that is stored, under its name or another key.
 
     `schema` checks what is stored, and converts it.
@@ -89,7 +89,7 @@ def read_settings(settings: type[Any], owner: str, data: Mapping[str, Any]) -> d
     return found
 
 
-def _whole(value: Any) -> int:
+def _whole(value: object) -> int:
     """Return a whole number, which a yes or no is not."""
     if type(value) is not int:
         raise vol.Invalid("expected a whole number")

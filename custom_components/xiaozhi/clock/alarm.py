@@ -67,7 +67,7 @@ class Alarm:
     """When it rings again."""
 
     @classmethod
-    def from_dict(cls, data: Any) -> Self | None:
+    def from_dict(cls, data: object) -> Self | None:
         """Read the stored form; None if it is damaged."""
         try:
             alarm = cls(**_STORED(data))

@@ -142,7 +142,7 @@ def _agent(claims: dict[str, Any], endpoint: str | None) -> str | None:
     return label(agent) or endpoint
 
 
-def _time(value: Any) -> datetime | None:
+def _time(value: object) -> datetime | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _NEVER:
         return None
     return datetime.fromtimestamp(value, UTC)

@@ -252,7 +252,7 @@ class Dispatcher:
             return own_name, CallOutcome.FAILED, error_text(_INTERNAL)
 
 
-def _longest_text(value: Any) -> int:
+def _longest_text(value: object) -> int:
     """Return the length of the longest text in arguments, whose depth is bounded."""
     match value:
         case str():

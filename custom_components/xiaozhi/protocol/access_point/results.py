@@ -19,7 +19,7 @@ _MAX_ERROR: Final = 500
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def result_text(data: Any) -> str:
+def result_text(data: object) -> str:
     """Return a tool's answer as compact JSON, cut to `MAX_RESULT` bytes. Never raises."""
     if isinstance(data, dict) and "action" in data:
         # xiaozhi-esp32-server would take the object for a command of its own.
