@@ -9,6 +9,7 @@ from homeassistant.core import callback
 from ..const import EVENT_QUESTION
 from ..device.device import Device
 from ..device.state import SETTINGS
+from ..protocol.clock import loop_time
 from ..protocol.limits import TokenBucket
 from ..protocol.mcp.model import RequestError, RequestHandler
 from ..protocol.messages import JsonObject
@@ -60,19 +61,18 @@ def _limited(
     It puts into Activity what became of a question, without its words.
     """
     asking = asyncio.Lock()
-    clock = device.hass.loop.time
 
     async def answer(params: JsonObject) -> JsonObject:
         outcome = "refused"
         try:
-            if asking.locked() or not bucket.take(clock()):
+            if asking.locked() or not bucket.take(loop_time()):
                 raise RequestError("Too many questions: ask again later", _BUSY)
             async with asking:
                 result = await ask(params)
             outcome = _OUTCOMES.get(str(result.get("action")), "answered")
             return result
         finally:
-            if outcome != "refused" or refusals.take(clock()):
+            if outcome != "refused" or refusals.take(loop_time()):
                 data = {
                     "device_id": device.registry_id,
                     "name": device.name,

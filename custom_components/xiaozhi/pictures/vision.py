@@ -16,6 +16,7 @@ from ..const import DOMAIN, NO_MODEL_ISSUE
 from ..device.device import Device
 from ..device.state import PictureKind
 from ..errors import UserError
+from ..protocol.clock import loop_time
 from ..protocol.limits import TokenBucket
 from ..protocol.multipart import FormError, parse_form
 from ..protocol.untrusted_text import clean_text, one_line
@@ -88,7 +89,7 @@ class Vision:
         `receive` reads the body; it is not called for a device that has to wait. A photo without a question
         is only stored.
         """
-        if device.mac in self._busy or not self._limits[device.mac].take(hass.loop.time()):
+        if device.mac in self._busy or not self._limits[device.mac].take(loop_time()):
             return await _refusal(hass, device, "photo_busy")
         self._busy.add(device.mac)
         try:

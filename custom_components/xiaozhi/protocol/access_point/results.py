@@ -6,7 +6,7 @@ read aloud (xiaozhi-esp32-server, `mcp_endpoint_executor.py`). So failures are n
 
 from bisect import bisect_right
 import json
-from typing import Any, Final
+from typing import Final
 
 from ..messages import JsonObject
 from ..untrusted_text import one_line

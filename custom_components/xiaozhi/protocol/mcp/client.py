@@ -11,6 +11,7 @@ from itertools import count
 import logging
 from typing import Any, Final
 
+from ..clock import loop_time
 from ..messages import JsonObject
 from ..shortening import MessageTooLongError
 from ..timeouts import McpTimeouts
@@ -69,8 +70,7 @@ class _Call:
     def extend(self, seconds: float) -> None:
         """Wait for `seconds` from now, at most until `latest`."""
         if not self.reply.done() and not self.deadline.expired():
-            now = asyncio.get_running_loop().time()
-            self.deadline.reschedule(min(now + seconds, self.latest))
+            self.deadline.reschedule(min(loop_time() + seconds, self.latest))
 
 
 class McpClient:
@@ -253,7 +253,7 @@ class McpClient:
         patience = McpTimeouts.answer if patience is None else patience
         if self._closed is not None:
             raise McpDisconnectedError(self._closed, sent=False)
-        loop, sent = asyncio.get_running_loop(), False
+        sent = False
         request_id = next(self._ids)
         if progress:
             # The firmware ignores unknown members of params.
@@ -261,10 +261,10 @@ class McpClient:
         try:
             async with asyncio.timeout(patience) as deadline:
                 call = self._calls[request_id] = _Call(
-                    reply=loop.create_future(),
+                    reply=asyncio.get_running_loop().create_future(),
                     deadline=deadline,
                     patience=patience,
-                    latest=loop.time() + (max(patience, McpTimeouts.progress) if progress else patience),
+                    latest=loop_time() + (max(patience, McpTimeouts.progress) if progress else patience),
                     on_progress=on_progress,
                 )
                 await self._send({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})

@@ -14,6 +14,7 @@ from typing import Final
 
 from aiomqtt import Client, Message, MqttError
 
+from ...clock import loop_time
 from ...limits import FloodError
 from ...messages import encode, mcp
 from ...tasks import close_all
@@ -154,8 +155,7 @@ class BrokerConnection:
         raise AssertionError("the messages of a client end with an error only")
 
     async def _serve(self, client: Client) -> None:
-        clock = asyncio.get_running_loop().time
-        since = clock()
+        since = loop_time()
         self._client, self.problem = client, None
         for number, mac in enumerate(self._devices()):
             self._search(mac, BrokerTimeouts.first_probe + number * BrokerTimeouts.probe_spread)
@@ -165,7 +165,7 @@ class BrokerConnection:
                 await self._received(message)
         finally:
             self._client = None
-            if clock() - since >= BrokerTimeouts.steady:
+            if loop_time() - since >= BrokerTimeouts.steady:
                 self._delay = BrokerTimeouts.first_retry
             searches = tuple(self._searches.values())
             for search in searches:
@@ -203,14 +203,14 @@ class BrokerConnection:
             await link.receive(message.payload)
         except FloodError as err:
             self.counters.floods += 1
-            self._banned[mac] = asyncio.get_running_loop().time() + BrokerTimeouts.ban
+            self._banned[mac] = loop_time() + BrokerTimeouts.ban
             self._end(mac, link, str(err))
         except Exception:
             _LOGGER.exception("Unexpected error on a link through the broker")
             self._end(mac, link, "internal error")
 
     def _attach(self, mac: str) -> MqttLink | None:
-        if self._banned.get(mac, 0.0) > asyncio.get_running_loop().time():
+        if self._banned.get(mac, 0.0) > loop_time():
             return None
         if (admission := self._admit(mac)) is None:
             return None
