@@ -71,17 +71,14 @@ class WakeWords:
         # Of a release, nobody knows the word.
         if not (heard := _plain(*state.wake_words[:1])) or installed == (ORIGINAL,):
             return installed
+        # A phrase may wake it that is not in the form any more.
+        words = {each: (each, "") for each in state.installed_wake_words} | {**available}
         fits = [
             each
-            # A phrase may wake it that is not in the form any more.
-            for each, (word, _) in (
-                {each: (each, "") for each in state.installed_wake_words} | available
-            ).items()
+            for each, (word, _) in words.items()
             if each != ORIGINAL and any(_plain(part) in heard for part in word.split(", "))
         ]
-        if {*state.installed_wake_words} & {*fits}:
-            return installed
-        return tuple(fits[:1])
+        return installed if {*state.installed_wake_words} & {*fits} else tuple(fits[:1])
 
     async def async_choose(self, ids: Sequence[str]) -> None:
         """Put wake words on the device, which restarts for them. Raises `HomeAssistantError`."""
