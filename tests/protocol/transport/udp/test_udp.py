@@ -13,13 +13,13 @@ import pytest
 from custom_components.xiaozhi.protocol.audio.opus_packet import opus_samples
 from custom_components.xiaozhi.protocol.messages import AudioFormat
 from custom_components.xiaozhi.protocol.transport.udp import udp_server
-from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpChannel, UdpServer
-from custom_components.xiaozhi.protocol.transport.udp.udp_session import (
+from custom_components.xiaozhi.protocol.transport.udp.encrypted_audio import (
     MAX_DATAGRAM_BYTES,
-    AudioSession,
+    EncryptedAudio,
     Sender,
     UdpCounters,
 )
+from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpChannel, UdpServer
 from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_packet, until
 
 _UPLINK = AudioFormat(sample_rate=16000, frame_duration=60)
@@ -33,7 +33,7 @@ class _Session:
 
     def __init__(self) -> None:
         self.counters = UdpCounters()
-        self.session = AudioSession(0xA1B2C3D4, _UPLINK, self.counters, 1000.0)
+        self.session = EncryptedAudio(0xA1B2C3D4, _UPLINK, self.counters, 1000.0)
         self.device = DeviceAudio(self.session.key, self.session.nonce)
         self.now = 1000.0
 

@@ -25,8 +25,8 @@ from ...messages import (
     server_hello,
 )
 from ..link import Channel, Link, LinkClosedError, LinkHandler, LinkKind
+from ..udp.encrypted_audio import UdpCounters
 from ..udp.udp_server import UdpChannel, UdpServer
-from ..udp.udp_session import UdpCounters
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -13,14 +13,14 @@ from typing import Final
 from ...clock import loop_time
 from ...messages import AudioFormat, JsonObject
 from ..local_network import is_local
-from .udp_session import HEADER_BYTES, MAX_DATAGRAM_BYTES, AudioSession, Sender, UdpCounters
+from .encrypted_audio import HEADER_BYTES, MAX_DATAGRAM_BYTES, EncryptedAudio, Sender, UdpCounters
 
 _LOGGER = logging.getLogger(__name__)
 
 # Datagrams received before the event loop does other work: most of what the system keeps. A busy event loop
 # would come back too late for the rest.
 _BATCH: Final = 256
-# Of one device, that wait to be handled; more at once is a flood for its session, too.
+# Of one device, that wait to be handled; more at once is a flood for its audio, too.
 _WAITING: Final = 400
 # A second of fifty devices. The system may allow less.
 _RECEIVE_BUFFER: Final = 1024 * 1024
@@ -33,13 +33,13 @@ class UdpChannel:
         self,
         listener: UdpServer,
         connection_id: int,
-        session: AudioSession,
+        audio: EncryptedAudio,
         receive: Callable[[bytes, int], None],
     ) -> None:
         """Only for `UdpServer.open_channel`."""
         self._listener = listener
         self._connection_id = connection_id
-        self._session = session
+        self._audio = audio
         self._receive = receive
         self._waiting: deque[tuple[bytes, Sender]] = deque()
         self._open = True
@@ -47,7 +47,7 @@ class UdpChannel:
     @property
     def remote(self) -> str | None:
         """IP address of the device; None before its first packet."""
-        return self._session.source.host if self._session.source else None
+        return self._audio.source.host if self._audio.source else None
 
     def offer(self, address: str) -> JsonObject:
         """Return the `udp` object for our hello; `address` is where the device reaches us."""
@@ -56,18 +56,18 @@ class UdpChannel:
             "port": self._listener.port,
             # For programs; the firmware knows no other.
             "encryption": "aes-128-ctr",
-            "key": self._session.key.hex(),
-            "nonce": self._session.nonce.hex(),
+            "key": self._audio.key.hex(),
+            "nonce": self._audio.nonce.hex(),
         }
 
     def send(self, packet: bytes) -> int:
         """Send one Opus packet; return the bytes sent, 0 if it was dropped."""
-        source = self._session.source
+        source = self._audio.source
         if self._open and source is not None:
-            datagram = self._session.seal(packet)
+            datagram = self._audio.seal(packet)
             if datagram is not None and self._listener.send(datagram, source):
                 return len(datagram)
-        self._session.counters.unsent += 1
+        self._audio.counters.unsent += 1
         return 0
 
     def flush(self) -> None:
@@ -87,13 +87,13 @@ class UdpChannel:
         if len(self._waiting) < _WAITING:
             self._waiting.append((datagram, source))
         else:
-            self._session.counters.flooded += 1
+            self._audio.counters.flooded += 1
 
     def deliver(self) -> bool:
         """Handle the oldest datagram that waits, if any; return whether more wait."""
         if self._waiting:
             datagram, source = self._waiting.popleft()
-            if (delivered := self._session.open(datagram, source, loop_time())) is not None:
+            if (delivered := self._audio.open(datagram, source, loop_time())) is not None:
                 self._receive(*delivered)
         return bool(self._waiting)
 
@@ -155,8 +155,8 @@ class UdpServer:
         """
         while not (connection_id := secrets.randbits(32)) or connection_id in self._channels:
             pass
-        session = AudioSession(connection_id, uplink, counters or self.counters, loop_time())
-        channel = self._channels[connection_id] = UdpChannel(self, connection_id, session, receive)
+        audio = EncryptedAudio(connection_id, uplink, counters or self.counters, loop_time())
+        channel = self._channels[connection_id] = UdpChannel(self, connection_id, audio, receive)
         return channel
 
     def forget(self, connection_id: int) -> None:

@@ -69,7 +69,7 @@ class Sender(NamedTuple):
     """Our IPv4 address, 4 bytes; all zero if unknown."""
 
 
-class AudioSession:
+class EncryptedAudio:
     """Key, counters and sequence numbers of one conversation."""
 
     def __init__(self, connection_id: int, uplink: AudioFormat, counters: UdpCounters, now: float) -> None:
