@@ -428,13 +428,7 @@ async def test_a_device_that_cannot_fetch_its_pack_is_restarted_and_keeps_its_wo
     hass: HomeAssistant, device: SimulatedDevice, hosts: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await choose(hass, "Jarvis")
-    remember = device.nvs.set
-
-    def forget_the_end(namespace: str, key: str, value: str) -> None:
-        remember(namespace, key, value[:-3] if key == "download_url" else value)
-
-    # It finds nothing at its start.
-    monkeypatch.setattr(device.nvs, "set", forget_the_end)
+    _forgets_the_end(device, monkeypatch, [True])
     with pytest.raises(HomeAssistantError, match="keeps the old ones"):
         await choose(hass, "original")
     await ready_again(hass, device)
@@ -447,17 +441,22 @@ async def test_a_device_that_cannot_fetch_its_pack_again_has_none(
 ) -> None:
     """It has begun to write over what it had."""
     broken = _breaks_off(hass, monkeypatch, times=1)
-    remember = device.nvs.set
-
-    def forget_the_end(namespace: str, key: str, value: str) -> None:
-        remember(namespace, key, value[:-3] if key == "download_url" and broken else value)
-
-    monkeypatch.setattr(device.nvs, "set", forget_the_end)
+    _forgets_the_end(device, monkeypatch, broken)
     await wakes(device, "jarvis")
     assert state_of(hass, WAKE_WORD).state == "Jarvis"
     with pytest.raises(HomeAssistantError, match="has none now"):
         await choose(hass, "Jarvis")
     assert state_of(hass, WAKE_WORD).state == "not_known"
+
+
+def _forgets_the_end(device: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, when: list[bool]) -> None:
+    """Let the device find nothing at its start, once `when` is not empty."""
+    remember = device.nvs.set
+
+    def forget(namespace: str, key: str, value: str) -> None:
+        remember(namespace, key, value[:-3] if key == "download_url" and when else value)
+
+    monkeypatch.setattr(device.nvs, "set", forget)
 
 
 async def ready_again(hass: HomeAssistant, device: SimulatedDevice) -> None:
