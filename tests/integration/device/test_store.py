@@ -55,11 +55,6 @@ STORED_AS = {
 TIMER = {"name": "tea", "seconds": 240, "ends_at": None}
 
 
-def change(store: DeviceStore, mac: str = MAC, **fields: Any) -> None:
-    """Change the state of a device, as the device does."""
-    store.record(mac).update(**fields)
-
-
 async def test_the_owner_can_read_all_that_is_stored() -> None:
     (row,) = [line for line in PRIVACY.read_text().splitlines() if line.startswith("| `xiaozhi.<id")]
     assert DeviceState().as_dict().keys() == STORED_AS.keys()
@@ -91,19 +86,19 @@ async def test_a_device_that_changes_all_the_time_is_saved_and_a_flood_of_conver
 ) -> None:
     store = DeviceStore(hass, "an_entry")
     for number in range(40):
-        change(store, firmware=f"2.2.{number}")
+        store.record(MAC).update(firmware=f"2.2.{number}")
         await asyncio.sleep(6)
         if number and KEY in hass_storage:
             break
     else:
         pytest.fail("not saved within four times the delay")
-    change(store, firmware="2.3.0")
+    store.record(MAC).update(firmware="2.3.0")
     await asyncio.sleep(65)
     assert hass_storage[KEY]["data"][MAC]["firmware"] == "2.3.0"
     await asyncio.sleep(2)
     written: list[str] = []
     for number in range(30):
-        change(store, session_id=f"conversation {number}")
+        store.record(MAC).update(session_id=f"conversation {number}")
         await asyncio.sleep(0.1)
         if (session := hass_storage[KEY]["data"][MAC]["session"]) not in written:
             written.append(session)
@@ -115,9 +110,9 @@ async def test_what_a_crash_must_not_lose_is_saved_soon_whatever_changes_before_
     hass: HomeAssistant, hass_storage: dict[str, Any]
 ) -> None:
     store = DeviceStore(hass, "an_entry")
-    change(store, firmware="2.2.5")
-    change(store, timers={"a": TIMER})
-    change(store, firmware="2.3.0")
+    store.record(MAC).update(firmware="2.2.5")
+    store.record(MAC).update(timers={"a": TIMER})
+    store.record(MAC).update(firmware="2.3.0")
     await asyncio.sleep(2)
     assert hass_storage[KEY]["data"][MAC]["timers"].keys() == {"a"}
 
@@ -137,7 +132,7 @@ async def test_a_file_that_was_cut_off_or_is_another_does_not_stop_the_gateway(
         store = DeviceStore(hass, "an_entry")
         await store.async_load()
         assert store.record(MAC).state == DeviceState()
-        change(store, firmware="2.2.5")
+        store.record(MAC).update(firmware="2.2.5")
         await store.async_save()
         assert on_disk(file)[MAC]["firmware"] == "2.2.5", content
     caplog.clear()
