@@ -121,14 +121,20 @@ async def test_without_a_gateway_that_runs_it_says_why(
     assert f"Another program uses port {taken_port}." in " ".join(page.of("p"))
 
 
-async def test_a_host_that_the_owner_has_set_works(
+async def test_a_host_that_the_owner_has_set_works_and_https_is_named(
     hass: HomeAssistant, make_entry: MakeEntry, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
-    """The form has warned of it, and the owner knows better."""
+    """The form has warned of the host, and the owner knows better."""
     await hass.config_entries.async_setup(make_entry(address="ha.local").entry_id)
     page = await open_page(hass_client_no_auth, HTTPStatus.OK, Host="ha.local:8123")
     assert (page.title, page.address) == (WORKS, "http://ha.local:8123/api/xiaozhi/ota")
     assert "Devices connect to ha.local, the address that is set for the gateway" in " ".join(page.of("p"))
+    hass.config.internal_url = None
+    hass.config.api = ApiConfig("192.168.1.10", "192.168.1.10", 443, use_ssl=True)
+    with patch("aiohttp.web.Request.scheme", "https"):
+        page = await open_page(hass_client_no_auth, HTTPStatus.OK, Host="ha.local")
+    assert (page.title, page.address) == (DOUBTFUL, "https://ha.local/api/xiaozhi/ota")
+    assert page.says("page_https")
 
 
 async def test_an_address_is_right_if_it_is_this_computers_or_the_gateway_answers_there(
@@ -166,16 +172,3 @@ async def test_behind_a_proxy_and_from_elsewhere_it_says_so(
     with patch.object(access, "is_cloud_connection", return_value=True):
         page = await open_page(hass_client_no_auth, HTTPStatus.FORBIDDEN)
     assert page.says("page_outside")
-
-
-async def test_https_is_named(
-    hass: HomeAssistant, make_entry: MakeEntry, hass_client_no_auth: ClientSessionGenerator
-) -> None:
-    """Also where Home Assistant has no other address."""
-    await hass.config_entries.async_setup(make_entry(address="ha.example.org").entry_id)
-    hass.config.internal_url = None
-    hass.config.api = ApiConfig("192.168.1.10", "192.168.1.10", 443, use_ssl=True)
-    with patch("aiohttp.web.Request.scheme", "https"):
-        page = await open_page(hass_client_no_auth, HTTPStatus.OK, Host="ha.example.org")
-    assert (page.title, page.address) == (DOUBTFUL, "https://ha.example.org/api/xiaozhi/ota")
-    assert page.says("page_https")

@@ -301,12 +301,17 @@ async def test_a_device_without_a_choice_is_not_asked_for_one(
     assert link_of(entry) == "mqtt"
 
 
-async def test_a_connected_device_is_restarted_now_or_later(
+async def test_a_connected_device_is_restarted_now_or_later_if_the_choice_changes_something(
     hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
 ) -> None:
     """And learns of its link at once. One that is not connected must be restarted by hand."""
+    # Nothing was told yet; then it is the same as before, or comes to the same.
+    for link in ("websocket", "automatic"):
+        assert await choose(hass, linked_entry, link) == "reconfigure_successful"
     device = await boot()
     await wait_for_state(hass, CONNECTED, "on")
+    for link in ("automatic", "mqtt", "mqtt", "automatic"):
+        assert await choose(hass, linked_entry, link) == "reconfigure_successful"
     assert await choose(hass, linked_entry, "websocket", restart_now=False) == "device_restart_later"
     assert "restart_now" not in next(iter(linked_entry.subentries.values())).data
     assert device.connected
@@ -317,17 +322,6 @@ async def test_a_connected_device_is_restarted_now_or_later(
     await device.power_off()
     await device.boot()
     assert device.link == "mqtt"
-
-
-async def test_a_choice_that_changes_nothing_for_the_device_restarts_nothing(
-    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
-) -> None:
-    """Because it is the same as before, because it comes to the same, or because nothing was told yet."""
-    for link in ("websocket", "automatic"):
-        assert await choose(hass, linked_entry, link) == "reconfigure_successful"
-    await boot()
-    for link in ("automatic", "mqtt", "mqtt", "automatic"):
-        assert await choose(hass, linked_entry, link) == "reconfigure_successful"
     # Without a running gateway nobody can tell what it was told.
     assert await hass.config_entries.async_unload(linked_entry.entry_id)
     assert await choose(hass, linked_entry, "websocket") == "device_restart_yourself"

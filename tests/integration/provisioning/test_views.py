@@ -165,13 +165,16 @@ CALLERS = {"8.8.8.8": True, "2001:db8::1": True, "100.64.0.1": True, "192.168.1.
 
 # The web server keeps that it is behind a proxy.
 @pytest.mark.own_home
-async def test_every_view_refuses_the_outside_in_the_same_words_and_logs_nothing_of_the_stranger(
+async def test_every_view_refuses_the_outside_and_web_pages_and_logs_nothing_of_a_stranger(
     hass: HomeAssistant,
     make_entry: MakeEntry,
     hass_client_no_auth: ClientSessionGenerator,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Behind a proxy, too: neither a path, which may hold a one-time token, nor a header is in the log."""
+    """In the same words. Neither a path, which may hold a one-time token, nor a header is in the log.
+
+    A browser says which page makes a request; also one that was loaded from a name that is now ours.
+    """
     caplog.set_level(logging.DEBUG, "custom_components.xiaozhi")
     settings = {"use_x_forwarded_for": True, "trusted_proxies": ["127.0.0.1"]}
     assert await async_setup_component(hass, "http", {"http": settings})
@@ -193,22 +196,12 @@ async def test_every_view_refuses_the_outside_in_the_same_words_and_logs_nothing
     logged = [record.getMessage() for record in caplog.records if record.name.startswith("custom_components")]
     assert f"Call of {FILE_PATH}/{{token}} from 8.8.8.8 refused: not in the local network" in logged
     assert not [text for text in logged if "secret" in text or not text.isprintable()]
-
-
-async def test_a_request_of_a_web_page_is_refused(
-    hass: HomeAssistant, make_entry: MakeEntry, hass_client_no_auth: ClientSessionGenerator
-) -> None:
-    """A browser says which page makes a request; also one that was loaded from a name that is now ours."""
-    await hass.config_entries.async_setup(make_entry(paired_device()).entry_id)
-    client = await hass_client_no_auth()
     address = f"http://{client.host}:{client.port}"
+    headers = HttpDevice(client=client).headers
     for method, path in VIEWS:
         for origin in ("http://evil.example", "null", address):
-            answer = await client.request(
-                method, path, headers=HttpDevice(client=client).headers | {"Origin": origin}
-            )
-            assert answer.status == HTTPStatus.FORBIDDEN
-            assert await answer.text() == "Not for web pages"
+            answer = await client.request(method, path, headers=headers | {"Origin": origin})
+            assert (answer.status, await answer.text()) == (HTTPStatus.FORBIDDEN, "Not for web pages")
         asked = await client.options(
             path, headers={"Origin": address, "Access-Control-Request-Method": method}
         )
