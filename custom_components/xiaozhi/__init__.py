@@ -18,7 +18,8 @@ from .links.library_versions import async_check_libraries
 from .mcp_extras import async_extend_device
 from .mcp_extras.read_action import async_setup_read_action
 from .pictures.picture_file import async_forget_pictures
-from .pictures.views import FileView, UploadView, VisionView
+from .pictures.views import FileView, UploadView
+from .pictures.vision import VisionView
 from .provisioning.checkin_views import ActivationView, CheckInView
 from .services import async_setup_services
 from .settings import GatewaySettings, device_subentries

@@ -2,20 +2,25 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 import logging
 from typing import Final
 
-from homeassistant.const import ATTR_SUPPORTED_FEATURES, Platform
+from aiohttp import web
+from homeassistant.const import ATTR_SUPPORTED_FEATURES, CONTENT_TYPE_JSON, Platform
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
+from homeassistant.helpers.http import KEY_HASS
 from homeassistant.helpers.json import json_bytes
 
-from ..const import DOMAIN, NO_MODEL_ISSUE
+from ..const import DOMAIN, NO_MODEL_ISSUE, VISION_PATH
 from ..device.device import Device
 from ..device.state import PictureKind
+from ..device_http.access import DeviceView, for_devices, path_of
+from ..device_http.bodies import receive_body
 from ..errors import UserError
+from ..links.admission import same
 from ..protocol.clock import loop_time
 from ..protocol.limits import TokenBucket
 from ..protocol.multipart import FormError, parse_form
@@ -34,6 +39,8 @@ _LOGGER = logging.getLogger(__name__)
 EVENT_PHOTO: Final = "xiaozhi_photo"
 """Fired on the bus for every photo, with `device_id` and `entity_id`."""
 
+MAX_BODY_BYTES: Final = 2 * 1024 * 1024 + 16 * 1024
+"""Of a form with a picture."""
 MAX_QUESTION: Final = 1000
 """Longest question, in characters."""
 # The device dead-locks on a reply of 8,192 bytes.
@@ -68,59 +75,69 @@ async def async_take_photo(
     raise UserError("photo_not_received", name=device.name)
 
 
-class Vision:
-    """Takes the photos of all devices: one at a time for each device, and in bounded numbers."""
+class VisionView(DeviceView[Mapping[str, Device]]):
+    """Where a device posts a photo with a question (`esp32_camera.cc`, `Explain`).
 
-    def __init__(self) -> None:
+    One at a time is taken of each device, and only so many in the long run.
+    """
+
+    url = VISION_PATH
+    name = "api:xiaozhi:vision"
+
+    def __init__(self, find: Callable[[], Mapping[str, Device] | None]) -> None:
+        super().__init__(find)
         self._busy: set[str] = set()
         self._limits = defaultdict[str, TokenBucket](
             lambda: TokenBucket(rate=_PHOTOS_PER_SECOND, burst=_PHOTOS_AT_ONCE)
         )
 
-    async def take(
-        self,
-        hass: HomeAssistant,
-        device: Device,
-        content_type: str,
-        receive: Callable[[], Awaitable[bytes]],
-    ) -> bytes:
-        """Take a posted photo with its question, and return the reply for the device.
-
-        `receive` reads the body; it is not called for a device that has to wait. A photo without a question
-        is only stored.
-        """
-        if device.mac in self._busy or not self._limits[device.mac].take(loop_time()):
-            return await _refusal(hass, device, "photo_busy")
-        self._busy.add(device.mac)
-        try:
-            return reply(await _look(hass, device, content_type, receive), success=True)
-        except (FormError, PictureError) as err:
-            _LOGGER.debug("%s: a photo cannot be used: %s", device.name, one_line(str(err)))
-            problem = "photo_too_costly" if isinstance(err, CostlyPictureError) else "photo_broken"
-        except TimeoutError:
-            problem = "photo_crowded"
-        except UserError as err:
-            problem = err.key
-        finally:
-            self._busy.discard(device.mac)
-        return await _refusal(hass, device, problem)
+    @for_devices
+    async def post(self, request: web.Request) -> web.Response:
+        """Answer a question. A known device always gets status 200: it reads no other answer."""
+        device, hass = _authenticate(request, self.part), request.app[KEY_HASS]
+        answer, problem = "", "photo_busy"
+        if device.mac not in self._busy and self._limits[device.mac].take(loop_time()):
+            self._busy.add(device.mac)
+            try:
+                answer, problem = await _look(hass, device, request), ""
+            except (FormError, PictureError) as err:
+                _LOGGER.debug("%s: a photo cannot be used: %s", device.name, one_line(str(err)))
+                problem = "photo_too_costly" if isinstance(err, CostlyPictureError) else "photo_broken"
+            except TimeoutError:
+                problem = "photo_crowded"
+            except UserError as err:
+                problem = err.key
+            finally:
+                self._busy.discard(device.mac)
+        if problem:
+            # The language model reads it aloud.
+            answer = await async_text(hass, problem, spoken_language(hass, device))
+        return web.Response(body=reply(answer, success=not problem), content_type=CONTENT_TYPE_JSON)
 
 
-async def _refusal(hass: HomeAssistant, device: Device, problem: str) -> bytes:
-    """Return the reply that says why there is no answer; the language model reads it aloud."""
-    return reply(await async_text(hass, problem, spoken_language(hass, device)), success=False)
+def _authenticate(request: web.Request, devices: Mapping[str, Device]) -> Device:
+    """Return the calling device. Raises an HTTP error; never 401: Home Assistant would ban the IP address."""
+    device = devices.get(request.headers.get("Device-Id", "").lower())
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if device is None or scheme.lower() != "bearer" or not same(token, device.settings.vision_token):
+        _LOGGER.debug("Call of %s from %s refused: unknown device or token", path_of(request), request.remote)
+        raise web.HTTPForbidden(text="Unknown device or token")
+    return device
 
 
-async def _look(
-    hass: HomeAssistant, device: Device, content_type: str, receive: Callable[[], Awaitable[bytes]]
-) -> str:
+async def _look(hass: HomeAssistant, device: Device, request: web.Request) -> str:
     """Receive and store a photo; return the answer to its question, empty if there is none.
 
     Raises `UserError` if there is no answer; the language model reads the reason aloud.
     """
-    slots = device.transfers.pictures
+    slots, content_type = device.transfers.pictures, request.headers.get("Content-Type", "")
     async with slots.upload(PictureTimeouts.slot):
-        photo, question = await slots.decode(hass, partial(_read_form, content_type, await receive()))
+        try:
+            body = await receive_body(request, MAX_BODY_BYTES, PictureTimeouts.upload)
+        except web.HTTPClientError as err:
+            _LOGGER.debug("%s: photo not received: %s", device.name, err.text)
+            raise UserError("photo_not_complete") from err
+        photo, question = await slots.decode(hass, partial(_read_form, content_type, body))
     entry = await async_keep_picture(hass, device, PictureKind.PHOTO, photo)
     if entry is not None and not entry.disabled_by:
         hass.bus.async_fire(EVENT_PHOTO, {"device_id": entry.device_id, "entity_id": entry.entity_id})
