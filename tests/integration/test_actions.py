@@ -121,7 +121,7 @@ async def test_the_screen_becomes_a_picture_unless_it_sends_none(
     assert (await async_get_image(hass, SCREEN)).content == jpeg(320, 240)
     [call] = [event for event in camera.events("tool") if event["name"] == "self.screen.snapshot"]
     transfers = linked_entry.runtime_data.transfers
-    assert transfers.take(Upload, call["arguments"]["url"].rpartition("/")[2]) is None
+    assert transfers.find(Upload, call["arguments"]["url"].rpartition("/")[2]) is None
     monkeypatch.setattr("simulator.application.device_tools.jpeg", lambda _width, _height: b"no picture")
     with pytest.raises(HomeAssistantError, match="did not send a picture"):
         await call_action(hass, "screenshot", device_id)

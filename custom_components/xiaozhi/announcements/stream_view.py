@@ -45,10 +45,7 @@ class StreamView(DeviceView[Transfers]):
     @for_devices
     async def get(self, request: web.Request, token: str) -> web.StreamResponse:
         """Send the stream at this address, no faster than the device takes it."""
-        transfers = self.part
-        stream = transfers.take(Stream, token)
-        if stream is None:
-            raise web.HTTPNotFound(text="Nothing is offered here")
+        stream = self.part.take(Stream, token)
         response = web.StreamResponse(headers={**_HEADERS, "Content-Type": stream.content_type})
         response.enable_chunked_encoding()
         sender = _Sender(request, response, stream)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import secrets
 from typing import ClassVar, Final, Protocol
 
+from aiohttp import web
+
 from ..const import FILE_PATH, STREAM_PATH, UPLOAD_PATH
 from .picture_slots import PictureSlots
 
@@ -95,10 +97,12 @@ class Transfers:
         finally:
             self._open.pop(token, None)
 
-    def take[KindT: Offered](self, kind: type[KindT], token: str) -> KindT | None:
-        """Return the transfer of a kind for a token, and close its address."""
+    def take[KindT: Offered](self, kind: type[KindT], token: str) -> KindT:
+        """Return the transfer of a kind for a token, and close its address. Raises `HTTPNotFound`."""
         transfer = self.find(kind, token)
         self._open.pop(token, None)
+        if transfer is None:
+            raise web.HTTPNotFound(text="Nothing is expected or offered here")
         return transfer
 
     def find[KindT: Offered](self, kind: type[KindT], token: str) -> KindT | None:

@@ -31,8 +31,6 @@ class UploadView(DeviceView[Transfers]):
         """Take the upload for this address."""
         transfers = self.part
         upload = transfers.take(Upload, token)
-        if upload is None:
-            raise web.HTTPNotFound(text="Nothing is expected here")
         try:
             async with transfers.pictures.upload(PictureTimeouts.slot):
                 body = await receive_body(request, MAX_BODY_BYTES, PictureTimeouts.upload)
@@ -51,10 +49,7 @@ class FileView(DeviceView[Transfers]):
     @for_devices
     async def get(self, request: web.Request, token: str) -> web.StreamResponse:
         """Send the file at this address, as fast as the device takes it."""
-        transfers = self.part
-        download = transfers.take(Download, token)
-        if download is None:
-            raise web.HTTPNotFound(text="Nothing is offered here")
+        download = self.part.take(Download, token)
         response = web.StreamResponse(headers={"Content-Type": download.content_type})
         response.content_length = len(download.content)
         _send_no_faster_than_taken(request)
