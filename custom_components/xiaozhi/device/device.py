@@ -72,7 +72,6 @@ class Device:
             partial(async_dispatcher_send, hass, EVENT_SIGNAL, self),
             self._publish_notification,
             name=lambda: self.name,
-            clock=hass.loop.time,
             shares_texts=lambda: self.settings.share_transcripts,
         )
         self.conversations = DeviceConversations(self.events)

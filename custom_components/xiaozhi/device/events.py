@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from homeassistant.core import CALLBACK_TYPE, callback
 
+from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.limits import TokenBucket
 from ..protocol.messages import JsonObject
@@ -93,12 +94,11 @@ class DeviceEvents:
         publish: Callable[[str, JsonObject], None],
         *,
         name: Callable[[], str],
-        clock: Callable[[], float],
         shares_texts: Callable[[], bool],
     ) -> None:
         """`publish` takes a whole notification, of which an event holds only what can be stored.
 
-        `clock` returns monotonic seconds; `shares_texts` whether what is said may be sent.
+        `shares_texts` returns whether what is said may be sent.
         """
         self.dropped = 0
         """Number of events dropped because there were too many."""
@@ -106,7 +106,6 @@ class DeviceEvents:
         self._publish = publish
         self._name = name
         self._limit_logged = False
-        self._clock = clock
         self._shares_texts = shares_texts
         self._notifications = TokenBucket(rate=_RATE, burst=_BURST)
         # Each is a row of the database.
@@ -152,7 +151,7 @@ class DeviceEvents:
         self._send(DeviceEvent(type=event, attributes=cleaned))
 
     def _admit(self, bucket: TokenBucket) -> bool:
-        admitted = bucket.take(self._clock())
+        admitted = bucket.take(loop_time())
         self.dropped += not admitted
         return admitted
 
