@@ -22,6 +22,7 @@ from .firmware.library import Firmware
 from .gateway import XiaozhiConfigEntry
 from .protocol.firmware_version import FirmwareVersion
 from .texts.translated import async_explain, async_text
+from .voice.wake_words import takes_packs
 
 # Devices may install at the same time.
 PARALLEL_UPDATES = 0
@@ -71,7 +72,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
         """Return where updates come from, and what they leave as it is."""
         source = "updates_from_list" if self.gateway.firmware_files.has_releases else "updates_from_folder"
         notes = [await async_text(self.hass, source)]
-        if self.gateway.wake_words(self.device).board.objection is None:
+        if takes_packs(self.device):
             notes.append(await async_text(self.hass, "updates_leave_pack"))
         if font := self.device.state.font:
             notes.append(await async_text(self.hass, "updates_leave_font", font=font))

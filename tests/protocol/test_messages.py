@@ -53,7 +53,7 @@ HELLO = (
             ),
         ),
         (
-            '{"type":"hello","text_font":{"bundle":7}}',
+            '{"type":"hello","text_font":{"bundle":"![](//a)","charset":"b"}}',
             DeviceHello(transport="", audio=AudioFormat(16000, 60), supports_mcp=False),
         ),
         ('{"session_id":"x","type":"listen","state":"detect","text":"你好小智"}', ListenDetect("你好小智")),

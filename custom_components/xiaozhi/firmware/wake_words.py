@@ -13,9 +13,8 @@ from typing import Any, Final, Self
 
 from ..protocol.checkin import Partition
 from ..protocol.firmware_version import FirmwareVersion
-from ..protocol.messages import named_font
+from ..protocol.messages import font_name, named_font
 from ..protocol.untrusted_json import parse_json
-from ..protocol.untrusted_text import label
 from .assets_pack import Asset, Models, PackError, read_models, read_pack, write_models, write_pack
 from .faces import own_faces
 from .image import FirmwareError
@@ -186,7 +185,7 @@ def _font(index: Mapping[str, Any]) -> str | None:
     """Return the name of the font. Since 2.4.0 there is a description of it."""
     described = index.get("text_font_meta")
     named = named_font(described) if isinstance(described, dict) else None
-    return named or label(str(index.get("text_font") or "").removesuffix(".bin"))
+    return named or font_name(str(index.get("text_font") or "").removesuffix(".bin"))
 
 
 def _words(assets: Mapping[str, Asset]) -> tuple[dict[str, Any], str, Models]:
