@@ -367,6 +367,7 @@ async def test_a_device_that_never_stops_listening_is_deaf_to_the_player(
     device.say(command)
     await device.wait_for(lambda: device.played_seconds > 1, 30)
     device.say(command)
+    # At this pace, a channel on which nothing comes for 2.4 s is stale, and would take no other turn.
     await device.wait_state(State.LISTENING, 30)
     assert player.stopped == 0
     heard = len(speech.recognizer.streams)
@@ -376,24 +377,6 @@ async def test_a_device_that_never_stops_listening_is_deaf_to_the_player(
     assert (heard, len(speech.recognizer.streams)) == (1, 2)
     assert len(speech.recognizer.streams[1]) / 32000 < len(command) / 32000 + 2
     assert speech.agent.heard == [COMMAND, "the lamp"]
-
-
-@LINKS
-@pytest.mark.usefixtures("chosen")
-async def test_after_an_answer_of_minutes_the_channel_is_not_stale(
-    boot: Boot, speech: Speech, player: BigSpeaker, command: bytes, link: LinkKind
-) -> None:
-    """Firmware drops a channel on which nothing has come for two minutes."""
-    await speech.answer_with("word " * 600 + "or which?", "Done.", heard=[COMMAND, COMMAND])
-    device = await boot(OLD)
-    await device.wake()
-    device.say(command)
-    await device.wait_state(State.SPEAKING, 30)
-    await device.wait_state(State.LISTENING, 200)
-    assert len(player.played[0]) / 48000 > 140
-    device.say(command)
-    await device.wait_state(State.IDLE, 60)
-    assert speech.agent.heard == [COMMAND, COMMAND]
 
 
 @LINKS
