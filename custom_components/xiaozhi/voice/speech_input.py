@@ -102,35 +102,33 @@ class SpeechInputs:
             asks_early = recognizer.reports_progress or transcribes_early(
                 self._hass, pipeline, recognizer.engine, chosen_by_owner=chosen
             )
+        settings = FIXED_PAUSES[pause]
         if by_button:
             settings = UNTIL_RELEASED
+        elif answers_question:
+            settings = ANSWER_TO_QUESTION if asks_early else replace(settings, begin=SHORTEST_WORD)
         elif asks_early:
-            settings = ANSWER_TO_QUESTION if answers_question else QUICK_AND_PATIENT
-        else:
-            settings = FIXED_PAUSES[pause]
-            if answers_question:
-                settings = replace(settings, begin=SHORTEST_WORD)
+            settings = QUICK_AND_PATIENT
         detector = await self.detectors.async_load(settings)
         speech_input = SpeechInput(pipeline, detector, recognizer=recognizer, calls=calls)
         if detector is None and not by_button:
             # The pipeline finds the end of speech, and so it has to transcribe.
             speech_input.pipeline_silence = VadSensitivity.to_seconds(pause)
         elif recognizer is not None:
-            is_understood = None
-            if asks_early and not answers_question:
-                is_understood = partial(
-                    self._commands.async_is_understood, pipeline=pipeline, device_id=device.registry_id
-                )
-            if detector is not None:
+            if recognizer.convert is not None or recognizer.names_speakers:
+                speech_input.hear = recognizer.transcribe
+            if detector is not None and (asks_early or recognizer.reports_progress):
+                is_understood = None
+                if asks_early and not answers_question:
+                    is_understood = partial(
+                        self._commands.async_is_understood, pipeline=pipeline, device_id=device.registry_id
+                    )
                 shared = (recognizer, detector, is_understood, self._create_task)
                 if recognizer.reports_progress:
                     speech_input.early = ProgressiveTranscripts(*shared)
-                elif asks_early:
+                else:
                     speech_input.early = EarlyTranscripts(speech_input, calls, *shared)
-            if speech_input.early is not None:
                 speech_input.hear = speech_input.early.transcribe
-            elif recognizer.convert is not None or recognizer.names_speakers:
-                speech_input.hear = recognizer.transcribe
         return speech_input
 
     @callback
