@@ -12,12 +12,11 @@ from datetime import datetime, timedelta
 import logging
 from typing import Final
 
-from homeassistant.components import persistent_notification
 from homeassistant.core import CALLBACK_TYPE, callback
 from homeassistant.util import dt as dt_util
 from homeassistant.util.ulid import ulid_now
 
-from ..const import DOMAIN, MAX_MESSAGE
+from ..const import MAX_MESSAGE
 from ..device.device import Device
 from ..device.events import AlarmEvent
 from ..errors import InputError, UserError
@@ -27,7 +26,7 @@ from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..voice.pipelines import spoken_language
 from .alarm import MAX_NAME, Alarm, checked_rule, wall_time
-from .ring import Bell, Ring, RingEnd, can_ring_idle
+from .ring import Bell, Ring, RingEnd, async_report, can_ring_idle
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -70,8 +69,6 @@ class AlarmClock:
         self._hass = device.hass
         self._device = device
         self._bell = bell
-        self._started = False
-        self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._set_back: dict[str, datetime] = {}
         """What counts as done instead, for alarms that were done at a time that has not come yet."""
@@ -86,22 +83,12 @@ class AlarmClock:
     @callback
     def start(self) -> CALLBACK_TYPE:
         """Begin to ring. Returns a function that ends this."""
-        self._started = True
-        self._look()
-        return self._stop
+        task = self._device.create_task(self._run(), "alarms")
 
-    @callback
-    def _stop(self) -> None:
-        self._started = False
-        if self._task is not None:
-            self._task.cancel()
+        def stop() -> None:
+            task.cancel()
 
-    @callback
-    def _look(self) -> None:
-        """Look at the alarms, which may have changed. Without one, nothing runs."""
-        self._changed.set()
-        if self._started and self.alarms and (self._task is None or self._task.done()):
-            self._task = self._device.create_task(self._run(), "alarms")
+        return stop
 
     @property
     def alarms(self) -> dict[str, Alarm]:
@@ -160,7 +147,7 @@ class AlarmClock:
             if alarm is not None and alarm.rings_next():
                 alarms[uid] = alarm.as_dict()
         self._device.record.update(alarms=alarms)
-        self._look()
+        self._changed.set()
         if self._scope is not None and not self._rung():
             self._scope.reschedule(loop_time())
             self._scope = None
@@ -204,11 +191,11 @@ class AlarmClock:
 
     async def _run(self) -> None:
         shown: datetime | None = None
-        while alarms := self.alarms:
+        while True:
             self._changed.clear()
-            wait = TimerTimeouts.look
+            alarms, now = self.alarms, dt_util.utcnow()
+            wait = TimerTimeouts.look if alarms else None
             try:
-                now = dt_util.utcnow()
                 due = {uid: at for uid, alarm in alarms.items() if (at := self._due(uid, alarm, now))}
                 if due:
                     await self._take(alarms, due, now)
@@ -219,7 +206,7 @@ class AlarmClock:
                     shown = following
                     self._device.record.notify("alarms")
                 if following is not None:
-                    wait = min(max((following - now).total_seconds(), 0.1), wait)
+                    wait = min(max((following - now).total_seconds(), 0.1), TimerTimeouts.look)
             except Exception:
                 _LOGGER.exception("The alarms of %s could not ring", self._device.name)
             with suppress(TimeoutError):
@@ -277,15 +264,7 @@ class AlarmClock:
                 self._fire(AlarmEvent.RINGING, rung)
             fired = True
 
-        ring = Ring(
-            kind="alarm",
-            text=" ".join(texts),
-            seconds=TimerTimeouts.ring if speaks else TimerTimeouts.alarm,
-            shown_seconds=TimerTimeouts.show if speaks else TimerTimeouts.alarm,
-            speaks=speaks,
-            rises=not speaks,
-            on_start=started,
-        )
+        ring = Ring(is_alarm=True, text=" ".join(texts), speaks=speaks, on_start=started)
         try:
             return await self._bell.ring(ring, deadline)
         except TimeoutError:
@@ -299,16 +278,11 @@ class AlarmClock:
     async def _report(self, key: str, alarms: Alarms, due: Mapping[str, datetime]) -> None:
         """Notify the owner of alarms that nobody has heard."""
         alarm_word = await async_text(self._hass, "alarm")
-        named = ", ".join(
+        told = (
             f"{alarm.name or alarm.text or alarm_word} ({wall_time(due[uid]):%Y-%m-%d %H:%M})"
             for uid, alarm in alarms.items()
         )
-        persistent_notification.async_create(
-            self._hass,
-            await async_text(self._hass, key, name=self._device.name, alarms=named),
-            title=await async_text(self._hass, f"{key}_title"),
-            notification_id=f"{DOMAIN}_{key}_{self._device.mac}_{ulid_now()}",
-        )
+        await async_report(self._device, key, told)
 
 
 def _done(alarm: Alarm, due: datetime, now: datetime) -> Alarm:

@@ -2,7 +2,7 @@
 
 from array import array
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import ExitStack, aclosing, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,8 +10,10 @@ from functools import partial
 import logging
 from typing import Final
 
+from homeassistant.components import persistent_notification
 from homeassistant.core import CALLBACK_TYPE, callback
 from homeassistant.exceptions import HomeAssistantError
+from homeassistant.util.ulid import ulid_now
 
 from ..announcements.announcement_errors import (
     AnnouncementInterruptedError,
@@ -23,6 +25,7 @@ from ..announcements.announcement_speech import text_utterance
 from ..announcements.announcer import Announcer
 from ..announcements.delivery import Delivery
 from ..announcements.utterance import Utterance
+from ..const import DOMAIN
 from ..device.device import Device
 from ..device.state import STATUS_READ
 from ..protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
@@ -63,20 +66,19 @@ class RingEnd(StrEnum):
 class Ring:
     """A timer or alarm that is to ring."""
 
-    kind: str
-    """Key of the text in the status bar of the screen."""
+    is_alarm: bool
+    """Whether it is an alarm or a reminder, and at the volume of announcements."""
     text: str
     """On the screen, and said in a conversation."""
-    seconds: float
-    """How long it rings with sound."""
-    shown_seconds: float
-    """How long it rings with alerts, which make a short sound."""
     speaks: bool = False
     """Whether the text is said also while the device is idle, instead of ringing on and on."""
-    rises: bool = False
-    """Whether it gets louder, up to the volume of announcements."""
     on_start: Callable[[], None] = lambda: None
     """Called whenever the device begins to ring."""
+
+    @property
+    def wakes(self) -> bool:
+        """Whether it rings long, and louder and louder, up to the volume of announcements."""
+        return self.is_alarm and not self.speaks
 
 
 @callback
@@ -150,7 +152,7 @@ class Bell:
                 text_begins=TIMER_SOUND_SECONDS,
                 needs_sound=True,
                 on_start=started,
-                at_announcement_volume=ring.rises or ring.speaks,
+                at_announcement_volume=ring.is_alarm,
             )
             try:
                 await self._announcer.say(utterance)
@@ -179,7 +181,7 @@ class Bell:
 
     async def _ring_sound(self, ring: Ring) -> AsyncGenerator[bytes]:
         """In a conversation, ring once and say the text; otherwise ring on, or say it several times."""
-        strikes = await self._hass.async_add_executor_job(_strikes, ring.rises)
+        strikes = await self._hass.async_add_executor_job(_strikes, ring.wakes)
         in_conversation = self._announcer.delivery is Delivery.CONVERSATION
         if in_conversation or ring.speaks:
             spoken = text_utterance(self._hass, ring.text, chosen_pipeline(self._hass, self._device))
@@ -191,17 +193,20 @@ class Bell:
                     async for pcm in speech:
                         yield pcm
             return
-        for number in range(round(ring.seconds / TIMER_SOUND_SECONDS)):
+        seconds = TimerTimeouts.alarm if ring.wakes else TimerTimeouts.ring
+        for number in range(round(seconds / TIMER_SOUND_SECONDS)):
             step = int(number * TIMER_SOUND_SECONDS / _STEP_SECONDS)
             yield strikes[min(step, len(strikes) - 1)]
 
     async def _show(self, ring: Ring) -> RingEnd:
         """Show it with the sound of an alert, repeatedly, until the user wakes the device."""
-        status = await async_text(self._hass, ring.kind, spoken_language(self._hass, self._device))
+        status_key = "alarm" if ring.is_alarm else "timer"
+        status = await async_text(self._hass, status_key, spoken_language(self._hass, self._device))
+        seconds = TimerTimeouts.alarm if ring.wakes else TimerTimeouts.show
         woken = asyncio.Event()
         with ExitStack() as refusal:
             refusal.callback(self._refuse_conversations(woken))
-            for number in range(round(ring.shown_seconds / TimerTimeouts.between_alerts)):
+            for number in range(round(seconds / TimerTimeouts.between_alerts)):
                 await self._device.commands.show(status=status, message=ring.text, emotion=Face.HAPPY)
                 if number == 0:
                     if STATUS_TOOL in self._device.tools:
@@ -213,6 +218,18 @@ class Bell:
                         await woken.wait()
                         return RingEnd.STOPPED
         return RingEnd.OVER
+
+
+async def async_report(device: Device, key: str, what: Iterable[str]) -> None:
+    """Notify the owner of what nobody has heard, with texts of a key."""
+    hass = device.hass
+    named = {key.partition("_")[0]: ", ".join(what)}
+    persistent_notification.async_create(
+        hass,
+        await async_text(hass, key, name=device.name, **named),
+        title=await async_text(hass, f"{key}_title"),
+        notification_id=f"{DOMAIN}_{key}_{device.mac}_{ulid_now()}",
+    )
 
 
 def _strikes(rises: bool) -> list[bytes]:

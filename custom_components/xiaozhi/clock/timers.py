@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 import math
 from typing import Any, Final, Self
 
-from homeassistant.components import persistent_notification
 from homeassistant.components.intent import TimerEventType, TimerInfo, async_register_timer_handler
 from homeassistant.core import CALLBACK_TYPE, callback
 from homeassistant.helpers import intent
@@ -27,7 +26,7 @@ from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..voice.pipelines import spoken_language
-from .ring import Bell, Ring, RingEnd, can_ring_idle
+from .ring import Bell, Ring, RingEnd, async_report, can_ring_idle
 
 _KNOWN: Final[HassKey[set[str]]] = HassKey(f"{DOMAIN}_timers")
 """Ids of the running timers that were set since Home Assistant started; all others are gone."""
@@ -209,9 +208,7 @@ class VoiceTimers:
                     spoken_language(self._hass, self._device),
                     timer=names,
                 )
-                ring = Ring(
-                    kind="timer", text=text, seconds=TimerTimeouts.ring, shown_seconds=TimerTimeouts.show
-                )
+                ring = Ring(is_alarm=False, text=text)
                 try:
                     end = await self._bell.ring(ring, min(self._due[key] for key in ended))
                 except TimeoutError:
@@ -226,13 +223,7 @@ class VoiceTimers:
     async def _report(self, key: str, timers: list[str]) -> None:
         """Notify the owner of timers that have not rung, and forget them."""
         stored = _timers(self._device)
-        named = ", ".join(_description(stored[timer]) for timer in timers)
-        persistent_notification.async_create(
-            self._hass,
-            await async_text(self._hass, key, name=self._device.name, timers=named),
-            title=await async_text(self._hass, f"{key}_title"),
-            notification_id=f"{DOMAIN}_{key}_{self._device.mac}",
-        )
+        await async_report(self._device, key, [_description(stored[timer]) for timer in timers])
         self._forget(timers)
 
     @callback
