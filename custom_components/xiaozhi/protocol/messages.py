@@ -32,7 +32,7 @@ _BROKEN_ERROR: Final = re.compile(
     re.DOTALL,
 )
 _MAX_ID: Final = 2**31 - 1
-_FONT_NAME: Final = re.compile(r"[\w.-]{1,64}")
+_PLAIN_NAME: Final = re.compile(r"[\w.-]{1,64}")
 
 
 class MessageError(ValueError):
@@ -189,13 +189,13 @@ def _parse_hello(message: JsonObject) -> DeviceHello:
 
 def named_font(font: JsonObject) -> str | None:
     """Return bundle and character set of a font, as a hello and the index of a pack describe it."""
-    words = font_name(font.get("bundle")), font_name(font.get("charset"))
+    words = plain_name(font.get("bundle")), plain_name(font.get("charset"))
     return " ".join(filter(None, words)) if all(words) else None
 
 
-def font_name(value: Any) -> str | None:
+def plain_name(value: Any) -> str | None:
     """Return a name that says nothing else where it is shown, also as Markdown; None for another."""
-    return value if isinstance(value, str) and _FONT_NAME.fullmatch(value) else None
+    return value if isinstance(value, str) and _PLAIN_NAME.fullmatch(value) else None
 
 
 def _parse_listen(message: JsonObject) -> ListenDetect | ListenStart | ListenStop:

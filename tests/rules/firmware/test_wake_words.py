@@ -138,10 +138,14 @@ def test_a_phrase_is_english_or_chinese_with_its_pinyin(text: str, phrase: Phras
     ],
 )
 def test_what_a_board_can_have(board: Board, fixed: str | None, phrases: bool) -> None:
+    """Why not is told in a form, which shows Markdown."""
     assert (board.objection is None) == (fixed is not None)
     assert (board.objection_to_phrases is None) == phrases
     assert {model.partition("_")[0] + "_" for model in board.fixed_words} == ({fixed} if fixed else set())
     assert set(board.fixed_words) <= set(FIXED_WORDS)
+    objection = replace(board, name="![](//a)", chip="[a](//a)").objection
+    assert objection is not None
+    assert {*objection.placeholders.values()} == {"?", str(board.firmware or "?")}
 
 
 def test_the_table_of_models_is_complete() -> None:
