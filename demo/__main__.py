@@ -201,7 +201,7 @@ def _welcome(running: Demo, talk: str) -> str:
 
 
 async def _say(folder: Path, text: str, link: str) -> int:
-    said = await control.say(folder, text, link)
+    said = await control.ask(folder, say=text, link=link)
     print(f"Said:        {said['said']}, to the {DEVICES[link].name}")
     print(f"Understood:  {said['heard'] or '(nothing; small engines know only what the demo lists)'}")
     print(f"Answer:      {said['answer'] or '(none)'}")
@@ -212,13 +212,13 @@ async def _say(folder: Path, text: str, link: str) -> int:
 
 
 async def _notify(folder: Path, text: str) -> int:
-    await control.notify(folder, text)
+    await control.ask(folder, notify=text)
     print(f"The {DEVICES['mqtt'].name} has notified: {text}")
     return 0
 
 
 async def _ask_cloud(folder: Path, text: str) -> int:
-    heard = await control.ask_cloud(folder, text)
+    heard = await control.ask(folder, cloud=text)
     print(f"Called:      {heard['called']} {json.dumps(heard['arguments'], ensure_ascii=False)}")
     print(f"Result:      {heard['heard']}")
     return 0

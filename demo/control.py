@@ -1,4 +1,4 @@
-"""Connects `say` and `notify` with the running demo, by an address in a file that only its user can read."""
+"""Connects commands with the running demo, by an address in a file that only its user can read."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
@@ -14,7 +14,7 @@ from .errors import DemoError
 from .processes import HOST
 from .stage import Demo
 
-__all__ = ["alone", "ask_cloud", "control", "notify", "say"]
+__all__ = ["alone", "ask", "control"]
 
 _FILE: Final = "control.json"
 _LOCK: Final = "lock"
@@ -36,7 +36,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 @asynccontextmanager
 async def control(demo: Demo, talk: str) -> AsyncGenerator[None]:
-    """Serve `say` and `notify` while the block runs, one request after the other.
+    """Serve `ask` while the block runs, one request after the other.
 
     `talk` is the address of the page to talk to.
     """
@@ -64,28 +64,11 @@ async def control(demo: Demo, talk: str) -> AsyncGenerator[None]:
         await server.wait_closed()
 
 
-async def say(folder: Path, text: str, link: str) -> dict[str, Any]:
-    """Have the running demo say a text to the device on a link; return the fields of `Said`.
+async def ask(folder: Path, **request: str) -> dict[str, Any]:
+    """Have the running demo `say` a text by a `link`, `notify` a text, or say one to the `cloud`.
 
-    Raises `DemoError`.
+    Returns what has come of it. Raises `DemoError`.
     """
-    return await _ask(folder, say=text, link=link)
-
-
-async def notify(folder: Path, text: str) -> None:
-    """Have a device of the running demo send a notification. Raises `DemoError`."""
-    await _ask(folder, notify=text)
-
-
-async def ask_cloud(folder: Path, text: str) -> dict[str, Any]:
-    """Say a text to the assistant in the running demo's cloud; return what it called and heard.
-
-    Raises `DemoError`.
-    """
-    return await _ask(folder, cloud=text)
-
-
-async def _ask(folder: Path, **request: str) -> dict[str, Any]:
     try:
         where = json.loads(await asyncio.to_thread((folder / _FILE).read_text))
         async with asyncio.timeout(_SAY_SECONDS):
