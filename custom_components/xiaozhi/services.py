@@ -24,7 +24,6 @@ import voluptuous as vol
 
 from .actions.rights import check_call, check_device, require_admin, restricted_user, satellite_id
 from .actions.targets import target_device, target_devices
-from .actions.tool_list import tool_data
 from .assist_satellite import XiaozhiSatellite
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device.call_log import logged_call
@@ -36,8 +35,8 @@ from .pictures.vision import MAX_QUESTION, async_take_photo
 from .protocol import messages
 from .protocol.faces import Face
 from .protocol.mcp.model import Progress
-from .protocol.mcp.tool import ArgumentError, check_arguments
-from .protocol.untrusted_text import one_line
+from .protocol.mcp.tool import ArgumentError, Tool, ToolProperty, check_arguments
+from .protocol.untrusted_text import clean_data, one_line
 from .texts.argument_errors import argument_error
 from .tools.stock_tools import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, SNAPSHOT_TOOL
 
@@ -140,6 +139,31 @@ def _satellite(hass: HomeAssistant, device: Device) -> XiaozhiSatellite:
 async def _get_tools(call: ServiceCall) -> ServiceResponse:
     device = target_device(call)
     return {"tools": [tool_data(tool) for tool in device.tools.values()]}
+
+
+def tool_data(tool: Tool) -> dict[str, Any]:
+    """Return a tool with its arguments. All texts are cut to one line."""
+    return {
+        "tool": tool.name,
+        "title": tool.title,
+        "description": one_line(tool.description, 1000),
+        "for_users_only": tool.user_only,
+        "arguments": [
+            _described_argument(name, argument, required=name in tool.required)
+            for name, argument in tool.properties.items()
+        ],
+    }
+
+
+def _described_argument(name: str, argument: ToolProperty, *, required: bool) -> dict[str, Any]:
+    answer: dict[str, Any] = {"name": one_line(name), "type": argument.kind, "required": required}
+    if not required:
+        answer["default"] = clean_data(argument.default)
+    limits = {"minimum": argument.minimum, "maximum": argument.maximum}
+    answer |= {key: limit for key, limit in limits.items() if limit is not None}
+    if argument.choices:
+        answer["choices"] = clean_data(list(argument.choices))
+    return answer
 
 
 async def _call_tool(call: ServiceCall) -> ServiceResponse:

@@ -9,9 +9,9 @@ from hypothesis import given, strategies as st
 import probatio
 import pytest
 
-from custom_components.xiaozhi.actions.tool_list import tool_data
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
+from custom_components.xiaozhi.services import tool_data
 from custom_components.xiaozhi.tools.assistant_choice import (
     annotations_of,
     argument_names,
