@@ -55,6 +55,8 @@ _SUFFIX: Final = ".mp3"
 _PLAYING: Final = frozenset({MediaPlayerState.BUFFERING, MediaPlayerState.PLAYING})
 # Seconds of sound that are made before they are heard: a player holds some, and media may have no end.
 _AHEAD: Final = 10
+# Bytes that are kept for a player that fetches once more: five minutes, which is more than any text.
+_KEPT: Final = 5 * 60 * 8000
 # Seconds of silence between two looks at the player.
 _PIECE: Final = 0.24
 
@@ -77,6 +79,8 @@ class Sound:
         self.heard = 0.0
         self.ended = self.stopped = False
         self._mp3 = bytearray()
+        self._forgotten = 0
+        """Bytes before that, of media without an end."""
         self._changed = asyncio.Event()
 
     @callback
@@ -96,6 +100,9 @@ class Sound:
             async with aclosing(speech):
                 async for pcm in speech:
                     self._mp3 += encoder.encode(pcm)
+                    old = max(0, len(self._mp3) - _KEPT)
+                    del self._mp3[:old]
+                    self._forgotten += old
                     self.seconds += len(pcm) / (2 * DOWNLINK.sample_rate)
                     self.notify()
                     while self.seconds > self.heard + _AHEAD:
@@ -106,12 +113,13 @@ class Sound:
             self.notify()
 
     async def read(self) -> AsyncGenerator[bytes]:
-        """Yield it from its beginning, while it is made."""
+        """Yield it from its beginning, as far as that is kept, while it is made."""
         self.requested = True
         self.notify()
         sent = 0
         while not self.stopped:
-            if part := bytes(self._mp3[sent:]):
+            sent = max(sent, self._forgotten)
+            if part := bytes(self._mp3[sent - self._forgotten :]):
                 sent += len(part)
                 yield part
             elif self.ended:

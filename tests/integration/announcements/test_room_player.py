@@ -1,6 +1,7 @@
 """A media player that says what a device would say, and what keeps it from doing so."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 import gc
 import io
 from typing import Any, override
@@ -21,6 +22,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
+from custom_components.xiaozhi.announcements.room_player import Sound
 from custom_components.xiaozhi.const import EVENT_ROOM_PLAYER
 from custom_components.xiaozhi.logbook import async_describe_events
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -448,6 +450,21 @@ async def test_what_fails_when_all_is_said_leaves_no_traceback(
         await act(hass, "assist_satellite", "announce", SATELLITE, message="It gets cold.")
     # What nobody has looked at fails the test at its end.
     gc.collect()
+
+
+async def test_of_media_without_an_end_the_last_minutes_are_kept() -> None:
+    async def hours() -> AsyncGenerator[bytes]:
+        for _ in range(400):
+            yield bytes(48000)
+
+    sound = Sound(lambda: "")
+    making = asyncio.create_task(sound.make(hours()))
+    for second in range(400):
+        sound.heard = second
+        sound.notify()
+        await asyncio.sleep(0)
+    await making
+    assert 2_300_000 < len(b"".join([part async for part in sound.read()])) < 2_410_000
 
 
 @pytest.mark.own_home
