@@ -13,7 +13,6 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.messages import mcp
 from custom_components.xiaozhi.protocol.transport.link import Link, LinkClosedError, LinkKind
-from custom_components.xiaozhi.timeouts import VoiceTimeouts
 from simulator import Conversation, Misbehaviour, SimulatedDevice, State, converse
 from tests.integration.boxes import Speech, act, introduce, mac_of, wait_for_state
 from tests.integration.http_device import paired_device
@@ -95,7 +94,6 @@ async def misbehave(device: SimulatedDevice, word: str, *, is_ended: bool) -> No
 
 
 # A silent device stays for longer than the gateway waits for speech.
-@pytest.mark.timeouts(VoiceTimeouts, no_speech=60)
 @pytest.mark.parametrize(
     ("link", "crowd"), [(kind, ENDED[kind] + BORNE[kind]) for kind in LinkKind], ids=str, indirect=["crowd"]
 )

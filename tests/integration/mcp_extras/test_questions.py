@@ -15,7 +15,6 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, async_
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION
-from custom_components.xiaozhi.timeouts import SessionTimeouts
 from tests.integration.boxes import call_action, change_settings
 from tests.integration.pictures.eyes import ScriptedEyes, open_eyes
 from tests.paths import ROOT
@@ -162,7 +161,6 @@ async def test_a_person_answers_a_form(
 
 
 # Longer than other calls may take. In five minutes the device would send 5,000 packets of sound.
-@pytest.mark.timeouts(SessionTimeouts, person_answers=40)
 async def test_a_question_that_nobody_answers_or_that_is_ignored_is_cancelled_and_ends_with_the_link(
     hass: HomeAssistant, ready: Any, device_id: str
 ) -> None:

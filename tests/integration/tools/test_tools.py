@@ -52,7 +52,6 @@ async def test_a_board_is_believed_only_what_it_tells(hass: HomeAssistant, boot:
     await wait_for_state(hass, echo, "off")
 
 
-@pytest.mark.timeouts(SessionTimeouts, poll=0.1, refresh=60)
 async def test_what_is_done_without_home_assistant_is_read_every_few_minutes(
     hass: HomeAssistant, boot: Boot
 ) -> None:
@@ -60,6 +59,7 @@ async def test_what_is_done_without_home_assistant_is_read_every_few_minutes(
     await wait_for_state(hass, LAMP, "off")
     await hass.async_block_till_done()
     device.values["lamp"] = True
+    await asyncio.sleep(20 * SessionTimeouts.poll)
     await wait_for_state(hass, LAMP, "on")
     asked = [name for data in device.events("tool") if (name := data["name"])]
     assert asked.count("self.get_device_status") > 2 * asked.count("self.lamp.get_state")

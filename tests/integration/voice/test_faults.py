@@ -76,7 +76,6 @@ async def test_an_assistant_that_may_not_answer_says_why(
     assert device.screen.captions[-1].startswith(text)
 
 
-@pytest.mark.timeouts(VoiceTimeouts, no_speech=1.5)
 @pytest.mark.parametrize("sound", ["noise", "half a word"])
 async def test_a_turn_in_which_nobody_speaks_costs_the_owner_nothing_and_is_no_command(
     hass: HomeAssistant, speech: Speech, boot: Boot, sound: str
@@ -165,7 +164,6 @@ async def test_an_engine_that_hangs_is_given_up(
         moments.clear()
 
 
-@pytest.mark.timeouts(VoiceTimeouts, quiet=0.8)
 async def test_an_assistant_that_works_and_an_answer_that_plays_are_not_given_up(
     speech: Speech, boot: Boot, command: bytes
 ) -> None:
