@@ -15,6 +15,7 @@ import pytest
 
 from demo.abilities import FIRMWARE_VERSION
 from demo.house import Room, pair, set_idle_brightness
+from demo.stage import DEVICES
 from simulator import SimulatedDevice, State, get_profile
 from simulator.audio.espeak import synthesize
 from simulator.audio.opus import UPLINK_RATE
@@ -58,8 +59,8 @@ class Moments:
         """Begin a sentence on each link; return how many seconds it takes."""
         pcm, _ = await asyncio.to_thread(synthesize, COMMAND, voice="en-us+f2", sample_rate=UPLINK_RATE)
         for link, device in self._house.demo.devices.items():
-            # Home Assistant ignores the same wake word at a second device.
-            await device.wake(f"hi {link}")
+            # They are different, or Home Assistant would ignore it at the second device.
+            await device.wake(DEVICES[link].wake_word)
             await device.wait_state(State.LISTENING, 60)
             sentences = len(device.events("speaking begins"))
             device.say(pcm)
