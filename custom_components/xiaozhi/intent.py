@@ -62,8 +62,7 @@ async def _delete(gateway: Gateway, device: Device | None, slots: dict[str, Any]
     shown = {"alarms": ", ".join(meant.values())}
     if not meant:
         raise InputError("unknown_alarm")
-    # Language models also say "no", or true.
-    if len(meant) > 1 and slots.get("all", "no").lower() not in {"yes", "true"}:
+    if len(meant) > 1 and not slots.get("all"):
         raise InputError("several_alarms", **shown)
     await gateway.alarms(_known(device)).async_store(dict.fromkeys(meant))
     return "alarm_deleted", shown
@@ -177,7 +176,7 @@ _HANDLERS: Final = (
             vol.Optional("hours"): _HOURS,
             **_DAY_AND_PERIOD,
             vol.Optional("name", description="A part of its name or text."): cv.string,
-            vol.Optional("all", description="yes to delete several."): cv.string,
+            vol.Optional("all", description="Whether to delete several."): cv.boolean,
         },
         ToolAnnotations(open_world=False),
     ),

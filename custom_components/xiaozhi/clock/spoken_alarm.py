@@ -30,32 +30,37 @@ def time_of_day(hours: int, minutes: int = 0, period: str = "") -> time:
 def spoken_start(at: time, day: str) -> datetime:
     """Return the next time of day, or that of a day, on the wall. Raises `InputError`."""
     now = wall_time(dt_util.utcnow())
-    if day and day not in _DAYS:
-        return datetime.combine(spoken_date(day), at)
-    ahead = (_DAYS.index(day) - now.weekday()) % 7 if day else 0
-    start = datetime.combine(now.date(), at) + timedelta(days=ahead)
-    return start if start > now else start + timedelta(days=7 if day else 1)
+    start = datetime.combine(spoken_date(day) if day else now.date(), at)
+    if start <= now and (not day or _weekday(day)):
+        start += timedelta(days=7 if day else 1)
+    return start
 
 
 def spoken_date(day: str) -> date:
     """Return the next date of a day: today, tomorrow, one of the week or a date. Raises `InputError`."""
     today = wall_time(dt_util.utcnow()).date()
-    if day in _DAYS:
-        return today + timedelta(days=(_DAYS.index(day) - today.weekday()) % 7)
-    if day in {"today", "tomorrow"}:
-        return today + timedelta(days=day == "tomorrow")
+    if weekday := _weekday(day):
+        return today + timedelta(days=(_DAYS.index(weekday) - today.weekday()) % 7)
+    if (name := day.strip().lower()) in {"today", "tomorrow"}:
+        return today + timedelta(days=name == "tomorrow")
     try:
         return date.fromisoformat(day)
     except ValueError as err:
         raise InputError("alarm_day", day=one_line(day, MAX_NAME)) from err
 
 
+def _weekday(day: str) -> str | None:
+    """Return a day of the week, such as monday or MO, as rules write it."""
+    short = day.strip()[:2].upper()
+    return short if short in _DAYS else None
+
+
 def spoken_rule(repeat: str) -> str:
     """Return the rule of a repetition."""
     if (rule := _REPETITIONS.get(repeat.strip().lower())) is not None:
         return rule
-    days = [day.strip()[:2].upper() for day in repeat.split(",") if day.strip().isalpha()]
-    if days and set(days) <= set(_DAYS):
+    days = [day for day in map(_weekday, repeat.split(",")) if day]
+    if days and "=" not in repeat:
         return f"FREQ=WEEKLY;BYDAY={','.join(days)}"
     return repeat
 

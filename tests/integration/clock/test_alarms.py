@@ -452,7 +452,7 @@ async def test_an_assistant_and_sentences_set_list_and_delete_alarms(
         return str((await handle(kind, **slots)).speech["plain"]["speech"])
 
     assert (await say("XiaozhiSetAlarm", hours=7, period="pm")).startswith("Alarm set for 19:00")
-    assert await say("XiaozhiSetAlarm", hours=6, minutes=30, day="MO", repeat="weekdays", name="School")
+    assert await say("XiaozhiSetAlarm", hours=6, minutes=30, day="Monday", repeat="weekdays", name="School")
     assert "Several alarms are set" in await say("XiaozhiDeleteAlarm")
     # Language models fill in what they are to leave out.
     assert "Several alarms are set" in await say("XiaozhiDeleteAlarm", all="no")
@@ -460,6 +460,10 @@ async def test_an_assistant_and_sentences_set_list_and_delete_alarms(
     assert (await say("XiaozhiDeleteAlarm", hours=7, period="pm")).startswith("Deleted: 19:00")
     assert "06:30 School" in await say("XiaozhiDeleteAlarm", name="school")
     assert await say("XiaozhiDeleteAlarm") == "There is no such alarm."
+    for hours in (1, 2):
+        await say("XiaozhiSetAlarm", hours=hours)
+    assert "02:00" in await say("XiaozhiDeleteAlarm", all="yes")
+    assert await say("XiaozhiListAlarms") == "No alarm is set."
 
 
 async def test_a_device_that_is_deleted_has_no_alarms_any_more(
