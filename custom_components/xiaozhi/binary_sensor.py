@@ -38,7 +38,7 @@ class XiaozhiBinarySensorDescription(BinarySensorEntityDescription):
 
     value: Callable[[Device], bool | None]
     follows: tuple[str, ...]
-    """Keys of what it shows, as for `Device.listen`."""
+    """Keys of what it shows, as for `DeviceRecord.listen`."""
     of_link: bool = False
     """Whether it follows the link: on WebSocket, there is one only during a conversation."""
 

@@ -42,7 +42,7 @@ class XiaozhiEntity(Entity):
     _attr_has_entity_name = True
     _attr_should_poll = False
     follows: Collection[str] = (AVAILABLE,)
-    """Keys of what the entity shows, as for `Device.listen`. Without `AVAILABLE`, it is always available."""
+    """Keys of what the entity shows, as for `DeviceRecord.listen`. Without `AVAILABLE`, always available."""
     _caller: Context | None = None
 
     def __init__(self, gateway: Gateway, device: Device, described: EntityDescription | ToolEntity) -> None:

@@ -48,7 +48,7 @@ class XiaozhiSensorDescription(SensorEntityDescription):
     entity_category: EntityCategory | None = EntityCategory.DIAGNOSTIC
     value: Callable[[Device], str | float | datetime | None]
     follows: tuple[str, ...]
-    """Keys of what it shows, as for `Device.listen`."""
+    """Keys of what it shows, as for `DeviceRecord.listen`."""
     exists: Callable[[Device], bool] | None = None
     """Whether a device has the sensor; without this, those with a value have it."""
     attributes: Callable[[Device], dict[str, Any]] = lambda _: {}

@@ -141,19 +141,11 @@ class Device:
     @contextmanager
     def installing(self, installation: Installation) -> Iterator[None]:
         """Pass the device's check-ins and links to an installation. Only one at a time."""
-
-        @callback
-        def changed() -> None:
-            if self.state.linked:
-                installation.linked()
-
         self.installation = installation
-        stop = self.record.listen(("linked",), changed)
         self.record.notify(INSTALLATION)
         try:
             yield
         finally:
-            stop()
             self.installation = None
             if not installation.stopped:
                 self.record.notify(INSTALLATION)
@@ -241,6 +233,9 @@ class Device:
             on_gone=self._on_gone,
         )
         self.session.start(can_answer=can_answer)
+        if self.installation is not None and self.state.linked:
+            # A device that restarts before its last link ends was linked all the time.
+            self.installation.linked()
         if older is not None:
             # Last, so that a device that reconnects never seems to be away.
             self.create_task(older.link.close("replaced by a newer link"), "close link")
@@ -271,6 +266,8 @@ class Device:
     def _on_linked(self) -> None:
         if self.session is not None and self.state.linked:
             self._log(self.session.link, "%s is connected over %s", self.session.link.kind)
+            if self.installation is not None:
+                self.installation.linked()
 
     @callback
     def _on_gone(self, reason: str) -> None:

@@ -240,3 +240,22 @@ async def test_a_device_that_takes_no_notice_or_refuses_the_firmware_is_told_and
     await wait_for_state(hass, CONNECTED, "on")
     assert box.profile.version == "2.4.1"
     assert versions(hass) == ("on", "2.4.1", "2.4.2")
+
+
+async def test_a_device_that_starts_again_before_its_last_link_ends_is_known_to_go_on_with_its_own(
+    hass: HomeAssistant, box: SimulatedDevice, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without power, it seems to be connected until it is."""
+    put(folder)
+    await look(hass)
+    image = bytearray(build_image(version="2.4.2", size=SIZE))
+    image[-1] ^= 1
+    broken = FirmwareImage(version="2.4.2", chip="esp32s3", content=bytes(image))
+    monkeypatch.setattr(library, "read_firmware", lambda data: broken)
+    await box.lose_power()
+    task = asyncio.create_task(install(hass))
+    await asyncio.sleep(0.1)
+    async with asyncio.timeout(30):
+        await box.boot()
+        with pytest.raises(HomeAssistantError, match="runs its old firmware"):
+            await task
