@@ -58,9 +58,10 @@ class CheckIns:
 
         If a crash undid it later, the device would show no code any more, or have a token that is forgotten.
         """
-        device = self._paired.find(checkin.mac, checkin.client_id)
-        if device is None or self._saved.get(device.mac) == (token := device.settings.token):
-            return device
-        await asyncio.sleep(_SAVED_SECONDS)
-        self._saved[device.mac] = token
-        return self._paired.find(checkin.mac, checkin.client_id)
+        while (device := self._paired.find(checkin.mac, checkin.client_id)) is not None:
+            token = device.settings.token
+            if self._saved.get(device.mac) == token:
+                break
+            await asyncio.sleep(_SAVED_SECONDS)
+            self._saved[device.mac] = token
+        return device

@@ -100,13 +100,24 @@ async def test_a_device_is_accepted_only_when_its_pairing_is_on_the_disk(
 ) -> None:
     """Told sooner, it would show no code any more or get a token that a restart forgets."""
     [subentry] = gateway_entry.subentries.values()
-    changed = hass.loop.time()
-    hass.config_entries.async_update_subentry(
-        gateway_entry, subentry, data={**subentry.data, "token": "a new token"}
-    )
+
+    def change(token: str) -> float:
+        hass.config_entries.async_update_subentry(
+            gateway_entry, subentry, data={**subentry.data, "token": token}
+        )
+        return hass.loop.time()
+
+    changed = change("a new token")
     first, second = [await make_device().post(path) for path in (ACTIVATION_PATHS[0], OTA_PATH)]
     assert SAVE_DELAY < hass.loop.time() - changed < 2 * SAVE_DELAY
     assert (first.status, (await second.json())["websocket"]["token"]) == (HTTPStatus.OK, "a new token")
+    # Nor if it is paired again while it waits.
+    change("a newer token")
+    waiting = asyncio.create_task(make_device().post(OTA_PATH))
+    await asyncio.sleep(SAVE_DELAY)
+    changed = change("the newest token")
+    assert (await (await waiting).json())["websocket"]["token"] == "the newest token"
+    assert hass.loop.time() - changed > SAVE_DELAY
 
 
 async def test_who_does_not_say_who_it_is_or_comes_by_a_host_that_no_device_could_call_is_refused(
