@@ -1,1 +1,1 @@
-"""Firmware for devices: available files, image format and installation."""
+"""Firmware and packs for devices: available files, images, speech models and installation."""

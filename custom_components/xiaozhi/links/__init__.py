@@ -1,1 +1,1 @@
-"""How devices connect: the ports, the link settings that a device receives, and its credentials."""
+"""How devices connect: the ports, who is let in, the owner's broker, and the versions of libraries."""

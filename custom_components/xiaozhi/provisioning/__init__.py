@@ -1,1 +1,1 @@
-"""Provisioning: check-in and activation views, pairing rules, discovery cards and forms."""
+"""From the first check-in to a token: views, replies, pairing codes and discovery cards."""

@@ -91,7 +91,7 @@ class Answer:
     async def speak(self, token: str, *, as_it_is: bool) -> bool:
         """Play the speech of a text-to-speech token. Return False, and log the reason, if that fails.
 
-        `as_it_is` wishes for no format.
+        With `as_it_is`, the engine is asked for no other format than its own.
         """
         if (stream := tts.async_get_stream(self._hass, token)) is None:
             return False
