@@ -19,7 +19,7 @@ from playwright.async_api import expect
 from simulator import Board, Profile, SimulatedDevice, converse
 
 from . import house
-from .abilities import VIEWS, Owner, put_firmware, set_up_vision
+from .abilities import Owner, put_firmware, set_up_vision
 from .browser import WebPage, web_page
 from .chinese import chinese_assistant
 from .client import Client
@@ -31,7 +31,7 @@ from .processes import HOST, ROOT, free_port
 from .talk import talk_page
 
 _FOLDER: Final = ROOT / "docs" / "images"
-_WIFI_PAGE: Final = Path(__file__).parent / "drawings" / "wifi.html"
+_DRAWINGS: Final = Path(__file__).parent / "drawings"
 _DOMAIN: Final = "xiaozhi"
 _INTEGRATION: Final = "XiaoZhi"
 _DEVICE: Final = "XiaoZhi"
@@ -115,7 +115,7 @@ async def _take_english(web: WebPage, owner: Owner, folder: Path) -> None:
     await _gateway(web, folder)
     await _use_loopback(owner.client)
     await _pairing(web, owner, folder)
-    await _use(owner)
+    await _use(web, owner)
     await _device_page(web, owner, folder / "device.png")
     await _firmware(web, folder)
     await _phrases(web, folder)
@@ -140,7 +140,7 @@ async def _take_chinese(web: WebPage, owner: Owner, folder: Path) -> None:
         language = {"language": "zh-Hans", "number_format": "language"}
         await client.command("frontend/set_user_data", key="language", value=language)
         await web.page.reload()
-        await _use(owner)
+        await _use(web, owner)
         await _device_page(web, owner, folder / "device-zh.png")
         await record(web, client, owner.device, folder, CHINESE)
 
@@ -159,7 +159,7 @@ def _free_ports() -> dict[str, int]:
 async def _wifi(web: WebPage, file: Path, language: str = "") -> None:
     """Draw the page of a device's Wi-Fi set-up, with the address."""
     page = await web.page.context.new_page()
-    await page.goto(_WIFI_PAGE.as_uri() + language)
+    await page.goto((_DRAWINGS / "wifi.html").as_uri() + language)
     await page.locator("#address").evaluate(
         "(field, address) => field.textContent = address", f"http://{_ADDRESS}:{_PORT}/api/xiaozhi/ota"
     )
@@ -212,10 +212,14 @@ async def _pairing(web: WebPage, owner: Owner, folder: Path) -> None:
     await device.wait_paired()
 
 
-async def _use(owner: Owner) -> None:
+async def _use(web: WebPage, owner: Owner) -> None:
     """Talk to the device, take a photo, colour its lights, and set its alarms."""
     await _talk(owner)
-    owner.device.values["view"] = VIEWS["yellow"]
+    page = await web.page.context.new_page()
+    await page.set_viewport_size({"width": 320, "height": 240})
+    await page.goto((_DRAWINGS / "view.svg").as_uri())
+    owner.device.values["view"] = await page.screenshot(type="jpeg")
+    await page.close()
     await owner.call("button", "press", "take_photo")
     await owner.colour_light()
     await owner.call("notify", "send_message", message="Dinner is ready.")

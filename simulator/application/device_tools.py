@@ -90,7 +90,8 @@ class DeviceTools:
         if token:
             headers["Authorization"] = f"Bearer {token}"
         question = _part(_CAMERA_BOUNDARY, 'name="question"', None, arguments["question"].encode())
-        picture = jpeg(320, 240, self._hardware.values["view"])
+        view = self._hardware.values["view"]
+        picture = view if isinstance(view, bytes) else jpeg(320, 240, view)
         photo = _part(_CAMERA_BOUNDARY, 'name="file"; filename="camera.jpg"', "image/jpeg", picture)
         answer = await self._upload(url, _CAMERA_BOUNDARY, headers, [question, photo])
         if answer.status != 200:

@@ -77,8 +77,8 @@ class Tool:
         return dumps(entry)
 
 
-# Values at the first start; all others start with 0. `view` is the colour that fills the picture
-# of the camera (red, green and blue from 0 to 255); None for a test picture.
+# Values at the first start; all others start with 0. `view` is what the camera sees: a JPEG, or a colour
+# that fills the picture (red, green and blue from 0 to 255); None for a test picture.
 _FIRST_VALUES: Final[Values] = {
     "volume": 70,
     "brightness": 75,
