@@ -38,14 +38,14 @@ _ENTITIES = {
     "Assist": ["Hall XiaoZhi"],
     "Configuration": [
         "Assistant",
-        "Conversation timeout",
+        "Conversation wait",
         "Conversations",
         "End of speech",
         "Restart",
         "Screen theme",
         "Voice output",
     ],
-    "Controls": ["Microphone", "Screen brightness"],
+    "Controls": ["Microphone", "Brightness"],
     "Diagnostic": ["Battery", "Charging", "Connectivity"],
 }
 

@@ -219,7 +219,7 @@ class Walk:
         assert account.played_seconds > 0
         assert await self.client.state(house.LAMP) == "on"
         await self.web.show_device(_NAME, _DEVICE)
-        await self.web.read("Screen brightness")
+        await self.web.read("Brightness")
         await self.look("device")
 
     async def take_a_photo(self) -> None:

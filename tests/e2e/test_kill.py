@@ -34,8 +34,8 @@ type Entities = dict[tuple[str, str], str]
 
 SEED = "XIAOZHI_KILL_SEED"
 USABLE_SECONDS = 120
-ON_MQTT = "number.bedroom_mqtt_box_screen_brightness"
-ON_WEBSOCKET = "number.living_room_websocket_box_screen_brightness"
+ON_MQTT = "number.bedroom_mqtt_box_brightness"
+ON_WEBSOCKET = "number.living_room_websocket_box_brightness"
 OTHER_BRIGHTNESS = 55
 NEW_MAC = "02:00:00:c0:ff:03"
 

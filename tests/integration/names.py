@@ -13,7 +13,7 @@ QUICK = Pace(waits=0.02, timeouts=0.1, main_loop_delay=0.001)
 COMMAND = "turn on the kitchen light"
 LIGHT = "input_boolean.kitchen_light"
 SATELLITE = "assist_satellite.kitchen_box"
-BRIGHTNESS = "number.kitchen_box_screen_brightness"
+BRIGHTNESS = "number.kitchen_box_brightness"
 # Disabled at first.
 VOLUME = "number.kitchen_box_volume"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"

@@ -23,7 +23,7 @@ from tests.paths import ROOT
 
 LINK = LinkKind.MQTT
 
-FIRST, SECOND = "number.box_1_screen_brightness", "number.box_2_screen_brightness"
+FIRST, SECOND = "number.box_1_brightness", "number.box_2_brightness"
 CONNECTED = "binary_sensor.box_1_connectivity"
 LIGHT = "input_boolean.kitchen_light"
 ACTIONS = set(yaml.safe_load((ROOT / "custom_components/xiaozhi/services.yaml").read_text()))

@@ -29,7 +29,7 @@ CALENDAR = "calendar.kitchen_box_alarms"
 NEXT_ALARM = "sensor.kitchen_box_next_alarm"
 SNOOZE = "button.kitchen_box_snooze_alarm"
 STOP = "button.kitchen_box_stop_alarm"
-EVENT = "event.kitchen_box_alarm"
+EVENT = "event.kitchen_box_alarm_event"
 
 NEW = get_profile(version="2.5.0")
 

@@ -93,7 +93,7 @@ async def test_a_call_by_an_entity_is_told_if_it_failed_or_changes_only_an_attri
         data = {"entity_id": f"{domain}.kitchen_box{entity}", **data}
         await hass.services.async_call(domain, action, data, blocking=True, context=context)
 
-    await act("number", "set_value", "_screen_brightness", value=40)
+    await act("number", "set_value", "_brightness", value=40)
     await wait_for_state(hass, BRIGHTNESS, "40")
     assert calls == []
     await act("media_player", "volume_set", "_speaker", volume_level=0.3)

@@ -5,7 +5,7 @@ from simulator.application.mcp_server import McpServer
 from simulator.board.tools import Tool
 
 LAMP = "light.kitchen_box_lamp"
-STATUS_LIGHT = "number.kitchen_box_status_light_brightness"
+STATUS_LIGHT = "number.kitchen_box_led_brightness"
 STRIP = "light.kitchen_box_led_strip"
 
 

@@ -133,7 +133,7 @@ async def test_a_strip_of_leds_has_its_colour_again_and_is_darkened_by_it_and_no
 
     await wait_for_state(hass, STATUS_LIGHT, "4")
     # This board has neither screen nor battery.
-    for missing in ("number.kitchen_box_screen_brightness", "sensor.kitchen_box_battery"):
+    for missing in ("number.kitchen_box_brightness", "sensor.kitchen_box_battery"):
         assert hass.states.get(missing) is None
     entry = entity_registry.async_get(STATUS_LIGHT)
     assert entry is not None

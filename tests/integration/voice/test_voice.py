@@ -277,7 +277,7 @@ async def test_each_assistant_of_a_device_has_a_chat_history_of_its_own(
     assert house != professor
 
 
-WAIT = "number.kitchen_box_conversation_timeout"
+WAIT = "number.kitchen_box_conversation_wait"
 
 
 async def set_wait(hass: HomeAssistant, seconds: float) -> None:
