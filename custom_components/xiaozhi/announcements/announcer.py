@@ -166,7 +166,7 @@ class Announcer:
             await self._turn.acquire()
             while self._urgent:
                 self._turn.release()
-                # One that was cancelled just now does not take it, and has to run to count no more.
+                # A cancelled call does not take its turn, and counts as urgent until its task has run.
                 await asyncio.sleep(0)
                 await self._turn.acquire()
         else:

@@ -222,7 +222,7 @@ async def play(
 
 @callback
 def said_in_house(device: Device) -> list[Callable[[], str]]:
-    """Return what returns the texts that media players say now, for any device of the gateway."""
+    """Return getters of the texts that media players are saying now, for any device of the gateway."""
     return [sound.text for sound in device.transfers.all_open(Sound)]
 
 

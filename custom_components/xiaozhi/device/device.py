@@ -222,7 +222,7 @@ class Device:
         can_answer = self.state.answers_unasked or self._just_started or not link.notices_loss
         self._just_started = False
         if older is not None:
-            older.replaced = True
+            older.over = True
         self.session = LinkSession(
             link,
             self.record,

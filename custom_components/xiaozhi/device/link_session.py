@@ -56,8 +56,8 @@ class LinkSession(LinkHandler):
         when the link has ended, unless the device has a newer one.
         """
         self.link = link
-        self.replaced = False
-        """Whether the device has a newer link, or is to make one; this one may still be ending."""
+        self.over = False
+        """Whether it has ended, or a newer one has taken its place: its state is not the device's now."""
         self.conversation: Conversation | None = None
         self._held = False
         """Whether the conversation is, or was, taken by anybody."""
@@ -194,16 +194,16 @@ class LinkSession(LinkHandler):
 
     @callback
     def end(self, reason: str) -> None:
-        """Show the device as gone, unless that is shown, or the device has a newer link."""
-        if not self.replaced:
-            self.replaced = True
+        """Show the device as gone, unless the session is over already."""
+        if not self.over:
+            self.over = True
             self._on_gone(reason)
             gone = replace(self._record.state, linked=False, conversation=ConversationState.IDLE)
             self._record.set_state(gone.after_contact())
 
     @callback
     def _show(self, state: DeviceState | None = None) -> None:
-        if not self.replaced:
+        if not self.over:
             linked, conversation = self.presence.linked, self.conversation_state
             self._record.set_state(
                 replace(state or self._record.state, linked=linked, conversation=conversation)

@@ -194,7 +194,7 @@ def named_font(font: JsonObject) -> str | None:
 
 
 def plain_name(value: Any) -> str | None:
-    """Return a name that says nothing else where it is shown, also as Markdown; None for another."""
+    """Return a short name that Markdown shows as it is; None for anything else."""
     return value if isinstance(value, str) and _PLAIN_NAME.fullmatch(value) else None
 
 

@@ -130,7 +130,7 @@ class _HeldConversation:
         self._woken_by: str | None = None
         """The last wake word of this conversation."""
         self._overheard: list[Callable[[], str]] = []
-        """What returns the texts that were said when this turn began: by this device, or by media players."""
+        """Getters of the texts that were being said when this turn began, here or by media players."""
         self._just_woken = False
         """Whether this turn follows a wake word, which a noise may have been."""
         self._asked_back = False

@@ -62,7 +62,10 @@ class _Transcripts:
         is_understood: IsUnderstood | None,
         create_task: CreateTask,
     ) -> None:
-        """The detector reports pauses. Without `is_understood`, all are alike. Tasks end with the gateway."""
+        """`detector` reports the pauses; without `is_understood`, all last equally long.
+
+        Tasks end with the gateway.
+        """
         self._recognizer = recognizer
         self._detector = detector
         self._is_understood = is_understood
@@ -105,7 +108,7 @@ class EarlyTranscripts(_Transcripts):
         self._turn = turn
         self._calls = calls
         self._pcm = b""
-        """What was said up to the pause that now is."""
+        """What was said up to the present pause."""
         self._call: asyncio.Task[None] | None = None
         self._calls_left = _MOST_CALLS
 

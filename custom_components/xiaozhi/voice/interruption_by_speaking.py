@@ -16,7 +16,8 @@ from .speech_detectors import TurnDetector
 # Measured with answers of 6 s in computed rooms, of which a cancellation that learns for half a second leaves
 # 34, 40 or 46 dB less. Of 40 people each, 0.5 to 2 m away, who speak over one, 33, 37 and 36 are heard within
 # 1.5 s, and no answer stops by itself.
-# Seconds for which the echo cancellation of a device needs to learn a new sound. Without, 16 answers stop.
+# Seconds for which the echo cancellation of a device needs to learn a new sound. Without this, 16 answers
+# stop.
 _LEARNING: Final = 0.5
 # A person is louder than the loudest that was left of the answer in the last frames, by 6 dB (with 12 dB, 17,
 # 24 and 29 are heard), and at least so loud, of 32,767 (with half of that, 5 answers stop).
@@ -76,7 +77,7 @@ class _Echo:
 
 
 def says(text: str, wake_word: str) -> bool:
-    """Whether a wake word is in a text. One without a word, such as an empty one, is in none."""
+    """Whether a text contains a wake word. One without a letter, such as an empty one, is in no text."""
     said, words = (_WORD.findall(each.casefold()) for each in (text, wake_word))
     return bool(words) and any(
         said[start : start + len(words)] == words for start in range(len(said) - len(words) + 1)

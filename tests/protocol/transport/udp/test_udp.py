@@ -301,7 +301,7 @@ async def test_what_the_receiver_of_a_packet_ends_hands_on_no_more(
         else:
             channel.close()
 
-    channel = listener.open_channel(_UPLINK, hear)
+    channel = listener.open_channel(_UPLINK, hear, UdpCounters())
     device = DeviceAudio.from_offer(channel.offer(""))
     for number in range(5):
         device_socket.send(device.seal(opus_packet(b"%d" % number)))

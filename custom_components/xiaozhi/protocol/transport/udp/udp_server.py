@@ -146,16 +146,16 @@ class UdpServer:
             self._delivery = None
 
     def open_channel(
-        self, uplink: AudioFormat, receive: Callable[[bytes, int], None], counters: UdpCounters | None = None
+        self, uplink: AudioFormat, receive: Callable[[bytes, int], None], counters: UdpCounters
     ) -> UdpChannel:
         """Open a channel with a new key for a conversation.
 
         `receive` gets each packet of the device in order, with the number of packets lost before it.
-        `counters` are those of the device, by default the listener's.
+        `counters` are those of the device.
         """
         while not (connection_id := secrets.randbits(32)) or connection_id in self._channels:
             pass
-        audio = EncryptedAudio(connection_id, uplink, counters or self.counters, loop_time())
+        audio = EncryptedAudio(connection_id, uplink, counters, loop_time())
         channel = self._channels[connection_id] = UdpChannel(self, connection_id, audio, receive)
         return channel
 
