@@ -52,9 +52,12 @@ HELLO = (
                 transport="udp", audio=AudioFormat(16000, 20), supports_mcp=False, font="noto-v1 common"
             ),
         ),
-        (
-            '{"type":"hello","text_font":{"bundle":"![](//a)","charset":"b"}}',
-            DeviceHello(transport="", audio=AudioFormat(16000, 60), supports_mcp=False),
+        *(
+            (
+                f'{{"type":"hello","text_font":{{"bundle":"{bundle}","charset":"b"}}}}',
+                DeviceHello(transport="", audio=AudioFormat(16000, 60), supports_mcp=False),
+            )
+            for bundle in ("![](//a)", "www.a.example", "_Www.a.example_")
         ),
         ('{"session_id":"x","type":"listen","state":"detect","text":"你好小智"}', ListenDetect("你好小智")),
         ('{"type":"listen","state":"detect"}', ListenDetect("")),

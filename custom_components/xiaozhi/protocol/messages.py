@@ -32,7 +32,8 @@ _BROKEN_ERROR: Final = re.compile(
     re.DOTALL,
 )
 _MAX_ID: Final = 2**31 - 1
-_PLAIN_NAME: Final = re.compile(r"[\w.-]{1,64}")
+# Pages make a link of what begins with `www.`.
+_PLAIN_NAME: Final = re.compile(r"(?!_*www\.)[\w.-]{1,64}", re.IGNORECASE)
 
 
 class MessageError(ValueError):
