@@ -128,7 +128,7 @@ class VoiceTimeouts:
 
 
 class AnnouncementTimeouts:
-    """Time-outs and pauses, in seconds."""
+    """Time-outs and pauses of announcements, in seconds."""
 
     sound: float = 30
     """For the first sound from its source."""
@@ -165,19 +165,19 @@ class AnnouncementTimeouts:
 
 
 class TimerTimeouts:
-    """How long a timer or an alarm rings, in seconds."""
+    """Time-outs and pauses of timers and alarms, in seconds."""
 
     ring: float = 60
-    """With sound of our own."""
+    """For which a timer rings with sound of our own."""
     show: float = 30
-    """With alerts, which make a short sound."""
+    """The same with alerts, which make a short sound."""
     between_alerts: float = 3
     waking: float = 3
     """From the end of a ring that was ended by waking the device until its conversation begins."""
     unreachable: float = 600
     """For a device that is away to come back."""
     alarm: float = 600
-    """An alarm, with sound or with alerts."""
+    """For which an alarm rings, with sound or with alerts."""
     snooze: float = 540
     after_stop: float = 120
     """For which a stopped alarm can still be snoozed: to say so, one wakes the device, which stops it."""

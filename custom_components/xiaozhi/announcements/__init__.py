@@ -1,1 +1,1 @@
-"""Announcements, questions, the ends of timers and music: what a device says or plays without being asked."""
+"""What Home Assistant says of its own accord: delivery, volume, several devices, another loudspeaker."""

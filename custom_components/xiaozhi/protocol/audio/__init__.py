@@ -1,1 +1,1 @@
-"""Audio of a conversation: Opus, foreign media, and both directions' sense of time."""
+"""Audio: Opus and other codecs, pacing, the time line of a turn, speech detection, loudness."""

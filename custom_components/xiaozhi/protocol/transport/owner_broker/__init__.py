@@ -1,1 +1,1 @@
-"""Devices through an MQTT broker of the owner's, instead of our own server."""
+"""Devices on the owner's MQTT broker, which takes the place of our own endpoint."""
