@@ -75,7 +75,7 @@ class Sound:
         """Returns the text that is said, as far as it is known."""
         self.requested = False
         self.seconds = 0.0
-        """What is made of it."""
+        """How much of it has been made."""
         self.heard = 0.0
         self.ended = self.stopped = False
         self._mp3 = bytearray()

@@ -32,7 +32,7 @@ _MOST: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Guess:
-    """That the voice began a clause after the last pause."""
+    """A guess that the voice began a clause after the last pause."""
 
     clause: int = 0
     time: float = 0.0

@@ -74,7 +74,7 @@ class _Call:
 
 
 class McpClient:
-    """What is asked of the MCP server of one device on one link, and what it asks of us."""
+    """Requests to the MCP server of one device over one link, and its requests to us."""
 
     extended = False
     """Whether the device is more than stock firmware, and may be sent what that never gets."""
