@@ -44,7 +44,8 @@ _STYLE: Final = """
     background: #d7e6ff; color: #1c2430 }
 """
 _PREPARE: Final = """([texts, said]) => {
-  for (const [state, text] of Object.entries(texts)) STATES[state][0] = text;
+  for (const [name, text] of Object.entries(texts)) STATES[name][0] = text;
+  set("status", STATES[state][0]);
   const bubble = Object.assign(document.createElement("div"), { id: "said", textContent: said });
   document.querySelector("main").after(bubble);
 }"""
@@ -114,6 +115,8 @@ async def record(web: WebPage, client: Client, device: SimulatedDevice, folder: 
                 await screen.evaluate(_PREPARE, [scene.states, f"{scene.wake_word} ..."])
                 await home.goto(f"{web.url}/{_DASHBOARD}/0")
                 await home.locator("hui-tile-card").first.wait_for()
+                # It may have been connected only a moment ago.
+                await asyncio.sleep(_STILL)
                 pictures = await _conversation(screen, home, device, sound, scene)
             finally:
                 for context in contexts:
