@@ -14,7 +14,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.provisioning.pairing_codes import MAX_TRIES
-from tests.integration.boxes import open_issues, wait_for_state
+from tests.integration.boxes import cards_made, open_issues, wait_for_state
 from tests.integration.http_device import CLIENT_ID, MAC, MakeDevice, MakeEntry, paired_device, running
 from tests.integration.names import CONNECTED, Boot
 from tests.integration.provisioning.forms import (
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("own_address", "all_enabled")
 
 
 async def card(hass: HomeAssistant) -> Any:
-    await hass.async_block_till_done(wait_background_tasks=True)
+    await cards_made(hass)
     (flow,) = (
         flow
         for flow in hass.config_entries.flow.async_progress_by_handler(DOMAIN)
@@ -166,7 +166,7 @@ async def test_a_card_is_for_a_device_that_waits_has_no_other_and_is_not_ignored
     assert await refused() == "already_configured"
     # Its owner may still change their mind under *Add device*.
     assert await make_device().code()
-    await hass.async_block_till_done(wait_background_tasks=True)
+    await cards_made(hass)
     assert hass.config_entries.flow.async_progress_by_handler(DOMAIN) == []
 
 

@@ -14,7 +14,7 @@ from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.provisioning.pairing_codes import MAX_PENDING_FROM_ADDRESS
 from custom_components.xiaozhi.texts.issues import async_raise_issue
-from tests.integration.boxes import open_issues
+from tests.integration.boxes import cards_made, open_issues
 from tests.integration.http_device import CLIENT_ID, TOKEN, MakeDevice, paired_device
 
 OTHER_MAC = "94:a9:90:00:00:01"
@@ -22,7 +22,7 @@ with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]
 
 
 async def cards(hass: HomeAssistant) -> list[ConfigFlowResult]:
-    await hass.async_block_till_done(wait_background_tasks=True)
+    await cards_made(hass)
     flows = hass.config_entries.flow.async_progress_by_handler(DOMAIN)
     return [flow for flow in flows if flow["context"]["source"] == SOURCE_INTEGRATION_DISCOVERY]
 
@@ -112,7 +112,7 @@ async def test_another_client_id_gets_a_code_a_card_and_an_issue_but_no_token(
     """Either the device was reset, or something poses as it: only its owner can tell."""
     reset = make_device(client_id="after-the-reset")
     reply = await reset.check_in()
-    await hass.async_block_till_done(wait_background_tasks=True)
+    await cards_made(hass)
     assert "websocket" not in reply
     assert await reset.activate() == 202
     assert await card_names(hass) == ["bread-compact-wifi (A4:5F)"]
