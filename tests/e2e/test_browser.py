@@ -185,6 +185,8 @@ async def test_the_voice_set_up_of_home_assistant_ends_without_an_error(home: Ho
         await web.press("Change wake word")
         await web.read("Jarvis")
         await web.page.get_by_text(_WAKE_WORD).first.click()
+        # Only this step listens for it.
+        await web.read(f"Say '{_WAKE_WORD}' to wake the device up")
         await device.wake(_WAKE_WORD)
         await web.read(f"Say '{_WAKE_WORD}' again")
         await device.wait_state(State.IDLE, 30)
