@@ -186,8 +186,9 @@ class Bell:
         if in_conversation or ring.speaks:
             spoken = text_utterance(self._hass, ring.text, chosen_pipeline(self._hass, self._device))
             for number in range(1 if in_conversation else _REPETITIONS):
-                if number:
-                    yield bytes(2 * DOWNLINK.sample_rate * _PAUSE_SECONDS)
+                # A second at a time: each piece is encoded in one go.
+                for _ in range(_PAUSE_SECONDS if number else 0):
+                    yield bytes(2 * DOWNLINK.sample_rate)
                 yield strikes[-1]
                 async with aclosing(spoken.speech()) as speech:
                     async for pcm in speech:
