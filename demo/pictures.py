@@ -54,6 +54,8 @@ _BOARD: Final = Board(
     chip_temperature=True,
 )
 _MAC: Final = "24:6f:28:aa:a4:5f"
+_OTHER_DEVICE: Final = "Living Room XiaoZhi"
+_OTHER_MAC: Final = "24:6f:28:aa:b1:06"
 _WAKE_WORDS: Final = {"en": "Hi ESP", "zh-Hans": "你好小智"}
 _SAID: Final = "what time is it"
 # Not in its own room, for which its answer would be a sound.
@@ -124,6 +126,7 @@ async def _take_english(web: WebPage, owner: Owner, folder: Path) -> None:
     await _response_time(web, owner, folder)
     await _talk_page(web, owner, folder)
     await record(web, owner.client, owner.device, folder, ENGLISH)
+    await _voice_output(web, owner, folder)
 
 
 async def _take_chinese(web: WebPage, owner: Owner, folder: Path) -> None:
@@ -308,6 +311,20 @@ async def _response_time(web: WebPage, owner: Owner, folder: Path) -> None:
     await web.open_menu(web.page.locator("ha-more-info-dialog"), "Details")
     await web.read("Attributes")
     await web.pictures(folder / "response-time.png", web.dialog)
+
+
+async def _voice_output(web: WebPage, owner: Owner, folder: Path) -> None:
+    """Choose another device, which speaks for this one."""
+    profile = Profile(board=_BOARD, version="2.5.0")
+    async with SimulatedDevice(profile, f"{web.url}/api/xiaozhi/ota", mac=_OTHER_MAC) as other:
+        await house.pair(owner.client, other, _OTHER_DEVICE, house.Room.LIVING_ROOM)
+        page = f"/config/devices/device/{await owner.device_id()}"
+        await web.show_page(page, web.entities("Configuration"))
+        row = web.entities("Configuration").locator("hui-select-entity-row").filter(has_text="Voice output")
+        await row.locator("ha-select").click()
+        choice = web.page.get_by_text(f"{_OTHER_DEVICE} Speaker").filter(visible=True).first
+        await web.pictures(folder / "voice-output.png", row, choice)
+        await web.page.keyboard.press("Escape")
 
 
 async def _talk_page(web: WebPage, owner: Owner, folder: Path) -> None:
