@@ -170,16 +170,16 @@ class Owner:
 
     async def _update_offered(self, entity: str) -> str:
         """Wait until the firmware in the folder is offered; return the version that is installed."""
-        told: Json = {}
+        update: Json = {}
         for _ in range(_KNOWN_SECONDS * 10):
-            told = await self._attributes(entity)
-            if told["latest_version"] == FIRMWARE_VERSION != told["installed_version"]:
-                installed: str = told["installed_version"]
+            update = await self._attributes(entity)
+            if update["latest_version"] == FIRMWARE_VERSION != update["installed_version"]:
+                installed: str = update["installed_version"]
                 return installed
             await asyncio.sleep(0.1)
         raise DemoError(
-            f"{entity} is to offer firmware {FIRMWARE_VERSION} and has {told['latest_version']} "
-            f"after {told['installed_version']}"
+            f"{entity} is to offer firmware {FIRMWARE_VERSION} and has {update['latest_version']} "
+            f"after {update['installed_version']}"
         )
 
     async def _attributes(self, entity_id: str) -> Json:

@@ -179,12 +179,12 @@ class _Talk:
         # The page shows what has become of it.
         with suppress(DeviceCrashed, TimeoutError):
             try:
-                told = await self._do(wish)
+                outcome = await self._do(wish)
             except DemoError as err:
                 # What Home Assistant says, without the request that it refuses.
-                told = str(err).partition(": ")[2] or str(err)
-            if told:
-                await socket.send_json({"told": told})
+                outcome = str(err).partition(": ")[2] or str(err)
+            if outcome:
+                await socket.send_json({"told": outcome})
 
     async def _do(self, wish: str) -> str:
         """Do something; return what there is to say about it. Raises `DemoError` and others."""

@@ -40,7 +40,6 @@ _UNREACHABLE_SCHEMA: Final = _SCHEMA.extend(
     {vol.Optional(CONF_OPTIONS, default={}): {vol.Optional(CONF_FOR, default=60): cv.positive_time_period}}
 )
 
-
 _EVENTS: Final[Mapping[str, ConversationEvent]] = {
     "woken": ConversationEvent.WAKE_WORD,
     "conversation_started": ConversationEvent.STARTED,
@@ -85,9 +84,9 @@ class _ReachableTrigger(EntityTargetStateTriggerBase):
     """A device can be reached again."""
 
     _domain_specs: Mapping[str, DomainSpec] = {SATELLITE_DOMAIN: DomainSpec(value_source="reachable")}
-    # The attribute is a boolean, and compared with this.
     # A device on MQTT that is off has no state.
     _excluded_from_states: ClassVar[frozenset[str]] = frozenset()
+    # The attribute is a boolean, and compared with this.
     _to_states: set[Any] = {True}  # noqa: RUF012 - the base class declares it so
 
     @override

@@ -245,7 +245,7 @@ async def _played(
         was_playing = _is_playing(hass, player)
         calling = device.create_task(_call(hass, player, path), "play on a player")
         calling.add_done_callback(lambda _: sound.notify())
-        # Some players answer only when all is over, and then nobody waits for it.
+        # Some players end this call only after the sound, when nothing here waits for it any more.
         calling.add_done_callback(log_failure)
 
         def check() -> None:

@@ -177,6 +177,6 @@ def _rule(start: datetime, rule: str) -> rrule | None:
     return found
 
 
-# For the event loop only. A rule never releases its lock again when it has found its last time: who is in the
-# middle of it in another thread then waits for ever.
+# For the event loop only: a cached rule of dateutil keeps its lock after its last time, so an iteration in
+# another thread would never end.
 _kept_rule: Final = lru_cache(maxsize=1000)(_rule)

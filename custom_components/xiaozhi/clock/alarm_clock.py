@@ -278,11 +278,11 @@ class AlarmClock:
     async def _report(self, key: str, alarms: Alarms, due: Mapping[str, datetime]) -> None:
         """Notify the owner of alarms that nobody has heard."""
         alarm_word = await async_text(self._hass, "alarm")
-        told = (
+        descriptions = (
             f"{alarm.name or alarm.text or alarm_word} ({wall_time(due[uid]):%Y-%m-%d %H:%M})"
             for uid, alarm in alarms.items()
         )
-        await async_report(self._device, key, told)
+        await async_report(self._device, key, descriptions)
 
 
 def _done(alarm: Alarm, due: datetime, now: datetime) -> Alarm:

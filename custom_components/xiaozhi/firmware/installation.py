@@ -41,7 +41,7 @@ class Installation:
         self._offered = False
         """Whether a check-in has offered the firmware."""
         self._returned = False
-        """Whether the device has checked in since it got the offer, or was told to fetch a pack."""
+        """Whether the device has checked in again after it was offered a firmware or sent a pack."""
         self._linked = False
         """Whether it can be reached since that, or since that check-in."""
         self._version: str | None = None
