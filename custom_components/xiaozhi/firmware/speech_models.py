@@ -56,9 +56,8 @@ async def async_models(
                 content = await fetch(async_get_clientsession(hass), url, size, FirmwareTimeouts.file)
             except FirmwareError as err:
                 raise _missing(model, name) from err
-            if sha256(content).hexdigest() != digest:
+            if not await run(_keep, kept, content, digest):
                 raise _missing(model, name)
-            await run(_keep, kept, content)
         found.setdefault(model, {})[name] = content
         progressed(number / len(wanted))
     return found
@@ -77,13 +76,17 @@ def _read(paths: Iterable[Path], size: int, digest: str) -> bytes | None:
     return None
 
 
-def _keep(path: Path, content: bytes) -> None:
+def _keep(path: Path, content: bytes, digest: str) -> bool:
+    """Keep a fetched file if it is the right one; return whether it is."""
+    if sha256(content).hexdigest() != digest:
+        return False
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # If this breaks off, the hash is wrong.
         path.write_bytes(content)
     except OSError as err:
         _LOGGER.warning("A speech model cannot be kept, and is fetched again the next time: %s", err)
+    return True
 
 
 def _missing(model: str, name: str) -> FirmwareError:
