@@ -64,6 +64,13 @@ def link_data(broker: PushingBroker, mqtt_data: dict[str, Any]) -> dict[str, Any
     return {**mqtt_data, CONF_LINK: OfferedLink.BROKER.value, CONF_BROKER: broker}
 
 
+@pytest.fixture
+async def linked_entry(linked_entry: MockConfigEntry) -> MockConfigEntry:
+    """A running gateway that the broker has let in: what a device says before that is lost."""
+    await until(lambda: linked_entry.runtime_data.listeners.counters()["broker"]["connected"])
+    return linked_entry
+
+
 async def test_a_device_that_two_gateways_know_is_answered_by_one_and_without_a_status_it_is_pinged(
     hass: HomeAssistant, boot: Boot, broker: PushingBroker, linked_entry: MockConfigEntry
 ) -> None:
@@ -152,7 +159,6 @@ async def test_a_device_is_known_soon_after_its_check_in_and_shaken_hands_with_a
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     """It says nothing by itself, and has forgotten where its photos go."""
-    await until(lambda: linked_entry.runtime_data.listeners.counters()["broker"]["connected"])
     device = await boot()
     await wait_for_state(hass, CONNECTED, "on", 30)
     await device.wait_for(lambda: handshakes(device) == 1, 30)
@@ -175,13 +181,12 @@ async def test_a_broker_that_hands_nothing_on_connects_no_device(
     device = await boot()
     known = linked_entry.runtime_data.devices[device.mac]
     waking = asyncio.create_task(device.wake())
-    # The broker is another process, which a busy machine delays.
-    await until(lambda: known.describe()["linked_over"] is not None, 300)
+    await until(lambda: known.describe()["linked_over"] is not None)
     assert hass.states.is_state(CONNECTED, "off")
     with pytest.raises(HomeAssistantError) as failure:
         await known.commands.send(messages.reboot())
     assert failure.value.translation_key == "not_connected"
-    await until(lambda: known.describe()["linked_over"] is None, 300)
+    await until(lambda: known.describe()["linked_over"] is None)
     assert hass.states.is_state(CONNECTED, "off")
     waking.cancel()
     await asyncio.wait((waking,))
