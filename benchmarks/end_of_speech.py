@@ -28,7 +28,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers import area_registry as ar, device_registry as dr, entity_registry as er
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder
+from custom_components.xiaozhi.protocol.audio.opus_codec import OpusDecoder
 from custom_components.xiaozhi.protocol.audio.silero import load_model
 from custom_components.xiaozhi.protocol.audio.speech_detector import (
     DetectorSettings,
@@ -38,7 +38,7 @@ from custom_components.xiaozhi.protocol.audio.speech_detector import (
     SpeechPaused,
     SpeechResumed,
 )
-from custom_components.xiaozhi.protocol.audio.timeline import silence
+from custom_components.xiaozhi.protocol.audio.uplink_timeline import silence
 from custom_components.xiaozhi.voice.end_of_turn import (
     FIXED_PAUSES,
     QUICK_AND_PATIENT,

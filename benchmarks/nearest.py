@@ -15,8 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder
 from custom_components.xiaozhi.protocol.audio.loudness import Loudness, levels
+from custom_components.xiaozhi.protocol.audio.opus_codec import OpusDecoder
 from custom_components.xiaozhi.voice.wake_word_arbitration import WakeWordArbitration
 from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
 

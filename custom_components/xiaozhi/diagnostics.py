@@ -45,7 +45,7 @@ _PRIVATE: Final = {
 async def async_get_config_entry_diagnostics(
     hass: HomeAssistant, entry: XiaozhiConfigEntry
 ) -> dict[str, Any]:
-    """Return the settings and, while the gateway runs, the counters of its listeners and every device."""
+    """Return the settings and, while the gateway runs, the counters of its ports and every device."""
     settings = async_redact_data(dict(entry.data), _PRIVATE)
     # Diagnostics are wanted most when the gateway cannot start.
     common = {
@@ -60,7 +60,7 @@ async def async_get_config_entry_diagnostics(
         **common,
         "speech_detector": gateway.voice.detectors.available,
         "preferred_pipeline_is_whole": not await async_missing_engines_hint(hass),
-        "listeners": gateway.listeners.counters(),
+        "ports": gateway.ports.counters(),
         "waiting_devices": len(gateway.discovery.registry.devices),
         "devices": [_describe(device) for device in gateway.devices.values()],
         "access_points": [point.describe() for point in gateway.access_points.all],

@@ -1,4 +1,4 @@
-"""The gateway: owns the listeners and the devices."""
+"""The gateway: owns the ports and the devices."""
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -20,11 +20,11 @@ from .device_http.transfers import Transfers
 from .firmware.library import FirmwareFiles
 from .links.admission import PairedDevices
 from .links.broker_issue import BROKER_ISSUE, async_broker_changed
-from .links.listeners import Listeners
+from .links.ports import Ports
 from .pictures.picture_file import async_forget_pictures
 from .pictures.vision import async_delete_model_issue
 from .protocol.tasks import close_all
-from .provisioning.checkin_answers import CheckIns
+from .provisioning.checkins import CheckIns
 from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
 from .voice.voice import Voice
@@ -33,7 +33,7 @@ from .voice.wake_words import WakeWords
 _FIRMWARE_INTERVAL = timedelta(minutes=10)
 # Home Assistant waits ten seconds for all of it, and the next gateway needs the ports.
 _STOP_SECONDS = 9.5
-# For the announcements, and then for the links, before the listeners take five seconds at most.
+# For the announcements, and then for the links, before the ports take five seconds at most.
 _CLOSE_SECONDS = 3
 
 type XiaozhiConfigEntry = ConfigEntry[Gateway]
@@ -77,8 +77,8 @@ class Gateway:
         self.transfers = Transfers()
         self.access_points = AccessPoints(hass, entry)
         paired = PairedDevices(self.settings, self.devices)
-        self.listeners = Listeners(hass, self.settings, paired, partial(async_broker_changed, hass, entry))
-        self.check_ins = CheckIns(entry, paired, self.discovery, self.listeners.expect)
+        self.ports = Ports(hass, self.settings, paired, partial(async_broker_changed, hass, entry))
+        self.check_ins = CheckIns(entry, paired, self.discovery, self.ports.expect)
         self.firmware_files = FirmwareFiles(hass, self.settings.firmware_releases)
         self.voice = Voice(hass, entry, self.devices)
         self._store = DeviceStore(hass, entry.entry_id)
@@ -91,7 +91,7 @@ class Gateway:
         """Load the stored state and open the ports. Raises `ConfigEntryNotReady` if a port fails to open."""
         await self._store.async_load()
         self.async_entry_updated()
-        await self.listeners.start()
+        await self.ports.start()
         self.access_points.async_start()
         self.voice.async_start()
         look = self.firmware_files.async_look
@@ -123,7 +123,7 @@ class Gateway:
 
     async def _close_links(self) -> None:
         await _close(self._announcers.values(), self.devices.values())
-        await self.listeners.stop()
+        await self.ports.stop()
 
     def announcer(self, device: Device) -> Announcer:
         """Return what makes announcements, which the user of a device has not asked for."""

@@ -8,7 +8,7 @@ import pytest
 
 from custom_components.xiaozhi.device.tool_calls import call_error
 from custom_components.xiaozhi.firmware import library
-from custom_components.xiaozhi.links.listeners import port_error
+from custom_components.xiaozhi.links.ports import port_error
 from custom_components.xiaozhi.protocol.mcp.model import McpCallError, McpNoReasonError
 from custom_components.xiaozhi.protocol.mcp.tool import ArgumentError, ToolProperty
 from custom_components.xiaozhi.texts.argument_errors import argument_error

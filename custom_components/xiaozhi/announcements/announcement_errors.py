@@ -6,10 +6,14 @@ from typing import Final
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
+from ..const import STOCK_FIRMWARE_PAGE
 from ..device.device import Device
 from ..errors import InputError, UserError
 from ..protocol.audio.speech_decoder import SpeechError, SpeechFault
+from ..protocol.transport.link import LinkKind
 from ..protocol.untrusted_text import one_line
+from ..settings import GatewaySettings, OfferedLink, gateway_entry
+from .delivery import Delivery, delivery_to
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -52,6 +56,26 @@ def check_length(device: Device, text: str | None) -> None:
         raise InputError(
             "announcement_too_long", name=device.name, length=str(len(text)), limit=str(_MAX_TEXT)
         )
+
+
+@callback
+def refusal(device: Device, *, has_text: bool, expects_answer: bool = False) -> AnnouncementRefusedError:
+    """Return the error that says why an announcement cannot be made now, and what would help."""
+    delivery = delivery_to(device)
+    if expects_answer and delivery is not Delivery.NONE:
+        key = "announcement_cannot_listen"
+    elif delivery is Delivery.TEXT:
+        key = "announcement_too_old" if has_text else "announcement_too_old_for_sound"
+    elif device.state.link is LinkKind.WEBSOCKET:
+        # Without MQTT for any device, the form of one device has no choice.
+        entry = gateway_entry(device.hass)
+        only = entry is not None and GatewaySettings.from_entry(entry).link is OfferedLink.WEBSOCKET
+        key = "announcement_websocket_only" if only else "announcement_on_websocket"
+    else:
+        key = "not_connected"
+    return AnnouncementRefusedError(
+        key, name=device.name, board=device.state.board or "?", releases=STOCK_FIRMWARE_PAGE
+    )
 
 
 @callback

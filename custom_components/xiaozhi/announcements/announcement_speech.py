@@ -13,8 +13,8 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.network import is_hass_url
 from yarl import URL
 
-from ..protocol.audio.speech import SpeechShape
 from ..protocol.audio.speech_decoder import decode_speech
+from ..protocol.audio.speech_pauses import SpeechShape
 from ..protocol.messages import DOWNLINK
 from ..timeouts import AnnouncementTimeouts
 from .announcement_errors import SourceError

@@ -25,11 +25,12 @@ from .announcement_errors import (
     AnnouncementRefusedError,
     AnnouncementReplacedError,
     AnnouncementStoppedError,
+    refusal,
     sound_error,
 )
 from .announcement_speech import text_utterance, voice_language
 from .announcement_volume import AnnouncementVolume
-from .delivery import Delivery, delivery_in_room, delivery_to, refusal
+from .delivery import Delivery, delivery_in_room, delivery_to
 from .in_conversation import ConversationAnnouncements
 from .room_player import RoomPlayerError, play, report
 from .to_idle_device import IdleAnnouncement

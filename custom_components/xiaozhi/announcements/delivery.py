@@ -1,15 +1,12 @@
-"""How an announcement can reach a device now, and why it cannot."""
+"""How an announcement can reach a device now."""
 
 from enum import StrEnum
 
 from homeassistant.const import STATE_UNAVAILABLE
 from homeassistant.core import callback
 
-from ..const import STOCK_FIRMWARE_PAGE
 from ..device.device import Device
 from ..protocol.transport.link import LinkKind
-from ..settings import GatewaySettings, OfferedLink, gateway_entry
-from .announcement_errors import AnnouncementRefusedError
 
 
 class Delivery(StrEnum):
@@ -46,23 +43,3 @@ def delivery_in_room(device: Device) -> Delivery:
     if device.conversation is not None or state is None or state.state == STATE_UNAVAILABLE:
         return delivery_to(device)
     return Delivery.ROOM_PLAYER
-
-
-@callback
-def refusal(device: Device, *, has_text: bool, expects_answer: bool = False) -> AnnouncementRefusedError:
-    """Return the error that says why an announcement cannot be made now, and what would help."""
-    delivery = delivery_to(device)
-    if expects_answer and delivery is not Delivery.NONE:
-        key = "announcement_cannot_listen"
-    elif delivery is Delivery.TEXT:
-        key = "announcement_too_old" if has_text else "announcement_too_old_for_sound"
-    elif device.state.link is LinkKind.WEBSOCKET:
-        # Without MQTT for any device, the form of one device has no choice.
-        entry = gateway_entry(device.hass)
-        only = entry is not None and GatewaySettings.from_entry(entry).link is OfferedLink.WEBSOCKET
-        key = "announcement_websocket_only" if only else "announcement_on_websocket"
-    else:
-        key = "not_connected"
-    return AnnouncementRefusedError(
-        key, name=device.name, board=device.state.board or "?", releases=STOCK_FIRMWARE_PAGE
-    )

@@ -10,7 +10,7 @@ from homeassistant.core import callback
 
 from ..device.device import Device
 from ..protocol import messages
-from ..protocol.audio.speech import SpeechShape
+from ..protocol.audio.speech_pauses import SpeechShape
 from ..protocol.conversation.captions import Captions
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of

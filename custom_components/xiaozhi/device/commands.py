@@ -61,7 +61,7 @@ class DeviceCommands:
             raise call_error(err, self._name(), self.words_for(name)) from err
         followed = result.json() is not False and self._tools.set_call(name, arguments or {})
         if (followed or changes) and not stock_tool(name).restarts:
-            session.polls.read_soon(acted=True)
+            session.readings.read_soon(acted=True)
         return result
 
     async def change(self, tool: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
@@ -117,7 +117,7 @@ class DeviceCommands:
     def read_regularly(self, tool: str) -> CALLBACK_TYPE:
         """Have a tool read soon, after changes, and every few minutes. Returns a function that ends this."""
         if (session := self._session()) is not None:
-            session.polls.read_soon()
+            session.readings.read_soon()
         return self._tools.read_regularly(tool)
 
     @callback

@@ -27,7 +27,7 @@ from ..settings import DeviceSettings, GatewaySettings
 from .commands import DeviceCommands
 from .device_tools import DeviceTools
 from .events import DeviceConversations, DeviceEvent, DeviceEvents
-from .handshake_and_polls import Handshake
+from .handshake_and_readings import Handshake
 from .link_session import LinkSession
 from .link_settings import link_settings
 from .state import INSTALLATION, SETTINGS, DeviceState

@@ -27,7 +27,7 @@ from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandle
 from ..timeouts import SessionTimeouts
 from ..tools.stock_tools import STATUS_TOOL
 from .events import ConversationEvent, DeviceConversations
-from .handshake_and_polls import Handshake, HandshakeAndPolls
+from .handshake_and_readings import Handshake, HandshakeAndReadings
 from .presence import Presence
 from .state import DeviceState
 from .store import DeviceRecord
@@ -75,7 +75,7 @@ class LinkSession(LinkHandler):
         """Asks the device's MCP server for anything but tools, which are called with `calls`."""
         self._main_task = main_task
         self.calls = ToolCalls(self.mcp, main_task, create_task)
-        self.polls = HandshakeAndPolls(
+        self.readings = HandshakeAndReadings(
             link,
             record,
             handshake,
@@ -99,7 +99,7 @@ class LinkSession(LinkHandler):
         self._show(replace(self._record.state, link=self.link.kind).after_contact())
         if self.link.stays_connected and can_answer:
             self._create_task(self._hang_up(self._record.state.session_id), "hang up")
-            self.polls.start()
+            self.readings.start()
 
     @property
     def conversation_state(self) -> ConversationState:
@@ -117,9 +117,9 @@ class LinkSession(LinkHandler):
         """Begin a conversation."""
         self._talked = True
         if channel.hello.supports_mcp:
-            self.polls.start()
+            self.readings.start()
         self._notified_state = ConversationState.IDLE
-        self.polls.quiet.clear()
+        self.readings.quiet.clear()
         self.conversation = Conversation(
             self.link,
             channel,
@@ -178,7 +178,7 @@ class LinkSession(LinkHandler):
             if self.link.stays_connected and (alerts := conversation.loudspeaker.take_alerts()):
                 self._create_task(self._show_later(alerts), "show alerts")
             conversation.channel_closed()
-            self.polls.quiet.set()
+            self.readings.quiet.set()
             if self._held:
                 self._conversations.events.fire(ConversationEvent.ENDED)
             self._show()
@@ -214,13 +214,13 @@ class LinkSession(LinkHandler):
 
         Between conversations the device may be out of reach.
         """
-        if self.link.stays_connected or self.conversation is None or not self.polls.started:
+        if self.link.stays_connected or self.conversation is None or not self.readings.started:
             return
         try:
-            await self.polls.read_before_end()
+            await self.readings.read_before_end()
         finally:
             if self.conversation is not None:
-                self.polls.quiet.clear()
+                self.readings.quiet.clear()
 
     async def send(self, message: JsonObject) -> None:
         """Send a message that has no answer. Raises `LinkClosedError`."""
@@ -233,14 +233,14 @@ class LinkSession(LinkHandler):
     @callback
     def restart(self) -> None:
         """Repeat the handshake with a device that has restarted unnoticed by its link."""
-        self.polls.start_again()
+        self.readings.start_again()
         self._create_task(self.link.close_channel(), "close channel")
 
     @callback
     def _on_notification(self, method: str, params: JsonObject) -> None:
         # Before the limit, so that the last change of the tools is not missed.
         if method == "notifications/tools/list_changed":
-            self.polls.list_again()
+            self.readings.list_again()
         events = self._conversations.events
         if not events.admit_notification():
             return
@@ -257,11 +257,11 @@ class LinkSession(LinkHandler):
     @callback
     def _on_conversation_state(self, state: ConversationState) -> None:
         if state is ConversationState.IDLE:
-            self.polls.quiet.set()
+            self.readings.quiet.set()
             # At once: the link may end next, and the device would be unavailable before it was shown as idle.
             self._show()
         else:
-            self.polls.quiet.clear()
+            self.readings.quiet.clear()
             # Showing a state takes time, so what is about to be sent to the device goes first.
             asyncio.get_running_loop().call_soon(self._show)
 
@@ -284,7 +284,7 @@ class LinkSession(LinkHandler):
 
     async def probe_main_task(self) -> bool:
         """Have a tool run at once, behind what the device was sent before; return whether it did."""
-        if not self.polls.started or STATUS_TOOL not in self._record.state.tools.by_name:
+        if not self.readings.started or STATUS_TOOL not in self._record.state.tools.by_name:
             return False
         try:
             await self.mcp.call_tool(STATUS_TOOL)

@@ -47,7 +47,7 @@ def serve_questions(device: Device) -> None:
             else:
                 device.handshake.handlers.pop(method, None)
         if set(device.handshake.handlers) != before and device.session is not None:
-            device.session.polls.start_again()
+            device.session.readings.start_again()
 
     device.record.listen([SETTINGS], settings_changed)
     settings_changed()

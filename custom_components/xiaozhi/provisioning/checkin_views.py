@@ -13,7 +13,7 @@ from ..protocol.checkin import MAX_BODY_BYTES, CheckIn, CheckInError, parse_chec
 from ..protocol.checkin_reply import encode_reply
 from ..timeouts import CallTimeouts
 from .address_page import async_address_page
-from .checkin_answers import CheckIns
+from .checkins import CheckIns
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from homeassistant.exceptions import HomeAssistantError
 from ..announcements.room_player import Speech
 from ..device.device import Device
 from ..protocol import messages
-from ..protocol.audio.speech import SpeechShape
 from ..protocol.audio.speech_decoder import SpeechError, decode_speech
+from ..protocol.audio.speech_pauses import SpeechShape
 from ..protocol.conversation.captions import Captions
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of

@@ -14,7 +14,7 @@ from typing import Any, Final, override
 from homeassistant.core import callback
 
 from ..protocol.audio.speech_detector import SpeechPaused
-from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE
+from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE
 from ..timeouts import VoiceTimeouts
 from .end_of_turn import UNDERSTOOD_PAUSE, EndOfTurn
 from .speech_detectors import TurnDetector

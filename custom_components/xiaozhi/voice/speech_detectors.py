@@ -23,7 +23,7 @@ from ..protocol.audio.speech_detector import (
     SpeechPaused,
     load_detector,
 )
-from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE
+from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE
 from ..texts.issues import async_raise_issue
 from ..timeouts import VoiceTimeouts
 

@@ -12,7 +12,7 @@ from ..protocol.audio.speech_detector import (
     SpeechPaused,
     SpeechResumed,
 )
-from ..protocol.audio.timeline import UPLINK_SAMPLE_RATE, silence
+from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE, silence
 from ..protocol.conversation.turn_audio import Turn
 from .speech_input import SpeechInput
 

@@ -67,7 +67,7 @@ def link_data(broker: PushingBroker, mqtt_data: dict[str, Any]) -> dict[str, Any
 @pytest.fixture
 async def linked_entry(linked_entry: MockConfigEntry) -> MockConfigEntry:
     """A running gateway that the broker has let in: what a device says before that is lost."""
-    await until(lambda: linked_entry.runtime_data.listeners.counters()["broker"]["connected"])
+    await until(lambda: linked_entry.runtime_data.ports.counters()["broker"]["connected"])
     return linked_entry
 
 
@@ -81,12 +81,12 @@ async def test_a_device_that_two_gateways_know_is_answered_by_one_and_without_a_
     before = known.describe()["statistics"]["messages_in"]
     hello = {"type": "hello", "version": 3, "transport": "udp"}
     topics = ["xiaozhi/00c0ffee-246f28aabb01/up", "xiaozhi/246f28aabb01/up"]
-    counters = linked_entry.runtime_data.listeners.counters()["broker"]
+    counters = linked_entry.runtime_data.ports.counters()["broker"]
     async with Client("127.0.0.1", broker.port) as other:
         for topic in topics:
             await other.publish(topic, json.dumps(hello))
     await until(
-        lambda: linked_entry.runtime_data.listeners.counters()["broker"]["unknown"] == counters["unknown"] + 2
+        lambda: linked_entry.runtime_data.ports.counters()["broker"]["unknown"] == counters["unknown"] + 2
     )
     assert hass.states.is_state(SATELLITE, "idle")
     assert known.describe()["statistics"]["messages_in"] >= before

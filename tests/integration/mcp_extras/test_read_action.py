@@ -88,7 +88,7 @@ async def test_a_resource_is_followed_again_after_the_next_handshake(
         await call_action(hass, "read_resource", device_id, uri=uri, follow=True)
     full.refused.add(window)
     for _ in range(2):
-        ready.session.polls.start_again()
+        ready.session.readings.start_again()
         await asyncio.sleep(60)
     assert full.subscribed == [TEMPERATURE, window, TEMPERATURE, window, TEMPERATURE]
     assert await hass.config_entries.async_reload(linked_entry.entry_id)

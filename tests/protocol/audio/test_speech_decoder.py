@@ -11,8 +11,8 @@ import threading
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.audio.speech import SpeechShape
 from custom_components.xiaozhi.protocol.audio.speech_decoder import SpeechError, decode_speech
+from custom_components.xiaozhi.protocol.audio.speech_pauses import SpeechShape
 from custom_components.xiaozhi.protocol.audio.wav import WavHeader, read_wav_header
 from tests.protocol.audio.sounds import hiss, make_media, pitch_level, silent_video, tone, wav_header
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from custom_components.xiaozhi.protocol.audio import silero
-from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder
+from custom_components.xiaozhi.protocol.audio.opus_codec import OpusDecoder
 from custom_components.xiaozhi.protocol.audio.speech_detector import (
     CHUNK_SECONDS,
     STEP_SECONDS,
@@ -22,7 +22,7 @@ from custom_components.xiaozhi.protocol.audio.speech_detector import (
     SpeechResumed,
     load_detector,
 )
-from custom_components.xiaozhi.protocol.audio.timeline import UPLINK_SAMPLE_RATE, silence
+from custom_components.xiaozhi.protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE, silence
 from simulator.audio.espeak import synthesize
 from simulator.audio.opus import FRAME_SAMPLES, OpusEncoder
 

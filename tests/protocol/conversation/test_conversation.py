@@ -8,7 +8,7 @@ from typing import override
 import numpy as np
 import pytest
 
-from custom_components.xiaozhi.protocol.audio.codec import OpusDecoder, OpusEncoder
+from custom_components.xiaozhi.protocol.audio.opus_codec import OpusDecoder, OpusEncoder
 from custom_components.xiaozhi.protocol.clock import loop_time
 from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
 from custom_components.xiaozhi.protocol.conversation.readiness import MainTask

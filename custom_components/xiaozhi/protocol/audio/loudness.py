@@ -12,8 +12,8 @@ from typing import Final
 
 import audioop
 
-from .codec import OpusDecoder
-from .timeline import UPLINK_SAMPLE_RATE
+from .opus_codec import OpusDecoder
+from .uplink_timeline import UPLINK_SAMPLE_RATE
 
 _STEP: Final = 0.02
 _STEP_BYTES: Final = 2 * round(UPLINK_SAMPLE_RATE * _STEP)

@@ -5,7 +5,7 @@ from typing import Final
 import av
 
 from ..messages import DOWNLINK
-from .codec import audio_frame
+from .opus_codec import audio_frame
 
 _BIT_RATE: Final = 64000
 

@@ -14,7 +14,7 @@ import av
 from av.audio.stream import AudioStream
 
 from ..messages import DOWNLINK
-from .codec import OpusEncoder
+from .opus_codec import OpusEncoder
 
 _CONTENT_OPTIONS: Final = {"page_duration": "1", "fflags": "+flush_packets"}
 # Before a fix of September 2026 the firmware lost a last packet of a multiple of 255 bytes. So the last one

@@ -13,7 +13,7 @@ from typing import Final
 
 import av
 
-from .codec import audio_frame
+from .opus_codec import audio_frame
 from .wav import SAMPLE_RATES, WavHeader, read_wav_header
 
 # The most that is queued between source and decoder, and between decoder and listener.

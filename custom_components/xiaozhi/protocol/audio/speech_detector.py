@@ -15,7 +15,7 @@ from typing import Final
 import audioop
 
 from .silero import MODEL_SAMPLES, load_model
-from .timeline import UPLINK_SAMPLE_RATE
+from .uplink_timeline import UPLINK_SAMPLE_RATE
 
 _SAMPLE_BYTES: Final = 2
 _CHUNK_BYTES: Final = _SAMPLE_BYTES * MODEL_SAMPLES

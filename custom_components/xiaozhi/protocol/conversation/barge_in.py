@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
-from ..audio.timeline import UPLINK_SAMPLE_RATE
+from ..audio.uplink_timeline import UPLINK_SAMPLE_RATE
 
 _BYTES_PER_SECOND = 2 * UPLINK_SAMPLE_RATE
 

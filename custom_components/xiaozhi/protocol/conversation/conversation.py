@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
-from ..audio.codec import OpusDecoder
+from ..audio.opus_codec import OpusDecoder
 from ..clock import loop_time
 from ..firmware_version import FirmwareVersion
 from ..messages import DeviceMessage, JsonObject, ListenMode

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterable, Awaitable, Callable
 from typing import Final
 
-from ..audio.codec import OpusEncoder
+from ..audio.opus_codec import OpusEncoder
 from ..audio.pacing import DownlinkPacer
 from ..clock import loop_time, sleep_until
 from ..messages import DOWNLINK, JsonObject, tts_start, tts_stop

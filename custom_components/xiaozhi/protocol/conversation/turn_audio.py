@@ -4,9 +4,8 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
 
-from ..audio.concealment import concealment
 from ..audio.loudness import Loudness
-from ..audio.timeline import UPLINK_SAMPLE_RATE, UplinkTimeline, silence
+from ..audio.uplink_timeline import UPLINK_SAMPLE_RATE, UplinkTimeline, concealment, silence
 from ..clock import loop_time
 from .state_table import TurnStart
 

@@ -11,7 +11,7 @@ import av
 from av.audio.codeccontext import AudioCodecContext
 
 from ..messages import DOWNLINK, AudioFormat
-from .timeline import UPLINK_SAMPLE_RATE, silence
+from .uplink_timeline import UPLINK_SAMPLE_RATE, silence
 
 # FFmpeg's wrapper always decodes to this rate.
 _DECODER_SAMPLE_RATE: Final = 48000

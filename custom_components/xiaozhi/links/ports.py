@@ -44,7 +44,7 @@ def port_error(port: int, err: OSError) -> ConfigEntryNotReady:
     )
 
 
-class Listeners:
+class Ports:
     """The open ports and the connection to the broker."""
 
     def __init__(
@@ -116,7 +116,7 @@ class Listeners:
             self._broker.expect(mac)
 
     def counters(self) -> dict[str, Any]:
-        """Return counters of what the listeners refused, for diagnostics."""
+        """Return counters of what the ports refused, for diagnostics."""
         counters: dict[str, Any] = {"udp": asdict(self._udp.counters)}
         if self._broker is not None:
             problem = self._broker.problem

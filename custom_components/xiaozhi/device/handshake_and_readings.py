@@ -51,7 +51,7 @@ class Handshake:
     """Further steps, after the tools."""
 
 
-class HandshakeAndPolls:
+class HandshakeAndReadings:
     """Initializes the device's MCP server, lists what it has, then polls it until the link ends.
 
     The steps that have failed are repeated with every poll.

@@ -5,8 +5,12 @@ from dataclasses import dataclass
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.audio.concealment import concealment
-from custom_components.xiaozhi.protocol.audio.timeline import UPLINK_SAMPLE_RATE, UplinkTimeline, silence
+from custom_components.xiaozhi.protocol.audio.uplink_timeline import (
+    UPLINK_SAMPLE_RATE,
+    UplinkTimeline,
+    concealment,
+    silence,
+)
 from tests.protocol.audio.sounds import level, tone
 
 FRAME = 0.06
