@@ -99,7 +99,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         self._readings = tool.readings
         # Of what is read, and of the calls that its state depends on.
         calls = (part_key("calls", each) for each in tool.tools) if tool.follows_calls else ()
-        self.follows = {AVAILABLE, *map(_key, self._readings), *calls}
+        self.follows = (AVAILABLE, *map(_key, self._readings), *calls)
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -236,7 +236,7 @@ def of_devices[SpecT](
     return source
 
 
-@dataclass
+@dataclass(slots=True)
 class _KeptEntities[SpecT]:
     """The entities of one platform of one device."""
 

@@ -32,7 +32,7 @@ class DeviceRecord:
         self.mac = mac
         self._state = state
         self._store = store
-        self._listeners: list[tuple[frozenset[str], Listener]] = []
+        self._listeners: list[tuple[tuple[str, ...], Listener]] = []
 
     @property
     def state(self) -> DeviceState:
@@ -58,15 +58,17 @@ class DeviceRecord:
 
         Returns a function that ends this.
         """
-        registration = frozenset(keys), listener
+        # A tuple of a class is shared by all devices; a set would be one each.
+        registration = tuple(keys), listener
         self._listeners.append(registration)
         return lambda: self._listeners.remove(registration)
 
     @callback
     def notify(self, *keys: str) -> None:
         """Call once each listener that follows one of these keys."""
+        changed = set(keys)
         for followed, listener in tuple(self._listeners):
-            if followed.isdisjoint(keys):
+            if changed.isdisjoint(followed):
                 continue
             # A failure must affect neither the other listeners nor the source of the change.
             try:
