@@ -41,15 +41,16 @@ async def chinese_assistant(client: Client, mac: str) -> AsyncGenerator[None]:
     server = AsyncServer.from_uri(f"tcp://{HOST}:{port}")
     await server.start(partial(_Writes, _INFO))
     try:
+        known = await _engines(client)
         await add_engine(client, port)
-        engines = await client.command("stt/engine/list", language="zh-CN")
-        [engine] = [engine for engine in engines["providers"] if engine["supported_languages"]]
+        # Whisper has Chinese, too.
+        [engine] = await _engines(client) - known
         [pipeline] = (await client.command("assist_pipeline/pipeline/list"))["pipelines"][-1:]
         changed = {
             "name": _NAME,
             "language": "zh-CN",
             "conversation_language": "zh-CN",
-            "stt_engine": engine["engine_id"],
+            "stt_engine": engine,
             "stt_language": "zh",
         }
         del pipeline["id"]
@@ -60,3 +61,8 @@ async def chinese_assistant(client: Client, mac: str) -> AsyncGenerator[None]:
         yield
     finally:
         await server.stop()
+
+
+async def _engines(client: Client) -> set[str]:
+    engines = await client.command("stt/engine/list")
+    return {engine["engine_id"] for engine in engines["providers"]}
