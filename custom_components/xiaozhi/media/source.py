@@ -118,7 +118,8 @@ async def _web_media(hass: HomeAssistant, media_id: str, name: str) -> FfmpegInp
 
 
 def _web_address(address: str) -> str:
-    if urlsplit(address).scheme not in {"http", "https"} or not address.isprintable():
+    # This also raises for what `is_hass_url` cannot read, such as a port that no server has.
+    if URL(address).scheme not in {"http", "https"} or not address.isprintable():
         # A NUL cannot be handed to ffmpeg at all.
         raise ValueError("neither http nor https, or with control characters")
     return address

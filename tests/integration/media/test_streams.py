@@ -207,6 +207,7 @@ async def test_the_reason_why_nothing_can_be_played_is_for_the_log_only(
         server.file("/no.pls", "[playlist]\n"),
         server.file("/file.m3u", "#EXTM3U\nfile:///etc/passwd\n"),
         server.file("/nul.m3u", "#EXTM3U\nhttp://a/\0\n"),
+        server.file("/port.m3u", "#EXTM3U\nhttp://127.0.0.1:99999/song.mp3\n"),
         server.file("/self.m3u", "#EXTM3U\nself.m3u\n"),
         server.file("/huge.m3u", "#EXTM3U\n" + "#\n" * 40_000),
         server.url("/gone.m3u"),
