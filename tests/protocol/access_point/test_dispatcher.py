@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 import json
+from math import inf
 from typing import Any
 
 from hypothesis import example, given, strategies as st
@@ -227,6 +229,14 @@ async def test_a_list_that_cannot_be_made_is_an_error_in_time(desk: Desk) -> Non
     began = asyncio.get_running_loop().time()
     assert (await desk.ask("tools/list"))["error"]["code"] == -32603
     assert asyncio.get_running_loop().time() - began < 9
+
+
+async def test_what_a_tool_says_that_is_no_json_costs_no_other_tool(desk: Desk) -> None:
+    odd = {"type": "object", "properties": {"at": {"default": timedelta(hours=1), "maximum": inf}}}
+    desk.house.made.append(replace(scripted_tool("odd", nothing), schema=lambda: odd))
+    listed = (await desk.ask("tools/list"))["result"]["tools"]
+    assert [tool["name"] for tool in listed] == ["light__turn_on", "slow", "odd"]
+    assert listed[2]["inputSchema"]["properties"] == {"at": {"default": "1:00:00", "maximum": None}}
 
 
 JSON = any_json()

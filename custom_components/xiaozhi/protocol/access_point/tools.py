@@ -58,7 +58,9 @@ class ToolList:
             for name, tool in by_shown_name(tools).items()
         )
         encoded = json.dumps(listed, ensure_ascii=False, separators=(",", ":"), default=str)
-        return cls(listed, len(encoded.encode(errors="replace")))
+        # What a tool of another integration has in its schema may be no JSON, as an infinite limit is not.
+        read = json.loads(encoded, parse_constant=lambda _: None)
+        return cls(tuple(read), len(encoded.encode(errors="replace")))
 
 
 def by_shown_name(tools: Sequence[OfferedTool]) -> dict[str, OfferedTool]:
