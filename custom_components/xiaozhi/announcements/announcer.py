@@ -215,6 +215,8 @@ class Announcer:
         device, interrupted = self._device, asyncio.Event()
         player = device.settings.loudspeaker or ""
         heard: float | None = None
+        showing: asyncio.Task[None] | None = None
+        is_said = False
 
         @callback
         def look() -> None:
@@ -231,12 +233,13 @@ class Announcer:
                         heard = loop_time()
                         utterance.on_start()
                         if utterance.is_message and device.state.linked:
-                            device.create_task(self._show_beside(utterance), "show announcement")
+                            showing = device.create_task(self._show_beside(utterance), "show announcement")
                     heard += len(piece) / (2 * DOWNLINK.sample_rate)
                     with suppress(TimeoutError):
                         async with asyncio.timeout_at(heard):
                             await interrupted.wait()
                         break
+            is_said = not interrupted.is_set()
         except RoomPlayerError as err:
             report(device, player, err)
             return False
@@ -244,7 +247,9 @@ class Announcer:
             raise sound_error(err, device) from err
         finally:
             stop()
-        if interrupted.is_set():
+            if showing is not None and not is_said:
+                showing.cancel()
+        if not is_said:
             raise AnnouncementInterruptedError("announcement_interrupted", name=device.name)
         return True
 

@@ -405,6 +405,23 @@ async def test_an_announcement_needs_only_the_player_and_is_shown_where_the_devi
 
 
 @pytest.mark.usefixtures("chosen")
+async def test_the_screens_of_a_long_announcement_end_when_it_is_stopped(
+    hass: HomeAssistant, boot: Boot, player: BigSpeaker, device_id: str
+) -> None:
+    device = await boot(OLD)
+    announcing = asyncio.create_task(
+        act(hass, "assist_satellite", "announce", SATELLITE, message="It goes on. " * 150)
+    )
+    await device.wait_for(lambda: device.screen.captions or bool(player.began), 30)
+    await asyncio.sleep(5)
+    await act(hass, "media_player", "media_stop", "media_player.kitchen_box_speaker")
+    with pytest.raises(HomeAssistantError):
+        await announcing
+    await asyncio.sleep(120)
+    assert [each["message"]["type"] for each in device.events("received")].count("alert") == 1
+
+
+@pytest.mark.usefixtures("chosen")
 @pytest.mark.parametrize("in_conversation", [False, True])
 async def test_a_voice_that_hangs_is_an_error_and_keeps_nothing_else_from_being_said(
     hass: HomeAssistant,
