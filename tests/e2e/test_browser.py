@@ -14,13 +14,13 @@ from playwright.async_api import Error, TimeoutError as NotThereError, expect
 import pytest
 import pytest_asyncio
 
-from demo.browser import WebPage, web_page
+from demo.browser import WebPage
 from demo.client import Client
-from demo.errors import DemoError
 from demo.hass import PASSWORD, USERNAME, home_assistant
 from demo.house import Room, pair, set_up_gateway
 from demo.processes import HOST, free_port
 from simulator import Outcome, SimulatedDevice, State, get_profile
+from tests.e2e.browser import browser
 from tests.paths import ROOT
 
 pytestmark = [
@@ -93,10 +93,7 @@ async def home(shared_loop: None, tmp_path_factory: pytest.TempPathFactory) -> A
         _, client = await stack.enter_async_context(home_assistant(folder, port))
         ports = {"websocket_port": free_port(), "mqtt_port": free_port()}
         await set_up_gateway(client, **ports, udp_port=free_port(transport=SOCK_DGRAM))
-        try:
-            web = await stack.enter_async_context(web_page(f"http://{HOST}:{port}"))
-        except DemoError as err:
-            pytest.skip(str(err))
+        web = await stack.enter_async_context(browser(f"http://{HOST}:{port}"))
         await web.log_in(USERNAME, PASSWORD)
         yield Home(web, client, f"http://{HOST}:{port}/api/xiaozhi/ota")
         await web.picture(folder / "last.png")

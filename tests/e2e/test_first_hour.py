@@ -16,13 +16,13 @@ import pytest_asyncio
 
 from demo import house
 from demo.abilities import VIEWS, set_up_vision
-from demo.browser import WebPage, web_page
+from demo.browser import WebPage
 from demo.client import Client
 from demo.engines import Speech, small_speech, spoken
-from demo.errors import DemoError
 from demo.hass import PASSWORD, USERNAME, home_assistant
 from demo.processes import HOST, free_port
 from simulator import SimulatedDevice, converse, get_profile
+from tests.e2e.browser import browser
 from tests.e2e.house import COMMAND, PACE
 
 pytestmark = [
@@ -74,12 +74,9 @@ async def walk(
     url = f"http://{HOST}:{port}"
     async with AsyncExitStack() as stack:
         _, client = await stack.enter_async_context(home_assistant(folder / "config", port))
-        try:
-            web = await stack.enter_async_context(
-                web_page(url, width=width, height=height, phone=request.param == "phone")
-            )
-        except DemoError as err:
-            pytest.skip(str(err))
+        web = await stack.enter_async_context(
+            browser(url, width=width, height=height, phone=request.param == "phone")
+        )
         await web.log_in(USERNAME, PASSWORD)
         device = SimulatedDevice(
             get_profile("rover"), f"{url}/api/xiaozhi/ota", mac="24:6f:28:aa:c1:01", pace=PACE

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 import sys
-from time import monotonic
 from types import ModuleType
 
 import pytest
@@ -38,12 +37,12 @@ async def test_a_model_that_ends_its_process_ends_another_one(tmp_path: Path, co
 
 
 async def test_a_model_that_hangs_is_ended(tmp_path: Path) -> None:
-    with installed(tmp_path, HANGS):
-        begun = monotonic()
-        with pytest.raises(ModelUnavailable, match=r"did not end in 0\.3 seconds"):
-            await probe(find_model(), 0.3)
-    # Its process has ended, too, for which `probe` has waited.
-    assert monotonic() - begun < 10
+    """`probe` waits for that; by itself it would take ten minutes."""
+    with (
+        installed(tmp_path, HANGS),
+        pytest.raises(ModelUnavailable, match=r"did not end in 0\.3 seconds"),
+    ):
+        await probe(find_model(), 0.3)
 
 
 @pytest.mark.parametrize("program", ["", None, "/nowhere/python", "/etc/passwd", "/bin/true", "/bin/false"])

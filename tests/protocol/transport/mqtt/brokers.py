@@ -48,7 +48,7 @@ class Mosquitto:
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
         )
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while True:
                 with suppress(OSError):
                     _, writer = await asyncio.open_connection("127.0.0.1", self.port)
