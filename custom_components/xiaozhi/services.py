@@ -33,7 +33,9 @@ from .pictures.screen import async_open_picture, async_screenshot, async_show_im
 from .pictures.sources import async_fetch_entity, async_fetch_media, async_fetch_url, entity_of
 from .pictures.vision import MAX_QUESTION, async_take_photo
 from .protocol import messages
+from .protocol.clock import loop_time
 from .protocol.faces import Face
+from .protocol.limits import TokenBucket
 from .protocol.mcp.model import Progress
 from .protocol.mcp.tool import ArgumentError, Tool, ToolProperty, check_arguments
 from .protocol.untrusted_text import clean_data, one_line
@@ -172,9 +174,12 @@ async def _call_tool(call: ServiceCall) -> ServiceResponse:
     require_tool(device, name)
     await check_call(call.hass, call.context, device, name)
     arguments = _check_arguments(device, name, call.data[ATTR_ARGUMENTS])
+    reports = TokenBucket(rate=1, burst=20)
 
     @callback
     def progressed(progress: Progress) -> None:
+        if not reports.take(loop_time()):
+            return
         data = {"device_id": device.registry_id, "tool": name, **asdict(progress)}
         call.hass.bus.async_fire(EVENT_PROGRESS, data, context=call.context)
 

@@ -77,6 +77,9 @@ async def test_an_update_of_a_followed_resource_and_progress_are_events_and_keep
         {"device_id": device_id, "tool": "count", "progress": done, "total": 3, "message": f"{done} of 3"}
         for done in (1, 2, 3)
     ]
+    progress.clear()
+    assert await call_action(hass, "call_tool", device_id, tool="count_fast") == {"result": "counted"}
+    assert 20 <= len(progress) <= 31
 
 
 async def test_a_resource_is_followed_again_after_the_next_handshake(

@@ -96,7 +96,7 @@ class FullServer:
 
     @staticmethod
     async def _list_tools(ctx: Context, params: Any) -> types.ListToolsResult:
-        names = ("count", "ask_ai", "ask_person", "warm_up")
+        names = ("count", "count_fast", "ask_ai", "ask_person", "warm_up")
         return types.ListToolsResult(tools=[types.Tool(name=name, input_schema=_SCHEMA) for name in names])
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -112,6 +112,14 @@ class FullServer:
         for number in range(1, 4):
             await asyncio.sleep(8)
             await ctx.session.report_progress(number, 3, f"{number} of 3")
+        return "counted"
+
+    @staticmethod
+    async def _count_fast(ctx: Context) -> Any:
+        """Take 10 s, with progress every tenth of a second."""
+        for number in range(100):
+            await asyncio.sleep(0.1)
+            await ctx.session.report_progress(number, 100)
         return "counted"
 
     @staticmethod
