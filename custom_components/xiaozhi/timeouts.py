@@ -131,13 +131,11 @@ class AnnouncementTimeouts:
     """Time-outs and pauses of announcements, in seconds."""
 
     sound: float = 30
-    """For the first sound from its source."""
+    """For the next sound of a speech engine."""
     request: float = 5
     """For an idle device to ask for a sound, after it received the address."""
     pause: float = 2
     """Of a source, before silence is sent instead: the device gives up after 5 s without data."""
-    silence: float = 30
-    """Of silence in the place of a source that does not go on."""
     room_player: float = 5
     """For a media player that is to speak in place of the device to fetch the sound."""
     repeat: float = 1

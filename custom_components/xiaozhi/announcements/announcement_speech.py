@@ -110,7 +110,7 @@ def _near(hass: HomeAssistant, address: str, origin: str | None) -> str:
 def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
     """Return what a speech engine makes of a text, without the silence before it.
 
-    Raises `SourceError` if the engine hangs: nothing else ends an announcement in a conversation.
+    Raises `SourceError` if the engine hangs: nothing else ends an announcement.
     """
     rate = DOWNLINK.sample_rate
 
@@ -121,16 +121,18 @@ def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
             extension=stream.extension,
             through=SpeechShape(rate).take,
         )
+        hangs = "announcement_late"
         async with aclosing(decoded) as pcm:
             while True:
                 try:
                     async with asyncio.timeout(AnnouncementTimeouts.sound):
                         piece = await anext(pcm, None)
                 except TimeoutError as err:
-                    raise SourceError("announcement_late") from err
+                    raise SourceError(hangs) from err
                 if piece is None:
                     return
                 yield piece
+                hangs = "announcement_stalled"
 
     return speak
 

@@ -22,7 +22,6 @@ from .announcement_errors import (
     AnnouncementInterruptedError,
     AnnouncementRefusedError,
     SoundError,
-    SourceError,
     sound_error,
 )
 from .utterance import Utterance
@@ -69,12 +68,9 @@ class IdleAnnouncement:
 
     async def _first(self, speech: AsyncGenerator[bytes]) -> bytes:
         try:
-            async with asyncio.timeout(AnnouncementTimeouts.sound):
-                async for piece in speech:
-                    if piece:
-                        return piece
-        except TimeoutError as err:
-            raise SoundError("announcement_late", name=self._device.name) from err
+            async for piece in speech:
+                if piece:
+                    return piece
         except Exception as err:
             raise sound_error(err, self._device) from err
         raise SoundError("announcement_empty", name=self._device.name)
@@ -140,9 +136,8 @@ class IdleAnnouncement:
 
 
 async def _unbroken(first: bytes, speech: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    """Yield PCM, and silence while there is none. Raises `SourceError` when it does not go on."""
+    """Yield PCM, and silence while there is none."""
     yield first
-    silent = 0.0
     piece = asyncio.ensure_future(anext(speech, None))
     try:
         while True:
@@ -150,13 +145,9 @@ async def _unbroken(first: bytes, speech: AsyncGenerator[bytes]) -> AsyncGenerat
                 if (pcm := piece.result()) is None:
                     return
                 yield pcm
-                silent = 0.0
                 piece = asyncio.ensure_future(anext(speech, None))
-            elif silent >= AnnouncementTimeouts.silence:
-                raise SourceError("announcement_stalled")
             else:
                 yield bytes(2 * round(DOWNLINK.sample_rate * AnnouncementTimeouts.pause))
-                silent += AnnouncementTimeouts.pause
     finally:
         piece.cancel()
         await asyncio.gather(piece, return_exceptions=True)

@@ -7,7 +7,7 @@ type OpenSpeech = Callable[[], AsyncGenerator[bytes]]
 """Opens signed 16 bit little endian mono PCM at the rate of `DOWNLINK`, in pieces of any size.
 
 It is called when the device's turn has come, and closed in any case. It is not asked for more than the device
-takes, so it may be endless. While it pauses, an idle device is sent silence, for half a minute at most.
+takes, so it may be endless. While it pauses, an idle device is sent silence. One that hangs raises.
 """
 
 

@@ -3,24 +3,26 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from itertools import count
+from typing import cast
 
+from homeassistant.components.tts import ResultStream
+
+from custom_components.xiaozhi.announcements.announcement_speech import spoken_text
 from custom_components.xiaozhi.announcements.utterance import OpenSpeech
 from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from simulator import SimulatedDevice
+from tests.integration import speech
 from tests.protocol.audio.sounds import tone
 
 
 class Sound:
     """A tone of 440 Hz."""
 
-    def __init__(
-        self, seconds: float | None, *, error: Exception | None = None, stalls: bool = False
-    ) -> None:
-        """Sound for so many seconds, or without end; then raise the error, or stall."""
+    def __init__(self, seconds: float | None, *, error: Exception | None = None) -> None:
+        """Sound for so many seconds, or without end; then raise the error."""
         self.closed = True
         self._seconds = seconds
         self._error = error
-        self._stalls = stalls
 
     async def open(self) -> AsyncGenerator[bytes]:
         """Yield PCM, a second at a time."""
@@ -33,10 +35,31 @@ class Sound:
                 yield second
             if self._error is not None:
                 raise self._error
-            if self._stalls:
-                await asyncio.Event().wait()
         finally:
             self.closed = True
+
+
+class Stalling:
+    """A speech engine's stream that does not go on after so many seconds of a tone."""
+
+    extension = "wav"
+
+    def __init__(self, seconds: float) -> None:
+        self.closed = True
+        self._seconds = seconds
+
+    async def async_stream_result(self) -> AsyncGenerator[bytes]:
+        self.closed = False
+        try:
+            if self._seconds:
+                # With the head of a stream whose length is not known.
+                yield speech.tone(0)[:44] + speech.tone(self._seconds)[44:]
+            await asyncio.Event().wait()
+        finally:
+            self.closed = True
+
+    def open(self) -> AsyncGenerator[bytes]:
+        return spoken_text(cast("ResultStream", self))()
 
 
 def beep(seconds: float) -> OpenSpeech:

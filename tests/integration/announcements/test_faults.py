@@ -26,7 +26,7 @@ from custom_components.xiaozhi.device.device import EVENT_SIGNAL, Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Pace, Profile, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Announcement, Outcome
-from tests.integration.announcements.sounds import Sound, beep, endless, is_heard
+from tests.integration.announcements.sounds import Sound, Stalling, beep, endless, is_heard
 from tests.integration.boxes import Speech, act, change_settings, wait_for_state
 from tests.integration.names import BRIGHTNESS, COMMAND, MAC, SATELLITE, Boot
 from tests.protocol.audio.sounds import pitch_level
@@ -192,8 +192,8 @@ async def test_a_sound_that_cannot_be_made_is_an_error_before_the_device_makes_i
         (Sound(0), "gave no sound"),
         (Sound(0, error=RuntimeError("The engine has crashed")), "text-to-speech engine failed"),
         (Sound(0, error=HomeAssistantError("The engine is busy")), "text-to-speech engine failed"),
-        (Sound(0, stalls=True), "no sound has come"),
-        (Sound(3, stalls=True), None),
+        (Stalling(0), "no sound has come"),
+        (Stalling(3), "no more sound has come"),
         (Sound(3, error=RuntimeError("The engine has crashed")), "text-to-speech engine failed"),
     ):
         with pytest.raises(SoundError, match=reason):
