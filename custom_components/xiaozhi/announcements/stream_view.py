@@ -8,11 +8,9 @@ the sound at once. Source: `main/notify/notify_player.cc` of the firmware.
 import asyncio
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-import fcntl
 import logging
 import socket
 import struct
-import termios
 from typing import Final
 
 from aiohttp import web
@@ -21,6 +19,7 @@ from ..const import STREAM_PATH
 from ..device_http.access import DeviceView, for_devices
 from ..device_http.transfers import Stream, Transfers
 from ..protocol.clock import loop_time
+from ..protocol.transport.tcp_backlog import unacknowledged
 from ..timeouts import AnnouncementTimeouts
 
 _LOGGER = logging.getLogger(__name__)
@@ -118,9 +117,9 @@ class _Sender:
         """
         patience_until = loop_time() + AnnouncementTimeouts.stall
         while True:
-            if self._request.transport is None or self._request.transport.is_closing():
+            if (transport := self._request.transport) is None or transport.is_closing():
                 raise ConnectionResetError("the device has closed the connection")
-            waiting = self._backlog()
+            waiting = unacknowledged(transport)
             if (taken := self._sent - waiting) > self._stream.taken:
                 self._stream.taken = taken
                 patience_until = loop_time() + AnnouncementTimeouts.stall
@@ -129,16 +128,6 @@ class _Sender:
             if loop_time() >= patience_until:
                 raise TimeoutError(f"the device has taken nothing for {AnnouncementTimeouts.stall:.0f} s")
             await asyncio.sleep(look)
-
-    def _backlog(self) -> int:
-        """Return how many bytes were written and have not arrived."""
-        if (transport := self._request.transport) is None:
-            return 0
-        waiting = 0
-        with suppress(OSError, ValueError):
-            connection = transport.get_extra_info("socket")
-            waiting = struct.unpack("i", fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4)))[0]
-        return int(waiting) + transport.get_write_buffer_size()
 
 
 def _is_direct(request: web.Request) -> bool:
