@@ -109,7 +109,8 @@ class Dispatcher:
         """How often what was kept has been forgotten: what was begun before that is not kept."""
         self._kept: Sequence[OfferedTool] | None = None
         self._kept_until = 0.0
-        self._kept_list: ToolList | None = None
+        self._described: Sequence[OfferedTool] | None = None
+        """The tools of `current`."""
 
     @property
     def running(self) -> int:
@@ -134,13 +135,10 @@ class Dispatcher:
         # requests do not take all threads.
         async with asyncio.timeout(AccessPointTimeouts.listing), self._one_list:
             tools = await self._tools()
-            if self._kept_list is None:
-                listed = await asyncio.get_running_loop().run_in_executor(None, ToolList.of, tools)
-                self.current = listed
-                if self._kept is not tools:
-                    return listed
-                self._kept_list = listed
-            return self._kept_list
+            if self.current is None or self._described is not tools:
+                self.current = await asyncio.get_running_loop().run_in_executor(None, ToolList.of, tools)
+                self._described = tools
+            return self.current
 
     async def _tools(self) -> Sequence[OfferedTool]:
         """Return the tools of this moment, which are kept for a moment.
@@ -151,7 +149,6 @@ class Dispatcher:
             return self._kept
         changes = self._changes
         tools = await self._provider()
-        self._kept_list = None
         if self._changes == changes:
             self._kept, self._kept_until = tools, loop_time() + AccessPointTimeouts.kept
         return tools
