@@ -4,6 +4,7 @@ At the end against the doubles of the cloud and of a self-hosted server, with th
 """
 
 import asyncio
+from dataclasses import replace
 import json
 import logging
 from typing import Any
@@ -45,6 +46,25 @@ async def test_a_flood_ends_the_connection() -> None:
         await until(lambda: site.client.failures > 0)
         server.handler = hold
         await until(lambda: site.client.connected)
+
+
+async def test_a_server_that_takes_no_answers_ends_the_connection_before_they_fill_the_memory() -> None:
+    """With each, a message of up to a megabyte waits."""
+    many = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+
+    async def deaf(connection: ServerConnection) -> None:
+        connection.transport.pause_reading()
+        for _ in range(300):
+            await connection.send(many)
+        await asyncio.sleep(10)
+
+    async with serving(ping_interval=None) as server, running(server.url) as site:
+        (_, tool) = site.house.made
+        site.house.made = [replace(tool, name=f"tool_{n}", description="x" * 1000) for n in range(300)]
+        server.handler = deaf
+        await until(lambda: site.client.last_ending is not None)
+        assert site.client.last_ending is not None
+        assert site.client.last_ending.detail == "too many messages"
 
 
 async def test_a_call_goes_on_when_the_connection_is_lost() -> None:

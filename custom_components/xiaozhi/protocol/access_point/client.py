@@ -30,6 +30,8 @@ _LOGGER = logging.getLogger(__name__)
 # A cloud asks once a minute, and a server some messages for each device that begins to talk.
 _MESSAGES_A_SECOND: Final = 20
 _BURST: Final = 500
+# Answers that are not there yet, or that the other side does not take, at once. Each keeps its message.
+_MAX_WAITING: Final = 100
 _LIST_CHANGED: Final = encode({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
 
 
@@ -195,7 +197,7 @@ class AccessPointClient:
         try:
             while True:
                 data = await connection.recv(decode=False)
-                if not messages.take(loop_time()):
+                if not messages.take(loop_time()) or len(self._answers) >= _MAX_WAITING:
                     await connection.close(CloseCode.POLICY_VIOLATION, "too many messages")
                     return Ending(kind=EndingKind.LOST, detail="too many messages")
                 answer = asyncio.create_task(self._answer(connection, data), name="xiaozhi answer")
