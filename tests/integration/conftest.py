@@ -1,14 +1,15 @@
 """A real Home Assistant with the integration in it, and devices that call it over real sockets."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 import secrets
 import socket
 import sys
 from typing import Any
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock
 
 from homeassistant import runner
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN, HOME_ASSISTANT_AGENT
@@ -18,9 +19,10 @@ from homeassistant.components.persistent_notification import Notification, Updat
 from homeassistant.config_entries import ConfigEntryState, ConfigSubentryData
 from homeassistant.const import Platform
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
-from homeassistant.helpers import device_registry as dr, entity_registry as er
+from homeassistant.helpers import device_registry as dr, entity_registry as er, event as time_tracker
 from homeassistant.helpers.event import async_track_state_change_event
 from homeassistant.setup import async_setup_component
+from homeassistant.util import dt as dt_util
 import imageio_ffmpeg
 
 # Loaded before any gateway starts, which would otherwise try it in a process of its own in each test.
@@ -308,6 +310,30 @@ async def moments(hass: HomeAssistant) -> AsyncGenerator[list[dict[str, Any]]]:
     stop = async_track_state_change_event(hass, ["event.kitchen_box_conversation"], changed)
     yield told
     stop()
+
+
+@pytest.fixture
+def wall_clock(hass: HomeAssistant, monkeypatch: pytest.MonkeyPatch) -> Callable[[timedelta], None]:
+    """Let the wall clock go with the event loop's, and return what sets it forward or back."""
+    begins, shift = datetime.now(UTC) - timedelta(seconds=hass.loop.time()), timedelta()
+
+    def utcnow() -> datetime:
+        return begins + shift + timedelta(seconds=hass.loop.time())
+
+    def now(zone: tzinfo | None = None) -> datetime:
+        return utcnow().astimezone(zone or dt_util.get_default_time_zone())
+
+    def set_by(by: timedelta) -> None:
+        nonlocal shift
+        shift += by
+
+    monkeypatch.setattr(dt_util, "utcnow", utcnow)
+    monkeypatch.setattr(dt_util, "now", now)
+    # Of triggers at a time of the day.
+    monkeypatch.setattr(time_tracker, "time_tracker_utcnow", utcnow)
+    monkeypatch.setattr(time_tracker, "time_tracker_timestamp", lambda: utcnow().timestamp())
+    monkeypatch.setattr(time_tracker, "time", Mock(time=lambda: utcnow().timestamp()))
+    return set_by
 
 
 @pytest.fixture

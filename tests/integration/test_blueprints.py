@@ -29,7 +29,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.boxes import Speech, introduce, wait_for_state
-from tests.integration.clock.test_alarms import calendar, set_alarm, soon
+from tests.integration.clock.test_alarms import calendar, set_alarm
 from tests.integration.http_device import paired_device, running
 from tests.integration.names import CLIENT_ID, LIGHT, MAC, OTHER_MAC, VOLUME, Boot
 from tests.integration.pictures.eyes import png, shown_on
@@ -250,8 +250,7 @@ def clock(moment: datetime) -> str:
     return f"{dt_util.as_local(moment):%H:%M:%S}"
 
 
-@pytest.mark.real_time
-@pytest.mark.usefixtures("installed", "speech")
+@pytest.mark.usefixtures("wall_clock", "installed", "speech")
 async def test_the_volume_follows_the_clock_and_waits_for_who_is_away(
     hass: HomeAssistant, boot: Boot, device_ids: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -271,7 +270,7 @@ async def test_the_volume_follows_the_clock_and_waits_for_who_is_away(
         day_from=clock(now - timedelta(hours=2)),
         day_volume=60,
         evening=True,
-        evening_from=clock(now + timedelta(seconds=3)),
+        evening_from=clock(now + timedelta(minutes=5)),
         evening_volume=40,
         night_from=clock(now + timedelta(hours=2)),
     )
@@ -282,12 +281,14 @@ async def test_the_volume_follows_the_clock_and_waits_for_who_is_away(
     await hall.click()
     await wait_for_state(hass, "binary_sensor.hall_box_connectivity", "off")
     # The evening begins. One device cannot be reached, and the other one gets its volume.
+    await asyncio.sleep(310)
     await is_set(kitchen, 40)
     await hass.async_block_till_done()
     assert hall.values["volume"] == 60
     # Who comes back gets its volume, and only that one.
     kitchen.values["volume"] = 33
-    await hall.wake()
+    # Home Assistant ignores a word that it has heard in the last two seconds, of real time.
+    await hall.wake("hello again")
     await is_set(hall, 40)
     await hass.async_block_till_done()
     assert kitchen.values["volume"] == 33
@@ -425,7 +426,7 @@ async def test_music_is_quieter_until_the_last_answer_of_a_conversation(
     assert errors(caplog) == []
 
 
-@pytest.mark.usefixtures("installed", "linked_entry")
+@pytest.mark.usefixtures("wall_clock", "installed", "linked_entry")
 @pytest.mark.parametrize("ends", [None, "switched off", "deleted"])
 async def test_lights_get_brighter_until_the_alarm(
     hass: HomeAssistant, caplog: pytest.LogCaptureFixture, ends: str | None
@@ -442,17 +443,15 @@ async def test_lights_get_brighter_until_the_alarm(
     hass.services.async_register("light", "turn_on", turn_on)
     hass.states.async_set("light.bed", "off")
     hass.states.async_set("light.hall", "on")
-    await set_alarm(hass, 40 * 60)
+    await set_alarm(hass, 20 * 60)
     lights = ["light.bed", "light.hall"]
     await use(
         hass, _SUNRISE, next_alarm="sensor.kitchen_box_next_alarm", lights=lights, minutes=15, brightness=80
     )
-    await asyncio.sleep(60)
+    await asyncio.sleep(4 * 60)
     assert not shone
-    # The clock of templates does not go with the virtual time.
-    await calendar(hass).async_create_event(dtstart=soon(14 * 60), summary="Up")
-    await asyncio.sleep(7 * 60)
-    assert len(shone) == pytest.approx(14, abs=1)
+    await asyncio.sleep(8 * 60)
+    assert len(shone) == pytest.approx(13, abs=2)
     if ends == "switched off":
         hass.states.async_set("light.bed", "off")
     elif ends == "deleted":
