@@ -37,8 +37,8 @@ _ASKED_BACK: Final = ("it is dark", "yes")
 _PORT: Final = 8123
 _COMPLAINT: Final = re.compile(r" (?:WARNING|ERROR|CRITICAL) \(")
 _OURS: Final = re.compile(r"custom_components[./]xiaozhi|\bxiaozhi\b", re.IGNORECASE)
-# Home Assistant says so of every custom integration.
-_NOT_TESTED: Final = "which has not been tested by Home Assistant"
+# Home Assistant says so of every custom integration, and of every state that takes 0.4 s on a busy machine.
+_NO_COMPLAINT: Final = re.compile("which has not been tested by Home Assistant|Updating state for .* took ")
 # Of each log, when the check fails.
 _LINES: Final = 40
 
@@ -258,7 +258,7 @@ def complaints_of_us(log: str) -> list[str]:
     return [
         line
         for line in log.splitlines()
-        if _COMPLAINT.search(line) and _OURS.search(line) and _NOT_TESTED not in line
+        if _COMPLAINT.search(line) and _OURS.search(line) and not _NO_COMPLAINT.search(line)
     ]
 
 

