@@ -1,7 +1,7 @@
 """A paired, simulated device on a real link, and an Assist pipeline around scripted speech engines."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,13 @@ from homeassistant.core import (
 )
 from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.event import async_track_state_change_event
+import pytest
 
 from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.logbook import async_describe_events
 from simulator import SimulatedDevice, State
 from tests.integration.http_device import paired_device
-from tests.integration.names import CLIENT_ID, COMMAND, MAC, VOLUME
+from tests.integration.names import CLIENT_ID, COMMAND, MAC, OTHER_MAC, VOLUME
 from tests.integration.speech import (
     ScriptedAgent,
     ScriptedSpeechToText,
@@ -62,6 +64,13 @@ def mqtt_client_id(mac: str) -> str:
     return mac.replace(":", "")
 
 
+TWO_DEVICES = pytest.mark.parametrize(
+    "paired",
+    [(paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Bedroom box"))],
+    ids=["two"],
+)
+
+
 def paired_boxes(count: int) -> tuple[ConfigSubentryData, ...]:
     """Return as many paired devices, for tests in which many talk at the same time."""
     return tuple(
@@ -90,6 +99,24 @@ def state_of(hass: HomeAssistant, entity_id: str) -> EntityState:
     state = hass.states.get(entity_id)
     assert state is not None, entity_id
     return state
+
+
+def alerts(device: SimulatedDevice) -> list[dict[str, Any]]:
+    """Return the texts with a sound that a device was sent."""
+    received = [event["message"] for event in device.events("received")]
+    return [message for message in received if message.get("type") == "alert"]
+
+
+def activity(hass: HomeAssistant, event_type: str) -> list[str]:
+    """Return a list that grows with each line that an event makes in the activity."""
+    lines: list[str] = []
+
+    def describe(_domain: str, kind: str, line_of: Callable[[Event], dict[str, str]]) -> None:
+        if kind == event_type:
+            hass.bus.async_listen(kind, callback(lambda event: lines.append(line_of(event)["message"])))
+
+    async_describe_events(hass, describe)
+    return lines
 
 
 def change_settings(hass: HomeAssistant, entry: ConfigEntry, **settings: object) -> None:

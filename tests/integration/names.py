@@ -2,13 +2,16 @@
 
 from collections.abc import Awaitable, Callable
 
-from simulator import Pace, SimulatedDevice
+from simulator import Pace, SimulatedDevice, get_profile
 
 MAC = "24:6f:28:aa:bb:01"
 OTHER_MAC = "24:6f:28:aa:bb:02"
 CLIENT_ID = "3b0c6e0e-26f5-4b3c-8a4e-6c7d1f2a9b01"
 # Polls and back-offs need not be waited for; sound stays as slow as it is.
 QUICK = Pace(waits=0.02, timeouts=0.1, main_loop_delay=0.001)
+
+# Firmware that says nothing while the device is idle, and firmware that does.
+OLD, NEW = get_profile(), get_profile(version="2.5.0")
 
 COMMAND = "turn on the kitchen light"
 LIGHT = "input_boolean.kitchen_light"

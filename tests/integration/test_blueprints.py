@@ -29,7 +29,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.boxes import Speech, introduce, wait_for_state
-from tests.integration.clock.test_alarms import calendar, set_alarm
+from tests.integration.clock.alarms import calendar, set_alarm
 from tests.integration.http_device import paired_device, running
 from tests.integration.names import CLIENT_ID, LIGHT, MAC, OTHER_MAC, VOLUME, Boot
 from tests.integration.pictures.eyes import png, shown_on

@@ -1,11 +1,17 @@
 """A device on MQTT, which can be reached while it is idle, and what speaks to it."""
 
+from homeassistant.const import Platform
+from homeassistant.core import HomeAssistant
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from tests.integration.announcements.big_speaker import SELECT, BigSpeaker
+from tests.integration.boxes import Speech, choose
 from tests.integration.names import MAC
+from tests.integration.speech import add_entities
 
 
 @pytest.fixture
@@ -18,3 +24,23 @@ def announcer(linked_entry: MockConfigEntry) -> Announcer:
     gateway = linked_entry.runtime_data
     found: Announcer = gateway.announcer(gateway.devices[MAC])
     return found
+
+
+@pytest.fixture
+async def player(
+    hass: HomeAssistant,
+    speech: Speech,
+    linked_entry: MockConfigEntry,
+    hass_client_no_auth: ClientSessionGenerator,
+) -> BigSpeaker:
+    speaker = BigSpeaker()
+    await add_entities(hass, "loud", {Platform.MEDIA_PLAYER: [speaker]})
+    hass.config.internal_url = str((await hass_client_no_auth()).make_url("")).rstrip("/")
+    return speaker
+
+
+@pytest.fixture
+async def chosen(hass: HomeAssistant, player: BigSpeaker, linked_entry: MockConfigEntry) -> None:
+    """The owner has chosen the player for the kitchen box."""
+    await hass.async_block_till_done()
+    await choose(hass, SELECT, "Big speaker")

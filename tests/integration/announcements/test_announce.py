@@ -20,26 +20,25 @@ from custom_components.xiaozhi.const import (
     EVENT_LEFT_OUT,
 )
 from custom_components.xiaozhi.device.state import DeviceState
-from custom_components.xiaozhi.logbook import async_describe_events
-from simulator import Misbehaviour, SimulatedDevice, State, get_profile
+from simulator import Misbehaviour, SimulatedDevice, State
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.announcements.sounds import beep, is_heard
-from tests.integration.boxes import Speech, act, change_settings, wait_for_state
-from tests.integration.http_device import paired_device
+from tests.integration.boxes import (
+    TWO_DEVICES,
+    Speech,
+    act,
+    activity,
+    alerts,
+    change_settings,
+    wait_for_state,
+)
 from tests.integration.media.media_server import media_server, music
-from tests.integration.names import BRIGHTNESS, CLIENT_ID, MAC, OTHER_MAC, SATELLITE, Boot
+from tests.integration.names import BRIGHTNESS, MAC, NEW, OLD, OTHER_MAC, SATELLITE, Boot
 from tests.protocol.audio.sounds import pitch_level
 
 pytestmark = pytest.mark.usefixtures("speech")
 
-NEW = get_profile(version="2.5.0")
-OLD = get_profile()
 OTHER_SATELLITE = "assist_satellite.bedroom_box"
-TWO_DEVICES = pytest.mark.parametrize(
-    "paired",
-    [(paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Bedroom box"))],
-    ids=["two"],
-)
 
 # Ten seconds: a device has read the last of a short announcement before it is heard.
 LONG_TEXT = "Dinner is ready. " * 12
@@ -145,6 +144,7 @@ async def test_a_broadcast_reaches_those_that_can_speak_and_does_not_fail_for_an
 ) -> None:
     new, old = await boot(NEW), await boot(OLD, mac=OTHER_MAC)
     left_out = async_capture_events(hass, EVENT_LEFT_OUT)
+    told = activity(hass, EVENT_LEFT_OUT)
     await intent.async_handle(
         hass, "test", intent.INTENT_BROADCAST, {"message": {"value": "Dinner is ready."}}
     )
@@ -154,9 +154,7 @@ async def test_a_broadcast_reaches_those_that_can_speak_and_does_not_fail_for_an
     for several in ("all", f"{SATELLITE}, {OTHER_SATELLITE}"):
         await act(hass, "assist_satellite", "announce", several, message="Come to the table.")
     assert [event.data["name"] for event in left_out] == ["Bedroom box"] * 3
-    described: dict[str, Any] = {}
-    async_describe_events(hass, lambda _, event, describe: described.update({event: describe}))
-    assert "was left out of an announcement" in described[EVENT_LEFT_OUT](left_out[0])["message"]
+    assert "was left out of an announcement" in told[0]
     # What comes next for it alone fails again.
     with pytest.raises(AnnouncementRefusedError, match="text with a sound instead"):
         await announce(hass, OTHER_SATELLITE, message="It gets cold.")
@@ -192,8 +190,7 @@ async def test_a_device_that_cannot_speak_while_it_is_idle_says_so_unless_it_may
     await announce(hass, message=LONG_TEXT * 3)
     assert hass.loop.time() - began == pytest.approx(500 / 15.5, abs=1)
     await asyncio.sleep(1)
-    received = [event["message"] for event in device.events("received")]
-    shown = [message["message"] for message in received if message["type"] == "alert"]
+    shown = [alert["message"] for alert in alerts(device)]
     assert " ".join(shown[1:]) == (LONG_TEXT * 3).strip()
 
 
@@ -207,6 +204,15 @@ async def device(hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry)
     return device
 
 
+async def begin_loudly(
+    hass: HomeAssistant, device: SimulatedDevice, message: str = LONG_TEXT
+) -> asyncio.Task[None]:
+    saying = hass.async_create_task(announce(hass, message=message))
+    await device.wait_for(lambda: device.state is State.NOTIFYING)
+    assert device.values["volume"] == 90
+    return saying
+
+
 async def test_it_is_set_for_an_announcement_and_restored_after_it_unless_it_is_the_usual_one_or_unknown(
     hass: HomeAssistant, speech: Speech, device: SimulatedDevice, linked_entry: MockConfigEntry
 ) -> None:
@@ -217,19 +223,14 @@ async def test_it_is_set_for_an_announcement_and_restored_after_it_unless_it_is_
         assert device.values["volume"] == usual
     assert not [call for call in device.events("tool") if "set_volume" in str(call)]
     device.values["volume"] = 40
-    saying = hass.async_create_task(announce(hass, message="Come to the table."))
-    await device.wait_for(lambda: device.state is State.NOTIFYING)
-    assert device.values["volume"] == 90
-    await saying
+    await (await begin_loudly(hass, device, "Come to the table."))
     assert device.values["volume"] == 40
     speech.voice.fails = True
     with pytest.raises(HomeAssistantError, match="nothing to play"):
         await announce(hass, message="It gets cold.")
     assert device.values["volume"] == 40
     speech.voice.fails = False
-    saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
-    await device.wait_for(lambda: device.state is State.NOTIFYING)
-    assert device.values["volume"] == 90
+    saying = await begin_loudly(hass, device)
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     with pytest.raises(HomeAssistantError, match="gateway was stopped"):
         await saying
@@ -241,9 +242,7 @@ async def test_it_is_set_for_an_announcement_and_restored_after_it_unless_it_is_
     await announce(hass, message="Dinner is ready.")
     assert (await device.wait_announced(said + 1)).outcome is Outcome.PLAYED
     device.misbehaviours.clear()
-    saying = hass.async_create_task(announce(hass, message=LONG_TEXT))
-    await device.wait_for(lambda: device.state is State.NOTIFYING)
-    assert device.values["volume"] == 90
+    saying = await begin_loudly(hass, device)
     hass.config_entries.async_remove_subentry(linked_entry, *linked_entry.subentries)
     with pytest.raises(HomeAssistantError, match="gateway was stopped"):
         await saying
@@ -258,8 +257,7 @@ async def test_it_is_restored_later_by_a_device_that_has_not_answered(
     caplog: pytest.LogCaptureFixture,
     reloads: bool,
 ) -> None:
-    saying = hass.async_create_task(announce(hass, message=LONG_TEXT if reloads else "Dinner is ready."))
-    await device.wait_for(lambda: device.state is State.NOTIFYING)
+    saying = await begin_loudly(hass, device, LONG_TEXT if reloads else "Dinner is ready.")
     device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
     if reloads:
         assert await hass.config_entries.async_reload(linked_entry.entry_id)

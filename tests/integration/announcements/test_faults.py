@@ -24,15 +24,12 @@ from custom_components.xiaozhi.announcements.utterance import Utterance
 from custom_components.xiaozhi.const import CONF_ANNOUNCEMENT_VOLUME
 from custom_components.xiaozhi.device.device import EVENT_SIGNAL, Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from simulator import Pace, Profile, SimulatedDevice, State, get_profile
+from simulator import Pace, Profile, SimulatedDevice, State
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.announcements.sounds import Sound, Stalling, beep, endless, is_heard
-from tests.integration.boxes import Speech, act, change_settings, wait_for_state
-from tests.integration.names import BRIGHTNESS, COMMAND, MAC, SATELLITE, Boot
+from tests.integration.boxes import Speech, act, alerts, change_settings, wait_for_state
+from tests.integration.names import BRIGHTNESS, COMMAND, NEW, OLD, SATELLITE, Boot
 from tests.protocol.audio.sounds import pitch_level
-
-NEW = get_profile(version="2.5.0")
-OLD = get_profile()
 
 
 def accepted(device: SimulatedDevice) -> list[Announcement]:
@@ -51,11 +48,11 @@ async def plays(device: SimulatedDevice, number: int = 1) -> None:
 
 
 async def test_a_device_that_does_not_ask_for_the_sound_is_busy_or_too_old(
-    hass: HomeAssistant, boot: Boot, announcer: Announcer, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, announcer: Announcer, known: Device
 ) -> None:
     device = await boot(OLD)
     await wait_for_state(hass, BRIGHTNESS, "75")
-    linked_entry.runtime_data.devices[MAC].record.update(firmware="2.5.0")
+    known.record.update(firmware="2.5.0")
     sound = Sound(1)
     began = hass.loop.time()
     with pytest.raises(AnnouncementRefusedError, match="within 5 seconds"):
@@ -302,7 +299,7 @@ async def test_one_that_waits_in_a_conversation_ends_with_it_whoever_holds_that(
         case "a ring":
             slots = {"seconds": {"value": 1}}
             await intent.async_handle(hass, "test", "HassStartTimer", slots, device_id=device_id)
-            await device.wait_for(lambda: "alert" in str(device.events("received")))
+            await device.wait_for(lambda: bool(alerts(device)))
         case "none":
             er.async_get(hass).async_update_entity(SATELLITE, disabled_by=er.RegistryEntryDisabler.USER)
             await hass.async_block_till_done()

@@ -11,13 +11,11 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 import voluptuous as vol
 
 from custom_components.xiaozhi.const import DOMAIN
-from simulator import SimulatedDevice, State, converse, get_profile
+from simulator import SimulatedDevice, State, converse
 from tests.integration.announcements.sounds import is_heard
 from tests.integration.boxes import Speech, act, say
-from tests.integration.names import COMMAND, LIGHT, SATELLITE, Boot
+from tests.integration.names import COMMAND, LIGHT, NEW, OLD, SATELLITE, Boot
 
-NEW = get_profile(version="2.5.0")
-OLD = get_profile()
 QUESTION = "Shall I close the garage?"
 YES = {"id": "yes", "sentence": "yes", "slots": {}}
 ANSWERS = [
@@ -46,11 +44,9 @@ async def begin_asking(
 async def test_the_next_conversation_is_the_answer(
     hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes, device_id: str
 ) -> None:
-    device = await boot(NEW)
     speech.recognizer.lines = ["yes please"]
-    asking = hass.async_create_task(ask(hass, device_id=device_id))
-    announcement = await device.wait_announced()
-    assert [text for _, text in announcement.shown] == [QUESTION, "To answer, wake me and speak."]
+    device, asking = await begin_asking(hass, boot, device_id=device_id)
+    assert [text for _, text in device.announcements[0].shown] == [QUESTION, "To answer, wake me and speak."]
     await asyncio.sleep(30)
     answer = await converse(device, command)
     # It is acknowledged: no assistant has an answer to it.
@@ -137,18 +133,6 @@ async def test_what_was_said_before_the_question_is_no_answer(
     assert await asking == YES
 
 
-async def test_announcements_do_not_wait_for_an_answer(
-    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
-) -> None:
-    speech.recognizer.lines = ["yes"]
-    device, asking = await begin_asking(hass, boot)
-    await act(hass, "assist_satellite", "announce", SATELLITE, message="The door.")
-    with pytest.raises(HomeAssistantError, match="asked something already"):
-        await ask(hass)
-    await say(device, command)
-    assert await asking == YES
-
-
 async def test_an_answer_that_has_begun_in_time_is_heard_to_the_end(
     hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
 ) -> None:
@@ -163,11 +147,14 @@ async def test_an_answer_that_has_begun_in_time_is_heard_to_the_end(
     assert await asking == YES
 
 
-async def test_a_question_that_waits_is_left_alone_by_other_questions(
+async def test_a_question_that_waits_is_left_alone_by_announcements_and_other_questions(
     hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
 ) -> None:
     speech.recognizer.lines = ["yes"]
     device, asking = await begin_asking(hass, boot)
+    await act(hass, "assist_satellite", "announce", SATELLITE, message="The door.")
+    with pytest.raises(HomeAssistantError, match="asked something already"):
+        await ask(hass)
     for action, text in (("start_conversation", "start_message"), ("ask_question", "question")):
         asked = {text: "And the door?"}
         with pytest.raises(HomeAssistantError, match="asked something already"):

@@ -1,128 +1,72 @@
-"""A media player that says what a device would say, and what keeps it from doing so."""
+"""A media player says what a device would say; what keeps it from doing so; and how it is chosen."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
 import gc
-import io
-from typing import Any, override
+from typing import Any
 
-import aiohttp
-import av
-from homeassistant.components.media_player import (
-    MediaPlayerEntity,
-    MediaPlayerEntityFeature,
-    MediaPlayerState,
-    MediaType,
-)
+from homeassistant.components.media_player import MediaPlayerEntityFeature, MediaPlayerState
 from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import area_registry as ar, entity_registry as er, intent
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.announcements.room_player import Sound
 from custom_components.xiaozhi.const import EVENT_ROOM_PLAYER
-from custom_components.xiaozhi.logbook import async_describe_events
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Outcome
-from tests.integration.boxes import Speech, act, change_settings, choose, say, state_of, wait_for_state
-from tests.integration.http_device import paired_device
-from tests.integration.names import CLIENT_ID, COMMAND, MAC, OTHER_MAC, SATELLITE, Boot
+from tests.integration.announcements.big_speaker import SELECT, BigSpeaker
+from tests.integration.boxes import (
+    TWO_DEVICES,
+    Speech,
+    act,
+    activity,
+    alerts,
+    call_action,
+    change_settings,
+    choose,
+    say,
+    state_of,
+    wait_for_state,
+)
+from tests.integration.names import COMMAND, NEW, OLD, OTHER_MAC, SATELLITE, Boot
+from tests.integration.provisioning.forms import change_device, submit_device
 from tests.integration.speech import add_entities
 from tests.protocol.audio.sounds import pitch_level
 
-SELECT = "select.kitchen_box_voice_output"
 OTHER_SELECT = "select.bedroom_box_voice_output"
 PLAYER = "media_player.big_speaker"
-OLD, NEW = get_profile(), get_profile(version="2.5.0")
 # Of the scripted voice, which says 20 letters in a second.
 SIX_SECONDS = "Listen to this. " + "word " * 21
-TWO_DEVICES = pytest.mark.parametrize(
-    "paired",
-    [(paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Bedroom box"))],
-    ids=["two"],
-)
 LINKS = pytest.mark.parametrize("link", [LinkKind.MQTT, LinkKind.WEBSOCKET])
 
 
-class BigSpeaker(MediaPlayerEntity):
-    """Fetches what it is to play as Cast does, and plays it."""
-
-    _attr_name = "Big speaker"
-    _attr_unique_id = "big_speaker"
-    _attr_should_poll = False
-    _attr_state = MediaPlayerState.IDLE
-    _attr_supported_features = (
-        MediaPlayerEntityFeature.MEDIA_ANNOUNCE
-        | MediaPlayerEntityFeature.PLAY_MEDIA
-        | MediaPlayerEntityFeature.STOP
-    )
-
-    def __init__(self) -> None:
-        self.played: list[bytes] = []
-        """PCM of 24 kHz of each sound."""
-        self.began: list[float] = []
-        self.stopped = 0
-        self.fetches = True
-        self.error: Exception | None = None
-        self.last_error: Exception | None = None
-        """What it raises when it has played."""
-        self.ends = True
-        """Whether it reports that it has ended."""
-        self._playing: asyncio.Task[None] | None = None
-
-    @override
-    async def async_play_media(self, media_type: MediaType | str, media_id: str, **kwargs: Any) -> None:
-        if self.error is not None:
-            raise self.error
-        assert kwargs["announce"]
-        if self.fetches:
-            self._playing = self.hass.async_create_background_task(self._play(media_id), "big speaker")
-        if self.last_error is not None and self._playing is not None:
-            await asyncio.wait((self._playing,))
-            await asyncio.sleep(2)
-            raise self.last_error
-
-    @override
-    async def async_media_stop(self) -> None:
-        self.stopped += 1
-        if self._playing is not None:
-            self._playing.cancel()
-
-    async def _play(self, address: str) -> None:
-        self.show(MediaPlayerState.BUFFERING, address)
-        mp3 = b""
-        headers = {"Range": "bytes=0-", "Origin": "https://www.gstatic.com"}
-        try:
-            async with aiohttp.ClientSession(headers=headers) as session:
-                async with session.head(address) as response:
-                    assert response.content_type == "audio/mpeg"
-                async with session.get(address, raise_for_status=True) as response:
-                    assert response.content_type == "audio/mpeg"
-                    async for part in response.content.iter_any():
-                        if not mp3:
-                            self.began.append(self.hass.loop.time())
-                            self.show(MediaPlayerState.PLAYING, address)
-                        mp3 += part
-            self.played.append(decoded(mp3))
-            await asyncio.sleep(self.began[-1] + len(self.played[-1]) / 48000 - self.hass.loop.time())
-        finally:
-            if self.ends:
-                self.show(MediaPlayerState.IDLE)
-
-    def show(self, state: MediaPlayerState, address: str | None = None, *, there: bool = True) -> None:
-        self._attr_state, self._attr_media_content_id, self._attr_available = state, address, there
-        self.async_write_ha_state()
+@pytest.fixture
+async def device(boot: Boot, chosen: None) -> SimulatedDevice:
+    """A device whose owner has chosen the player."""
+    return await boot(OLD)
 
 
-def decoded(mp3: bytes) -> bytes:
-    with av.open(io.BytesIO(mp3), "r") as container:
-        resampler = av.AudioResampler(format="s16", layout="mono", rate=24000)
-        frames = [each for frame in container.decode(audio=0) for each in resampler.resample(frame)]
-    return b"".join(bytes(frame.planes[0])[: 2 * frame.samples] for frame in frames)
+@pytest.fixture
+def reported(hass: HomeAssistant) -> list[str]:
+    """The lines in the activity."""
+    return activity(hass, EVENT_ROOM_PLAYER)
+
+
+async def announce(hass: HomeAssistant, message: str) -> None:
+    await act(hass, "assist_satellite", "announce", SATELLITE, message=message)
+
+
+async def begins_to_answer(device: SimulatedDevice, command: bytes, seconds: float = 1) -> None:
+    """Say something, and wait until the device has been answering for some seconds."""
+    await device.wake()
+    device.say(command)
+    await device.wait_for(lambda: device.played_seconds > seconds, 30)
 
 
 def says_itself(device: SimulatedDevice) -> bool:
@@ -130,48 +74,17 @@ def says_itself(device: SimulatedDevice) -> bool:
     return bool(pcm) and pitch_level(pcm, device.speaker.rate, 440) > 1000
 
 
-@pytest.fixture
-async def player(
-    hass: HomeAssistant,
-    speech: Speech,
-    linked_entry: MockConfigEntry,
-    hass_client_no_auth: ClientSessionGenerator,
-) -> BigSpeaker:
-    speaker = BigSpeaker()
-    await add_entities(hass, "loud", {Platform.MEDIA_PLAYER: [speaker]})
-    hass.config.internal_url = str((await hass_client_no_auth()).make_url("")).rstrip("/")
-    return speaker
-
-
-@pytest.fixture
-async def chosen(hass: HomeAssistant, player: BigSpeaker, linked_entry: MockConfigEntry) -> None:
-    """The owner has chosen the player for the kitchen box."""
-    await hass.async_block_till_done()
-    await choose(hass, SELECT, "Big speaker")
-
-
-@pytest.fixture
-def reported(hass: HomeAssistant) -> Any:
-    """Return what returns the lines in the activity."""
-    events = async_capture_events(hass, EVENT_ROOM_PLAYER)
-    described: dict[str, Any] = {}
-    async_describe_events(hass, lambda _, event, describe: described.update({event: describe}))
-    return lambda: [described[EVENT_ROOM_PLAYER](event)["message"] for event in events]
-
-
 @LINKS
-@pytest.mark.usefixtures("chosen")
 async def test_the_player_answers_while_the_device_shows_the_text_and_listens_after_that(
     hass: HomeAssistant,
-    boot: Boot,
+    device: SimulatedDevice,
     speech: Speech,
     player: BigSpeaker,
     command: bytes,
-    reported: Any,
+    reported: list[str],
     states: list[str],
 ) -> None:
     await speech.answer_with("The lamp in the kitchen? Which one?", "Done.", heard=[COMMAND, COMMAND])
-    device = await boot(OLD)
     player.ends = False
     await device.wake()
     device.say(command)
@@ -187,12 +100,11 @@ async def test_the_player_answers_while_the_device_shows_the_text_and_listens_af
     await device.wait_state(State.IDLE, 60)
     assert len(player.played) == 2
     assert "responding" in states
-    assert reported() == []
+    assert reported == []
 
 
-@pytest.mark.usefixtures("chosen")
 @pytest.mark.parametrize(
-    "case",
+    ("fault", "after", "reason"),
     [
         ("refuses", 0, "could not play"),
         ("does nothing", 0, "within five seconds"),
@@ -201,30 +113,27 @@ async def test_the_player_answers_while_the_device_shows_the_text_and_listens_af
     ],
 )
 async def test_the_device_gives_the_whole_answer_if_the_player_does_not_and_says_why(
-    hass: HomeAssistant,
-    boot: Boot,
+    device: SimulatedDevice,
     speech: Speech,
     player: BigSpeaker,
     command: bytes,
-    reported: Any,
-    case: tuple[str, float, str],
+    reported: list[str],
+    fault: str,
+    after: float,
+    reason: str,
 ) -> None:
-    fault, when, reason = case
     await speech.answer_with(SIX_SECONDS)
-    device = await boot(OLD)
     player.error = HomeAssistantError("no") if fault == "refuses" else None
     player.fetches = fault == "vanishes"
-
-    async def vanish() -> None:
-        await device.wait_for(lambda: not when or bool(player.began), 30)
-        await asyncio.sleep(when)
+    saying = asyncio.create_task(say(device, command))
+    if fault == "vanishes":
+        await device.wait_for(lambda: not after or bool(player.began), 30)
+        await asyncio.sleep(after)
         player.show(MediaPlayerState.IDLE, there=False)
-
-    vanishing = asyncio.create_task(vanish()) if fault == "vanishes" else None
-    await say(device, command)
-    if vanishing is not None:
-        await vanishing
-    assert [reason in line and "Big speaker" in line for line in reported()] == [True]
+    await saying
+    (line,) = reported
+    assert reason in line
+    assert "Big speaker" in line
     pcm = device.speaker.played_pcm
     said = pcm[-round(5.8 * 2 * device.speaker.rate) :]
     assert pitch_level(said, device.speaker.rate, 440) > 5000
@@ -232,50 +141,48 @@ async def test_the_device_gives_the_whole_answer_if_the_player_does_not_and_says
     assert len(device.screen.captions) == len(set(device.screen.captions))
 
 
-@pytest.mark.usefixtures("chosen")
 @pytest.mark.parametrize(
-    ("by_button", "own"),
-    [(True, True), (True, False), (False, True)],
+    ("ends", "own"),
+    [(SimulatedDevice.click, True), (SimulatedDevice.click, False), (SimulatedDevice.wake, True)],
     ids=["button, ours", "button, its music", "wake word, ours"],
 )
 async def test_the_button_or_the_wake_word_stops_the_player_if_it_still_plays_what_is_ours(
     hass: HomeAssistant,
-    boot: Boot,
+    device: SimulatedDevice,
     speech: Speech,
     player: BigSpeaker,
     command: bytes,
-    *,
-    by_button: bool,
+    ends: Callable[[SimulatedDevice], Awaitable[Any]],
     own: bool,
 ) -> None:
     await speech.answer_with(SIX_SECONDS)
-    device = await boot(OLD)
+    # The music that it plays before, it may play again while the device still waits.
+    music = partial(player.show, MediaPlayerState.PLAYING, "music")
     if not own:
-        player.show(MediaPlayerState.PLAYING, "music")
-    await device.wake()
-    device.say(command)
-    await device.wait_for(lambda: device.played_seconds > 2, 30)
+        music()
+    await begins_to_answer(device, command, seconds=2)
     if not own:
-        player.show(MediaPlayerState.PLAYING, "music")
-    await (device.click() if by_button else device.wake())
+        music()
+    await ends(device)
     await device.wait_for(lambda: device.state is not State.SPEAKING, 5)
     await hass.async_block_till_done()
     assert player.stopped == own
     assert not says_itself(device)
 
 
-@pytest.mark.usefixtures("chosen")
 async def test_timers_questions_and_speech_for_its_media_player_sound_there_until_somebody_wakes_it(
-    hass: HomeAssistant, boot: Boot, speech: Speech, player: BigSpeaker, device_id: str, command: bytes
+    hass: HomeAssistant,
+    device: SimulatedDevice,
+    speech: Speech,
+    player: BigSpeaker,
+    device_id: str,
+    command: bytes,
 ) -> None:
-    device = await boot(OLD)
     said = {"media_player_entity_id": "media_player.kitchen_box_speaker", "message": "Dinner."}
     await act(hass, "tts", "speak", speech.voice.entity_id, **said)
     assert len(player.played) == 1
     speech.recognizer.lines = ["yes"]
-    data = {"device_id": device_id, "question": "Close the window?"}
-    asked = hass.services.async_call("xiaozhi", "ask", data, blocking=True, return_response=True)
-    asking = asyncio.create_task(asked)
+    asking = asyncio.create_task(call_action(hass, "ask", device_id, question="Close the window?"))
     await device.wait_for(lambda: len(player.played) == 2, 20)
     await asyncio.sleep(10)
     await say(device, command)
@@ -306,7 +213,7 @@ async def test_timers_questions_and_speech_for_its_media_player_sound_there_unti
 @TWO_DEVICES
 @pytest.mark.usefixtures("chosen")
 async def test_two_devices_that_answer_through_one_player_do_not_speak_at_the_same_time(
-    hass: HomeAssistant, boot: Boot, speech: Speech, player: BigSpeaker, command: bytes, reported: Any
+    hass: HomeAssistant, boot: Boot, speech: Speech, player: BigSpeaker, command: bytes, reported: list[str]
 ) -> None:
     await choose(hass, OTHER_SELECT, "Big speaker")
     await speech.answer_with(SIX_SECONDS, SIX_SECONDS, heard=[COMMAND, COMMAND])
@@ -314,28 +221,25 @@ async def test_two_devices_that_answer_through_one_player_do_not_speak_at_the_sa
     await asyncio.gather(say(first, command, "hello"), say(second, command, "good morning"))
     assert len(player.played) == 1
     assert {says_itself(first), says_itself(second)} == {True, False}
-    assert "for another device" in reported()[0]
+    assert "for another device" in reported[0]
     # What need not be said at once waits.
     both = [SATELLITE, "assist_satellite.bedroom_box"]
     await act(hass, "assist_satellite", "announce", both, message=SIX_SECONDS)
     assert len(player.played) == 3
     assert player.began[2] - player.began[1] > 6
-    assert len(reported()) == 1
+    assert len(reported) == 1
 
 
 @TWO_DEVICES
-@pytest.mark.usefixtures("chosen")
 @pytest.mark.parametrize("board", ["s3", "c3"])
 async def test_what_a_player_says_is_no_command_for_another_device_that_it_wakes(
-    boot: Boot, speech: Speech, player: BigSpeaker, command: bytes, board: str
+    device: SimulatedDevice, boot: Boot, speech: Speech, player: BigSpeaker, command: bytes, board: str
 ) -> None:
     """The wake word is in the answer; a board that does not report it repeats a part of that."""
     answer = "My name is Jarvis, and I am the voice of this house. " * 3
     await speech.answer_with(answer, heard=[COMMAND, "I am the voice of this"])
-    device, other = await boot(OLD), await boot(get_profile(board), mac=OTHER_MAC)
-    await device.wake()
-    device.say(command)
-    await device.wait_for(lambda: device.played_seconds > 1, 30)
+    other = await boot(get_profile(board), mac=OTHER_MAC)
+    await begins_to_answer(device, command)
     await other.wake("Jarvis")
     await other.wait_state(State.LISTENING, 5)
     other.say(command)
@@ -365,9 +269,7 @@ async def test_a_device_that_never_stops_listening_is_deaf_to_the_player(
         "It can be one of many here. " * 4 + "Which one?", "Done.", heard=[COMMAND, "the lamp"]
     )
     device = await boot(get_profile("s3", mode=ListeningMode.REALTIME))
-    await device.wake()
-    device.say(command)
-    await device.wait_for(lambda: device.played_seconds > 1, 30)
+    await begins_to_answer(device, command)
     device.say(command)
     # At this pace, a channel on which nothing comes for 2.4 s is stale, and would take no other turn.
     await device.wait_state(State.LISTENING, 30)
@@ -382,89 +284,75 @@ async def test_a_device_that_never_stops_listening_is_deaf_to_the_player(
 
 
 @LINKS
-@pytest.mark.usefixtures("chosen")
 async def test_an_announcement_needs_only_the_player_and_is_shown_where_the_device_can(
-    hass: HomeAssistant, boot: Boot, player: BigSpeaker, link: LinkKind, reported: Any
+    hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker, link: LinkKind, reported: list[str]
 ) -> None:
-    device = await boot(OLD)
-    await act(hass, "assist_satellite", "announce", SATELLITE, message="Dinner is ready.")
+    await announce(hass, "Dinner is ready.")
     assert len(player.played) == 1
     assert hass.loop.time() >= player.began[0] + 0.8
-    shown = [
-        each["message"]["message"] for each in device.events("received") if each["message"]["type"] == "alert"
-    ]
+    shown = [alert["message"] for alert in alerts(device)]
     assert shown == (["Dinner is ready."] if link is LinkKind.MQTT else [])
     player.show(MediaPlayerState.IDLE, there=False)
     with pytest.raises(HomeAssistantError):
-        await act(hass, "assist_satellite", "announce", SATELLITE, message="It gets cold.")
+        await announce(hass, "It gets cold.")
     player.show(MediaPlayerState.IDLE)
     player.error = ValueError("no")
     with pytest.raises(HomeAssistantError):
-        await act(hass, "assist_satellite", "announce", SATELLITE, message="It gets cold.")
-    assert len(reported()) == 1
+        await announce(hass, "It gets cold.")
+    assert len(reported) == 1
 
 
-@pytest.mark.usefixtures("chosen")
 async def test_the_screens_of_a_long_announcement_end_when_it_is_stopped(
-    hass: HomeAssistant, boot: Boot, player: BigSpeaker, device_id: str
+    hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker
 ) -> None:
-    device = await boot(OLD)
-    announcing = asyncio.create_task(
-        act(hass, "assist_satellite", "announce", SATELLITE, message="It goes on. " * 150)
-    )
-    await device.wait_for(lambda: device.screen.captions or bool(player.began), 30)
+    announcing = asyncio.create_task(announce(hass, "It goes on. " * 150))
+    await device.wait_for(lambda: bool(player.began), 30)
     await asyncio.sleep(5)
     await act(hass, "media_player", "media_stop", "media_player.kitchen_box_speaker")
     with pytest.raises(HomeAssistantError):
         await announcing
     await asyncio.sleep(120)
-    assert [each["message"]["type"] for each in device.events("received")].count("alert") == 1
+    assert len(alerts(device)) == 1
 
 
-@pytest.mark.usefixtures("chosen")
 @pytest.mark.parametrize("in_conversation", [False, True])
 async def test_a_voice_that_hangs_is_an_error_and_keeps_nothing_else_from_being_said(
     hass: HomeAssistant,
-    boot: Boot,
+    device: SimulatedDevice,
     speech: Speech,
     player: BigSpeaker,
     command: bytes,
-    *,
     in_conversation: bool,
 ) -> None:
     """In a conversation, the device would stay silent and deaf."""
     await speech.answer_with(SIX_SECONDS)
-    device = await boot(OLD)
     if in_conversation:
         await choose(hass, SELECT, "this_device")
-        await device.wake()
-        device.say(command)
-        await device.wait_for(lambda: device.played_seconds > 1, 30)
+        await begins_to_answer(device, command)
     speech.voice.may_go_on.clear()
     async with asyncio.timeout(60):
         with pytest.raises(HomeAssistantError, match="no sound has come"):
-            await act(hass, "assist_satellite", "announce", SATELLITE, message="Dinner is ready.")
+            await announce(hass, "Dinner is ready.")
     speech.voice.may_go_on.set()
     await device.wait_state(State.IDLE, 10)
     await choose(hass, SELECT, "Big speaker")
-    await act(hass, "assist_satellite", "announce", SATELLITE, message="It gets cold.")
+    await announce(hass, "It gets cold.")
     assert player.played[-1]
 
 
-@pytest.mark.usefixtures("chosen")
+@pytest.mark.usefixtures("device")
 async def test_what_fails_when_all_is_said_leaves_no_traceback(
-    hass: HomeAssistant, boot: Boot, speech: Speech, player: BigSpeaker
+    hass: HomeAssistant, speech: Speech, player: BigSpeaker
 ) -> None:
     """Some players answer the action at the end of the sound, and some do so with an error."""
-    await boot(OLD)
     player.last_error = HomeAssistantError("no")
-    await act(hass, "assist_satellite", "announce", SATELLITE, message="Dinner is ready.")
+    await announce(hass, "Dinner is ready.")
     await asyncio.sleep(10)
     # Neither does a voice that fails when the player is given up.
     player.last_error, player.fetches = None, False
     speech.voice.delay, speech.voice.fails = 4, True
     with pytest.raises(HomeAssistantError):
-        await act(hass, "assist_satellite", "announce", SATELLITE, message="It gets cold.")
+        await announce(hass, "It gets cold.")
     # What nobody has looked at fails the test at its end.
     gc.collect()
 
@@ -494,7 +382,7 @@ async def test_two_devices_may_have_each_other_for_their_loudspeaker(
     speech: Speech,
     command: bytes,
     link: LinkKind,
-    reported: Any,
+    reported: list[str],
     hass_client_no_auth: ClientSessionGenerator,
 ) -> None:
     await speech.answer_with(SIX_SECONDS)
@@ -505,14 +393,14 @@ async def test_two_devices_may_have_each_other_for_their_loudspeaker(
     await say(first, command)
     if link is LinkKind.WEBSOCKET:
         assert says_itself(first)
-        assert "could not play" in reported()[0]
+        assert "could not play" in reported[0]
         return
     announcement = await second.wait_announced()
     assert announcement.outcome is Outcome.PLAYED
     assert pitch_level(announcement.pcm, second.speaker.rate, 440) > 5000
     assert not says_itself(first)
     assert not first.announcements
-    assert reported() == []
+    assert reported == []
 
 
 @pytest.mark.usefixtures("boot")
@@ -536,11 +424,10 @@ async def test_the_players_that_can_announce_can_be_chosen_those_of_the_area_fir
     await wait_for_state(hass, SELECT, names[1])
     assert state_of(hass, SELECT).attributes["options"] == ["this_device", *names]
     # By its form, any player, also one that comes later.
-    flow = await linked_entry.start_subentry_reconfigure_flow(hass, next(iter(linked_entry.subentries)))
-    form = {"loudspeaker": other.entity_id, "loudspeaker_lead": 2.5, "share_transcripts": False}
-    await hass.config_entries.subentries.async_configure(flow["flow_id"], form)
-    await wait_for_state(hass, SELECT, "A radio without announcements")
-    flow = await linked_entry.start_subentry_reconfigure_flow(hass, next(iter(linked_entry.subentries)))
-    del form["loudspeaker"]
-    await hass.config_entries.subentries.async_configure(flow["flow_id"], form)
-    await wait_for_state(hass, SELECT, "this_device")
+    form: dict[str, Any] = {"loudspeaker_lead": 2.5, "share_transcripts": False}
+    for player_of_form, state in (
+        ({"loudspeaker": other.entity_id}, "A radio without announcements"),
+        ({}, "this_device"),
+    ):
+        await submit_device(hass, await change_device(hass, linked_entry), **form, **player_of_form)
+        await wait_for_state(hass, SELECT, state)

@@ -11,14 +11,11 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
 from custom_components.xiaozhi.const import CONF_WAKE_WORD_PIPELINES
-from simulator import State, converse, get_profile
+from simulator import State, converse
 from simulator.application.announcement import Outcome
 from tests.integration.boxes import Speech, change_settings
-from tests.integration.names import COMMAND, SATELLITE, Boot
+from tests.integration.names import COMMAND, NEW, OLD, SATELLITE, Boot
 from tests.integration.provisioning.forms import change_device, submit_device
-
-NEW = get_profile(version="2.5.0")
-
 
 pytestmark = pytest.mark.usefixtures("ffmpeg", "websocket_api")
 
@@ -75,7 +72,7 @@ async def test_the_dialogue_ends_without_an_error(
 async def test_the_dialogue_goes_on_for_a_device_that_cannot_speak_while_it_is_idle(
     hass: HomeAssistant, boot: Boot, hass_ws_client: WebSocketGenerator
 ) -> None:
-    device = await boot(get_profile())
+    device = await boot(OLD)
     # An announcement for others is over.
     data = {"message": "Dinner is ready.", "area_id": "elsewhere"}
     await hass.services.async_call("assist_satellite", "announce", data, blocking=True)

@@ -1,5 +1,26 @@
-"""What rings in the place of a device."""
+"""What is said of timers and alarms, and what rings in the place of a device."""
 
-from tests.integration.announcements.test_room_player import chosen, player
+from collections.abc import Awaitable, Callable
+from typing import Any
 
-__all__ = ["chosen", "player"]
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import intent
+import pytest
+
+from tests.integration.announcements.conftest import chosen, player
+
+__all__ = ["Handle", "chosen", "handle", "player"]
+
+type Handle = Callable[..., Awaitable[str]]
+
+
+@pytest.fixture
+def handle(hass: HomeAssistant, device_id: str) -> Handle:
+    """Return what handles an intent of somebody at the device, or at another, and returns the answer."""
+
+    async def handle(kind: str, at: str | None = device_id, **slots: Any) -> str:
+        values = {name: {"value": value} for name, value in slots.items()}
+        response = await intent.async_handle(hass, "test", kind, values, device_id=at, language="en")
+        return str(response.speech.get("plain", {}).get("speech", ""))
+
+    return handle

@@ -1,23 +1,23 @@
 """Voice timers ring on the device that they were set on, as well as its firmware can."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 from homeassistant.components.intent import async_device_supports_timers
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import entity_registry as er, intent
+from homeassistant.helpers import entity_registry as er
 from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import TimerTimeouts
-from simulator import SimulatedDevice, State, converse, get_profile
+from simulator import State, converse
 from simulator.application.announcement import Outcome
-from tests.integration.announcements.test_room_player import SELECT, BigSpeaker
-from tests.integration.boxes import Speech, choose, state_of, wait_for_state
-from tests.integration.names import SATELLITE, Boot
+from tests.integration.announcements.big_speaker import SELECT, BigSpeaker
+from tests.integration.boxes import Speech, alerts, choose, state_of, wait_for_state
+from tests.integration.clock.alarms import has_rung, rings_no_more, told
+from tests.integration.clock.conftest import Handle
+from tests.integration.names import COMMAND, NEW, SATELLITE, Boot
 
 # A device that is away is not waited for as long.
 pytestmark = pytest.mark.timeouts(TimerTimeouts, unreachable=150)
@@ -26,66 +26,35 @@ LINK = LinkKind.MQTT
 
 NEXT_TIMER = "sensor.kitchen_box_next_timer"
 
-NEW = get_profile(version="2.5.0")
-
-type Say = Callable[..., Awaitable[str]]
-
-
-@pytest.fixture
-def handle(hass: HomeAssistant, device_id: str) -> Say:
-    async def handle(kind: str, **slots: Any) -> str:
-        values = {name: {"value": value} for name, value in slots.items()}
-        response = await intent.async_handle(hass, "test", kind, values, device_id=device_id)
-        return str(response.speech.get("plain", {}).get("speech", ""))
-
-    return handle
-
-
-def alerts(device: SimulatedDevice) -> list[dict[str, Any]]:
-    received = [event.data["message"] for event in device.transcript if event.kind == "received"]
-    return [message for message in received if message.get("type") == "alert"]
-
-
-async def told(notes: list[str]) -> str:
-    """Wait for a notification, and return its text."""
-    while not notes:  # noqa: ASYNC110 - time is virtual
-        await asyncio.sleep(1)
-    (text,) = notes
-    return text
-
 
 async def test_it_is_set_changed_paused_and_cancelled_and_said_between_two_turns_of_a_conversation(
-    hass: HomeAssistant, boot: Boot, handle: Say, device_id: str, speech: Speech, command: bytes
+    hass: HomeAssistant, boot: Boot, handle: Handle, device_id: str, speech: Speech, command: bytes
 ) -> None:
     device = await boot()
     assert async_device_supports_timers(hass, device_id)
     assert hass.states.get(NEXT_TIMER) is None
 
-    def seconds() -> float:
-        state = state_of(hass, NEXT_TIMER)
-        end = dt_util.parse_datetime(state.state)
+    async def assert_next_in(seconds: float) -> None:
+        await hass.async_block_till_done()
+        end = dt_util.parse_datetime(state_of(hass, NEXT_TIMER).state)
         assert end is not None
-        return (end - dt_util.utcnow()).total_seconds()
+        assert (end - dt_util.utcnow()).total_seconds() == pytest.approx(seconds, abs=60)
 
     await handle("HassStartTimer", minutes=50, name="pizza")
     await handle("HassStartTimer", minutes=100)
-    await hass.async_block_till_done()
-    assert seconds() == pytest.approx(3000, abs=60)
+    await assert_next_in(3000)
     await handle("HassIncreaseTimer", minutes=10, name="pizza")
-    await hass.async_block_till_done()
-    assert seconds() == pytest.approx(3600, abs=60)
+    await assert_next_in(3600)
     await handle("HassPauseTimer", name="pizza")
-    await hass.async_block_till_done()
-    assert seconds() == pytest.approx(6000, abs=60)
+    await assert_next_in(6000)
     await handle("HassUnpauseTimer", name="pizza")
     await handle("HassCancelTimer", start_minutes=100)
-    await hass.async_block_till_done()
-    assert seconds() == pytest.approx(3600, abs=60)
+    await assert_next_in(3600)
     await handle("HassCancelAllTimers")
     await hass.async_block_till_done()
     assert hass.states.is_state(NEXT_TIMER, "unknown")
     assert not alerts(device)
-    speech.recognizer.lines = ["turn on the kitchen light"]
+    speech.recognizer.lines = [COMMAND]
     await handle("HassStartTimer", seconds=1, name="pizza")
     talk = await converse(device, command, patience=60)
     assert talk.answers[-1] == "Timer ended: pizza."
@@ -94,27 +63,25 @@ async def test_it_is_set_changed_paused_and_cancelled_and_said_between_two_turns
 
 
 async def test_old_firmware_shows_it_with_a_sound_every_three_seconds_until_it_is_woken(
-    hass: HomeAssistant, speech: Speech, boot: Boot, handle: Say
+    hass: HomeAssistant, speech: Speech, boot: Boot, handle: Handle
 ) -> None:
     """Or for half a minute."""
     device = await boot()
     await handle("HassStartTimer", seconds=5, name="pizza")
-    await device.wait_for(lambda: len(alerts(device)) == 10)
-    await asyncio.sleep(10)
+    await has_rung(device, 10)
+    await rings_no_more(device, 10)
     assert [alert["message"] for alert in alerts(device)] == ["Timer ended: pizza."] * 10
     times = [
         event.time for event in device.transcript if event.data.get("message", {}).get("type") == "alert"
     ]
     assert times[-1] - times[0] == pytest.approx(27, abs=1)
     await handle("HassStartTimer", seconds=5)
-    await device.wait_for(lambda: len(alerts(device)) == 13)
+    await has_rung(device, 13)
     assert alerts(device)[-1]["message"] == "Your timer has ended."
     await device.wake()
     # Waking it only ends the ring: nobody is listened to.
     await device.wait_state(State.IDLE, 10)
-    rung = len(alerts(device))
-    await asyncio.sleep(10)
-    assert len(alerts(device)) == rung
+    await rings_no_more(device, 10)
     assert not speech.recognizer.streams
     # The next conversation is an ordinary one.
     await device.wake()
@@ -122,7 +89,7 @@ async def test_old_firmware_shows_it_with_a_sound_every_three_seconds_until_it_i
 
 
 async def test_new_firmware_rings_for_a_minute_or_until_it_is_woken(
-    hass: HomeAssistant, speech: Speech, boot: Boot, handle: Say
+    hass: HomeAssistant, speech: Speech, boot: Boot, handle: Handle
 ) -> None:
     device = await boot(NEW)
     await handle("HassStartTimer", seconds=5, name="pizza")
@@ -144,8 +111,8 @@ async def test_new_firmware_rings_for_a_minute_or_until_it_is_woken(
     assert len(device.announcements) == 2
 
 
-async def test_a_device_that_is_away_rings_when_it_is_back_and_if_that_is_too_late_its_owner_is_told(
-    hass: HomeAssistant, boot: Boot, handle: Say, notes: list[str]
+async def test_a_device_that_is_away_rings_when_it_is_back(
+    hass: HomeAssistant, boot: Boot, handle: Handle, notes: list[str]
 ) -> None:
     device = await boot()
     # Its tools are known when it is asked for its status.
@@ -154,20 +121,14 @@ async def test_a_device_that_is_away_rings_when_it_is_back_and_if_that_is_too_la
     await device.lose_power()
     await wait_for_state(hass, NEXT_TIMER, "unknown", 60)
     await device.boot()
-    await device.wait_for(lambda: len(alerts(device)) == 10)
+    await has_rung(device, 10)
     assert not notes
-    await handle("HassStartTimer", seconds=5, name="bread")
-    await device.lose_power()
-    text = await told(notes)
-    assert len(alerts(device)) == 10
-    assert "Kitchen box was not connected" in text
-    assert "bread (0:00:05)" in text
 
 
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
 @pytest.mark.usefixtures("chosen")
 async def test_on_websocket_one_can_be_set_only_if_another_loudspeaker_rings(
-    hass: HomeAssistant, boot: Boot, handle: Say, device_id: str, player: BigSpeaker
+    hass: HomeAssistant, boot: Boot, handle: Handle, device_id: str, player: BigSpeaker
 ) -> None:
     device = await boot()
     await device.wake()
@@ -184,7 +145,7 @@ async def test_on_websocket_one_can_be_set_only_if_another_loudspeaker_rings(
 
 
 async def test_each_timer_of_a_device_that_is_away_is_reported_ten_minutes_after_its_end(
-    hass: HomeAssistant, boot: Boot, handle: Say, notes: list[str]
+    hass: HomeAssistant, boot: Boot, handle: Handle, notes: list[str]
 ) -> None:
     device = await boot()
     await device.wait_for(lambda: bool(device.events("tool")))
@@ -193,22 +154,24 @@ async def test_each_timer_of_a_device_that_is_away_is_reported_ten_minutes_after
     await device.lose_power()
     began = hass.loop.time()
     for name, at in (("pizza", 155), ("bread", 215)):
-        assert f"{name} (" in await told(notes)
+        text = await told(notes)
+        assert "Kitchen box was not connected" in text
+        assert f"{name} (" in text
         assert hass.loop.time() - began == pytest.approx(at, abs=5)
         notes.clear()
 
 
 async def test_a_disabled_satellite_swallows_no_timer(
-    hass: HomeAssistant, boot: Boot, handle: Say, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, handle: Handle, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
     await handle("HassStartTimer", seconds=40, name="pizza")
     er.async_get(hass).async_update_entity(SATELLITE, disabled_by=er.RegistryEntryDisabler.USER)
     await hass.config_entries.async_reload(linked_entry.entry_id)
-    await device.wait_for(lambda: len(alerts(device)) == 10, 120)
+    await has_rung(device, 10, 120)
 
 
-async def restart(hass: HomeAssistant, entry: MockConfigEntry, handle: Say, *, off: float = 0) -> None:
+async def restart(hass: HomeAssistant, entry: MockConfigEntry, handle: Handle, *, off: float = 0) -> None:
     """Restart all of Home Assistant that knows of timers; it is off for some seconds."""
     assert await hass.config_entries.async_unload(entry.entry_id)
     await handle("HassCancelAllTimers")
@@ -221,7 +184,7 @@ async def restart(hass: HomeAssistant, entry: MockConfigEntry, handle: Say, *, o
 @pytest.mark.own_home
 @pytest.mark.usefixtures("wall_clock")
 async def test_timers_outlive_a_reload_and_a_restart_except_those_that_are_paused(
-    hass: HomeAssistant, boot: Boot, handle: Say, notes: list[str], linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, handle: Handle, notes: list[str], linked_entry: MockConfigEntry
 ) -> None:
     await boot()
     await handle("HassStartTimer", minutes=50, name="pizza")
@@ -252,7 +215,7 @@ async def test_timers_outlive_a_reload_and_a_restart_except_those_that_are_pause
 async def test_a_timer_that_ended_while_home_assistant_was_off_rings_late_or_is_reported(
     hass: HomeAssistant,
     boot: Boot,
-    handle: Say,
+    handle: Handle,
     notes: list[str],
     linked_entry: MockConfigEntry,
     off: float,
@@ -262,14 +225,13 @@ async def test_a_timer_that_ended_while_home_assistant_was_off_rings_late_or_is_
     await handle("HassStartTimer", seconds=5, name="pizza")
     await restart(hass, linked_entry, handle, off=off)
     if rings:
-        await device.wait_for(lambda: len(alerts(device)) == 2)
+        await has_rung(device, 2)
         # What was cut off in its ring rings again, and has rung then.
         assert await hass.config_entries.async_reload(linked_entry.entry_id)
-        await device.wait_for(lambda: len(alerts(device)) == 12)
+        await has_rung(device, 12)
         await asyncio.sleep(60)
         await restart(hass, linked_entry, handle)
-        await asyncio.sleep(60)
-        assert len(alerts(device)) == 12
+        await rings_no_more(device, 60)
         assert not notes
     else:
         assert "pizza (0:00:05)" in await told(notes)

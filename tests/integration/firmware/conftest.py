@@ -13,7 +13,7 @@ from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 from custom_components.xiaozhi.firmware.library import FIRMWARE_FOLDER
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import BOARDS, Pace, SimulatedDevice, get_profile
-from tests.integration.boxes import state_of, wait_for_state
+from tests.integration.boxes import act, state_of, wait_for_state
 from tests.integration.names import CONNECTED, Boot
 
 FIRMWARE = "update.kitchen_box_firmware"
@@ -29,14 +29,12 @@ async def boot_linked(hass: HomeAssistant, boot: Boot, **pace: float) -> Simulat
 
 
 async def look(hass: HomeAssistant) -> None:
-    await hass.services.async_call(
-        "homeassistant", SERVICE_UPDATE_ENTITY, {"entity_id": [FIRMWARE]}, blocking=True
-    )
+    await act(hass, "homeassistant", SERVICE_UPDATE_ENTITY, FIRMWARE)
     await hass.async_block_till_done()
 
 
 async def install(hass: HomeAssistant, **data: str) -> None:
-    await hass.services.async_call("update", SERVICE_INSTALL, {"entity_id": FIRMWARE, **data}, blocking=True)
+    await act(hass, "update", SERVICE_INSTALL, FIRMWARE, **data)
 
 
 def versions(hass: HomeAssistant) -> tuple[str, str | None, str | None]:

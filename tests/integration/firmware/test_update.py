@@ -48,6 +48,11 @@ async def restart(device: SimulatedDevice) -> None:
     await device.boot()
 
 
+async def restart_linked(hass: HomeAssistant, device: SimulatedDevice) -> None:
+    await restart(device)
+    await wait_for_state(hass, CONNECTED, "on")
+
+
 async def test_a_device_gets_a_new_firmware_from_a_file(
     hass: HomeAssistant, box: SimulatedDevice, folder: Path, hass_ws_client: WebSocketGenerator
 ) -> None:
@@ -59,8 +64,7 @@ async def test_a_device_gets_a_new_firmware_from_a_file(
     put(folder, "2.5.0", name="another-board_2.5.0.bin")
     await look(hass)
     assert versions(hass) == ("on", "2.4.1", "2.4.2")
-    await restart(box)
-    await wait_for_state(hass, CONNECTED, "on")
+    await restart_linked(hass, box)
     assert fetches(box) == 0
 
     seen: list[int] = []
@@ -84,8 +88,7 @@ async def test_a_device_gets_a_new_firmware_from_a_file(
     assert seen[-1] == 100
     # Back to normal: linked, and offered nothing.
     await wait_for_state(hass, CONNECTED, "on")
-    await restart(box)
-    await wait_for_state(hass, CONNECTED, "on")
+    await restart_linked(hass, box)
     assert fetches(box) == 1
 
 
@@ -98,8 +101,7 @@ async def test_an_older_firmware_is_installed_when_it_is_named_and_what_does_not
     assert versions(hass) == ("off", "2.4.1", "2.3.0")
     await install(hass, version="2.3.0")
     assert (box.profile.version, fetches(box)) == ("2.3.0", 1)
-    await restart(box)
-    await wait_for_state(hass, CONNECTED, "on")
+    await restart_linked(hass, box)
     assert fetches(box) == 1
     unsuitable: tuple[tuple[str, dict[str, Any], str], ...] = (
         ("2.4.3", {"chip": "esp32c3"}, "is for the chip esp32c3, and the device has esp32s3"),
@@ -216,46 +218,47 @@ async def test_a_download_that_breaks_off_is_told_and_the_device_goes_on(
     assert versions(hass) == ("on", "2.4.1", "2.4.2")
 
 
-async def test_a_device_that_takes_no_notice_or_refuses_the_firmware_is_told_and_goes_on_with_its_own(
+@pytest.fixture
+async def refused(
     hass: HomeAssistant, box: SimulatedDevice, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+) -> SimulatedDevice:
+    """A device that is offered a damaged firmware, as if that had passed here."""
     put(folder)
     await look(hass)
+    image = bytearray(build_image(version="2.4.2", size=SIZE))
+    image[-1] ^= 1
+    broken = FirmwareImage(version="2.4.2", chip="esp32s3", content=bytes(image))
+    monkeypatch.setattr(library, "read_firmware", lambda data: broken)
+    return box
+
+
+async def test_a_device_that_takes_no_notice_or_refuses_the_firmware_is_told_and_goes_on_with_its_own(
+    hass: HomeAssistant, refused: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as unreachable:
         # It cannot fetch from the address that it is given.
         unreachable.setattr(transfers.Transfers, "take", lambda _transfers, _kind, _token: None)
         with pytest.raises(HomeAssistantError, match="did not fetch it"):
             await install(hass)
     await wait_for_state(hass, CONNECTED, "on")
-    assert box.profile.version == "2.4.1"
-    # What it refuses here would have passed elsewhere.
-    image = bytearray(build_image(version="2.4.2", size=SIZE))
-    image[-1] ^= 1
-    broken = FirmwareImage(version="2.4.2", chip="esp32s3", content=bytes(image))
-    monkeypatch.setattr(library, "read_firmware", lambda data: broken)
+    assert refused.profile.version == "2.4.1"
     # It goes on where it was, at once and without another check-in.
     async with asyncio.timeout(10):
         with pytest.raises(HomeAssistantError, match="runs its old firmware"):
             await install(hass)
     await wait_for_state(hass, CONNECTED, "on")
-    assert box.profile.version == "2.4.1"
+    assert refused.profile.version == "2.4.1"
     assert versions(hass) == ("on", "2.4.1", "2.4.2")
 
 
 async def test_a_device_that_starts_again_before_its_last_link_ends_is_known_to_go_on_with_its_own(
-    hass: HomeAssistant, box: SimulatedDevice, folder: Path, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, refused: SimulatedDevice
 ) -> None:
     """Without power, it seems to be connected until it is."""
-    put(folder)
-    await look(hass)
-    image = bytearray(build_image(version="2.4.2", size=SIZE))
-    image[-1] ^= 1
-    broken = FirmwareImage(version="2.4.2", chip="esp32s3", content=bytes(image))
-    monkeypatch.setattr(library, "read_firmware", lambda data: broken)
-    await box.lose_power()
+    await refused.lose_power()
     task = asyncio.create_task(install(hass))
     await asyncio.sleep(0.1)
     async with asyncio.timeout(30):
-        await box.boot()
+        await refused.boot()
         with pytest.raises(HomeAssistantError, match="runs its old firmware"):
             await task

@@ -12,22 +12,23 @@ from typing import Any
 import zipfile
 
 from aiohttp import web
-from homeassistant.components.select import ATTR_OPTION, SERVICE_SELECT_OPTION
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
-from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, SUBENTRY_DEVICE
+from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES
 from custom_components.xiaozhi.firmware.assets_pack import Asset, write_models, write_pack
 from custom_components.xiaozhi.firmware.speech_models import TABLE
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import BOARDS, Misbehaviour, SimulatedDevice, State, build_image, get_profile
-from tests.integration.boxes import state_of, wait_for_state
+from tests.integration import boxes
+from tests.integration.boxes import act, state_of, wait_for_state
 from tests.integration.firmware.conftest import BOARD, QUICK, release_notes
 from tests.integration.media.media_server import MediaServer, media_server
 from tests.integration.names import CONNECTED, SATELLITE, Boot
+from tests.integration.provisioning.forms import change_device, submit_device
 
 WAKE_WORD = "select.kitchen_box_wake_word"
 RENEW = "button.kitchen_box_renew_fonts_and_faces"
@@ -128,8 +129,11 @@ async def ready(hass: HomeAssistant, device: SimulatedDevice) -> SimulatedDevice
 
 
 async def choose(hass: HomeAssistant, option: str) -> None:
-    target = {"entity_id": WAKE_WORD, ATTR_OPTION: option}
-    await hass.services.async_call("select", SERVICE_SELECT_OPTION, target, blocking=True)
+    await boxes.choose(hass, WAKE_WORD, option)
+
+
+def was_sent_nothing(device: SimulatedDevice) -> bool:
+    return not any(event.kind in {"assets", "restart"} for event in device.transcript)
 
 
 async def wakes(device: SimulatedDevice, word: str) -> bool:
@@ -144,21 +148,13 @@ async def wakes(device: SimulatedDevice, word: str) -> bool:
     return True
 
 
-async def reconfigure(hass: HomeAssistant, entry: MockConfigEntry) -> Any:
-    """Open the form of the device."""
-    (subentry_id,) = entry.subentries
-    return await hass.config_entries.subentries.async_init(
-        (entry.entry_id, SUBENTRY_DEVICE), context={"source": "reconfigure", "subentry_id": subentry_id}
-    )
-
-
 async def set_phrases(hass: HomeAssistant, entry: MockConfigEntry, *phrases: str) -> dict[str, Any]:
     """Fill in the form of the device; return its result."""
-    form = await reconfigure(hass, entry)
+    form = await change_device(hass, entry)
     values: dict[str, Any] = {"share_transcripts": False, "wake_phrases": [*phrases]}
     if "wake_word_pipelines" in form["data_schema"].schema:
         values["wake_word_pipelines"] = {}
-    result = await hass.config_entries.subentries.async_configure(form["flow_id"], values)
+    result = await submit_device(hass, form, **values)
     await hass.async_block_till_done()
     return dict(result)
 
@@ -191,7 +187,7 @@ async def test_the_owner_chooses_a_word_a_phrase_and_the_original(
     await choose(hass, "own_phrases")
     assert [await wakes(device, word) for word in ("good morning", "good night")] == [False, True]
     await set_phrases(hass, linked_entry, "hello kitchen", "good morning")
-    await hass.services.async_call("button", "press", {"entity_id": RENEW}, blocking=True)
+    await act(hass, "button", "press", RENEW)
     assert [await wakes(device, word) for word in said] == [False, True, True, False]
     # It is so after its next start, too.
     await device.power_off()
@@ -220,7 +216,7 @@ async def test_the_update_says_what_it_leaves_as_it_is_and_a_button_brings_the_p
     await wakes(device, "hi xiaozhi")
     assert (await release_notes(hass, hass_ws_client)).endswith("Its font is noto-v1 basic.")
     for word, state in (("你好小智", "original"), ("jarvis", "Jarvis")):
-        await hass.services.async_call("button", "press", {"entity_id": RENEW}, blocking=True)
+        await act(hass, "button", "press", RENEW)
         assert (await release_notes(hass, hass_ws_client)).endswith("font_noto_sans_common_20_4.")
         assert state_of(hass, WAKE_WORD).state == state
         assert await wakes(device, word)
@@ -249,7 +245,7 @@ async def test_the_form_says_why_a_device_can_have_no_phrases(
     device = await boot(replace(profile, board=replace(profile.board, name=name or profile.board.name)))
     if name is None:
         await ready(hass, device)
-    form = await reconfigure(hass, linked_entry)
+    form = await change_device(hass, linked_entry)
     assert ("wake_phrases" in form["data_schema"].schema) == (reason == "")
     told = form["description_placeholders"]["notes"]
     assert told.startswith(reason)
@@ -266,10 +262,8 @@ async def test_the_voice_set_up_chooses_as_with_other_satellites(
     await wakes(device, "hi xiaozhi")
     client = await hass_ws_client(hass)
 
-    async def call(command: str, **data: Any) -> Any:
-        await client.send_json_auto_id(
-            {"type": f"assist_satellite/{command}", "entity_id": SATELLITE, **data}
-        )
+    async def call(kind: str, **data: Any) -> Any:
+        await client.send_json_auto_id({"type": f"assist_satellite/{kind}", "entity_id": SATELLITE, **data})
         return await client.receive_json()
 
     found = (await call("get_configuration"))["result"]
@@ -280,9 +274,7 @@ async def test_the_voice_set_up_chooses_as_with_other_satellites(
         assert (await call("set_wake_words", wake_word_ids=chosen))["success"]
         assert (await call("get_configuration"))["result"]["active_wake_words"] == chosen
     assert [await wakes(device, word) for word in ("jarvis", "good morning")] == [False, True]
-    assert (await call("set_wake_words", wake_word_ids=["wn9_jarvis_tts", "good morning"]))[
-        "success"
-    ] is False
+    assert not (await call("set_wake_words", wake_word_ids=["wn9_jarvis_tts", "good morning"]))["success"]
 
 
 @pytest.mark.parametrize("phrase", ["hello 2", "你好管家", "a", "hello kitchen"])
@@ -315,7 +307,7 @@ async def test_without_a_pack_that_fits_nothing_is_sent(
     hosts.release(archive)
     with pytest.raises(ServiceValidationError, match=reason):
         await choose(hass, "Jarvis")
-    assert not any(event.kind in {"assets", "restart"} for event in device.transcript)
+    assert was_sent_nothing(device)
     assert await wakes(device, "hi xiaozhi")
 
 
@@ -327,7 +319,7 @@ async def test_with_a_picture_that_cannot_be_a_face_nothing_is_sent(
     path.write_bytes(b"?")
     with pytest.raises(ServiceValidationError, match=r"xiaozhi/faces/happy\.png cannot be used as a face"):
         await choose(hass, "Jarvis")
-    assert not any(event.kind in {"assets", "restart"} for event in device.transcript)
+    assert was_sent_nothing(device)
 
 
 async def test_models_are_the_known_ones_or_refused_and_may_come_from_a_folder(
@@ -375,7 +367,7 @@ async def test_a_device_does_not_say_which_file_is_read(
     with pytest.raises(ServiceValidationError, match="no release of firmware"):
         await choose(hass, "Jarvis")
     assert "/releases/tags/v2.4.2" not in hosts.server.paths()
-    assert not any(event.kind == "assets" for event in device.transcript)
+    assert was_sent_nothing(device)
 
 
 async def test_where_nothing_else_is_known_to_fit_there_is_no_choice(
@@ -490,9 +482,8 @@ async def test_a_device_on_websocket_gets_them_in_a_conversation(
     await asyncio.sleep(1)
     assert "Wake it" in state_of(hass, WAKE_WORD).attributes["hint"]
     # Meanwhile, nothing else waits.
-    style = {"entity_id": "select.kitchen_box_conversations", ATTR_OPTION: "single"}
     async with asyncio.timeout(5):
-        await hass.services.async_call("select", SERVICE_SELECT_OPTION, style, blocking=True)
+        await boxes.choose(hass, "select.kitchen_box_conversations", "single")
     await device.wake()
     await choosing
     assert state_of(hass, WAKE_WORD).state == "Jarvis"

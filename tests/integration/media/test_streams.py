@@ -328,15 +328,12 @@ async def test_media_are_decoded_by_a_child_that_may_take_little_memory(
     """However much the tables of a small file promise."""
     address = server.pieces("/endless", [music(10)], then="again")
     stream = MediaStream(hass, Media(media_id=address), lambda: None)
-    await stream.open()
-    (child,) = children()
-    assert resource.prlimit(child, resource.RLIMIT_DATA) == (256 * MIB, 256 * MIB)
-    await stream.aclose()
     sound = media_sound(hass, address)()
-    await anext(sound)
-    (child,) = children()
-    assert resource.prlimit(child, resource.RLIMIT_DATA) == (256 * MIB, 256 * MIB)
-    await sound.aclose()
+    for begin, end in ((stream.open(), stream.aclose), (anext(sound), sound.aclose)):
+        await begin
+        (child,) = children()
+        assert resource.prlimit(child, resource.RLIMIT_DATA) == (256 * MIB, 256 * MIB)
+        await end()
     await server.wait_unused()
 
 

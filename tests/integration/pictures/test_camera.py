@@ -18,7 +18,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.const import CONF_ADDRESS, DOMAIN, NO_MODEL_ISSUE, VISION_PATH
+from custom_components.xiaozhi.const import DOMAIN, NO_MODEL_ISSUE, VISION_PATH
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import PictureKind
 from custom_components.xiaozhi.pictures import vision
@@ -213,28 +213,6 @@ async def test_a_disabled_entity_is_named(hass: HomeAssistant, eyes: ScriptedEye
     # That of a program that does not list its camera as devices do was never there.
     er.async_get(hass).async_remove(PHOTO)
     assert (await take_photo(known))["message"] == sentence("photo_no_camera")
-
-
-async def test_the_address_that_the_owner_set_is_the_one_for_photos(
-    hass: HomeAssistant,
-    linked_entry: MockConfigEntry,
-    eyes: ScriptedEyes,
-    camera: SimulatedDevice,
-    known: Device,
-) -> None:
-    hass.config_entries.async_update_entry(
-        linked_entry, data={**linked_entry.data, CONF_ADDRESS: "localhost"}
-    )
-    before = known.state.origin
-    await camera.power_off()
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
-    known = linked_entry.runtime_data.devices[known.mac]
-    await camera.boot()
-    assert before is not None
-    assert before.startswith("http://127.0.0.1:")
-    assert known.state.origin == before.replace("127.0.0.1", "localhost")
-    await wait_for_state(hass, CONNECTED, "on")
-    assert (await take_photo(known))["success"]
 
 
 def form_of(photo: bytes = jpeg(320, 240), question: str = QUESTION, name: str = "file") -> FormData:

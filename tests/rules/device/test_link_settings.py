@@ -6,10 +6,7 @@ from typing import Any
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.device.link_settings import (
-    kind_of_link,
-    link_settings,
-)
+from custom_components.xiaozhi.device.link_settings import LinkSettings, kind_of_link, link_settings
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import downlink_topic
@@ -29,10 +26,10 @@ def device(link: DeviceLink = DeviceLink.AUTOMATIC) -> DeviceSettings:
     return DeviceSettings(mac="24:6f:28:aa:bb:01", name="Box", client_id="c", token="secret", link=link)
 
 
-def sections(offered: GatewaySettings, wanted: DeviceLink = DeviceLink.AUTOMATIC) -> dict[str, Any]:
-    """Return the sections of the reply to a device that called an address."""
+def told(offered: GatewaySettings, wanted: DeviceLink = DeviceLink.AUTOMATIC) -> LinkSettings:
+    """Return what is told to a device that called an address."""
     host, origin = "192.168.1.10", "http://192.168.1.10:8123"
-    return link_settings(offered, device(wanted), None, host=host, origin=origin).sections
+    return link_settings(offered, device(wanted), None, host=host, origin=origin)
 
 
 @pytest.mark.parametrize(
@@ -56,10 +53,10 @@ def test_the_owner_decides_and_old_firmware_limits(
 
 def test_each_reply_names_the_links_under_the_address_that_the_device_used() -> None:
     offered = gateway(OfferedLink.MQTT)
-    websocket = sections(offered, DeviceLink.WEBSOCKET)
+    websocket = told(offered, DeviceLink.WEBSOCKET).sections
     assert websocket.keys() == {"websocket"}
     assert websocket["websocket"]["url"] == "ws://192.168.1.10:8765/xiaozhi/v1/"
-    both = sections(offered)
+    both = told(offered).sections
     assert both == websocket | {
         "mqtt": {
             "endpoint": "192.168.1.10:1884",
@@ -71,8 +68,10 @@ def test_each_reply_names_the_links_under_the_address_that_the_device_used() -> 
             "subscribe_topic": downlink_topic("246f28aabb01"),
         }
     }
-    moved = sections(gateway(OfferedLink.MQTT, address="ha.lan"))
-    assert moved["mqtt"]["endpoint"] == "ha.lan:1884"
+    # The owner's address goes before it, for photos and files, too.
+    moved = told(gateway(OfferedLink.MQTT, address="ha.lan"))
+    assert moved.sections["mqtt"]["endpoint"] == "ha.lan:1884"
+    assert moved.origin == "http://ha.lan:8123"
 
 
 def test_the_name_of_a_gateway_is_that_of_its_entry_and_stays() -> None:

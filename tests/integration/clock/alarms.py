@@ -1,0 +1,60 @@
+"""The calendar of a device, its alarms, and how often it has rung."""
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any
+
+from homeassistant.components.calendar import CalendarEntity
+from homeassistant.components.calendar.const import DATA_COMPONENT
+from homeassistant.core import HomeAssistant
+from homeassistant.util import dt as dt_util
+
+from simulator import SimulatedDevice
+from tests.integration.boxes import act, alerts
+
+CALENDAR = "calendar.kitchen_box_alarms"
+
+
+def soon(seconds: float) -> datetime:
+    return dt_util.as_local(dt_util.utcnow() + timedelta(seconds=seconds)).replace(microsecond=0)
+
+
+async def set_alarm(hass: HomeAssistant, seconds: float, name: str = "Wake up", **fields: Any) -> None:
+    start = soon(seconds)
+    times = {"start_date_time": start, "end_date_time": start + timedelta(hours=1)}
+    await act(hass, "calendar", "create_event", CALENDAR, summary=name, **times, **fields)
+    await hass.async_block_till_done()
+
+
+def calendar(hass: HomeAssistant) -> CalendarEntity:
+    entity = hass.data[DATA_COMPONENT].get_entity(CALENDAR)
+    assert entity is not None
+    return entity
+
+
+async def events(hass: HomeAssistant) -> list[dict[str, Any]]:
+    found = await act(hass, "calendar", "get_events", CALENDAR, returns=True, duration=timedelta(days=30))
+    listed: list[dict[str, Any]] = found[CALENDAR]["events"]
+    return listed
+
+
+async def has_rung(device: SimulatedDevice, times: int, seconds: float = 60) -> None:
+    """Wait until a device with old firmware, which plays a sound again and again, has played it so often."""
+    await device.wait_for(lambda: len(alerts(device)) >= times, seconds)
+    assert len(alerts(device)) == times
+
+
+async def rings_no_more(device: SimulatedDevice, seconds: float) -> int:
+    """Return how often a device has rung, which is so after some seconds, too."""
+    before = len(alerts(device))
+    await asyncio.sleep(seconds)
+    assert len(alerts(device)) == before
+    return before
+
+
+async def told(notes: list[str]) -> str:
+    """Wait for a notification, and return its text."""
+    while not notes:  # noqa: ASYNC110 - time is virtual
+        await asyncio.sleep(1)
+    (text,) = notes
+    return text

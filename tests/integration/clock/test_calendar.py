@@ -1,0 +1,134 @@
+"""Alarms are set, listed, changed and deleted: on the calendar page, by an assistant, and in sentences."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import llm
+from homeassistant.util import dt as dt_util
+import pytest
+
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from tests.integration.boxes import act
+from tests.integration.clock.alarms import CALENDAR, calendar, events, set_alarm, soon
+from tests.integration.clock.conftest import Handle
+from tests.integration.names import Boot
+
+LINK = LinkKind.MQTT
+
+pytestmark = pytest.mark.usefixtures("linked_entry")
+
+
+@pytest.mark.parametrize(
+    ("start", "rule", "words"),
+    [
+        ("2020-01-01T07:00", "", "is over"),
+        ("2039-01-01T07:00", "", "more than a year away"),
+        ("2039-01-01T07:00", "FREQ=DAILY;BYHOUR=1,2,3", "cannot be repeated like this"),
+        ("2039-01-01T07:00", "FREQ=DAILY;" + "BYDAY=MO," * 1200, "cannot be repeated like this"),
+    ],
+)
+async def test_bad_input_is_refused_with_words(
+    hass: HomeAssistant, start: str, rule: str, words: str
+) -> None:
+    with pytest.raises(HomeAssistantError, match=words):
+        await calendar(hass).async_create_event(
+            dtstart=dt_util.as_local(datetime.fromisoformat(start)), rrule=rule
+        )
+    assert not await events(hass)
+
+
+async def test_there_are_a_hundred_alarms_at_most_and_none_for_a_whole_day(hass: HomeAssistant) -> None:
+    for _ in range(100):
+        await set_alarm(hass, 3600)
+    with pytest.raises(HomeAssistantError, match="100 alarms already"):
+        await set_alarm(hass, 3600)
+    day = {"start_date": "2027-01-01", "end_date": "2027-01-02"}
+    with pytest.raises(HomeAssistantError, match="needs a time of day"):
+        await act(hass, "calendar", "create_event", CALENDAR, summary="x", **day)
+    assert len(await events(hass)) == 100
+
+
+async def test_the_calendar_page_edits_one_time_of_a_repetition_or_all_that_follow(
+    hass: HomeAssistant, known: Device
+) -> None:
+    page, first = calendar(hass), soon(3600)
+
+    def event(days: int, name: str, **more: Any) -> dict[str, Any]:
+        return {"summary": name, "dtstart": first + timedelta(days=days), **more}
+
+    def at(days: int) -> str:
+        return f"{first + timedelta(days=days):%Y%m%dT%H%M%S}"
+
+    async def shown() -> list[tuple[str, int]]:
+        starts = [(each["summary"], datetime.fromisoformat(each["start"])) for each in await events(hass)]
+        return [(name, (start.date() - first.date()).days) for name, start in starts]
+
+    await page.async_create_event(**event(0, "Up", rrule="FREQ=DAILY;COUNT=6"))
+    (uid,) = known.state.alarms
+    await page.async_delete_event(uid, recurrence_id=at(1))
+    stored: set[str] = set()
+    stop = known.record.listen(["alarms"], lambda: stored.add(str(known.state.alarms)))
+    await page.async_update_event(uid, event(2, "Late"), recurrence_id=at(2))
+    stop()
+    assert len(stored) == 1, "a power cut between two steps would leave both times, or none"
+    assert await shown() == [("Up", 0), ("Late", 2), ("Up", 3), ("Up", 4), ("Up", 5)]
+    await page.async_update_event(uid, event(4, "New", rrule="FREQ=DAILY;COUNT=2"), at(4), "THISANDFUTURE")
+    assert await shown() == [("Up", 0), ("Late", 2), ("Up", 3), ("New", 4), ("New", 5)]
+    await page.async_delete_event(uid, recurrence_id=at(3), recurrence_range="THISANDFUTURE")
+    await page.async_update_event(uid, event(1, "Once"))
+    assert await shown() == [("Once", 1), ("Late", 2), ("New", 4), ("New", 5)]
+    repeated = next(uid for uid, stored in known.state.alarms.items() if stored["rule"])
+    for unknown in (("nothing", None), (repeated, "nonsense")):
+        with pytest.raises(HomeAssistantError, match="no such alarm"):
+            await page.async_delete_event(*unknown)
+
+
+async def test_an_assistant_and_sentences_set_list_and_delete_alarms(
+    hass: HomeAssistant, boot: Boot, handle: Handle, device_id: str
+) -> None:
+    await boot()
+    context = llm.LLMContext(
+        platform="test", context=None, language="en", assistant="conversation", device_id=device_id
+    )
+    api = await llm.async_get_api(hass, llm.LLM_API_ASSIST, context)
+
+    async def use(tool: str, /, **arguments: Any) -> str:
+        result = await api.async_call_tool(llm.ToolInput(f"{DOMAIN}__{tool}", arguments))
+        answer: Any = result.data if isinstance(result, llm.ToolResult) else result
+        return str(answer["speech"]["plain"]["speech"])
+
+    day = (soon(0) + timedelta(days=40)).date().isoformat()
+    week = "MO,TU,WE,TH,FR,SA,SU"
+    told = await use("set_alarm", hours=7, minutes=5, day=day, name="Run", repeat=week, text=None)
+    assert told == f"Alarm set for {day} 07:05."
+    for wrong, words in (
+        ({"day": "someday"}, "is not a day"),
+        ({"day": "2020-01-01"}, "is over"),
+        ({"day": "2039-01-01"}, "more than a year away"),
+        ({"repeat": "FREQ=SECONDLY"}, "cannot be repeated"),
+    ):
+        assert words in await use("set_alarm", hours=7, **wrong)
+    assert await use("list_alarms") == f"These alarms are set: {day} 07:05 Run."
+    assert await use("delete_alarm", day="tomorrow") == "There is no such alarm."
+    assert "Run" in await use("delete_alarm", name="run", day=day)
+    assert await use("list_alarms") == "No alarm is set."
+
+    assert (await handle("XiaozhiSetAlarm", hours=7, period="pm")).startswith("Alarm set for 19:00")
+    assert await handle(
+        "XiaozhiSetAlarm", hours=6, minutes=30, day="Monday", repeat="weekdays", name="School"
+    )
+    assert "Several alarms are set" in await handle("XiaozhiDeleteAlarm")
+    # Language models fill in what they are to leave out.
+    assert "Several alarms are set" in await handle("XiaozhiDeleteAlarm", all="no")
+    assert "School" in await handle("XiaozhiListAlarms")
+    assert (await handle("XiaozhiDeleteAlarm", hours=7, period="pm")).startswith("Deleted: 19:00")
+    assert "06:30 School" in await handle("XiaozhiDeleteAlarm", name="school")
+    assert await handle("XiaozhiDeleteAlarm") == "There is no such alarm."
+    for hours in (1, 2):
+        await handle("XiaozhiSetAlarm", hours=hours)
+    assert "02:00" in await handle("XiaozhiDeleteAlarm", all="yes")
+    assert await handle("XiaozhiListAlarms") == "No alarm is set."
