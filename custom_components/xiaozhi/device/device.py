@@ -21,6 +21,7 @@ from ..protocol.boards import sold_as
 from ..protocol.checkin import CheckIn
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.readiness import MainTask
+from ..protocol.limits import TokenBucket
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import Link, LinkKind
 from ..settings import DeviceSettings, GatewaySettings
@@ -64,6 +65,8 @@ class Device:
         self._gateway = gateway
         self.session: LinkSession | None = None
         """The session on its link; commands go through `commands`."""
+        self.connects = TokenBucket(rate=1 / 5, burst=60)
+        """How often it may connect over MQTT: each time is two states of each of its entities."""
         self.tools = DeviceTools(hass, record)
         self.commands = DeviceCommands(
             hass, record, self.tools, name=lambda: self.name, session=lambda: self.session

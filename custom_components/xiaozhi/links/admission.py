@@ -8,6 +8,7 @@ from homeassistant.core import callback
 
 from ..device.device import Device
 from ..device.link_settings import client_id_of
+from ..protocol.clock import loop_time
 from ..protocol.firmware_version import SAFE_TEXT_BYTES
 from ..protocol.transport.link import Admission, Credentials, LinkKind
 from ..settings import GatewaySettings
@@ -45,6 +46,9 @@ class PairedDevices:
             client_id = client_id_of(self._settings, device.mac)
         if not same(credentials.client_id, client_id):
             _LOGGER.debug("Connection from %s refused: not the device that was paired", credentials.remote)
+            return None
+        if kind is LinkKind.MQTT and not device.connects.take(loop_time()):
+            _LOGGER.debug("Connection from %s refused: it comes and goes without end", credentials.remote)
             return None
         return _admission(device)
 

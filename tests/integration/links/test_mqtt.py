@@ -1,16 +1,18 @@
 """A device on MQTT can be reached while it is idle, what is shown of it is true, and it comes back."""
 
 import asyncio
+from collections import Counter
 from datetime import timedelta
 import json
 import logging
 from typing import Any
 
 from freezegun.api import FrozenDateTimeFactory
+from homeassistant.const import EVENT_STATE_CHANGED
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import CONF_LINK, CONF_MQTT_PORT, DOMAIN
@@ -33,7 +35,7 @@ from tests.integration.http_device import TOKEN, HttpDevice, paired_device
 from tests.integration.names import CLIENT_ID, COMMAND, CONNECTED, MAC, OTHER_MAC, SATELLITE, VOLUME, Boot
 from tests.integration.websocket_client import connected
 from tests.protocol.transport.mqtt.device import HELLO, encoded
-from tests.protocol.transport.mqtt.wire import WireClient, publish
+from tests.protocol.transport.mqtt.wire import WireClient, connect, publish
 from tests.protocol.transport.udp.device import until
 
 LINK = LinkKind.MQTT
@@ -173,6 +175,28 @@ async def test_a_device_that_never_told_its_firmware_is_not_asked_again_when_it_
     await client.send(publish(uplink_topic(MAC), encoded(HELLO)))
     assert (await next_request(client))["method"] == "initialize"
     await client.close()
+
+
+async def test_a_device_that_connects_and_leaves_without_end_does_not_fill_the_database(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
+) -> None:
+    """It may do so sixty times, and then once in five seconds."""
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    await device.power_off()
+    changes = async_capture_events(hass, EVENT_STATE_CHANGED)
+    start = hass.loop.time()
+    for _ in range(100):
+        client = await WireClient.open(linked_entry.data[CONF_MQTT_PORT])
+        await client.send(connect(mqtt_client_id(MAC), MAC, TOKEN))
+        await client.receive()
+        await client.close()
+    written = Counter(change.data["entity_id"] for change in changes)
+    assert 100 < written[VOLUME] <= 2 * (60 + (hass.loop.time() - start) / 5)
+    # It is let in again.
+    await asyncio.sleep(10)
+    await device.boot()
+    await wait_for_state(hass, VOLUME, "70")
 
 
 async def next_request(client: WireClient) -> Any:
