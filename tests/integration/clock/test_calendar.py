@@ -49,7 +49,11 @@ async def test_there_are_a_hundred_alarms_at_most_and_none_for_a_whole_day(hass:
     day = {"start_date": "2027-01-01", "end_date": "2027-01-02"}
     with pytest.raises(HomeAssistantError, match="needs a time of day"):
         await act(hass, "calendar", "create_event", CALENDAR, summary="x", **day)
-    assert len(await events(hass)) == 100
+    listed = await events(hass)
+    assert len(listed) == 100
+    # It is shown as long as it rings.
+    start, end = (datetime.fromisoformat(listed[0][at]) for at in ("start", "end"))
+    assert end - start == timedelta(minutes=10)
 
 
 async def test_the_calendar_page_edits_one_time_of_a_repetition_or_all_that_follow(
