@@ -138,28 +138,22 @@ def hass_config_dir(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def _of_home_assistant(name: str, request: pytest.FixtureRequest) -> None:
+def _with_home_assistant(name: str) -> Any:
     """Use a fixture that the Home Assistant plugin has for all tests, in those with a Home Assistant only."""
-    if "hass" in request.fixturenames:
-        request.getfixturevalue(name)
+
+    @pytest.fixture(autouse=True, name=name)
+    def use(request: pytest.FixtureRequest) -> None:
+        if "hass" in request.fixturenames:
+            request.getfixturevalue(name)
+
+    return use
 
 
-@pytest.fixture(autouse=True)
-def configure_event_loop(request: pytest.FixtureRequest) -> None:
-    """Give the event loop Home Assistant's threads, where there is one."""
-    _of_home_assistant("configure_event_loop", request)
-
-
-@pytest.fixture(autouse=True)
-def disable_http_server(request: pytest.FixtureRequest) -> None:
-    """Keep Home Assistant from serving on its usual port, where there is one."""
-    _of_home_assistant("disable_http_server", request)
-
-
-@pytest.fixture(autouse=True)
-def skip_stop_scripts(request: pytest.FixtureRequest) -> None:
-    """Let no timer of Home Assistant's scripts outlive a test, where there are any."""
-    _of_home_assistant("skip_stop_scripts", request)
+# They give the event loop Home Assistant's threads, keep it from serving on its usual port, and let no timer
+# of its scripts outlive a test.
+configure_event_loop = _with_home_assistant("configure_event_loop")
+disable_http_server = _with_home_assistant("disable_http_server")
+skip_stop_scripts = _with_home_assistant("skip_stop_scripts")
 
 
 @pytest.fixture(autouse=True)

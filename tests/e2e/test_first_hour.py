@@ -6,6 +6,7 @@ Home Assistant is a new one without speech. Each page is kept as a picture in th
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from socket import SOCK_DGRAM
 from time import monotonic
@@ -88,24 +89,22 @@ async def walk(
             await walk.look("failure")
 
 
+@dataclass
 class Walk:
     """The steps of an owner, in their order."""
 
-    def __init__(
-        self, web: WebPage, client: Client, device: SimulatedDevice, speech: Speech, folder: Path
-    ) -> None:
-        self.web = web
-        self.client = client
-        self.device = device
-        self.speech = speech
-        self.folder = folder
-        self._pictures = 0
+    web: WebPage
+    client: Client
+    device: SimulatedDevice
+    speech: Speech
+    folder: Path
+    pictures: int = 0
 
     async def look(self, name: str) -> None:
         """Keep a picture of the page, which fits its width."""
-        self._pictures += 1
+        self.pictures += 1
         picture = await self.web.page.screenshot(animations="disabled")
-        await asyncio.to_thread((self.folder / f"{self._pictures:02}-{name}.png").write_bytes, picture)
+        await asyncio.to_thread((self.folder / f"{self.pictures:02}-{name}.png").write_bytes, picture)
         assert await self.web.page.evaluate(_WIDER) == [], name
 
     async def set_up_the_gateway(self) -> None:

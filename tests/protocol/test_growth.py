@@ -14,7 +14,7 @@ from custom_components.xiaozhi.mcp_extras.question_form import parse_question_fo
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress, AddressError
 from custom_components.xiaozhi.protocol.access_point.results import result_text
 from custom_components.xiaozhi.protocol.access_point.rpc import read_request
-from custom_components.xiaozhi.protocol.checkin import CheckInError, parse_checkin
+from custom_components.xiaozhi.protocol.checkin import parse_checkin
 from custom_components.xiaozhi.protocol.device_status import read_status
 from custom_components.xiaozhi.protocol.distinct_names import distinct_names
 from custom_components.xiaozhi.protocol.faces import face_of
@@ -25,7 +25,7 @@ from custom_components.xiaozhi.protocol.mcp.tool import Tool, ToolProperty, chec
 from custom_components.xiaozhi.protocol.messages import parse_message
 from custom_components.xiaozhi.protocol.multipart import parse_form
 from custom_components.xiaozhi.protocol.shortening import MessageTooLongError, encode_within
-from custom_components.xiaozhi.protocol.transport.mqtt import mqtt_packets as mqtt
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import parse_packet
 from custom_components.xiaozhi.protocol.untrusted_text import clean_data, clean_text, one_line
 from tests.protocol.growth import assert_linear
 from tests.protocol.test_checkin import CLIENT_ID, HEADERS, MAC
@@ -38,6 +38,14 @@ UNITS: Final = (
     "\x00", "\xff", 'name="', "a b ",
 )  # fmt: skip
 type Reader = Callable[[str], object]
+# What readers say of a text that is none for them.
+REFUSALS: Final = (ValueError, McpError, RequestError, AddressError, MessageTooLongError)
+
+
+def attempt(read: Callable[..., object], *given: Any) -> None:
+    """Have something read that may be refused."""
+    with suppress(*REFUSALS):
+        read(*given)
 
 
 def tool(**members: Any) -> Tool:
@@ -67,20 +75,17 @@ def shapes(text: str) -> Iterator[Any]:
 def packets(text: str) -> None:
     """Parse packets of MQTT."""
     data = text.encode(errors="replace")
-    mqtt.parse_packet(0x30, b"\x00\x01a" + data)
+    parse_packet(0x30, b"\x00\x01a" + data)
     for first, body in ((0x82, b"\x00\x01" + b"\x00\x01a\x00" * len(data)), (0x10, data), (0x82, data)):
-        with suppress(mqtt.MqttProtocolError):
-            mqtt.parse_packet(first, body)
+        attempt(parse_packet, first, body)
 
 
 def results(text: str) -> None:
     for shape in shapes(text):
         result = {"content": [{"type": "text", "text": text}, {"type": "image", "image": text}], "a": shape}
-        with suppress(McpError):
-            ToolResult.from_dict(result)
-        with suppress(McpError):
-            parsed = ToolResult.from_dict({"content": [], "structuredContent": {"a": shape}, "isError": True})
-            assert parsed.reason is not None
+        attempt(ToolResult.from_dict, result)
+        refused = {"structuredContent": {"a": shape}, "isError": True}
+        attempt(lambda refused=refused: ToolResult.from_dict(refused).reason)
 
 
 def tools(text: str) -> None:
@@ -96,8 +101,7 @@ def tools(text: str) -> None:
 
 def arguments(text: str) -> None:
     for shape in shapes(text):
-        with suppress(ValueError):
-            check_arguments(TAKES_ANYTHING, {"a": shape, "b": text})
+        attempt(check_arguments, TAKES_ANYTHING, {"a": shape, "b": text})
 
 
 def questions(text: str) -> None:
@@ -107,11 +111,9 @@ def questions(text: str) -> None:
             {"message": text, "requestedSchema": {"type": "object", "properties": rules, "required": [text]}},
             {"message": "a", "requestedSchema": {"type": "object", "properties": {"a": {"type": "string"}}}},
         ):
-            with suppress(RequestError):
-                parse_question_form(params)
+            attempt(parse_question_form, params)
         content = {"type": "text", "text": text}
-        with suppress(RequestError):
-            read_question({"messages": [{"role": "user", "content": [content, content]}], "maxTokens": 9})
+        attempt(read_question, {"messages": [{"role": "user", "content": [content] * 2}], "maxTokens": 9})
 
 
 def addresses(text: str) -> None:
@@ -122,8 +124,7 @@ def addresses(text: str) -> None:
         f"wss://a/?token={text}",
         f"ws://a/?token=a.{claims}.c",
     ):
-        with suppress(AddressError):
-            AccessPointAddress.parse(url).without_token(text)
+        attempt(lambda url=url: AccessPointAddress.parse(url).without_token(text))
 
 
 def check_ins(text: str) -> None:
@@ -135,8 +136,7 @@ def check_ins(text: str) -> None:
         {"Device-Id": text},
     ):
         for sent in (body, text.encode(errors="replace")):
-            with suppress(CheckInError):
-                parse_checkin(headers, sent)
+            attempt(parse_checkin, headers, sent)
 
 
 def forms(text: str) -> None:
@@ -144,8 +144,7 @@ def forms(text: str) -> None:
     part = b'--B\r\nContent-Disposition: form-data; name="a' + data[:1500] + b"\r\n\r\n"
     for content_type in ("multipart/form-data; boundary=B", f"multipart/form-data; {text}boundary=B"):
         for body in (data, part + data + b"\r\n--B--", part * 7 + b"\r\n--B--"):
-            with suppress(ValueError):
-                parse_form(content_type, body)
+            attempt(parse_form, content_type, body)
 
 
 def messages(text: str) -> None:
@@ -158,10 +157,8 @@ def messages(text: str) -> None:
         f'{{"session_id":"","type":"mcp","payload":{{"jsonrpc":"2.0","id":1,"error":{{"message":"{text}"}}}}}}',
         f'{{"type":"goodbye","session_id":{quoted}}}',
     ):
-        with suppress(ValueError):
-            parse_message(frame)
-        with suppress(ValueError):
-            parse_message(frame.encode(errors="replace"))
+        attempt(parse_message, frame)
+        attempt(parse_message, frame.encode(errors="replace"))
 
 
 def requests(text: str) -> None:
@@ -183,8 +180,7 @@ def texts(text: str) -> None:
     Progress.from_dict({"progress": 1, "message": text})
     for shape in shapes(text):
         clean_data(shape)
-    with suppress(MessageTooLongError):
-        encode_within({"type": "alert", "message": text, "text": text}, len(text) // 2)
+    attempt(encode_within, {"type": "alert", "message": text, "text": text}, len(text) // 2)
 
 
 def names(text: str) -> None:
@@ -193,8 +189,7 @@ def names(text: str) -> None:
 
 def statuses(text: str) -> None:
     for shape in shapes(text):
-        with suppress(ValueError):
-            read_status({"network": shape, "screen": {"theme": text}})
+        attempt(read_status, {"network": shape, "screen": {"theme": text}})
 
 
 READERS: Final[tuple[Reader, ...]] = (

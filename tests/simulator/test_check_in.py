@@ -9,10 +9,8 @@ from tests.simulator.trace import (
     PAIRED,
     Stage,
     Step,
-    Trace,
     asks,
     crashes,
-    replay,
     replays,
     sees,
     still,
@@ -162,6 +160,4 @@ PAIRINGS = {
 }
 
 
-@replays(CHECK_INS | PAIRINGS)
-async def test_check_in(trace: Trace) -> None:
-    await replay(trace)
+test_check_in = replays(CHECK_INS | PAIRINGS)

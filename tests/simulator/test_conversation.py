@@ -11,9 +11,7 @@ from tests.simulator.trace import (
     SPEAKING,
     TTS_START,
     TTS_STOP,
-    Trace,
     device,
-    replay,
     replays,
     request,
     sees,
@@ -236,6 +234,4 @@ ALERTS = {
 }
 
 
-@replays(CONVERSATIONS | QUEUES | ALERTS)
-async def test_conversation(trace: Trace) -> None:
-    await replay(trace)
+test_conversation = replays(CONVERSATIONS | QUEUES | ALERTS)

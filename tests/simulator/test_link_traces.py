@@ -19,7 +19,6 @@ from tests.simulator.trace import (
     device,
     disconnects,
     hangs_up,
-    replay,
     replays,
     request,
     sees,
@@ -290,6 +289,4 @@ AUDIO = {
 }
 
 
-@replays(HELLOS | CLOSINGS | TEXTS | CONNECTING | MQTT_HELLOS | GOODBYES | AUDIO)
-async def test_link(trace: Trace) -> None:
-    await replay(trace)
+test_link = replays(HELLOS | CLOSINGS | TEXTS | CONNECTING | MQTT_HELLOS | GOODBYES | AUDIO)

@@ -10,10 +10,8 @@ from tests.simulator.trace import (
     TTS_START,
     Stage,
     Step,
-    Trace,
     device,
     disconnects,
-    replay,
     replays,
     request,
     sees,
@@ -140,9 +138,7 @@ REQUESTS = {
 }
 
 
-@replays(REQUESTS)
-async def test_request(trace: Trace) -> None:
-    await replay(trace)
+test_request = replays(REQUESTS)
 
 
 async def test_every_tool_of_a_board_is_listed_in_order() -> None:

@@ -14,7 +14,6 @@ from tests.simulator.trace import (
     Step,
     Trace,
     device,
-    replay,
     replays,
     sees,
     trace,
@@ -141,6 +140,4 @@ ANNOUNCEMENTS = {
 }
 
 
-@replays(ANNOUNCEMENTS)
-async def test_notify(trace: Trace) -> None:
-    await replay(trace)
+test_notify = replays(ANNOUNCEMENTS)

@@ -134,9 +134,14 @@ async def stage(trace: Trace) -> AsyncIterator[Stage]:
             yield Stage(sim, server, files)
 
 
-def replays(traces: dict[str, Trace]) -> pytest.MarkDecorator:
-    """Have a test replay each of these."""
-    return pytest.mark.parametrize("trace", traces.values(), ids=traces)
+def replays(traces: dict[str, Trace]) -> Callable[[Trace], Awaitable[None]]:
+    """Return a test that replays each of these."""
+
+    @pytest.mark.parametrize("trace", traces.values(), ids=traces)
+    async def test(trace: Trace) -> None:
+        await replay(trace)
+
+    return test
 
 
 # Rows: the user

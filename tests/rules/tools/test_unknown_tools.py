@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 import json
 from typing import Any, Final
 
-from homeassistant.const import EntityCategory, Platform
+from homeassistant.const import EntityCategory
 from hypothesis import given, strategies as st
 import pytest
 
@@ -99,23 +99,6 @@ def test_a_device_that_nobody_knows_has_entities_by_the_schemas_of_its_tools(dev
     assert [described(entity) for entity in entities] == EXPECTED[device]
     assert {described(entity) for entity in entities if not entity.enabled} == OFF & set(EXPECTED[device])
     assert len({entity.key for entity in entities}) == len(entities)
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("self.chat.open", "self.chat.close"),
-        ("self.mouth.open", "self.mouth.close"),
-        ("self.garage.up", "self.garage.down"),
-        ("self.pump.start", "self.pump.stop"),
-    ],
-)
-def test_what_is_opened_locked_or_started_is_two_buttons(first: str, second: str) -> None:
-    entities = map_tools([tool(first), tool(second)])
-    assert [(entity.platform, entity.key) for entity in entities] == [
-        (Platform.BUTTON, f"tool_{first}"),
-        (Platform.BUTTON, f"tool_{second}"),
-    ]
 
 
 @pytest.mark.parametrize(

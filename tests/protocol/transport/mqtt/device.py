@@ -3,15 +3,11 @@
 import json
 from typing import Any
 
+from tests.protocol.transport.websocket import peer as websocket
+
 MAC = "02:00:00:00:00:01"
 OTHER_MAC = "02:00:00:00:00:02"
-HELLO: dict[str, Any] = {
-    "type": "hello",
-    "version": 3,
-    "features": {"mcp": True},
-    "transport": "udp",
-    "audio_params": {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60},
-}
+HELLO: dict[str, Any] = websocket.HELLO | {"version": 3, "transport": "udp"}
 # Without the id of a conversation, so that it can be sent at any time; stock firmware sends the id.
 LISTEN: dict[str, Any] = {"type": "listen", "state": "start", "mode": "auto"}
 

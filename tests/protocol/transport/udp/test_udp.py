@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from functools import partial
 import random
 import socket
 import struct
@@ -211,10 +210,6 @@ class _Conversation:
         self.heard.append((packet, missing))
 
 
-def _has_heard(talk: _Conversation, count: int) -> bool:
-    return len(talk.heard) == count
-
-
 @pytest.fixture
 async def listener(socket_enabled: None) -> AsyncGenerator[UdpServer]:
     listener = UdpServer()
@@ -320,7 +315,7 @@ async def test_a_flood_from_unknown_ids_keeps_nobody_from_talking(
         for _ in range(50):
             strays.send(randomness.randbytes(randomness.randrange(0, 300)))
         device_socket.send(talk.device.seal(opus_packet()))
-        await until(partial(_has_heard, talk, number))
+        await until(lambda number=number: len(talk.heard) == number)
     await until(lambda: listener.counters.unknown + listener.counters.rejected == 40 * 50)
     assert listener.counters.unknown > 40 * 50 * 0.9
     strays.close()
