@@ -373,6 +373,14 @@ async def test_the_library_speaks_in_debug_records_without_any_secret(
     assert TOKEN not in caplog.text
 
 
+async def test_of_a_request_no_more_is_kept_than_a_device_sends() -> None:
+    """The library would take a megabyte, which 256 strangers at a time could fill the memory with."""
+    async with running(open=60) as site, bystander(site):
+        stranger = await RawDevice.dial(site)
+        stranger.writer.write(b"GET /xiaozhi/v1/ HTTP/1.1\r\n" + (b"A: " + b"x" * 8000 + b"\r\n") * 20)
+        await stranger.wait_until_dropped()
+
+
 async def flood(site: Site, network: int, count: int) -> list[RawDevice]:
     return [
         await RawDevice.dial(site, address=f"127.{network}.{number // 250}.{number % 250 + 1}")

@@ -30,6 +30,8 @@ from ..tcp_backlog import unacknowledged
 _SEND_BUFFER: Final = 16 * 1024
 # Bytes parsed before their frames are counted: a few milliseconds with the smallest frames.
 _SLICE: Final = 4 * 1024
+# Of the request of a connection. The library takes a megabyte, and 256 strangers may connect at a time.
+_MAX_HEAD: Final = 16 * 1024
 # From a close frame to the end of what we send. At that, stock firmware frees an object that a wake word of
 # this moment uses; there is none so soon after it has gone idle. It never closes TCP first.
 _END_DELAY: Final = 0.02
@@ -59,6 +61,8 @@ class WebSocketConnection(ServerConnection):
         self._frames = TokenBucket(rate=600, burst=600)
         # Pings, pongs and fragments of messages.
         self._controls = TokenBucket(rate=5, burst=50)
+        self._head = 0
+        """Bytes of the request so far."""
         self._drop_timers: tuple[asyncio.TimerHandle, ...] = ()
         self._sending_ended = False
         self.heard_at = loop_time()
@@ -114,6 +118,11 @@ class WebSocketConnection(ServerConnection):
             # The library could want to answer it.
             return
         self.heard_at = loop_time()
+        if self.request is None:
+            self._head += len(data)
+            if self._head > _MAX_HEAD:
+                self.abort()
+                return
         for start in range(0, len(data), _SLICE):
             super().data_received(data[start : start + _SLICE])
         if self.protocol.close_expected():
