@@ -1,7 +1,7 @@
 """A paired, simulated device on a real link, and an Assist pipeline around scripted speech engines."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from homeassistant.core import (
     SupportsResponse,
     callback,
 )
+from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.event import async_track_state_change_event
 import pytest
@@ -25,6 +26,7 @@ from custom_components.xiaozhi.logbook import async_describe_events
 from simulator import SimulatedDevice, State
 from tests.integration.http_device import paired_device
 from tests.integration.names import CLIENT_ID, COMMAND, MAC, OTHER_MAC, VOLUME
+from tests.integration.provisioning.forms import texts
 from tests.integration.speech import (
     ScriptedAgent,
     ScriptedSpeechToText,
@@ -119,6 +121,13 @@ def activity(hass: HomeAssistant, event_type: str) -> list[str]:
     return lines
 
 
+async def failure_of(doing: Awaitable[object]) -> str | None:
+    """Wait for something that Home Assistant refuses or cannot do, and return the key of what it says."""
+    with pytest.raises(HomeAssistantError) as failure:
+        await doing
+    return failure.value.translation_key
+
+
 def change_settings(hass: HomeAssistant, entry: ConfigEntry, **settings: object) -> None:
     for subentry in entry.subentries.values():
         hass.config_entries.async_update_subentry(entry, subentry, data={**subentry.data, **settings})
@@ -133,11 +142,14 @@ async def cards_made(hass: HomeAssistant) -> None:
 
 def open_issues(hass: HomeAssistant) -> list[ir.IssueEntry]:
     """Return the open issues of the integration, except the one about missing speech engines."""
-    return [
-        issue
-        for issue in ir.async_get(hass).issues.values()
-        if issue.domain == DOMAIN and issue.active and issue.issue_id != "no_speech"
+    issues = [
+        issue for issue in ir.async_get(hass).issues.values() if issue.domain == DOMAIN and issue.active
     ]
+    for issue in issues:
+        text = texts("issues")[issue.translation_key or ""]
+        for part in ("title", "description"):
+            assert text[part].format_map(issue.translation_placeholders or {}), "its texts are complete"
+    return [issue for issue in issues if issue.issue_id != "no_speech"]
 
 
 async def act(
@@ -181,7 +193,15 @@ async def say(device: SimulatedDevice, sound: bytes, word: str = "hello") -> Non
     """Wake a device, say something, and wait for the end of the conversation."""
     await device.wake(word)
     device.say(sound)
-    await device.wait_state(State.IDLE, 60)
+    await device.wait_state(State.IDLE, 120)
+
+
+async def push_to_talk(device: SimulatedDevice, sound: bytes) -> None:
+    """Hold the talk button of a device while something is said."""
+    await device.press()
+    device.say(sound)
+    await device.wait_said()
+    await device.release()
 
 
 def assert_nothing_lost(device: SimulatedDevice) -> None:

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any
 
 from aiohttp import ClientResponse
 from aiohttp.test_utils import TestClient
-from homeassistant.config_entries import ConfigSubentryData
+from homeassistant.config_entries import ConfigSubentry, ConfigSubentryData
 from homeassistant.core import HomeAssistant
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
@@ -35,6 +36,14 @@ async def running(hass: HomeAssistant, entry: MockConfigEntry) -> MockConfigEntr
     assert await hass.config_entries.async_setup(entry.entry_id)
     await hass.async_block_till_done()
     return entry
+
+
+async def add_to(hass: HomeAssistant, entry: MockConfigEntry, paired: ConfigSubentryData) -> ConfigSubentry:
+    """Add a device or an access point to a gateway."""
+    subentry = ConfigSubentry(**{**paired, "data": MappingProxyType(paired["data"])})
+    hass.config_entries.async_add_subentry(entry, subentry)
+    await hass.async_block_till_done()
+    return subentry
 
 
 @dataclass(kw_only=True)

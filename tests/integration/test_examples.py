@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 import logging
 import re
-from types import MappingProxyType
 from typing import Any, Final
 
 from homeassistant.components.automation.config import async_validate_config_item
-from homeassistant.config_entries import ConfigSubentry
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import area_registry as ar, entity_registry as er
 from homeassistant.setup import async_setup_component
@@ -16,14 +14,14 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 import yaml
 
-from custom_components.xiaozhi.const import CONF_SHARE_TRANSCRIPTS, DOMAIN, SUBENTRY_DEVICE
+from custom_components.xiaozhi.const import CONF_SHARE_TRANSCRIPTS, DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.events import ConversationEvent
 from custom_components.xiaozhi.device.state import Picture, PictureKind
 from custom_components.xiaozhi.protocol.device_status import DeviceStatus
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from scripts.tool_table import stock_tools
-from tests.integration.http_device import MAC, paired_device
+from tests.integration.http_device import MAC, add_to, paired_device
 from tests.paths import ROOT
 from tests.rules.tools.sample_tools import DEVICES, tool as sample_tool
 
@@ -84,17 +82,8 @@ async def device(hass: HomeAssistant, gateway_entry: MockConfigEntry, all_enable
     """A device in the kitchen with all that any device has; its owner has switched on what is disabled."""
     gateway = gateway_entry.runtime_data
     gateway.remember_area(MAC, ar.async_get(hass).async_create("Kitchen").id)
-    paired = paired_device()
-    hass.config_entries.async_add_subentry(
-        gateway_entry,
-        ConfigSubentry(
-            data=MappingProxyType({**paired["data"], CONF_SHARE_TRANSCRIPTS: True}),
-            subentry_type=SUBENTRY_DEVICE,
-            title="XiaoZhi",
-            unique_id=MAC,
-        ),
-    )
-    await hass.async_block_till_done()
+    paired = paired_device(title="XiaoZhi")
+    await add_to(hass, gateway_entry, {**paired, "data": {**paired["data"], CONF_SHARE_TRANSCRIPTS: True}})
     (device,) = gateway.devices.values()
     # Timers are for devices on MQTT.
     device.record.update(listens_while_speaking=True, link=LinkKind.MQTT, timers={"1": {}}, alarms={"1": {}})

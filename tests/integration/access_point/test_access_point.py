@@ -4,11 +4,10 @@ import asyncio
 import json
 import logging
 import sys
-from types import MappingProxyType
 from typing import Any
 
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
-from homeassistant.config_entries import ConfigEntryState, ConfigSubentry
+from homeassistant.config_entries import ConfigEntryState
 from homeassistant.core import CoreState, HomeAssistant
 from homeassistant.helpers import device_registry as dr
 from mcp_types import CallToolResult, ListToolsResult
@@ -24,6 +23,7 @@ from custom_components.xiaozhi.logbook import async_describe_events
 from simulator.access_point import Cloud
 from tests.integration.access_point.conftest import LAMP, LIGHT_SET, LIVE, TURN_ON, Offer, access_point
 from tests.integration.boxes import state_of
+from tests.integration.http_device import add_to
 from tests.integration.names import LIGHT
 from tests.protocol.access_point.site import until
 
@@ -97,16 +97,7 @@ async def test_access_points_come_and_go_without_the_others(
     entry = await offer(cloud.url(cloud.token(1)))
     first = await (await cloud.session()).ready()
     (known,) = entry.subentries.values()
-    added = access_point(cloud.url(cloud.token(2)), "Second")
-    hass.config_entries.async_add_subentry(
-        entry,
-        ConfigSubentry(
-            subentry_type=added["subentry_type"],
-            unique_id=added["unique_id"],
-            title=added["title"],
-            data=MappingProxyType(dict(added["data"])),
-        ),
-    )
+    await add_to(hass, entry, access_point(cloud.url(cloud.token(2)), "Second"))
     second = await (await cloud.session(2)).ready()
     assert first.open
     await hass.async_block_till_done()

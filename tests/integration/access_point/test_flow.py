@@ -13,7 +13,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from simulator.access_point import Cloud, EndpointServer
 from tests.integration.access_point.conftest import LIVE, TURN_ON, Apis, Offer, ScriptedApi, ScriptedTool
 from tests.integration.boxes import state_of
-from tests.integration.provisioning.forms import check_texts, texts
+from tests.integration.provisioning.forms import check_texts, suggested, texts
 
 
 def checked(result: Any) -> Any:
@@ -36,11 +36,6 @@ async def submit(hass: HomeAssistant, form: Any, **user_input: Any) -> Any:
     return checked(await hass.config_entries.subentries.async_configure(form["flow_id"], user_input))
 
 
-def suggested(form: Any, field: str) -> Any:
-    (marker,) = [key for key in form["data_schema"].schema if key == field]
-    return marker.description["suggested_value"]
-
-
 @pytest.fixture
 async def entry(offer: Offer) -> MockConfigEntry:
     return await offer()
@@ -57,10 +52,10 @@ async def test_adding_an_access_point(hass: HomeAssistant, entry: MockConfigEntr
     assert told["expires"].count("-") == 2
     assert "not encrypted" in told["encryption"]
     assert cloud.token() not in str(form)
-    assert suggested(form, "llm_hass_api") == ["assist"]
+    assert suggested(form)["llm_hass_api"] == ["assist"]
     form = await submit(hass, form, llm_hass_api=["assist"], questions_only=False)
     assert form["step_id"] == "tools"
-    suggested_tools = suggested(form, "tools")
+    suggested_tools = suggested(form)["tools"]
     assert {TURN_ON, LIVE} <= set(suggested_tools)
     assert int(form["description_placeholders"]["count"]) == len(suggested_tools)
     assert float(form["description_placeholders"]["kilobytes"]) > 1
@@ -86,7 +81,7 @@ async def test_a_choice_of_tools_is_kept(
         "llm_hass_api": "no_api"
     }
     form = await submit(hass, form, llm_hass_api=["scripted"], questions_only=False)
-    assert suggested(form, "tools") == []
+    assert suggested(form)["tools"] == []
     result = await submit(hass, form, tools=["remote_two"])
     assert result["data"]["tools"] == ["remote_two"]
     await hass.async_block_till_done()
@@ -109,7 +104,7 @@ async def test_what_is_for_administrators_is_not_offered_and_an_api_that_fails_i
     assert form["description_placeholders"]["assist"] in {option["label"] for option in options}
     form = await submit(hass, form, llm_hass_api=["failing"], questions_only=False)
     assert (form["step_id"], form["errors"]) == ("offer", {"llm_hass_api": "api_failed"})
-    assert suggested(form, "llm_hass_api") == ["failing"]
+    assert suggested(form)["llm_hass_api"] == ["failing"]
     form = await submit(hass, form, llm_hass_api=["assist"], questions_only=False)
     assert form["step_id"] == "tools"
 
@@ -173,7 +168,7 @@ async def test_changing_everything(hass: HomeAssistant, offer: Offer, cloud: Clo
     session = await (await cloud.session()).ready()
     (subentry,) = entry.subentries.values()
     form = checked(await entry.start_subentry_reconfigure_flow(hass, subentry.subentry_id))
-    assert suggested(form, "name") == "Robot"
+    assert suggested(form)["name"] == "Robot"
     form = await submit(hass, form, name="Child's robot")
     form = await submit(hass, form, llm_hass_api=["assist"], questions_only=True)
     result = await submit(hass, form, tools=[LIVE])
@@ -201,7 +196,7 @@ async def test_an_address_of_another_access_point(hass: HomeAssistant, offer: Of
     form = await submit(hass, form, name="Robot", url=cloud.url(cloud.token(3)))
     assert form["description_placeholders"]["agent"] == "3"
     form = await submit(hass, form, llm_hass_api=["assist"], questions_only=False)
-    await submit(hass, form, tools=suggested(form, "tools"))
+    await submit(hass, form, tools=suggested(form)["tools"])
     changed = entry.subentries[subentry.subentry_id]
     assert changed.unique_id is not None
     assert changed.unique_id.endswith("agent_3")

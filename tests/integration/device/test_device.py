@@ -1,9 +1,7 @@
 """A device's tools and status become entities, which tell the truth about what can be reached."""
 
 import asyncio
-from types import MappingProxyType
 
-from homeassistant.config_entries import ConfigSubentry
 from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
@@ -15,11 +13,9 @@ from websockets.exceptions import InvalidStatus
 
 from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.gateway import Gateway
-from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from simulator import SimulatedDevice, State, get_profile
-from tests.integration.boxes import act, change_settings, introduce, wait_for_state
-from tests.integration.http_device import TOKEN, paired_device
+from tests.integration.boxes import act, change_settings, failure_of, introduce, wait_for_state
+from tests.integration.http_device import TOKEN, add_to, paired_device
 from tests.integration.names import BRIGHTNESS, CLIENT_ID, MAC, Boot
 from tests.integration.tools.own_tools import listed
 
@@ -131,13 +127,8 @@ async def test_a_name_from_the_page_of_the_device_counts_everywhere_and_another_
     assert hass.states.get("assist_satellite.kitchen_box") is not None
     box = await boot()
     await talk(hass, box)
-    other = paired_device("24:6f:28:aa:bb:99", title="Hall box")
-    hass.config_entries.async_add_subentry(
-        linked_entry, ConfigSubentry(**{**other, "data": MappingProxyType(other["data"])})
-    )
-    await hass.async_block_till_done()
+    added = await add_to(hass, linked_entry, paired_device("24:6f:28:aa:bb:99", title="Hall box"))
     assert hass.states.is_state("assist_satellite.hall_box", "idle")
-    added = next(sub for sub in linked_entry.subentries.values() if sub.title == "Hall box")
     hass.config_entries.async_update_subentry(linked_entry, added, title="Attic box")
     hass.config_entries.async_remove_subentry(linked_entry, added.subentry_id)
     await hass.async_block_till_done()
@@ -146,32 +137,25 @@ async def test_a_name_from_the_page_of_the_device_counts_everywhere_and_another_
     assert box.channel_open
 
 
-@pytest.mark.timeouts(McpTimeouts, answer=2)
 async def test_a_call_that_fails_says_how_and_a_message_shows_on_the_screen_as_far_as_it_fits(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, known: Device
 ) -> None:
     device = await boot()
     await talk(hass, device)
     await wait_for_state(hass, THEME, "light")
-    gateway: Gateway = linked_entry.runtime_data
-    with pytest.raises(HomeAssistantError) as failure:
-        await gateway.devices[MAC].commands.change("self.screen.set_theme", {"theme": "pink"})
-    assert failure.value.translation_key == "not_done"
-    with pytest.raises(HomeAssistantError) as failure:
-        await gateway.devices[MAC].commands.change("self.screen.set_brightness", {"brightness": 101})
-    assert failure.value.translation_key == "refused"
-    device.tool_seconds["self.screen.set_brightness"] = 300
-    with pytest.raises(HomeAssistantError) as failure:
-        await act(hass, "number", "set_value", BRIGHTNESS, value=35)
-    assert failure.value.translation_key == "no_answer"
+    change = known.commands.change
+    assert await failure_of(change("self.screen.set_theme", {"theme": "pink"})) == "not_done"
+    assert await failure_of(change("self.screen.set_brightness", {"brightness": 101})) == "refused"
+    device.tool_seconds["self.screen.set_brightness"] = 750
+    assert await failure_of(act(hass, "number", "set_value", BRIGHTNESS, value=35)) == "no_answer"
+    # Meanwhile nobody has spoken, and the conversation is over.
     device.tool_seconds["self.screen.set_brightness"] = 30
+    await talk(hass, device)
     before = called(device, "self.screen.set_brightness")
     setting = asyncio.ensure_future(act(hass, "number", "set_value", BRIGHTNESS, value=35))
     await device.wait_for(lambda: called(device, "self.screen.set_brightness") > before, 60)
     await device.power_off()
-    with pytest.raises(HomeAssistantError) as failure:
-        await setting
-    assert failure.value.translation_key == "went_away"
+    assert await failure_of(setting) == "went_away"
     await device.boot()
     with pytest.raises(HomeAssistantError, match="only while it is in a conversation"):
         await act(hass, "notify", "send_message", SCREEN, message="Too early")

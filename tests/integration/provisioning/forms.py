@@ -80,6 +80,18 @@ def _fields(form: Any) -> tuple[set[str], set[str]]:
     )
 
 
+def suggested(form: Any, section: str | None = None) -> dict[str, Any]:
+    """Return what a form, or a section of it, suggests for its fields."""
+    fields = form["data_schema"].schema
+    if section is not None:
+        fields = fields[section].schema.schema
+    return {
+        str(field): field.description["suggested_value"]
+        for field in fields
+        if field.description and "suggested_value" in field.description
+    }
+
+
 async def start(hass: HomeAssistant, source: str = SOURCE_USER, data: Any = None) -> Any:
     result = await hass.config_entries.flow.async_init(DOMAIN, context={"source": source}, data=data)
     return check_texts(texts("config"), result)

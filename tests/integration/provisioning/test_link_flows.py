@@ -18,19 +18,13 @@ import pytest_socket
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.link_settings import AUTO_SUBSCRIBE_TOPIC
-from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
 from tests.integration.boxes import mqtt_client_id, open_issues
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device, running
-from tests.integration.provisioning.forms import check_texts, start, submit, texts
+from tests.integration.provisioning.forms import check_texts, start, submit, suggested, texts
 from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, command, mosquitto
 from tests.protocol.transport.udp.device import until
 
-pytestmark = [
-    pytest.mark.usefixtures("own_address"),
-    pytest.mark.real_time,
-    # On one computer, what a broker pushes comes at once.
-    pytest.mark.timeouts(BrokerTimeouts, push=0.05),
-]
+pytestmark = pytest.mark.usefixtures("own_address")
 
 
 @pytest.fixture
@@ -84,14 +78,6 @@ def at(broker: Mosquitto, **fields: Any) -> dict[str, Any]:
 def opens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def suggested(form: Any) -> dict[str, Any]:
-    return {
-        str(field): field.description["suggested_value"]
-        for field in form["data_schema"].schema
-        if field.description
-    }
 
 
 # MQTT without a broker.

@@ -4,7 +4,6 @@ from typing import Any
 
 from homeassistant.components.conversation import async_converse
 from homeassistant.core import Context, HomeAssistant
-from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import device_registry as dr, llm
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -14,9 +13,9 @@ from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from simulator import SimulatedDevice, State, converse
 from simulator.audio.espeak import synthesize
 from simulator.board.tools import Tool as SimulatedTool
-from tests.integration.boxes import Speech, introduce, wait_for_state
+from tests.integration.boxes import Speech, failure_of, introduce, wait_for_state
 from tests.integration.names import VOLUME, Boot
-from tests.integration.provisioning.forms import change_device, submit_device
+from tests.integration.provisioning.forms import change_device, submit_device, suggested
 from tests.integration.tools.own_tools import announce, register
 from tests.protocol.transport.udp.device import until
 
@@ -151,26 +150,18 @@ async def test_typed_chat_and_other_satellites_get_nothing_and_a_tool_that_has_b
     context = llm.LLMContext(
         platform="test", context=None, language="en", assistant="conversation", device_id=None
     )
-    with pytest.raises(HomeAssistantError) as refused:
-        await dance.async_call(hass, llm.ToolInput(tool_name=dance.name, tool_args={}), context)
-    assert refused.value.translation_key == "not_offered"
+    use = dance.async_call(hass, llm.ToolInput(tool_name=dance.name, tool_args={}), context)
+    assert await failure_of(use) == "not_offered"
     assert "self.robot.dance" not in [event["name"] for event in device.events("tool")]
     await device.power_off()
     await wait_for_state(hass, "binary_sensor.kitchen_box_connectivity", "off")
     assert not await own_tools(hass, device_id)
 
 
-def tools_field(form: Any) -> tuple[Any, Any]:
-    """Return the field for the assistant's tools, which is in the part *What it may do*."""
-    assert "assistant_tools" not in form["data_schema"].schema
-    fields = form["data_schema"].schema["permissions"].schema.schema
-    (field,) = (field for field in fields if field == "assistant_tools")
-    return field, fields[field]
-
-
-async def submit_tools(hass: HomeAssistant, form: Any, permissions: dict[str, Any]) -> None:
-    """Fill in the form of a device whose wake word is known."""
-    await submit_device(hass, form, permissions=permissions)
+def choices(form: Any) -> dict[str, str]:
+    """Return the tools that can be chosen for the assistant, in the part *What it may do*."""
+    selector = form["data_schema"].schema["permissions"].schema.schema["assistant_tools"]
+    return {option["value"]: option["label"] for option in selector.config["options"]}
 
 
 async def test_the_owner_chooses_what_the_assistant_may_do_and_reads_what_is_off_and_why(
@@ -183,18 +174,17 @@ async def test_the_owner_chooses_what_the_assistant_may_do_and_reads_what_is_off
     (subentry_id,) = linked_entry.subentries
     automatic = {tool.name for tool in await own_tools(hass, device_id)}
     form = await change_device(hass, linked_entry)
-    field, selector = tools_field(form)
-    suggested = field.description["suggested_value"]
-    assert "self.reboot" not in [option["value"] for option in selector.config["options"]]
-    await submit_tools(hass, form, {"assistant_tools": ["self.audio_speaker.set_volume"]})
+    at_first = suggested(form, "permissions")
+    assert "self.reboot" not in choices(form)
+    await submit_device(hass, form, permissions={"assistant_tools": ["self.audio_speaker.set_volume"]})
     await hass.async_block_till_done()
     assert [tool.name for tool in await own_tools(hass, device_id)] == [SET_VOLUME]
     form = await change_device(hass, linked_entry)
-    await submit_tools(hass, form, {})
+    await submit_device(hass, form, permissions={})
     assert linked_entry.subentries[subentry_id].data["assistant_tools"] == []
     form = await change_device(hass, linked_entry)
-    assert tools_field(form)[0].description["suggested_value"] == []
-    await submit_tools(hass, form, {"assistant_tools": suggested})
+    assert suggested(form, "permissions")["assistant_tools"] == []
+    await submit_device(hass, form, permissions=at_first)
     await hass.async_block_till_done()
     assert "assistant_tools" not in linked_entry.subentries[subentry_id].data
     assert {tool.name for tool in await own_tools(hass, device_id)} == automatic
@@ -204,9 +194,8 @@ async def test_the_owner_chooses_what_the_assistant_may_do_and_reads_what_is_off
     ]
     await box.tools.set_list((*box.tools.values(), *filter(None, found)))
     form = await change_device(hass, linked_entry)
-    field, selector = tools_field(form)
-    labels = {each["value"]: each["label"] for each in selector.config["options"]}
+    labels = choices(form)
     assert labels["lock.open"] == "Front door · lock.open (off at first: locks, doors and gates)"
     assert labels["lock.restart"] == "Lock restart (off at first: locks, doors and gates, restarts or resets)"
     assert labels["self.audio_speaker.set_volume"] == "Volume · audio_speaker.set_volume"
-    assert "lock.open" not in field.description["suggested_value"]
+    assert "lock.open" not in suggested(form, "permissions")["assistant_tools"]

@@ -6,14 +6,12 @@ The recogniser is a real server, which works on each call to its end.
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 from unittest.mock import AsyncMock
 
 from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType, async_get_pipelines
 from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
-from homeassistant.config_entries import ConfigSubentry
 from homeassistant.const import EVENT_STATE_CHANGED, Platform
 from homeassistant.core import Context, HomeAssistant, State as EntityState
 from homeassistant.loader import async_get_loaded_integration
@@ -22,12 +20,11 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser, async_capture_events
 
 from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
-from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, get_profile
-from tests.integration.boxes import Speech, act, choose, paired_boxes
+from tests.integration.boxes import Speech, act, call_action, choose, paired_boxes
 from tests.integration.home import remember
-from tests.integration.http_device import MakeEntry, paired_device
+from tests.integration.http_device import MakeEntry, add_to, paired_device, running
 from tests.integration.names import CLIENT_ID, COMMAND, LIGHT, MAC, OTHER_MAC, SATELLITE, Boot
 from tests.integration.speech import ProgressiveSpeechToText, add_entities
 
@@ -232,14 +229,11 @@ async def test_at_worst_a_turn_is_as_slow_as_a_pause_or_a_time_out_and_takes_a_c
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_an_answer_to_a_question_is_no_command(
-    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
+    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, device_id: str
 ) -> None:
     """It ends after a fixed pause."""
     device = await boot(get_profile(version="2.5.0"))
-    asked = {"entity_id": SATELLITE, "question": "Which light?"}
-    asking = hass.async_create_task(
-        hass.services.async_call(DOMAIN, "ask", asked, blocking=True, return_response=True)
-    )
+    asking = hass.async_create_task(call_action(hass, "ask", device_id, question="Which light?"))
     await device.wait_announced()
     turn = await say(hass, device, command)
     assert await asking == {"id": None, "sentence": COMMAND, "slots": {}}
@@ -299,9 +293,7 @@ async def test_a_choice_is_kept_and_the_default_is_the_new_one(
     shown: str,
 ) -> None:
     remember(hass, EntityState(SELECT, stored), extra)
-    entry = make_entry(paired_device(MAC, CLIENT_ID), **link_data)
-    assert await hass.config_entries.async_setup(entry.entry_id)
-    await hass.async_block_till_done()
+    await running(hass, make_entry(paired_device(MAC, CLIENT_ID), **link_data))
     assert hass.states.is_state(SELECT, shown)
 
 
@@ -336,11 +328,7 @@ async def test_consent_to_early_calls_that_are_billed_goes_with_the_device(
     (subentry,) = linked_entry.subentries.values()
     hass.config_entries.async_remove_subentry(linked_entry, subentry.subentry_id)
     await hass.async_block_till_done()
-    again = paired_device(MAC, CLIENT_ID)
-    hass.config_entries.async_add_subentry(
-        linked_entry, ConfigSubentry(**{**again, "data": MappingProxyType(again["data"])})
-    )
-    await hass.async_block_till_done()
+    await add_to(hass, linked_entry, paired_device(MAC, CLIENT_ID))
     assert hass.states.is_state(SELECT, "quick_and_patient")
     assert await ended_by("hello again") == "pause"
 

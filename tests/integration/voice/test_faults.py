@@ -13,11 +13,10 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import VoiceTimeouts
 from custom_components.xiaozhi.voice.repeated_prompt import repeats_prompt
 from simulator import State, converse
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import Speech, choose, say, wait_for_state
+from tests.integration.boxes import Speech, choose, push_to_talk, say, wait_for_state
 from tests.integration.names import COMMAND, LIGHT, SATELLITE, Boot
 from tests.protocol.audio.sounds import hiss, samples
 
@@ -103,10 +102,7 @@ async def test_names_that_speech_recognition_makes_of_a_noise_are_no_command(
     assert (await converse(device, command)).heard == []
     assert (await converse(device, command, command, word="hello")).heard == [COMMAND, names]
     await speech.answer_with("They are on.", "Which ones?", "They are on.", heard=[names, COMMAND, names])
-    await device.press()
-    device.say(command)
-    await device.wait_said()
-    await device.release()
+    await push_to_talk(device, command)
     await device.wait_for(lambda: speech.agent.heard[-1] == names)
 
 
@@ -141,7 +137,6 @@ async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
     assert "the voice is out of order" in caplog.text
 
 
-@pytest.mark.timeouts(VoiceTimeouts, recognition=0.7, quiet=0.7)
 async def test_an_engine_that_hangs_is_given_up(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, moments: list[dict[str, Any]]
 ) -> None:
@@ -215,10 +210,7 @@ async def test_an_open_conversation_goes_on_until_nobody_speaks_and_push_to_talk
     assert talk.answers == ["Turned on the switch", "Turned off the switch"]
     assert not talk.hung_up
     for _ in range(2):
-        await device.press()
-        device.say(command)
-        await device.wait_said()
-        await device.release()
+        await push_to_talk(device, command)
         for state in ("speaking", "idle"):
             await wait_for_state(hass, CONVERSATION_STATE, state, 10)
         await device.wait_state(State.IDLE, 5)

@@ -14,7 +14,7 @@ from custom_components.xiaozhi.protocol.conversation.conversation import Convers
 from custom_components.xiaozhi.protocol.transport.link import LinkClosedError, LinkKind
 from custom_components.xiaozhi.timeouts import VoiceTimeouts
 from simulator import Pace, SimulatedDevice, State, converse
-from tests.integration.boxes import Speech, assert_nothing_lost, wait_for_state
+from tests.integration.boxes import Speech, assert_nothing_lost, push_to_talk, wait_for_state
 from tests.integration.names import COMMAND, LIGHT, MAC, SATELLITE, Boot
 from tests.protocol.audio.sounds import hiss
 
@@ -215,10 +215,7 @@ async def test_a_button_that_is_held_in_silence_or_only_tapped_commands_nothing_
 ) -> None:
     speech.recognizer.lines = [COMMAND]
     device = await boot()
-    await device.press()
-    device.say(hiss(2, 16000))
-    await device.wait_said()
-    await device.release()
+    await push_to_talk(device, hiss(2, 16000))
     await device.wait_for(lambda: not device.channel_open, 30)
     assert device.screen.captions == ["I did not hear anything."]
     assert speech.recognizer.ended.empty()

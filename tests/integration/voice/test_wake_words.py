@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
-from custom_components.xiaozhi.const import DOMAIN, EVENT_WOKEN_IN_VAIN
+from custom_components.xiaozhi.const import EVENT_WOKEN_IN_VAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import DeviceState
 from custom_components.xiaozhi.protocol.audio.loudness import Loudness
@@ -21,7 +21,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.voice.wake_word_arbitration import Claim, WakeWordArbitration, hears_silently
 from simulator import SimulatedDevice, State, get_profile
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import Speech, paired_boxes
+from tests.integration.boxes import Speech, call_action, paired_boxes
 from tests.integration.names import COMMAND, MAC, OTHER_MAC, Boot
 
 
@@ -72,14 +72,11 @@ async def test_of_two_devices_that_hear_the_same_word_the_nearer_one_answers(
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_a_device_that_has_asked_goes_before_a_nearer_one_and_keeps_its_question_if_it_did_not_hear(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, device_id: str
 ) -> None:
     new = get_profile(version="2.5.0")
     asked, near = await boot(new), await boot(new, mac=OTHER_MAC)
-    question = {"entity_id": "assist_satellite.box_1", "question": "Shall I close the garage?"}
-    asking = hass.async_create_task(
-        hass.services.async_call(DOMAIN, "ask", question, blocking=True, return_response=True)
-    )
+    asking = hass.async_create_task(call_action(hass, "ask", device_id, question="Shall I close the garage?"))
     await asked.wait_announced()
     await asyncio.sleep(5)
     speech.recognizer.lines = [COMMAND, "yes"]
