@@ -50,6 +50,7 @@ async def run(folder: Path, names: list[str], options: dict[str, Any]) -> None:
         for name in names:
             measure = BENCHMARKS[name]
             known = inspect.signature(measure).parameters
+            home.engines.reset()
             rows = await measure(home, **{key: options[key] for key in options if key in known})
             print(f"{name}: {sys.modules[measure.__module__].__doc__}", table(rows), sep="\n", end="\n\n")
             print(json.dumps({"benchmark": name, "rows": rows}, ensure_ascii=False), end="\n\n", flush=True)

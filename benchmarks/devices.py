@@ -1,16 +1,15 @@
-"""Many simulated devices in their own process, so that their work is not counted as Home Assistant's.
+"""Many simulated devices, which `fleet.py` runs in a process of their own.
 
-Run by `fleet.py`. All times are those of the system's monotonic clock, which both processes share.
+All times are those of the system's monotonic clock, which both processes share.
 """
 
 import asyncio
 from collections import deque
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from itertools import count, pairwise
 import os
-from pathlib import Path
 import sys
-from typing import Any, Final
+from typing import Final
 
 from simulator import (
     ConversationError,
@@ -24,8 +23,6 @@ from simulator import (
 from simulator.audio.espeak import synthesize
 from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE
 
-from .commands import serve
-
 # The voice of the demo.
 _VOICE: Final = "en-us+f2"
 _WORDS_PER_MINUTE: Final = 150
@@ -38,8 +35,18 @@ _AUDIBLE: Final = 300
 # A frame that is later than this means that the loudspeaker ran dry; an event loop is late by milliseconds.
 _PAUSE_SECONDS: Final = 0.03
 _FRAME_SECONDS: Final = FRAME_SAMPLES / UPLINK_RATE
+# Packets last 60 ms.
+_LATE: Final = 0.065
 # After all was played; more than an overloaded server may be late.
 _GIVE_UP: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedDevice:
+    """Identity of a paired device."""
+
+    mac: str
+    client_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +66,19 @@ class Account:
     lost: int
     """Packets that came too early or found the queue full."""
 
+    @property
+    def intervals(self) -> list[float]:
+        """Seconds between the packets of the answer."""
+        return [later - earlier for earlier, later in pairwise(self.arrivals)]
+
+    @property
+    def late(self) -> int:
+        """How many packets were late."""
+        return sum(interval > _LATE for interval in self.intervals)
+
 
 class DeviceGroup:
-    """Simulated devices. Each public method is a command of `Fleet`."""
+    """Simulated devices."""
 
     def __init__(self) -> None:
         """Start without devices."""
@@ -71,16 +88,16 @@ class DeviceGroup:
         # even if one of them belongs to another process.
         self._wake_words = map(f"hi box {os.getpid()} {{}}".format, count())
 
-    async def boot(self, url: str, devices: list[dict[str, Any]], impairment: dict[str, Any]) -> None:
-        """Switch on devices with these MACs and Client-Ids, all at the same time."""
+    async def boot(self, url: str, devices: list[PairedDevice], loss: float = 0) -> None:
+        """Switch on devices, which lose so many per cent of their packets, all at the same time."""
         fresh = [
             SimulatedDevice(
                 get_profile(),
                 url,
-                mac=who["mac"],
-                client_id=who["client_id"],
+                mac=who.mac,
+                client_id=who.client_id,
                 pace=_PACE,
-                impairment=replace(UdpImpairment(**impairment), seed=impairment.get("seed", 0) + number),
+                impairment=UdpImpairment(loss=loss, seed=number),
             )
             for number, who in enumerate(devices)
         ]
@@ -90,16 +107,18 @@ class DeviceGroup:
             if device.state is not State.IDLE:
                 raise RuntimeError(f"a device does not come up: {device.state} {device.check_in_error}")
 
-    async def converse(self, texts: list[str], later: float) -> list[dict[str, Any]]:
-        """Say each text, after some seconds, to a device of its own, all at once; return measurements."""
+    async def converse(self, texts: list[str], later: float = 0) -> list[Account]:
+        """Wake a device for each text and say it, all at once.
+
+        The voices begin so many seconds later than the microphones: words end anywhere in a packet.
+        """
         before = bytes(2 * round(later * UPLINK_RATE))
         sounds = [before + await self._sound(text) for text in texts]
         talks = zip(self._devices, sounds, strict=False)
         return await asyncio.gather(*(self._converse(device, sound) for device, sound in talks))
 
-    async def say_recording(self, file: str, end: float) -> dict[str, Any]:
-        """Play a file of PCM, whose speech ends after so many seconds, to the first device; as `converse`."""
-        sound = await asyncio.to_thread(Path(file).read_bytes)
+    async def say_recording(self, sound: bytes, end: float) -> Account:
+        """Play 16 kHz mono PCM of 16 bits, whose speech ends after so many seconds, to the first device."""
         return await self._converse(self._devices[0], sound, end)
 
     async def listen(self, number: int, text: str) -> None:
@@ -111,21 +130,21 @@ class DeviceGroup:
             device.say(sound)
         await asyncio.gather(*(_listening(device) for device in awake))
 
-    async def play(self, files: list[str]) -> list[str]:
-        """Play each file of PCM to a device, until its transcript comes; all devices listen at once.
+    async def play(self, sounds: list[bytes]) -> list[str]:
+        """Play each sound, PCM as above, to a device, until its transcript comes; all devices listen at once.
 
         Returns the transcripts that the devices are sent; empty for none.
         """
-        waiting = deque(enumerate(files))
+        waiting = deque(enumerate(sounds))
         heard: dict[int, str] = {}
 
         async def listen(device: SimulatedDevice) -> None:
             while waiting:
-                number, file = waiting.popleft()
-                heard[number] = await self._play(device, await asyncio.to_thread(Path(file).read_bytes))
+                number, sound = waiting.popleft()
+                heard[number] = await self._play(device, sound)
 
         await asyncio.gather(*(listen(device) for device in self._devices))
-        return [heard[number] for number in range(len(files))]
+        return [heard[number] for number in range(len(sounds))]
 
     async def hang_up(self) -> int:
         """End the conversations of all listening devices; return how many these are."""
@@ -154,16 +173,12 @@ class DeviceGroup:
     async def _play(self, device: SimulatedDevice, sound: bytes) -> str:
         first = len(device.transcript)
 
-        def events(kind: str, name: str) -> list[Any]:
-            return [event.data[name] for event in device.transcript[first:] if event.kind == kind]
-
         def transcripts() -> list[str]:
-            return [
-                message["text"] for message in events("received", "message") if message.get("type") == "stt"
-            ]
+            messages = [event.data.get("message", {}) for event in device.transcript[first:]]
+            return [message["text"] for message in messages if message.get("type") == "stt"]
 
         def ended() -> bool:
-            states = events("state", "state")
+            states = [event.data.get("state") for event in device.transcript[first:] if event.kind == "state"]
             return State.LISTENING in states and states[-1] == State.IDLE
 
         await device.wake(self.wake_word())
@@ -178,9 +193,7 @@ class DeviceGroup:
         await device.wait_state(State.IDLE, _PATIENCE)
         return next(iter(transcripts()), "")
 
-    async def _converse(
-        self, device: SimulatedDevice, sound: bytes, end: float | None = None
-    ) -> dict[str, Any]:
+    async def _converse(self, device: SimulatedDevice, sound: bytes, end: float | None = None) -> Account:
         word = self.wake_word()
         speaker = device.speaker
         first_event, first_frame = len(device.transcript), len(speaker.played)
@@ -210,15 +223,13 @@ class DeviceGroup:
             later.time - earlier.time > len(earlier.pcm) / 2 / speaker.rate + _PAUSE_SECONDS
             for earlier, later in pairwise(frames)
         )
-        return asdict(
-            Account(
-                heard=" ".join(heard),
-                stopped_at=None if begun is None else begun - _FRAME_SECONDS + end,
-                ready_at=first("tool", told, name=_STATUS_TOOL),
-                arrivals=[time for answer in speaker.answers[first_answer:] for time in answer],
-                pauses=pauses,
-                lost=_lost(device) - lost,
-            )
+        return Account(
+            heard=" ".join(heard),
+            stopped_at=None if begun is None else begun - _FRAME_SECONDS + end,
+            ready_at=first("tool", told, name=_STATUS_TOOL),
+            arrivals=[time for answer in speaker.answers[first_answer:] for time in answer],
+            pauses=pauses,
+            lost=_lost(device) - lost,
         )
 
 
@@ -235,7 +246,3 @@ def _speech_seconds(sound: bytes) -> float:
 def _lost(device: SimulatedDevice) -> int:
     speaker = device.speaker
     return speaker.dropped + speaker.ignored + speaker.flushed
-
-
-if __name__ == "__main__":
-    asyncio.run(serve(DeviceGroup()))

@@ -1,19 +1,16 @@
 """How steadily answers arrive that many devices play at the same time."""
 
-from itertools import pairwise
 from typing import Final
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
-from .devices import Account
-from .fleet import fleet
+from .devices import Account, DeviceGroup
+from .fleet import linked
 from .house import House
 from .report import Row
 from .speech import after, spoken
 
 _SECONDS_OF_LISTENING: Final = 1.2
-# Packets last 60 ms.
-_LATE: Final = 0.065
 _ANSWER: Final = (
     "Here is the news of the house. The kitchen light is on, the windows on the upper floor are open, the"
     " washing machine will be done in twenty minutes, and somebody has left a parcel at the front door. It is"
@@ -25,29 +22,20 @@ async def measure(house: House, *, quick: bool) -> list[Row]:
     """Have devices ask for a long answer, all at once, and measure when its packets arrive."""
     links = [LinkKind.MQTT] if quick else list(LinkKind)
     sizes = (2,) if quick else (1, 20)
-    house.speech_to_text.recognize = after(_SECONDS_OF_LISTENING, "what is new")
-    usual, house.text_to_speech.wav = (
-        house.text_to_speech.wav,
-        spoken("Nothing is new." if quick else _ANSWER),
-    )
+    house.engines.recognize = after(_SECONDS_OF_LISTENING, "what is new")
+    house.engines.wav = spoken("Nothing is new." if quick else _ANSWER)
     rows: list[Row] = []
-    try:
-        async with fleet() as devices:
-            for link in links:
-                async with house.site(sizes[-1], link) as site:
-                    await devices.boot(house.check_in_url, site.devices)
-                    for size in sizes:
-                        accounts = await devices.converse(["what is new"] * size)
-                        rows.append(_row(link, size, accounts))
-                    await devices.power_off()
-    finally:
-        house.text_to_speech.wav = usual
+    for link in links:
+        async with linked(house, sizes[-1], link) as (_, devices):
+            for size in sizes:
+                accounts = await devices.do(DeviceGroup.converse, ["what is new"] * size)
+                rows.append(_row(link, size, accounts))
     return rows
 
 
 def _row(link: LinkKind, size: int, accounts: list[Account]) -> Row:
-    intervals = [later - earlier for account in accounts for earlier, later in pairwise(account.arrivals)]
-    late = sum(interval > _LATE for interval in intervals)
+    intervals = [interval for account in accounts for interval in account.intervals]
+    late = sum(account.late for account in accounts)
     return {
         "link": link.value,
         "devices": size,

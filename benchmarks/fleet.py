@@ -1,96 +1,79 @@
-"""Control of the simulated devices in another process."""
+"""Groups of devices in processes of their own, so that their work is not counted as Home Assistant's."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
-import json
-from pathlib import Path
-import sys
-from typing import Any, Final
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+import traceback
+from typing import Any, Concatenate
 
-from .devices import Account
-from .house import PairedDevice
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
-_ROOT: Final = Path(__file__).parent.parent
-_MAX_LINE: Final = 1 << 22
-_COMMAND_SECONDS: Final = 180
-_PLAY_SECONDS: Final = 60
-_END_SECONDS: Final = 10
+from .devices import DeviceGroup
+from .house import House, Site
 
 
-class Fleet:
-    """Sends commands to the process, one at a time. Raises `RuntimeError` for failures there."""
+class Fleet[Group]:
+    """A group in another process. One method of it is called at a time."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        """Use a running process that serves commands."""
-        self._process = process
+    def __init__(self, connection: Connection) -> None:
+        """Use a connection with the process."""
+        self._connection = connection
 
-    async def boot(self, url: str, devices: Sequence[PairedDevice], **impairment: float) -> None:
-        """Switch devices on, at the same time; `impairment` holds the fields of `UdpImpairment`."""
-        who = [{"mac": device.mac, "client_id": device.client_id} for device in devices]
-        await self.do("boot", url=url, devices=who, impairment=impairment)
-
-    async def converse(self, texts: Sequence[str], *, later: float = 0.0) -> list[Account]:
-        """Wake a device for each text and say it, all at once; return their measurements.
-
-        The voices begin so many seconds later than the microphones: words end anywhere in a packet.
-        """
-        accounts = await self.do("converse", texts=list(texts), later=later)
-        return [Account(**account) for account in accounts]
-
-    async def say_recording(self, file: Path, end: float) -> Account:
-        """Play a file of 16 kHz mono 16-bit PCM to the first device, and hear the answer to it.
-
-        `end` is when its speech ends, in seconds.
-        """
-        return Account(**await self.do("say_recording", file=str(file), end=end))
-
-    async def play(self, files: Sequence[str]) -> list[str]:
-        """Play files of 16 kHz mono 16-bit PCM, each to a device, and return what is understood."""
-        heard: list[str] = await self.do("play", patience=_PLAY_SECONDS * len(files), files=list(files))
-        return heard
-
-    async def power_off(self) -> None:
-        """Switch all off."""
-        await self.do("power_off")
-
-    async def do(self, command: str, *, patience: float = _COMMAND_SECONDS, **arguments: Any) -> Any:
-        """Execute a command within `patience` seconds, and return its result."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"do": command, **arguments}).encode() + b"\n")
-        async with asyncio.timeout(patience):
-            await self._process.stdin.drain()
-            line = await self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the devices' process has ended during {command}")
-        answer = json.loads(line)
-        if "error" in answer:
-            raise RuntimeError(f"{command}: {answer['error']}")
-        return answer["result"]
+    async def do[**Arguments, Result](
+        self,
+        method: Callable[Concatenate[Group, Arguments], Awaitable[Result]],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Result:
+        """Call a method of the group. Raises `RuntimeError` for all that it raises."""
+        self._connection.send((method, arguments, named))
+        result: Any = await asyncio.to_thread(self._connection.recv)
+        if isinstance(result, RuntimeError):
+            raise result
+        return result  # type: ignore[no-any-return]
 
 
 @asynccontextmanager
-async def fleet(module: str = "benchmarks.devices") -> AsyncGenerator[Fleet]:
-    """Run a process for devices; `module` is what it runs."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        module,
-        cwd=_ROOT,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        limit=_MAX_LINE,
-    )
-    assert process.stdin is not None
+async def fleet[Group](make: Callable[[], Group]) -> AsyncGenerator[Fleet[Group]]:
+    """Run a process with a group, which `make` makes there."""
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_run, args=(make, theirs), daemon=True)
+    await asyncio.to_thread(process.start)
+    theirs.close()
     try:
-        yield Fleet(process)
+        yield Fleet(ours)
     finally:
-        # The end of its input ends it, also when this process is killed.
-        process.stdin.close()
-        try:
-            async with asyncio.timeout(_END_SECONDS):
-                await process.wait()
-        except TimeoutError:
-            process.kill()
-            await process.wait()
+        process.terminate()
+        await asyncio.to_thread(process.join)
+        ours.close()
+
+
+@asynccontextmanager
+async def linked(
+    house: House, count: int, link: LinkKind, *, loss: float = 0
+) -> AsyncGenerator[tuple[Site, Fleet[DeviceGroup]]]:
+    """Pair devices, which lose so many per cent of their packets, and have them switched on for the block."""
+    async with fleet(DeviceGroup) as devices, house.site(count, link) as site:
+        await devices.do(DeviceGroup.boot, house.check_in_url, site.devices, loss)
+        yield site, devices
+        await devices.do(DeviceGroup.power_off)
+
+
+def _run(make: Callable[[], object], connection: Connection) -> None:
+    asyncio.run(_serve(make(), connection))
+
+
+async def _serve(group: object, connection: Connection) -> None:
+    """Call methods of the group until the other process closes the connection, or has ended."""
+    with suppress(EOFError):
+        while True:
+            method, arguments, named = await asyncio.to_thread(connection.recv)
+            try:
+                result = await method(group, *arguments, **named)
+            except Exception as err:  # noqa: BLE001 - the other process must hear of any failure
+                traceback.print_exc()
+                result = RuntimeError(f"{method.__name__}: {err!r}")
+            connection.send(result)

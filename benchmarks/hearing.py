@@ -11,7 +11,6 @@ import json
 from pathlib import Path
 import re
 import sys
-import tempfile
 from typing import Final, NamedTuple, override
 
 from homeassistant.components.assist_pipeline import async_get_pipelines
@@ -21,7 +20,8 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.voice.understood_commands import UnderstoodCommands
 from simulator.audio.opus import UPLINK_RATE
 
-from .fleet import fleet
+from .devices import DeviceGroup
+from .fleet import linked
 from .house import House
 from .real_speech import know_orders, real_speech
 from .recordings import Recording, Samples, read_recordings, read_sound, to_pcm
@@ -67,33 +67,23 @@ async def measure(
         people = [person for person in people if Path(person.name).stem in names]
     needed = [names.get(Path(person.name).stem) for person in people]
     clips = await asyncio.to_thread(_no_commands, recordings, people, _QUICK_CLIPS if quick else _CLIPS)
-    with tempfile.TemporaryDirectory(prefix="xiaozhi-speech-") as name:
-        folder = Path(name)
-        async with real_speech(house, folder, small=quick) as hear:
-            direct = [await hear(to_pcm(person.samples)) for person in people]
-            rows = [await _row(house, "speech recognition itself", direct, direct, needed)]
-            for way in _WAYS[1:2] if quick else _WAYS:
-                heard = await _play(house, way, folder, [person.whole() for person in people])
-                rows.append(await _row(house, str(way), heard, direct, needed))
-                _show_differences(heard, direct)
-            await know_orders(house.hass, True)
-            heard = await _play(house, _Way(LinkKind.MQTT), folder, clips, _DEVICES_FOR_CLIPS)
-            rows.append(await _row(house, "mqtt, no commands", heard, [], []))
+    async with real_speech(house, small=quick) as hear:
+        direct = [await hear(to_pcm(person.samples)) for person in people]
+        rows = [await _row(house, "speech recognition itself", direct, direct, needed)]
+        for way in _WAYS[1:2] if quick else _WAYS:
+            heard = await _play(house, way, [person.whole() for person in people])
+            rows.append(await _row(house, str(way), heard, direct, needed))
+            _show_differences(heard, direct)
+        await know_orders(house.hass, True)
+        heard = await _play(house, _Way(LinkKind.MQTT), clips, _DEVICES_FOR_CLIPS)
+        rows.append(await _row(house, "mqtt, no commands", heard, [], []))
     return rows
 
 
-async def _play(
-    house: House, way: _Way, folder: Path, sounds: Sequence[bytes], at_once: int = _DEVICES
-) -> list[str]:
+async def _play(house: House, way: _Way, sounds: list[bytes], at_once: int = _DEVICES) -> list[str]:
     """Return what is understood of each sound; an empty text for nothing."""
-    files = [folder / f"{number}.pcm" for number in range(len(sounds))]
-    for file, sound in zip(files, sounds, strict=True):
-        await asyncio.to_thread(file.write_bytes, sound)
-    async with fleet() as devices, house.site(min(at_once, len(sounds)), way.link) as site:
-        await devices.boot(house.check_in_url, site.devices, loss=way.loss)
-        heard = await devices.play([str(file) for file in files])
-        await devices.power_off()
-    return heard
+    async with linked(house, min(at_once, len(sounds)), way.link, loss=way.loss) as (_, devices):
+        return await devices.do(DeviceGroup.play, sounds)
 
 
 async def _row(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import logging
 from pathlib import Path
 import secrets
-from socket import SOCK_DGRAM
 import sys
 from types import MappingProxyType
 from typing import Final
@@ -23,9 +22,6 @@ import imageio_ffmpeg
 
 from custom_components.xiaozhi.const import (
     CONF_LINK,
-    CONF_MQTT_PORT,
-    CONF_UDP_PORT,
-    CONF_WEBSOCKET_PORT,
     DOMAIN,
     GATEWAY_UNIQUE_ID,
     OTA_PATH,
@@ -35,22 +31,14 @@ from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.settings import DeviceLink, OfferedLink
 from demo.hass import write_storage
-from demo.processes import free_port
+from demo.processes import HOST, free_port, gateway_ports
 
-from .speech import InstantAgent, InstantSpeechToText, InstantTextToSpeech, set_up_speech
+from .devices import PairedDevice
+from .speech import Engines, set_up_speech
 
-_HOST: Final = "127.0.0.1"
 _UNTIL_SECONDS: Final = 120
 # Home Assistant logs errors about programs and hardware that this machine lacks.
 _LOGGERS: Final = (f"custom_components.{DOMAIN}", "aiohttp.server", "asyncio")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairedDevice:
-    """Identity of a paired device."""
-
-    mac: str
-    client_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +54,7 @@ class Site:
     def entity_id(self, platform: str, key: str, device: PairedDevice) -> str:
         """Return the entity of a device. Raises `LookupError` if it has no such entity."""
         registry = er.async_get(self.hass)
-        if entity_id := registry.async_get_entity_id(platform, DOMAIN, f"{device.mac}_{key}"):
+        if entity_id := registry.async_get_entity_id(platform, DOMAIN, f"{device.mac}{key}"):
             return entity_id
         raise LookupError(f"{device.mac} has no {key}")
 
@@ -85,9 +73,7 @@ class House:
 
     hass: HomeAssistant
     check_in_url: str
-    speech_to_text: InstantSpeechToText
-    text_to_speech: InstantTextToSpeech
-    agent: InstantAgent
+    engines: Engines
 
     @asynccontextmanager
     async def site(self, count: int, link: LinkKind | None) -> AsyncGenerator[Site]:
@@ -121,12 +107,6 @@ class House:
 def _entry(devices: list[PairedDevice], link: LinkKind | None) -> ConfigEntry[Gateway]:
     offered = OfferedLink.MQTT if link is None else OfferedLink(link.value)
     own = [DeviceLink.MQTT, DeviceLink.WEBSOCKET] if link is None else [DeviceLink.AUTOMATIC]
-    data = {
-        CONF_LINK: offered.value,
-        CONF_WEBSOCKET_PORT: free_port(),
-        CONF_MQTT_PORT: free_port(),
-        CONF_UDP_PORT: free_port(transport=SOCK_DGRAM),
-    }
     subentries = [
         ConfigSubentryData(
             subentry_type=SUBENTRY_DEVICE,
@@ -141,7 +121,7 @@ def _entry(devices: list[PairedDevice], link: LinkKind | None) -> ConfigEntry[Ga
         for number, device in enumerate(devices)
     ]
     return ConfigEntry(
-        data=data,
+        data={CONF_LINK: offered.value, **gateway_ports()},
         discovery_keys=MappingProxyType({}),
         domain=DOMAIN,
         minor_version=1,
@@ -165,14 +145,8 @@ async def house(folder: Path) -> AsyncGenerator[House]:
         raise RuntimeError("Home Assistant does not start")
     await hass.async_start()
     try:
-        speech_to_text, text_to_speech, agent = await set_up_speech(hass)
-        yield House(
-            hass=hass,
-            check_in_url=f"http://{_HOST}:{port}{OTA_PATH}",
-            speech_to_text=speech_to_text,
-            text_to_speech=text_to_speech,
-            agent=agent,
-        )
+        url = f"http://{HOST}:{port}{OTA_PATH}"
+        yield House(hass=hass, check_in_url=url, engines=await set_up_speech(hass))
     finally:
         await hass.async_stop()
 

@@ -9,6 +9,7 @@ import psutil
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
+from .devices import DeviceGroup
 from .fleet import Fleet, fleet
 from .house import House
 from .report import Row
@@ -17,19 +18,21 @@ from .report import Row
 async def measure(house: House, *, quick: bool) -> list[Row]:
     """Link devices over MQTT, all switched on at the same moment, and leave them idle."""
     count = 5 if quick else 100
-    async with fleet() as devices:
+    async with fleet(DeviceGroup) as devices:
         # Objects that are created only once are created now.
         await _link(house, devices, 3)
         figures = await _link(house, devices, count, idle_seconds=0.5 if quick else 60)
     return [{"figure": name, "value": value} for name, value in figures.items()]
 
 
-async def _link(house: House, devices: Fleet, count: int, *, idle_seconds: float = 0) -> dict[str, float]:
+async def _link(
+    house: House, devices: Fleet[DeviceGroup], count: int, *, idle_seconds: float = 0
+) -> dict[str, float]:
     start = _kib()
     async with house.site(count, LinkKind.MQTT) as site:
         paired = _kib()
         clock, used = monotonic(), process_time()
-        await devices.boot(house.check_in_url, site.devices)
+        await devices.do(DeviceGroup.boot, house.check_in_url, site.devices)
         await site.usable()
         seconds, cpu = monotonic() - clock, process_time() - used
         await house.hass.async_block_till_done()
@@ -50,7 +53,7 @@ async def _link(house: House, devices: Fleet, count: int, *, idle_seconds: float
             await asyncio.sleep(idle_seconds)
             load = (process_time() - used) / idle_seconds
             figures["% of a core while all are idle"] = round(100 * load, 2)
-        await devices.power_off()
+        await devices.do(DeviceGroup.power_off)
         return figures
 
 

@@ -4,8 +4,10 @@ Where they are not installed, or in a hurry, the small engines of the demo take 
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Final, override
 
@@ -14,13 +16,9 @@ from homeassistant.config_entries import SOURCE_USER, ConfigEntry
 from homeassistant.const import CONF_HOST, CONF_PORT
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er, intent
-from wyoming.asr import Transcribe, Transcript
-from wyoming.audio import AudioChunk, AudioStart, AudioStop
-from wyoming.client import AsyncTcpClient
 
-from demo.engines import Engine, small_speech, speech
+from demo.engines import hear, small_speech, speech
 from demo.processes import HOST
-from simulator.audio.opus import UPLINK_RATE
 
 from .house import House
 
@@ -77,7 +75,7 @@ class _Order(intent.IntentHandler):
 
 
 @asynccontextmanager
-async def real_speech(house: House, folder: Path, *, small: bool) -> AsyncGenerator[Hear]:
+async def real_speech(house: House, *, small: bool) -> AsyncGenerator[Hear]:
     """Use the engines in the preferred pipeline; yields one that transcribes PCM without Home Assistant.
 
     The home understands orders only where the pipeline prefers local commands; see `know_orders`.
@@ -85,34 +83,29 @@ async def real_speech(house: House, folder: Path, *, small: bool) -> AsyncGenera
     hass = house.hass
     await hass.async_add_executor_job(_write_sentences, Path(hass.config.path("custom_sentences", "en")))
     await hass.services.async_call("conversation", "reload", {}, blocking=True)
-    intent.async_register(hass, _Order(house.agent.asked_at))
-    async with AsyncExitStack() as stack:
-        engines = small_speech(folder) if small else speech(folder, prompt=PROMPT)
-        running = await stack.enter_async_context(engines)
-        ears = await add_wyoming(hass, running.hearing.port)
-        voice = await add_wyoming(hass, running.speaking.port)
-        pipeline = async_get_pipelines(hass)[0]
-        await async_update_pipeline(
-            hass,
-            pipeline,
-            stt_engine=_entity(hass, ears),
-            stt_language="en",
-            tts_engine=_entity(hass, voice),
-            tts_language="en_US" if not small else "en",
-        )
-        try:
-            yield lambda pcm: _transcribe(running.hearing, pcm)
-        finally:
+    intent.async_register(hass, _Order(house.engines.asked_at))
+    with TemporaryDirectory(prefix="xiaozhi-speech-") as name:
+        folder = Path(name)
+        async with small_speech(folder) if small else speech(folder, prompt=PROMPT) as running:
+            ears = await add_wyoming(hass, running.hearing.port)
+            voice = await add_wyoming(hass, running.speaking.port)
+            pipeline = async_get_pipelines(hass)[0]
+            before = pipeline.to_json()
             await async_update_pipeline(
                 hass,
-                async_get_pipelines(hass)[0],
-                stt_engine=house.speech_to_text.entity_id,
-                tts_engine=house.text_to_speech.entity_id,
-                tts_language="en",
-                prefer_local_intents=False,
+                pipeline,
+                stt_engine=_entity(hass, ears),
+                stt_language="en",
+                tts_engine=_entity(hass, voice),
+                tts_language="en_US" if not small else "en",
             )
-            for entry in (ears, voice):
-                await hass.config_entries.async_remove(entry.entry_id)
+            try:
+                yield partial(hear, running.hearing)
+            finally:
+                del before["id"]
+                await async_update_pipeline(hass, async_get_pipelines(hass)[0], **before)
+                for entry in (ears, voice):
+                    await hass.config_entries.async_remove(entry.entry_id)
 
 
 async def know_orders(hass: HomeAssistant, known: bool) -> None:
@@ -133,20 +126,6 @@ async def add_wyoming(hass: HomeAssistant, port: int) -> ConfigEntry:
 def _entity(hass: HomeAssistant, entry: ConfigEntry) -> str:
     (engine,) = er.async_entries_for_config_entry(er.async_get(hass), entry.entry_id)
     return engine.entity_id
-
-
-async def _transcribe(engine: Engine, pcm: bytes) -> str:
-    sound = {"rate": UPLINK_RATE, "width": 2, "channels": 1}
-    async with AsyncTcpClient(HOST, engine.port) as client:
-        await client.write_event(Transcribe(language="en").event())
-        await client.write_event(AudioStart(**sound).event())
-        for start in range(0, len(pcm), UPLINK_RATE):
-            await client.write_event(AudioChunk(audio=pcm[start : start + UPLINK_RATE], **sound).event())
-        await client.write_event(AudioStop().event())
-        while (event := await client.read_event()) is not None:
-            if Transcript.is_type(event.type):
-                return Transcript.from_event(event).text
-    raise engine.child.failure("does not transcribe")
 
 
 def _write_sentences(folder: Path) -> None:

@@ -19,9 +19,19 @@ def table(rows: Sequence[Row]) -> str:
     )
 
 
-def percentile(values: Sequence[float], percent: int) -> float:
-    """Return what `percent` of all values do not exceed."""
-    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
+def spread(names: Sequence[str], turns: Sequence[tuple[float, ...]], percent: int) -> Row:
+    """Return the median of each measurement of some turns, and what `percent` of them do not exceed."""
+    row: Row = {}
+    for name, values in zip(names, zip(*turns, strict=True) if turns else [()] * len(names), strict=True):
+        column = name.replace("_", " ")
+        high = statistics.quantiles(values, n=100, method="inclusive")[percent - 1] if values else None
+        row[f"{column} median"] = _rounded(statistics.median(values) if values else None)
+        row[f"{column} p{percent}"] = _rounded(high)
+    return row
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)
 
 
 def _text(value: Value) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
+from dataclasses import dataclass, field, fields, replace
 import io
 from time import monotonic
 from typing import ClassVar, Final, override
@@ -29,9 +30,37 @@ _BYTES_PER_SECOND: Final = 32000
 _CHUNK: Final = 4096
 
 
-class InstantSpeechToText(stt.SpeechToTextEntity):
-    """A speech-to-text engine that returns what a benchmark chooses."""
+@dataclass(slots=True, kw_only=True)
+class Engines:
+    """What the engines and the agent do, as a benchmark chooses, and when they were used."""
 
+    recognize: Recognize = field(default_factory=lambda: after(1, ""))
+    """The speech recognition."""
+    notices_end: bool = True
+    """Whether it ends the speech by itself; otherwise the pipeline's voice detector does."""
+    wav: bytes = field(default_factory=lambda: spoken("The light is on."))
+    """What the voice says, whatever the text."""
+    delay: float = 0.0
+    """Seconds before its first sound."""
+    streams: bool = False
+    """Whether it speaks as soon as it has some words, and not when it has all."""
+    thinks: float = 0.0
+    """Seconds before the agent answers word by word, like a language model; with none, it answers at once."""
+    understood_at: list[float] = field(default_factory=list)
+    """Monotonic times, in seconds, of the transcripts."""
+    spoke_at: list[float] = field(default_factory=list)
+    """Those of the voice's first sounds."""
+    asked_at: list[float] = field(default_factory=list)
+    """Those at which the agent was asked."""
+
+    def reset(self) -> None:
+        """Forget what a benchmark has chosen and measured."""
+        fresh = Engines()
+        for each in fields(self):
+            setattr(self, each.name, getattr(fresh, each.name))
+
+
+class _SpeechToText(stt.SpeechToTextEntity):
     _attr_name = "Benchmark speech-to-text"
     _attr_unique_id = "benchmark_stt"
     supported_languages: ClassVar[list[str]] = [_LANGUAGE]
@@ -41,90 +70,69 @@ class InstantSpeechToText(stt.SpeechToTextEntity):
     supported_sample_rates: ClassVar[list[stt.AudioSampleRates]] = [stt.AudioSampleRates.SAMPLERATE_16000]
     supported_channels: ClassVar[list[stt.AudioChannels]] = [stt.AudioChannels.CHANNEL_MONO]
 
-    def __init__(self) -> None:
-        """Return an empty text after a second of audio."""
-        self.recognize: Recognize = after(1, "")
-        self.notices_end = True
-        """Whether it ends the speech by itself; otherwise the pipeline's voice detector does."""
-        self.understood_at: list[float] = []
-        """Monotonic times, in seconds."""
+    def __init__(self, engines: Engines) -> None:
+        self._engines = engines
 
     @property
     @override
     def audio_processing(self) -> stt.SpeechAudioProcessing:
-        return stt.SpeechAudioProcessing(
-            requires_external_vad=not self.notices_end,
-            prefers_auto_gain_enabled=False,
-            prefers_noise_reduction_enabled=False,
-        )
+        external = not self._engines.notices_end
+        return replace(super().audio_processing, requires_external_vad=external)
 
     @override
     async def async_process_audio_stream(
         self, metadata: stt.SpeechMetadata, stream: AsyncIterable[bytes]
     ) -> stt.SpeechResult:
-        text = await self.recognize(stream)
-        self.understood_at.append(monotonic())
+        text = await self._engines.recognize(stream)
+        self._engines.understood_at.append(monotonic())
         return stt.SpeechResult(text, stt.SpeechResultState.SUCCESS)
 
 
-class InstantTextToSpeech(tts.TextToSpeechEntity):
-    """A text-to-speech engine that returns the same WAV for every text, after `delay`."""
-
+class _TextToSpeech(tts.TextToSpeechEntity):
     _attr_name = "Benchmark text-to-speech"
     _attr_unique_id = "benchmark_tts"
     _attr_default_language = _LANGUAGE
 
-    def __init__(self) -> None:
-        """Return one sentence without delay."""
+    def __init__(self, engines: Engines) -> None:
         self._attr_supported_languages = [_LANGUAGE]
-        self.wav = spoken("The light is on.")
-        self.delay = 0.0
-        """Seconds before its first sound."""
-        self.streams = False
-        """Whether it speaks as soon as it has some words, and not when it has all."""
-        self.spoke_at: list[float] = []
-        """Monotonic times, in seconds."""
+        self._engines = engines
 
     @override
     async def async_stream_tts_audio(self, request: tts.TTSAudioRequest) -> tts.TTSAudioResponse:
+        engines = self._engines
+
         async def speak() -> AsyncGenerator[bytes]:
             async for _ in request.message_gen:
-                if self.streams:
+                if engines.streams:
                     break
-            await asyncio.sleep(self.delay)
-            self.spoke_at.append(monotonic())
-            for start in range(0, len(self.wav), _CHUNK):
-                yield self.wav[start : start + _CHUNK]
+            await asyncio.sleep(engines.delay)
+            engines.spoke_at.append(monotonic())
+            for start in range(0, len(engines.wav), _CHUNK):
+                yield engines.wav[start : start + _CHUNK]
 
         return tts.TTSAudioResponse("wav", speak())
 
 
-class InstantAgent(conversation.ConversationEntity):
-    """A conversation agent whose answers all differ, so that none comes from a cache.
-
-    It answers at once, or like a language model word by word, after it has thought for `thinks` seconds.
-    """
+class _Agent(conversation.ConversationEntity):
+    """An agent whose answers all differ, so that none comes from a cache."""
 
     _attr_name = "Benchmark agent"
     _attr_unique_id = "benchmark_agent"
     _attr_supports_streaming = True
     supported_languages = "*"
 
-    def __init__(self) -> None:
-        """Start counting answers."""
-        self.thinks = 0.0
-        self.asked_at: list[float] = []
-        """Monotonic times, in seconds."""
+    def __init__(self, engines: Engines) -> None:
+        self._engines = engines
 
     @override
     async def _async_handle_message(
         self, user_input: ConversationInput, chat_log: ChatLog
     ) -> ConversationResult:
-        self.asked_at.append(monotonic())
-        answer = f"Answer {len(self.asked_at)}."
-        if self.thinks:
+        self._engines.asked_at.append(monotonic())
+        answer = f"Answer {monotonic()}."
+        if self._engines.thinks:
             answer += " It has a few more words, as language models like to say rather much than little."
-            await asyncio.sleep(self.thinks)
+            await asyncio.sleep(self._engines.thinks)
             async for _ in chat_log.async_add_delta_content_stream(self.entity_id, _word_by_word(answer)):
                 pass
         response = intent.IntentResponse(language=user_input.language)
@@ -140,11 +148,10 @@ async def _word_by_word(text: str) -> AsyncGenerator[conversation.AssistantConte
         await asyncio.sleep(0.01)
 
 
-async def set_up_speech(
-    hass: HomeAssistant,
-) -> tuple[InstantSpeechToText, InstantTextToSpeech, InstantAgent]:
-    """Add the engines, and use them in the preferred pipeline."""
-    speech_to_text, text_to_speech, agent = InstantSpeechToText(), InstantTextToSpeech(), InstantAgent()
+async def set_up_speech(hass: HomeAssistant) -> Engines:
+    """Add the engines and the agent, and use them in the preferred pipeline."""
+    engines = Engines()
+    speech_to_text, text_to_speech, agent = _SpeechToText(engines), _TextToSpeech(engines), _Agent(engines)
     await hass.data[stt.DATA_COMPONENT].async_add_entities([speech_to_text])
     await hass.data[tts.DATA_COMPONENT].async_add_entities([text_to_speech])
     await hass.data[conversation.DATA_COMPONENT].async_add_entities([agent])
@@ -157,7 +164,7 @@ async def set_up_speech(
         tts_engine=text_to_speech.entity_id,
         tts_language=_LANGUAGE,
     )
-    return speech_to_text, text_to_speech, agent
+    return engines
 
 
 def after(seconds: float, text: str) -> Recognize:

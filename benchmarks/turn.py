@@ -5,10 +5,8 @@ begins at once or later; added is what is more than detector, engines and the de
 Through another loudspeaker, the first sound that a media player has fetched counts in place of a packet.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from statistics import median
 from time import monotonic
 from typing import Any, Final, NamedTuple, override
 
@@ -16,16 +14,14 @@ import aiohttp
 from homeassistant.components import media_player
 from homeassistant.components.assist_pipeline.vad import VadSensitivity
 from homeassistant.components.media_player import MediaPlayerEntityFeature, MediaPlayerState
-from homeassistant.components.select import ATTR_OPTION, DOMAIN as SELECT, SERVICE_SELECT_OPTION
-from homeassistant.const import ATTR_ENTITY_ID
-from homeassistant.helpers import entity_registry as er
 
-from custom_components.xiaozhi.const import CONF_LOUDSPEAKER, DOMAIN, OTA_PATH
+from custom_components.xiaozhi.const import CONF_LOUDSPEAKER, OTA_PATH
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
-from .fleet import Fleet, fleet
+from .devices import DeviceGroup
+from .fleet import Fleet, linked
 from .house import House, Site
-from .report import Row, percentile
+from .report import Row, spread
 from .speech import after
 
 _TURNS: Final = 10
@@ -86,31 +82,25 @@ class _Player(media_player.MediaPlayerEntity):
 
 async def measure(house: House, *, quick: bool) -> list[Row]:
     """Have a device ask repeatedly, with engines that take no time or a known time."""
-    house.speech_to_text.recognize = after(inf, "is the light on")
-    house.speech_to_text.notices_end = False
+    house.engines.recognize = after(inf, "is the light on")
+    house.engines.notices_end = False
     rows: list[Row] = []
     house.hass.config.internal_url = house.check_in_url.removesuffix(OTA_PATH)
     player = _Player()
     await house.hass.data[media_player.DATA_COMPONENT].async_add_entities([player])
-    try:
-        for link in [LinkKind.MQTT] if quick else LinkKind:
-            rows += await _rows(house, link, player, turns=1 if quick else _TURNS)
-    finally:
-        house.speech_to_text.notices_end = True
-        house.agent.thinks = house.text_to_speech.delay = 0
-        house.text_to_speech.streams = False
+    for link in [LinkKind.MQTT] if quick else LinkKind:
+        rows += await _rows(house, link, player, turns=1 if quick else _TURNS)
     return rows
 
 
 async def _rows(house: House, link: LinkKind, player: _Player, *, turns: int) -> list[Row]:
     rows: list[Row] = []
-    async with fleet() as devices, house.site(1, link) as site:
-        await devices.boot(house.check_in_url, site.devices)
+    async with linked(house, 1, link) as (site, devices):
         for engines in _ENGINES:
             await choose_end(site, engines.setting.value)
-            house.agent.thinks = engines.thinks
-            house.text_to_speech.streams = bool(engines.thinks)
-            house.text_to_speech.delay = engines.speaks_after
+            house.engines.thinks = engines.thinks
+            house.engines.streams = bool(engines.thinks)
+            house.engines.delay = engines.speaks_after
             (device,) = site.gateway.devices.values()
             device.set_option(CONF_LOUDSPEAKER, player.entity_id if engines.other_loudspeaker else None)
             heard_by = player if engines.other_loudspeaker else None
@@ -118,40 +108,24 @@ async def _rows(house: House, link: LinkKind, player: _Player, *, turns: int) ->
                 await _turn(house, devices, _PACKET_SECONDS * number / turns, heard_by)
                 for number in range(turns)
             ]
-            rows.append(_row(link, engines, times))
-        await devices.power_off()
+            row: Row = {"link": link.value, "setting": engines.setting.value, "voice": engines.voice}
+            rows.append(row | {"turns": turns} | spread(_Times._fields, times, 95))
     return rows
 
 
-async def _turn(house: House, devices: Fleet, later: float, player: _Player | None) -> _Times:
-    (account,) = await devices.converse(["is the light on"], later=later)
+async def _turn(house: House, devices: Fleet[DeviceGroup], later: float, player: _Player | None) -> _Times:
+    (account,) = await devices.do(DeviceGroup.converse, ["is the light on"], later)
     if account.stopped_at is None or account.ready_at is None or not account.arrivals:
         raise RuntimeError("a turn has failed")
     heard = account.arrivals[0] if player is None else player.began_at[-1]
     # The unavoidable delays: of the device, and of the voice.
-    possible = max(account.ready_at, house.text_to_speech.spoke_at[-1])
-    found = house.speech_to_text.understood_at[-1] - account.stopped_at
+    possible = max(account.ready_at, house.engines.spoke_at[-1])
+    found = house.engines.understood_at[-1] - account.stopped_at
     return _Times(1000 * found, 1000 * (heard - account.stopped_at), 1000 * (heard - possible))
 
 
 async def choose_end(site: Site, option: str) -> None:
     """Select how soon the speech of all devices has ended."""
-    registry = er.async_get(site.hass)
     for device in site.devices:
-        entity_id = registry.async_get_entity_id(SELECT, DOMAIN, f"{device.mac}-vad_sensitivity")
-        data = {ATTR_ENTITY_ID: entity_id, ATTR_OPTION: option}
-        await site.hass.services.async_call(SELECT, SERVICE_SELECT_OPTION, data, blocking=True)
-
-
-def _row(link: LinkKind, engines: _Engines, turns: Sequence[_Times]) -> Row:
-    row: Row = {
-        "link": link.value,
-        "setting": engines.setting.value,
-        "voice": engines.voice,
-        "turns": len(turns),
-    }
-    for field in _Times._fields:
-        values = [getattr(turn, field) for turn in turns]
-        name = field.replace("_", " ")
-        row |= {f"{name} median": round(median(values), 1), f"{name} p95": round(percentile(values, 95), 1)}
-    return row
+        data = {"entity_id": site.entity_id("select", "-vad_sensitivity", device), "option": option}
+        await site.hass.services.async_call("select", "select_option", data, blocking=True)

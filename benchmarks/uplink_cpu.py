@@ -6,7 +6,8 @@ from typing import Final
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
-from .fleet import fleet
+from .devices import DeviceGroup
+from .fleet import linked
 from .house import House
 from .report import Row
 from .speech import LONG_SPEECH, after
@@ -18,26 +19,23 @@ async def measure(house: House, *, quick: bool) -> list[Row]:
     """Let devices send speech, and measure the processor time of this process, without the devices'."""
     sizes = (2,) if quick else (1, 10, 50)
     seconds = 0.4 if quick else 10
-    house.speech_to_text.recognize = after(60, "")
+    house.engines.recognize = after(60, "")
     rows: list[Row] = []
-    async with fleet() as devices:
-        for link in LinkKind:
-            async with house.site(sizes[-1], link) as site:
-                await devices.boot(house.check_in_url, site.devices)
-                if link is LinkKind.MQTT:
-                    await site.usable()
-                idle = await _load(seconds)
-                for size in sizes:
-                    await devices.do("listen", number=size, text=LONG_SPEECH)
-                    load = await _load(seconds) - idle
-                    row: Row = {
-                        "link": link.value,
-                        "devices": size,
-                        "still heard": await devices.do("hang_up"),
-                    }
-                    row["ms per device and second"] = round(1000 * load / size, 2)
-                    rows.append(row | {"% of a core": round(100 * load, 1)})
-                await devices.power_off()
+    for link in LinkKind:
+        async with linked(house, sizes[-1], link) as (site, devices):
+            if link is LinkKind.MQTT:
+                await site.usable()
+            idle = await _load(seconds)
+            for size in sizes:
+                await devices.do(DeviceGroup.listen, size, LONG_SPEECH)
+                load = await _load(seconds) - idle
+                row: Row = {
+                    "link": link.value,
+                    "devices": size,
+                    "still heard": await devices.do(DeviceGroup.hang_up),
+                }
+                row["ms per device and second"] = round(1000 * load / size, 2)
+                rows.append(row | {"% of a core": round(100 * load, 1)})
     return rows
 
 

@@ -9,18 +9,18 @@ import asyncio
 from collections.abc import Awaitable
 from pathlib import Path
 from statistics import median
-import tempfile
 from typing import Final, NamedTuple
 
 from homeassistant.components.assist_pipeline.vad import VadSensitivity
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
-from .fleet import fleet
+from .devices import DeviceGroup
+from .fleet import linked
 from .house import House
 from .real_speech import know_orders, real_speech
 from .recordings import CUT_SECONDS, read_recordings
-from .report import Row, percentile
+from .report import Row, spread
 from .turn import choose_end
 from .wyoming_satellite import wyoming_satellite
 
@@ -52,39 +52,32 @@ class _Times(NamedTuple):
 async def measure(house: House, *, quick: bool, recordings: Path, every: int = 1) -> list[Row]:
     """Say each so-many-th recording once in each way, one after the other, so that all have the same load."""
     found: dict[_Way, list[_Times]] = {way: [] for way in _WAYS}
-    with tempfile.TemporaryDirectory(prefix="xiaozhi-speech-") as name:
-        folder = Path(name)
-        people = (await asyncio.to_thread(read_recordings, recordings))[::every]
-        async with (
-            real_speech(house, folder, small=quick),
-            fleet() as devices,
-            house.site(1, LinkKind.MQTT) as site,
-            wyoming_satellite(house.hass) as satellite,
-        ):
-            await devices.boot(house.check_in_url, site.devices)
+    people = (await asyncio.to_thread(read_recordings, recordings))[::every]
+    async with (
+        real_speech(house, small=quick),
+        linked(house, 1, LinkKind.MQTT) as (site, devices),
+        wyoming_satellite(house.hass) as satellite,
+    ):
 
-            async def ours(pcm: bytes, end: float) -> tuple[float | None, float | None]:
-                file = folder / "said.pcm"
-                await asyncio.to_thread(file.write_bytes, pcm)
-                account = await devices.say_recording(file, end)
-                return account.stopped_at, next(iter(account.arrivals), None)
+        async def ours(pcm: bytes, end: float) -> tuple[float | None, float | None]:
+            account = await devices.do(DeviceGroup.say_recording, pcm, end)
+            return account.stopped_at, next(iter(account.arrivals), None)
 
-            for person in people:
-                for way in _WAYS:
-                    await know_orders(house.hass, way.known)
-                    if way.end is not None:
-                        await choose_end(site, way.end)
-                    say = satellite.converse if way.end is None else ours
-                    if (times := await _turn(house, say(*person.played()))) is not None:
-                        found[way].append(times)
-            await devices.power_off()
+        for person in people:
+            for way in _WAYS:
+                await know_orders(house.hass, way.known)
+                if way.end is not None:
+                    await choose_end(site, way.end)
+                say = satellite.converse if way.end is None else ours
+                if (times := await _turn(house, say(*person.played()))) is not None:
+                    found[way].append(times)
     theirs_median = median([turn.transcript for turn in found[_WAYS[-1]]] or [0])
     return [_row(way, turns, len(people), theirs_median) for way, turns in found.items()]
 
 
 async def _turn(house: House, said: Awaitable[tuple[float | None, float | None]]) -> _Times | None:
     """Take a turn; None if it was cut off or failed."""
-    asked = house.agent.asked_at
+    asked = house.engines.asked_at
     before = len(asked)
     stopped, heard = await said
     if stopped is None or heard is None or len(asked) == before or asked[before] < stopped - CUT_SECONDS:
@@ -94,10 +87,7 @@ async def _turn(house: House, said: Awaitable[tuple[float | None, float | None]]
 
 def _row(way: _Way, turns: list[_Times], count: int, theirs: float) -> Row:
     row: Row = {"voice satellite": way.satellite, "turns": count, "not cut off": len(turns)}
-    for step in _Times._fields:
-        times = [getattr(turn, step) for turn in turns]
-        row[f"{step} median"] = round(median(times)) if times else None
-        row[f"{step} p90"] = round(percentile(times, 90)) if times else None
+    row |= spread(_Times._fields, turns, 90)
     row["of its time"] = (
         round(median(turn.transcript for turn in turns) / theirs, 2) if turns and theirs else None
     )

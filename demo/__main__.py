@@ -87,16 +87,14 @@ def main() -> int:
     options = _parser().parse_args()
     if options.check and options.command:
         _parser().error("--check stands alone")
+    folder = options.folder.resolve()
     if options.check:
         work = _check(small=options.small_speech)
-    elif options.command == "notify":
-        work = _notify(options.folder.resolve(), " ".join(options.text))
-    elif options.command == "cloud":
-        work = _ask_cloud(options.folder.resolve(), " ".join(options.text))
-    elif options.command == "say":
-        work = _say(options.folder.resolve(), " ".join(options.text), options.link)
+    elif options.command:
+        request = {options.command: " ".join(options.text)} | ({"link": options.link} if options.link else {})
+        work = _ask(folder, **request)
     else:
-        work = _stay(options.folder.resolve(), options.port, small=options.small_speech)
+        work = _stay(folder, options.port, small=options.small_speech)
     return asyncio.run(_until_signal(work))
 
 
@@ -131,18 +129,17 @@ def _parser() -> argparse.ArgumentParser:
         help="use PocketSphinx and espeak-ng also where Whisper and Piper run",
     )
     commands = parser.add_subparsers(dest="command")
-    say = commands.add_parser("say", help="say something to a device of the running demo")
-    say.add_argument(
-        "--link",
-        choices=DEVICES,
-        default="mqtt",
-        help="to which one: " + ", ".join(f"{box.name} ({link})" for link, box in DEVICES.items()),
-    )
-    say.add_argument("text", nargs="+", help="such as: turn on the kitchen light")
-    notify = commands.add_parser("notify", help=f"have the {DEVICES['mqtt'].name} notify something")
-    notify.add_argument("text", nargs="+", help="such as: The bin is full")
-    cloud = commands.add_parser("cloud", help="say something to the assistant in the simulated cloud")
-    cloud.add_argument("text", nargs="+", help="such as: turn on the kitchen light")
+    parser.set_defaults(link="")
+    for name, what, example in (
+        ("say", "say something to a device of the running demo", "turn on the kitchen light"),
+        ("notify", f"have the {DEVICES['mqtt'].name} notify something", "The bin is full"),
+        ("cloud", "say something to the assistant in the simulated cloud", "turn on the kitchen light"),
+    ):
+        command = commands.add_parser(name, help=what)
+        command.add_argument("text", nargs="+", help=f"such as: {example}")
+    say = commands.choices["say"]
+    which = ", ".join(f"{box.name} ({link})" for link, box in DEVICES.items())
+    say.add_argument("--link", choices=DEVICES, default="mqtt", help=f"to which one: {which}")
     return parser
 
 
@@ -200,27 +197,8 @@ def _welcome(running: Demo, talk: str) -> str:
     )
 
 
-async def _say(folder: Path, text: str, link: str) -> int:
-    said = await control.ask(folder, say=text, link=link)
-    print(f"Said:        {said['said']}, to the {DEVICES[link].name}")
-    print(f"Understood:  {said['heard'] or '(nothing; small engines know only what the demo lists)'}")
-    print(f"Answer:      {said['answer'] or '(none)'}")
-    if said["played_seconds"]:
-        print(f"             {said['played_seconds']:.1f} s of sound, in {folder / 'answer.wav'}")
-    print(f"Kitchen:     the light is {said['light']}")
-    return 0
-
-
-async def _notify(folder: Path, text: str) -> int:
-    await control.ask(folder, notify=text)
-    print(f"The {DEVICES['mqtt'].name} has notified: {text}")
-    return 0
-
-
-async def _ask_cloud(folder: Path, text: str) -> int:
-    heard = await control.ask(folder, cloud=text)
-    print(f"Called:      {heard['called']} {json.dumps(heard['arguments'], ensure_ascii=False)}")
-    print(f"Result:      {heard['heard']}")
+async def _ask(folder: Path, **request: str) -> int:
+    print(await control.ask(folder, **request))
     return 0
 
 
@@ -241,12 +219,13 @@ async def _check(*, small: bool) -> int:
             _judge_log((folder / LOGS[-1]).read_text(errors="replace"))
         print(json.dumps({name: said.as_json() for name, said in results.items()} | done))
         _judge(results, small=running.speech.small)
-    except TimeoutError:
+    except (DemoError, ExceptionGroup, TimeoutError) as err:
         keep = True
-        raise DemoError(f"not done within {_CHECK_SECONDS} s\n{_ends_of_logs(folder)}") from None
-    except DemoError as err:
-        keep = True
-        raise DemoError(f"{err}\n{_ends_of_logs(folder)}") from err
+        fault = err.exceptions[0] if isinstance(err, ExceptionGroup) else err
+        if not isinstance(fault, DemoError | TimeoutError):
+            raise
+        told = str(fault) or f"not done within {_CHECK_SECONDS} s"
+        raise DemoError(f"{told}\n{_ends_of_logs(folder)}") from err
     finally:
         if not keep:
             await asyncio.to_thread(shutil.rmtree, folder)
@@ -306,28 +285,35 @@ async def _check_abilities(running: Demo) -> dict[str, Any]:
     assert cloud is not None
     mqtt, announcer = DEVICES["mqtt"].name, DEVICES["announcer"].name
     # Of different devices.
-    used, heard = await _both(
-        _each(
-            ("light_colour", f"Colouring the lights of the {mqtt}", owner.colour_light),
-            ("photo", f"Having the {mqtt} take a photo", owner.take_photo),
-            ("notification", f"Having the {mqtt} notify something", owner.hear_notification),
-            ("firmware", f"Installing a firmware on the {mqtt}", owner.install_firmware),
-        ),
-        _each(
-            ("announcement", f"Announcing something on the idle {announcer}", listener.hear_announcement),
-            ("file", f"Playing a file on the idle {announcer}", listener.hear_file),
-            ("timer", f"Setting a timer on the {announcer}, and waiting until it rings", listener.hear_timer),
-            ("asked", f"Having the {announcer} ask a question", listener.answer_question),
-            (
-                "wake_word",
-                f"Giving the {announcer} another wake word, a phrase, and the original word again",
-                partial(change_wake_word, running.owner_of("announcer")),
-            ),
-        ),
-    )
+    async with asyncio.TaskGroup() as group:
+        used = group.create_task(
+            _each(
+                ("light_colour", f"Colouring the lights of the {mqtt}", owner.colour_light),
+                ("photo", f"Having the {mqtt} take a photo", owner.take_photo),
+                ("notification", f"Having the {mqtt} notify something", owner.hear_notification),
+                ("firmware", f"Installing a firmware on the {mqtt}", owner.install_firmware),
+            )
+        )
+        heard = group.create_task(
+            _each(
+                ("announcement", f"Announcing something on the idle {announcer}", listener.hear_announcement),
+                ("file", f"Playing a file on the idle {announcer}", listener.hear_file),
+                (
+                    "timer",
+                    f"Setting a timer on the {announcer}, and waiting for its ring",
+                    listener.hear_timer,
+                ),
+                ("asked", f"Having the {announcer} ask a question", listener.answer_question),
+                (
+                    "wake_word",
+                    f"Giving the {announcer} another wake word, a phrase, and the original word again",
+                    partial(change_wake_word, running.owner_of("announcer")),
+                ),
+            )
+        )
     return (
-        used
-        | heard
+        used.result()
+        | heard.result()
         | await _each(
             ("alarm", f"Ringing an alarm of the {mqtt} through the {announcer}", listener.hear_alarm),
             ("music", f"Asking the {mqtt} for music", listener.hear_music),
@@ -343,18 +329,6 @@ async def _each(*checks: tuple[str, str, Callable[[], Awaitable[Any]]]) -> dict[
         _tell(f"{what} ...")
         results[name] = await check()
     return results
-
-
-async def _both[First, Second](
-    first: Coroutine[Any, Any, First], second: Coroutine[Any, Any, Second]
-) -> tuple[First, Second]:
-    """Do two things at once; what one of them raises ends the other."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = group.create_task(first), group.create_task(second)
-    except ExceptionGroup as err:
-        raise err.exceptions[0] from None
-    return tasks[0].result(), tasks[1].result()
 
 
 def _judge(results: dict[str, Said], *, small: bool) -> None:

@@ -7,6 +7,7 @@ raises `DemoError`.
 import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 import random
 from time import monotonic
@@ -14,10 +15,9 @@ from typing import Any, Final
 
 from simulator import Board, DeviceCrashed, SimulatedDevice, build_image
 
-from .client import Client, Json
-from .errors import DemoError
-
-__all__ = ["FIRMWARE_VERSION", "VIEWS", "Owner", "put_firmware", "set_up_vision"]
+from .client import Client, Json, until
+from .errors import DemoError, told_as
+from .house import entity_id_of
 
 _DOMAIN: Final = "xiaozhi"
 _MODEL: Final = "ai_task.demo_vision"
@@ -119,11 +119,9 @@ class Owner:
         device_id = await self.device_id()
         async with self.client.listening(_EVENT) as next_event:
             self.notify(text)
-            try:
+            with told_as(f"a notification of the {self.name} does not become an event"):
                 async with asyncio.timeout(_KNOWN_SECONDS):
                     event = await next_event()
-            except TimeoutError:
-                raise DemoError(f"a notification of the {self.name} did not become an event") from None
         expected = {"device_id": device_id, "method": method, "params": params}
         if event["data"] != expected:
             raise DemoError(f"the notification {expected} became the event {event['data']}")
@@ -132,7 +130,9 @@ class Owner:
     async def install_firmware(self) -> Json:
         """Install the offered firmware, and check that the device runs it afterwards."""
         entity = await self.entity("update", "firmware")
-        before = await self._update_offered(entity)
+        before = await until(
+            partial(self._update_offered, entity), f"{entity} does not offer firmware {FIRMWARE_VERSION}"
+        )
         percentages: set[int] = set()
         start = monotonic()
         installing = asyncio.create_task(self.client.call("update", "install", entity_id=entity))
@@ -140,8 +140,7 @@ class Owner:
             async with asyncio.timeout(_INSTALL_SECONDS):
                 while not installing.done():
                     await asyncio.wait([installing], timeout=0.1)
-                    percentage = (await self._attributes(entity))["update_percentage"]
-                    percentages.update(() if percentage is None else (percentage,))
+                    percentages.add((await self.client.attributes(entity))["update_percentage"] or 0)
         except TimeoutError:
             reasons = [event["error"] for event in self.device.events("upgrade_failed")]
             raise DemoError(
@@ -151,7 +150,7 @@ class Owner:
         finally:
             installing.cancel()
         await installing
-        after = await self._attributes(entity)
+        after = await self.client.attributes(entity)
         versions = {self.device.profile.version, after["installed_version"], FIRMWARE_VERSION}
         if len(versions) > 1:
             raise DemoError(
@@ -168,23 +167,11 @@ class Owner:
             "steps": len(percentages),
         }
 
-    async def _update_offered(self, entity: str) -> str:
-        """Wait until the firmware in the folder is offered; return the version that is installed."""
-        update: Json = {}
-        for _ in range(_KNOWN_SECONDS * 10):
-            update = await self._attributes(entity)
-            if update["latest_version"] == FIRMWARE_VERSION != update["installed_version"]:
-                installed: str = update["installed_version"]
-                return installed
-            await asyncio.sleep(0.1)
-        raise DemoError(
-            f"{entity} is to offer firmware {FIRMWARE_VERSION} and has {update['latest_version']} "
-            f"after {update['installed_version']}"
-        )
-
-    async def _attributes(self, entity_id: str) -> Json:
-        attributes: Json = (await self.client.get(f"/api/states/{entity_id}"))["attributes"]
-        return attributes
+    async def _update_offered(self, entity: str) -> str | None:
+        """Return the version that is installed while the firmware in the folder is offered."""
+        update = await self.client.attributes(entity)
+        offered = update["latest_version"] == FIRMWARE_VERSION != update["installed_version"]
+        return str(update["installed_version"]) if offered else None
 
     async def device_id(self) -> str:
         """Return its id in Home Assistant."""
@@ -196,16 +183,13 @@ class Owner:
 
     async def entity(self, domain: str, name: str = "") -> str:
         """Return the entity of a domain whose unique id ends with a name; waits until it is available."""
-        device_id = await self.device_id()
-        for _ in range(_KNOWN_SECONDS * 10):
-            for entity in await self.client.command("config/entity_registry/list"):
-                entity_id: str = entity["entity_id"]
-                if entity["device_id"] != device_id or not entity["unique_id"].endswith(name):
-                    continue
-                if entity_id.startswith(f"{domain}.") and await self.client.state(entity_id) != "unavailable":
-                    return entity_id
-            await asyncio.sleep(0.1)
-        raise DemoError(f"the {self.name} has no usable {domain} {name}".rstrip())
+        entity_id = await entity_id_of(self.client, self.device.mac, domain, name)
+
+        async def usable() -> bool:
+            return await self.client.state(entity_id) != "unavailable"
+
+        await until(usable, f"the {entity_id} of the {self.name} is unavailable")
+        return entity_id
 
 
 def _params(text: str) -> dict[str, str]:

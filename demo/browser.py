@@ -12,8 +12,7 @@ from typing import Final
 from playwright.async_api import Error, FloatRect, Locator, Page, async_playwright, expect
 
 from .errors import DemoError
-
-__all__ = ["WebPage", "web_page"]
+from .processes import gateway_ports
 
 # Also the names that scripts/setup looks for.
 _PHONE: Final = "Mozilla/5.0 (Linux; Android 16) AppleWebKit/537.36 Chrome/150.0.0.0 Mobile Safari/537.36"
@@ -160,6 +159,12 @@ class WebPage:
     async def press(self, name: str) -> None:
         """Press the button with this text."""
         await self.button(name).click()
+
+    async def fill_ports(self) -> None:
+        """Fill in free ports in the form of the integration."""
+        labels = ("WebSocket", "MQTT", "speech over UDP")
+        for label, port in zip(labels, gateway_ports().values(), strict=True):
+            await self.field(f"Port for {label}").fill(str(port))
 
     async def choose_area(self, name: str) -> None:
         """Choose an area in a form."""

@@ -8,14 +8,10 @@ from typing import Final, override
 from wyoming.asr import Transcript
 from wyoming.audio import AudioStop
 from wyoming.event import Event
-from wyoming.server import AsyncServer
 
 from .client import Client
 from .house import LAMP, add_engine, entity_id_of
-from .processes import HOST, free_port
-from .speech_server import SpeechHandler, ears
-
-__all__ = ["COMMAND", "chinese_assistant"]
+from .speech_server import SpeechHandler, ears, serving
 
 COMMAND: Final = "打开厨房灯"
 """What the assistant is to get."""
@@ -37,10 +33,7 @@ class _Writes(SpeechHandler):
 @asynccontextmanager
 async def chinese_assistant(client: Client, mac: str) -> AsyncGenerator[None]:
     """Give a device a Chinese assistant, whose engine runs while the block does. Raises `DemoError`."""
-    port = free_port()
-    server = AsyncServer.from_uri(f"tcp://{HOST}:{port}")
-    await server.start(partial(_Writes, _INFO))
-    try:
+    async with serving(partial(_Writes, _INFO)) as port:
         known = await _engines(client)
         await add_engine(client, port)
         # Whisper has Chinese, too.
@@ -56,11 +49,9 @@ async def chinese_assistant(client: Client, mac: str) -> AsyncGenerator[None]:
         del pipeline["id"]
         await client.command("assist_pipeline/pipeline/create", **pipeline | changed)
         await client.command("config/entity_registry/update", entity_id=LAMP, aliases=[None, _LAMP])
-        select = await entity_id_of(client, f"{mac}-pipeline")
+        select = await entity_id_of(client, mac, "select", "-pipeline")
         await client.call("select", "select_option", entity_id=select, option=_NAME)
         yield
-    finally:
-        await server.stop()
 
 
 async def _engines(client: Client) -> set[str]:

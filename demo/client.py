@@ -6,20 +6,28 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from itertools import count
 import json
-import secrets
 from typing import Any, Final, Self
 
 import aiohttp
 
 from .errors import DemoError
 
-__all__ = ["Client", "Json"]
-
 _FLOWS: Final = "/api/config/config_entries/flow"
 _ENTRIES: Final = "/api/config/config_entries/entry"
 _SUBENTRY_FLOWS: Final = "/api/config/config_entries/subentries/flow"
 
 type Json = dict[str, Any]
+
+
+async def until[Found](
+    look: Callable[[], Awaitable[Found | None]], fault: str | Callable[[], object], seconds: int = 60
+) -> Found:
+    """Look until something is found, and return it. Raises `DemoError`, which tells the fault."""
+    for _ in range(seconds * 10):
+        if found := await look():
+            return found
+        await asyncio.sleep(0.1)
+    raise DemoError(f"after {seconds} s {fault if isinstance(fault, str) else fault()}")
 
 
 class Client:
@@ -31,7 +39,7 @@ class Client:
         """Use an authenticated connection."""
         self._session = session
         self._socket = socket
-        self._token = token
+        self.token = token
         self._ids = count(1)
         # Home Assistant hangs up on a client that does not answer its pings, which only one that reads does.
         self._reader = asyncio.create_task(self._read())
@@ -40,18 +48,14 @@ class Client:
 
     @classmethod
     async def connect(cls, session: aiohttp.ClientSession, token: str) -> Self:
-        """Log in with an access token, and get one that does not expire while the demo runs."""
+        """Log in with an access token."""
         socket = await session.ws_connect("/api/websocket", max_msg_size=0)
         await socket.receive_json()
         await socket.send_json({"type": "auth", "access_token": token})
         answer = await socket.receive_json()
         if answer["type"] != "auth_ok":
             raise DemoError(f"Home Assistant refuses the login: {answer.get('message', answer['type'])}")
-        client = cls(session, socket, token)
-        # Each token needs a name of its own.
-        name = f"Demo {secrets.token_hex(4)}"
-        client._token = await client.command("auth/long_lived_access_token", client_name=name, lifespan=30)
-        return client
+        return cls(session, socket, token)
 
     async def close(self) -> None:
         """Close the WebSocket."""
@@ -121,6 +125,11 @@ class Client:
         state: str = (await self.get(f"/api/states/{entity_id}"))["state"]
         return state
 
+    async def attributes(self, entity_id: str) -> Json:
+        """Return the attributes of an entity."""
+        attributes: Json = (await self.get(f"/api/states/{entity_id}"))["attributes"]
+        return attributes
+
     async def call(self, domain: str, action: str, **data: Any) -> None:
         """Call an action."""
         await self.post(f"/api/services/{domain}/{action}", data)
@@ -177,8 +186,14 @@ class Client:
             raise DemoError(f"{form['handler']} refuses {sorted(answers)}: {after['errors']}")
         return after
 
+    async def finish(self, form: Json, outcome: str, **answers: Any) -> None:
+        """Fill in the last form of a flow, which is to end with this reason, or with `create_entry`."""
+        end = await self.submit(form, **answers)
+        if (ended := end.get("reason", end["type"])) != outcome:
+            raise DemoError(f"{form['handler']} does not end with {outcome}, but with {ended}")
+
     async def _request(self, method: str, path: str, body: Json | None = None) -> Any:
-        headers = {"Authorization": f"Bearer {self._token}"}
+        headers = {"Authorization": f"Bearer {self.token}"}
         try:
             async with self._session.request(method, path, json=body, headers=headers) as response:
                 if not response.ok:

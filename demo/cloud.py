@@ -10,9 +10,7 @@ from simulator.access_point import Cloud, CloudAgent, LinkClosedError, Spoken, a
 
 from . import house
 from .client import Client, Json
-from .errors import DemoError
-
-__all__ = ["CloudAssistant", "cloud_assistant"]
+from .errors import DemoError, told_as
 
 _NAME: Final = "Simulated cloud"
 _SENTENCE: Final = "turn on the kitchen light"
@@ -57,11 +55,9 @@ async def cloud_assistant(client: Client) -> AsyncGenerator[CloudAssistant]:
     async with Cloud() as cloud:
         await house.add_access_point(client, _NAME, cloud.url())
         agent = cloud.agent()
-        try:
+        with told_as("Home Assistant does not connect to the access point"):
             async with asyncio.timeout(_CONNECTED_SECONDS):
                 await _connected(cloud)
-        except TimeoutError:
-            raise DemoError("Home Assistant does not connect to the access point") from None
         yield CloudAssistant(client=client, agent=agent)
 
 

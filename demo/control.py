@@ -12,9 +12,7 @@ from typing import Any, Final
 
 from .errors import DemoError
 from .processes import HOST
-from .stage import Demo
-
-__all__ = ["alone", "ask", "control"]
+from .stage import ANSWER, Demo, Said
 
 _FILE: Final = "control.json"
 _LOCK: Final = "lock"
@@ -64,10 +62,10 @@ async def control(demo: Demo, talk: str) -> AsyncGenerator[None]:
         await server.wait_closed()
 
 
-async def ask(folder: Path, **request: str) -> dict[str, Any]:
+async def ask(folder: Path, **request: str) -> str:
     """Have the running demo `say` a text by a `link`, `notify` a text, or say one to the `cloud`.
 
-    Returns what has come of it. Raises `DemoError`.
+    Returns what has come of it, for the user. Raises `DemoError`.
     """
     try:
         where = json.loads(await asyncio.to_thread((folder / _FILE).read_text))
@@ -82,13 +80,13 @@ async def ask(folder: Path, **request: str) -> dict[str, Any]:
         raise DemoError(f"the demo does not answer within {_SAY_SECONDS} s") from None
     if not line:
         raise DemoError("the demo has ended meanwhile")
-    answer: dict[str, Any] = json.loads(line)
+    answer: dict[str, str] = json.loads(line)
     if "error" in answer:
         raise DemoError(answer["error"])
-    return answer
+    return answer["told"]
 
 
-async def _answer(demo: Demo, token: str, line: bytes) -> dict[str, Any]:
+async def _answer(demo: Demo, token: str, line: bytes) -> dict[str, str]:
     try:
         request = json.loads(line)
         offered = str(request["token"])
@@ -97,23 +95,35 @@ async def _answer(demo: Demo, token: str, line: bytes) -> dict[str, Any]:
     if not hmac.compare_digest(offered.encode(), token.encode()):
         return {"error": "another demo was asked"}
     try:
-        return await _obey(demo, request)
+        return {"told": await _obey(demo, request)}
     except DemoError as err:
         return {"error": str(err)}
 
 
-async def _obey(demo: Demo, request: dict[str, Any]) -> dict[str, Any]:
+async def _obey(demo: Demo, request: dict[str, Any]) -> str:
     """Raise `DemoError` for an invalid request."""
     match request:
-        case {"say": str(text), "link": str(link)}:
-            if link not in demo.devices:
-                raise DemoError(f"no device uses {link}")
-            return (await demo.say(text, link=link)).as_json()
+        case {"say": str(text), "link": str(link)} if link in demo.devices:
+            return _told(demo, link, await demo.say(text, link=link))
         case {"notify": str(text)}:
             demo.owner.notify(text)
-            return {}
+            return f"The {demo.owner.name} has notified: {text}"
         case {"cloud": str(text)} if demo.cloud is not None:
             spoken = await demo.cloud.ask(text)
-            heard = spoken.answer and spoken.answer.text
-            return {"called": spoken.called, "arguments": spoken.arguments, "heard": heard}
+            arguments = json.dumps(spoken.arguments, ensure_ascii=False)
+            result = spoken.answer and spoken.answer.text
+            return f"Called:      {spoken.called} {arguments}\nResult:      {result}"
     raise DemoError("not a request")
+
+
+def _told(demo: Demo, link: str, said: Said) -> str:
+    lines = {
+        "Said": f"{said.said}, to the {demo.owner_of(link).name}",
+        "Understood": said.heard or "(nothing; small engines know only what the demo lists)",
+        "Answer": said.answer or "(none)",
+        "Kitchen": f"the light is {said.light}",
+    }
+    if said.account.played_seconds:
+        sound = f"{said.account.played_seconds:.1f} s of sound, in {demo.folder / ANSWER}"
+        lines["Answer"] += f"\n{' ' * 13}{sound}"
+    return "\n".join(f"{f'{name}:':13}{text}" for name, text in lines.items())

@@ -14,6 +14,7 @@ import re
 import sys
 from typing import Final
 
+from wyoming.asr import Transcribe, Transcript
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
 from wyoming.client import AsyncTcpClient
 from wyoming.info import Describe
@@ -22,21 +23,8 @@ from wyoming.tts import Synthesize
 from simulator.audio.espeak import resample, synthesize
 from simulator.audio.opus import UPLINK_RATE
 
+from .client import until
 from .processes import HOST, Child, free_port, started
-
-__all__ = [
-    "SPEECH_LOGS",
-    "Engine",
-    "Speech",
-    "obstacle",
-    "piper",
-    "plain",
-    "small_speech",
-    "speak",
-    "speech",
-    "spoken",
-    "whisper",
-]
 
 _SPEECH: Final = Path(sys.prefix) / "speech"
 _PYTHON: Final = _SPEECH / "bin" / "python"
@@ -46,7 +34,6 @@ _VOICE: Final = "en_US-joe-medium"
 # What both take together, measured: Whisper 290 MiB, Piper 210.
 _MEBIBYTES: Final = 500
 _MEMORY: Final = Path("/proc/meminfo")
-_READY_SECONDS: Final = 60
 _HEARING: Final = "Speech recognition"
 _SPEAKING: Final = "Speech synthesis"
 SPEECH_LOGS: Final = ("stt.log", "tts.log")
@@ -78,9 +65,24 @@ class Speech:
 
 @asynccontextmanager
 async def speech(folder: Path, *, prompt: str) -> AsyncGenerator[Speech]:
-    """Run Whisper and Piper; `prompt` as for `whisper`."""
+    """Run Whisper tiny.en on one core, and Piper with an American voice; `prompt` holds names to expect."""
+    whisper = {
+        "--model": _folder(_WHISPER),
+        "--data-dir": folder,
+        "--language": "en",
+        "--beam-size": 1,
+        "--compute-type": "int8",
+        "--cpu-threads": 1,
+        "--initial-prompt": prompt,
+    }
+    piper = {"--voice": _VOICE, "--data-dir": _folder(_VOICES), "--download-dir": folder}
     hearing, speaking = (folder / log for log in SPEECH_LOGS)
-    async with whisper(hearing, prompt=prompt) as ears, piper(speaking) as voice:
+    async with (
+        _server(_HEARING, "wyoming_faster_whisper", whisper, hearing) as ears,
+        _server(_SPEAKING, "wyoming_piper", piper, speaking) as voice,
+    ):
+        # It loads the voice for the first text.
+        await speak(voice, "Ready.")
         yield Speech(hearing=ears, speaking=voice, person=partial(speak, voice), small=False)
 
 
@@ -120,32 +122,6 @@ def obstacle(*, speech: Path = _SPEECH, memory: Path = _MEMORY) -> str:
     return ""
 
 
-@asynccontextmanager
-async def whisper(log: Path, *, prompt: str = "") -> AsyncGenerator[Engine]:
-    """Run Whisper tiny.en on one core; `prompt` holds names to expect."""
-    options = {
-        "--model": _folder(_WHISPER),
-        "--data-dir": log.parent,
-        "--language": "en",
-        "--beam-size": 1,
-        "--compute-type": "int8",
-        "--cpu-threads": 1,
-        "--initial-prompt": prompt,
-    }
-    async with _server(_HEARING, "wyoming_faster_whisper", options, log) as engine:
-        yield engine
-
-
-@asynccontextmanager
-async def piper(log: Path) -> AsyncGenerator[Engine]:
-    """Run Piper with an American voice."""
-    options = {"--voice": _VOICE, "--data-dir": _folder(_VOICES), "--download-dir": log.parent}
-    async with _server(_SPEAKING, "wyoming_piper", options, log) as engine:
-        # It loads the voice for the first text.
-        await speak(engine, "Ready.")
-        yield engine
-
-
 async def speak(engine: Engine, text: str, rate: int = UPLINK_RATE) -> bytes:
     """Have a voice speak a text: mono PCM of 16 bits."""
     pcm, spoken_rate = b"", rate
@@ -159,6 +135,21 @@ async def speak(engine: Engine, text: str, rate: int = UPLINK_RATE) -> bytes:
     if not pcm:
         raise engine.child.failure(f"does not speak {text!r}")
     return await asyncio.to_thread(resample, pcm, spoken_rate, rate)
+
+
+async def hear(engine: Engine, pcm: bytes) -> str:
+    """Have speech recognition transcribe 16 kHz mono PCM of 16 bits."""
+    sound = {"rate": UPLINK_RATE, "width": 2, "channels": 1}
+    async with AsyncTcpClient(HOST, engine.port) as client:
+        await client.write_event(Transcribe(language="en").event())
+        await client.write_event(AudioStart(**sound).event())
+        for start in range(0, len(pcm), UPLINK_RATE):
+            await client.write_event(AudioChunk(audio=pcm[start : start + UPLINK_RATE], **sound).event())
+        await client.write_event(AudioStop().event())
+        while (event := await client.read_event()) is not None:
+            if Transcript.is_type(event.type):
+                return Transcript.from_event(event).text
+    raise engine.child.failure("does not transcribe")
 
 
 def _folder(name: str, speech: Path = _SPEECH) -> Path:
@@ -177,17 +168,13 @@ async def _server(
     # Its model is on the disk, and nothing else is looked for.
     environment = {"HF_HUB_OFFLINE": "1", "TMPDIR": str(log.parent)}
     async with started(name, command, log, environment=environment) as child:
-        for _ in range(_READY_SECONDS * 10):
-            if child.ended:
-                break
-            if await _answers(port):
-                yield Engine(child=child, port=port)
-                return
-            await asyncio.sleep(0.1)
+        await until(partial(_answers, child, port), partial(child.failure, "does not start"))
+        yield Engine(child=child, port=port)
+
+
+async def _answers(child: Child, port: int) -> bool:
+    if child.ended:
         raise child.failure("does not start")
-
-
-async def _answers(port: int) -> bool:
     with suppress(ConnectionError):
         async with AsyncTcpClient(HOST, port) as client:
             await client.write_event(Describe().event())

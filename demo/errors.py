@@ -1,7 +1,19 @@
 """The error that ends the demo."""
 
-__all__ = ["DemoError"]
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from simulator import ConversationError, DeviceCrashed
 
 
 class DemoError(Exception):
     """The demo cannot continue; the text tells the user why."""
+
+
+@contextmanager
+def told_as(fault: str) -> Iterator[None]:
+    """Raise a `DemoError` that tells the fault and its reason, for what a simulated device raises."""
+    try:
+        yield
+    except (ConversationError, DeviceCrashed, TimeoutError) as err:
+        raise DemoError(f"{fault}: {err or 'it takes too long'}") from err

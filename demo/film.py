@@ -1,16 +1,18 @@
 """A short film for the README: a simulated device on the demo's page, beside Home Assistant's dashboard."""
 
 import asyncio
-from base64 import b64decode
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from io import BytesIO
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
+import subprocess
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, Final, Literal
 
-from PIL import Image
+import imageio_ffmpeg
 from playwright.async_api import Page, ViewportSize
 
 from simulator import SimulatedDevice, State, converse
@@ -25,17 +27,17 @@ from .house import LAMP, Room, switch_lamp_off
 from .processes import free_port
 from .talk import talk_page
 
-__all__ = ["CHINESE", "ENGLISH", "Scene", "record"]
-
 _DASHBOARD: Final = "film-lamp"
 _SIZE: Final = ViewportSize(width=340, height=448)
 _SCHEMES: Final[Mapping[Literal["light", "dark"], str]] = {"light": "", "dark": "-dark"}
 # Seconds before the first word and after the answer.
 _STILL: Final = 1.0
 _END: Final = 2.0
-# Time from one picture to the next, at least: a GIF is not to be larger than a photo.
-_STEP: Final = 0.06
-_COLOURS: Final = 96
+# Few pictures and colours: a GIF is not to be larger than a photo. It counts in hundredths of a second.
+_FILTER: Final = (
+    "[0]fps=50/3[left];[1]fps=50/3[right];[left][right]hstack,mpdecimate=hi=64:lo=32:frac=0,split[a][b];"
+    "[a]palettegen=max_colors=96[palette];[b][palette]paletteuse=dither=none"
+)
 # Of the page, only the box is shown; below it stands what the person says.
 _STYLE: Final = """
   header, aside, footer, #advice, #press { display: none !important }
@@ -103,12 +105,9 @@ async def record(web: WebPage, client: Client, device: SimulatedDevice, folder: 
         for scheme, suffix in _SCHEMES.items():
             await switch_lamp_off(client)
             # Of two pages of one window, only one is drawn at once.
-            contexts = [
-                await browser.new_context(viewport=_SIZE, storage_state=login, color_scheme=scheme)
-                for _ in range(2)
-            ]
-            try:
-                screen, home = [await context.new_page() for context in contexts]
+            looks = partial(browser.new_context, viewport=_SIZE, storage_state=login, color_scheme=scheme)
+            async with await looks() as left, await looks() as right:
+                screen, home = await left.new_page(), await right.new_page()
                 await screen.goto(talk)
                 await screen.locator(".lamp").first.wait_for()
                 await screen.add_style_tag(content=_STYLE)
@@ -118,9 +117,6 @@ async def record(web: WebPage, client: Client, device: SimulatedDevice, folder: 
                 # It may have been connected only a moment ago.
                 await asyncio.sleep(_STILL)
                 pictures = await _conversation(screen, home, device, sound, scene)
-            finally:
-                for context in contexts:
-                    await context.close()
             await asyncio.to_thread(_write, pictures, folder / f"{scene.name}{suffix}.gif")
 
 
@@ -139,15 +135,17 @@ async def _add_dashboard(client: Client) -> None:
     await client.command("lovelace/config/save", url_path=_DASHBOARD, config={"views": [view]})
 
 
-# What the page looks like from a moment on.
+# What a page looks like from a moment on.
 type _Shots = list[tuple[float, bytes]]
 
 
 async def _conversation(
     screen: Page, home: Page, device: SimulatedDevice, sound: bytes, scene: Scene
-) -> list[tuple[float, Image.Image]]:
+) -> tuple[_Shots, _Shots]:
     """Speak, and return what both pages showed. Raises `DemoError` when something else was heard."""
-    async with _filmed(screen) as left, _filmed(home) as right:
+    left: _Shots = []
+    right: _Shots = []
+    async with await _filmed(screen, left), await _filmed(home, right):
         await asyncio.sleep(_STILL)
         talking = asyncio.create_task(converse(device, sound, word=scene.wake_word))
         await device.wait_for(lambda: device.state is State.LISTENING or talking.done())
@@ -158,68 +156,31 @@ async def _conversation(
         await asyncio.sleep(_END)
     if conversation.heard != [scene.said]:
         raise DemoError(f"the film shows how {conversation.heard} was heard")
-    return await asyncio.to_thread(_beside, left, right)
+    return left, right
 
 
-@asynccontextmanager
-async def _filmed(page: Page) -> AsyncGenerator[_Shots]:
-    """Film a page while the block runs: a picture for each time that something has changed."""
-    shots: _Shots = []
-    session = await page.context.new_cdp_session(page)
-
-    def keep(frame: dict[str, Any]) -> None:
-        shots.append((monotonic(), b64decode(frame["data"])))
-        acknowledged.append(
-            asyncio.ensure_future(session.send("Page.screencastFrameAck", {"sessionId": frame["sessionId"]}))
-        )
-
-    acknowledged: list[asyncio.Future[Any]] = []
-    session.on("Page.screencastFrame", keep)
-    await session.send("Page.startScreencast", {"format": "png"})
-    try:
-        yield shots
-    finally:
-        await session.send("Page.stopScreencast")
-        await asyncio.gather(*acknowledged, return_exceptions=True)
-
-
-def _beside(left: _Shots, right: _Shots) -> list[tuple[float, Image.Image]]:
-    """Put both pages side by side, at each moment at which one of them has changed."""
-    shown: dict[int, tuple[bytes, bytes]] = {}
-    latest = [left[0][1], right[0][1]]
-    changes = sorted((time, side, shot) for side, shots in enumerate((left, right)) for time, shot in shots)
-    begin = changes[0][0]
-    for time, side, shot in changes:
-        latest[side] = shot
-        shown[int((time - begin) / _STEP)] = (latest[0], latest[1])
-    film = []
-    for step, pictures in shown.items():
-        whole = Image.new("RGB", (2 * _SIZE["width"], _SIZE["height"]))
-        for number, picture in enumerate(pictures):
-            whole.paste(Image.open(BytesIO(picture)).convert("RGB"), (number * _SIZE["width"], 0))
-        film.append((step * _STEP, whole))
-    return film
-
-
-def _write(film: list[tuple[float, Image.Image]], file: Path) -> None:
-    """Write a GIF, which counts in hundredths of a second."""
-    kept = [film[0]]
-    for time, picture in film[1:]:
-        if picture.tobytes() != kept[-1][1].tobytes():
-            kept.append((time, picture))
-    times = [time for time, _ in kept]
-    ends = [*times[1:], times[-1] + _END]
-    # The colours of all, of which the first and the last have most.
-    sample = Image.new("RGB", (kept[0][1].width, 3 * kept[0][1].height))
-    for number, at in enumerate((0, len(kept) // 2, -1)):
-        sample.paste(kept[at][1], (0, number * kept[0][1].height))
-    palette = sample.quantize(_COLOURS)
-    pictures = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for _, picture in kept]
-    pictures[0].save(
-        file,
-        save_all=True,
-        append_images=pictures[1:],
-        duration=[round(100 * (end - time)) * 10 for time, end in zip(times, ends, strict=True)],
-        loop=0,
-        optimize=True,
+async def _filmed(page: Page, shots: _Shots) -> AbstractAsyncContextManager[Any]:
+    """Film a page: a picture for each time that something has changed."""
+    return await page.screencast.start(
+        on_frame=lambda frame: shots.append((monotonic(), frame["data"])), quality=100
     )
+
+
+def _write(sides: tuple[_Shots, _Shots], file: Path) -> None:
+    """Write a GIF with both sides beside each other."""
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-y"]
+    begin = min(shots[0][0] for shots in sides)
+    end = max(shots[-1][0] for shots in sides) + _END
+    with TemporaryDirectory(prefix="xiaozhi-film-") as folder:
+        for side, shots in enumerate(sides):
+            times = [begin, *(time for time, _ in shots[1:]), end]
+            lines = ["ffconcat version 1.0"]
+            for number, ((_, picture), (first, last)) in enumerate(zip(shots, pairwise(times), strict=True)):
+                name = f"{side}-{number}.jpg"
+                Path(folder, name).write_bytes(picture)
+                lines += [f"file {name}", f"duration {last - first:.3f}"]
+            # Of the last one, the duration counts only when it comes again.
+            script = Path(folder, f"{side}.txt")
+            script.write_text("\n".join([*lines, lines[-2]]))
+            command += ["-f", "concat", "-i", str(script)]
+        subprocess.run([*command, "-filter_complex", _FILTER, "-fps_mode", "vfr", str(file)], check=True)

@@ -1,9 +1,10 @@
 """A real Home Assistant for the demo: its configuration folder, its process, its first user."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 import json
 from pathlib import Path
 import shutil
@@ -13,11 +14,8 @@ from typing import Any, Final
 import aiohttp
 import imageio_ffmpeg
 
-from .client import Client
-from .errors import DemoError
+from .client import Client, until
 from .processes import HOST, ROOT, Child, started
-
-__all__ = ["LOG", "MEDIA", "PASSWORD", "USERNAME", "home_assistant", "home_assistant_again", "write_storage"]
 
 USERNAME: Final = "demo"
 PASSWORD: Final = "demo-password"
@@ -34,9 +32,6 @@ _COMPONENTS: Final = {
 }
 _CONFIGURATION: Final = Path(__file__).with_name("configuration.yaml")
 
-# Takes a session and a client id, returns an authorization code.
-type _Enter = Callable[[aiohttp.ClientSession, str], Awaitable[str]]
-
 
 @asynccontextmanager
 async def home_assistant(
@@ -47,22 +42,19 @@ async def home_assistant(
     Raises `DemoError` when it does not come up.
     """
     await asyncio.to_thread(_write_configuration, folder, port, language)
-    async with _running(folder, port, _create_owner) as running:
+    async with home_assistant_again(folder, port, None) as running:
         yield running
 
 
 @asynccontextmanager
-async def home_assistant_again(folder: Path, port: int) -> AsyncGenerator[tuple[Child, Client]]:
-    """Run Home Assistant again with the configuration folder of an earlier run, on the same port.
+async def home_assistant_again(
+    folder: Path, port: int, token: str | None
+) -> AsyncGenerator[tuple[Child, Client]]:
+    """Run Home Assistant with the configuration folder of an earlier run, on the same port.
 
-    Raises `DemoError` when it does not come up.
+    `token` is that of the earlier client; without one, the first user is created. Raises `DemoError` when it
+    does not come up.
     """
-    async with _running(folder, port, _log_in) as running:
-        yield running
-
-
-@asynccontextmanager
-async def _running(folder: Path, port: int, enter: _Enter) -> AsyncGenerator[tuple[Child, Client]]:
     # Nothing is downloaded: the requirements of the used integrations are installed.
     command = [sys.executable, "-m", "homeassistant", "--config", str(folder), "--skip-pip", "--log-no-color"]
     url = f"http://{HOST}:{port}"
@@ -73,10 +65,14 @@ async def _running(folder: Path, port: int, enter: _Enter) -> AsyncGenerator[tup
         aiohttp.ClientSession(url) as session,
     ):
         await _wait_for_http(child, session)
-        code = await enter(session, f"{url}/")
-        client = await Client.connect(session, await _access_token(session, f"{url}/", code))
+        client = await Client.connect(session, token or await _create_owner(session, f"{url}/"))
         try:
-            await _wait_until_running(child, client)
+            failure = partial(child.failure, "has not started up")
+            await until(partial(_runs, client), failure, _START_SECONDS)
+            if token is None:
+                # One that does not expire while the demo runs.
+                asked = {"client_name": "Demo", "lifespan": 30}
+                client.token = await client.command("auth/long_lived_access_token", **asked)
             yield child, client
         finally:
             await client.close()
@@ -132,43 +128,23 @@ def _storage(port: int) -> list[tuple[str, int, int, dict[str, Any]]]:
 
 
 async def _wait_for_http(child: Child, session: aiohttp.ClientSession) -> None:
-    for _ in range(_START_SECONDS * 10):
+    async def answers() -> bool:
         if child.ended:
             raise child.failure("ended while it started")
         with suppress(aiohttp.ClientConnectionError):
             async with session.get("/manifest.json") as response:
-                if response.ok:
-                    return
-        await asyncio.sleep(0.1)
-    raise child.failure(f"does not answer after {_START_SECONDS} s")
+                return response.ok
+        return False
+
+    await until(answers, partial(child.failure, "does not answer"), _START_SECONDS)
 
 
 async def _create_owner(session: aiohttp.ClientSession, client_id: str) -> str:
-    """Create the user, as the welcome page does; return a code for an access token."""
+    """Create the user, as the welcome page does; return an access token."""
     user = {"name": "Demo", "username": USERNAME, "password": PASSWORD, "language": "en"}
     async with session.post("/api/onboarding/users", json=user | {"client_id": client_id}) as response:
         response.raise_for_status()
-        code: str = (await response.json())["auth_code"]
-        return code
-
-
-async def _log_in(session: aiohttp.ClientSession, client_id: str) -> str:
-    """Log in as the user; return a code for an access token."""
-    flow = {"client_id": client_id, "handler": ["homeassistant", None], "redirect_uri": client_id}
-    async with session.post("/auth/login_flow", json=flow) as response:
-        response.raise_for_status()
-        flow_id = (await response.json())["flow_id"]
-    user = {"client_id": client_id, "username": USERNAME, "password": PASSWORD}
-    async with session.post(f"/auth/login_flow/{flow_id}", json=user) as response:
-        response.raise_for_status()
-        end = await response.json()
-    if end["type"] != "create_entry":
-        raise DemoError(f"Home Assistant refuses the login: {end.get('errors')}")
-    code: str = end["result"]
-    return code
-
-
-async def _access_token(session: aiohttp.ClientSession, client_id: str, code: str) -> str:
+        code = (await response.json())["auth_code"]
     grant = {"grant_type": "authorization_code", "code": code, "client_id": client_id}
     async with session.post("/auth/token", data=grant) as response:
         response.raise_for_status()
@@ -176,9 +152,5 @@ async def _access_token(session: aiohttp.ClientSession, client_id: str, code: st
         return token
 
 
-async def _wait_until_running(child: Child, client: Client) -> None:
-    for _ in range(_START_SECONDS * 10):
-        if (await client.get("/api/config"))["state"] == "RUNNING":
-            return
-        await asyncio.sleep(0.1)
-    raise child.failure(f"has not started up after {_START_SECONDS} s")
+async def _runs(client: Client) -> bool:
+    return bool((await client.get("/api/config"))["state"] == "RUNNING")

@@ -1,36 +1,16 @@
 """The setup of the demo's home, as in the web page: areas, speech, the gateway and devices."""
 
-import asyncio
 from enum import StrEnum
+from functools import partial
 from time import monotonic
 from typing import Any, Final
 
-from simulator import DeviceCrashed, SimulatedDevice, State
+from simulator import SimulatedDevice, State
 
-from .client import Client
+from .client import Client, until
 from .engines import Speech
-from .errors import DemoError
-from .processes import HOST
-
-__all__ = [
-    "LAMP",
-    "LAMPS",
-    "NAMES",
-    "Room",
-    "add_access_point",
-    "add_engine",
-    "change_device",
-    "change_link",
-    "check_assistant",
-    "enable_entity",
-    "entity_id_of",
-    "furnish",
-    "pair",
-    "set_idle_brightness",
-    "set_up_gateway",
-    "set_up_speech",
-    "switch_lamp_off",
-]
+from .errors import DemoError, told_as
+from .processes import HOST, gateway_ports
 
 LAMP: Final = "light.kitchen_light"
 NAMES: Final = "Kitchen light, living room light, bedroom, hall, jazz."
@@ -38,9 +18,6 @@ NAMES: Final = "Kitchen light, living room light, bedroom, hall, jazz."
 _DOMAIN: Final = "xiaozhi"
 _LOOPBACK: Final = "address_known_here_only"
 _ASSISTANT: Final = "conversation.demo_assistant"
-_CARD_SECONDS: Final = 60
-_RESTART_SECONDS: Final = 60
-_KNOWN_SECONDS: Final = 60
 
 
 class Room(StrEnum):
@@ -102,10 +79,7 @@ async def set_up_speech(client: Client, speech: Speech) -> None:
 
 async def add_engine(client: Client, port: int) -> None:
     """Add a speech engine by Home Assistant's own Wyoming integration. Raises `DemoError`."""
-    form = await client.start_flow("wyoming")
-    end = await client.submit(form, host=HOST, port=port)
-    if end["type"] != "create_entry":
-        raise DemoError(f"Wyoming does not take the speech server on port {port}: {end.get('reason')}")
+    await client.finish(await client.start_flow("wyoming"), "create_entry", host=HOST, port=port)
 
 
 async def check_assistant(client: Client) -> None:
@@ -118,18 +92,12 @@ async def check_assistant(client: Client) -> None:
         raise DemoError(f"the assistant does not know the lamps: {kind}, {reply['response'].get('data')}")
 
 
-async def set_up_gateway(client: Client, *, websocket_port: int, mqtt_port: int, udp_port: int) -> None:
+async def set_up_gateway(client: Client) -> None:
     """Add the integration, with ports of its own.
 
     Devices get MQTT without a broker, until `change_link` gives them another link.
     """
-    fields: dict[str, Any] = {
-        "link": "mqtt",
-        "websocket_port": websocket_port,
-        "mqtt_port": mqtt_port,
-        "udp_port": udp_port,
-        "address": HOST,
-    }
+    fields: dict[str, Any] = {"link": "mqtt", **gateway_ports(), "address": HOST}
     end = await client.start_flow(_DOMAIN)
     # The first time, the form warns of the loopback address.
     for _ in range(2):
@@ -149,64 +117,48 @@ async def add_access_point(client: Client, name: str, url: str) -> None:
     form = await client.submit(form, name=name, url=url)
     form = await client.submit(form, llm_hass_api=["assist"], questions_only=False)
     proposed = {field["name"]: field["description"]["suggested_value"] for field in form["data_schema"]}
-    end = await client.submit(form, **proposed)
-    if end["type"] != "create_entry":
-        raise DemoError(f"the access point is not added: {end.get('reason', end['type'])}")
+    await client.finish(form, "create_entry", **proposed)
 
 
 async def pair(client: Client, device: SimulatedDevice, name: str, room: Room) -> None:
     """Switch a device on, find its *Discovered* card, type the six digits that it shows, and name it."""
-    try:
+    with told_as("the device does not start"):
         await device.boot()
-    except (DeviceCrashed, TimeoutError) as err:
-        raise DemoError(f"the device does not start: {err or 'it does not come to rest'}") from err
     code = device.pairing_code
     if code is None:
         raise DemoError(f"the device shows no code but {device.screen.status!r} ({device.last_error})")
-    form = await client.open_flow(await _card(client))
-    form = await client.submit(form, code=code)
-    end = await client.submit(form, name=name, area_id=room)
-    if end.get("reason") != "device_added":
-        raise DemoError(f"the device is not paired: {end.get('reason', end['type'])}")
-    try:
+    [card, *_] = await until(
+        partial(client.flows, _DOMAIN, "integration_discovery"), "the device is not shown as discovered"
+    )
+    form = await client.submit(await client.open_flow(card), code=code)
+    await client.finish(form, "device_added", name=name, area_id=room)
+    with told_as("the device does not learn that it is paired"):
         await device.wait_paired()
-    except (DeviceCrashed, TimeoutError) as err:
-        raise DemoError(f"the device does not learn that it is paired: {err or 'timeout'}") from err
 
 
-async def change_device(client: Client, mac: str, **fields: Any) -> str | None:
-    """Fill in the form of a device; return how it ended."""
+async def change_device(client: Client, mac: str, outcome: str, **fields: Any) -> None:
+    """Fill in the form of a device, which is to end with this reason."""
     for entry in await client.command("config_entries/get", domain=_DOMAIN):
         entry_id = entry["entry_id"]
         for subentry in await client.command("config_entries/subentries/list", entry_id=entry_id):
             if subentry["unique_id"] == mac:
                 form = await client.change_subentry(entry_id, "device", subentry["subentry_id"])
-                return (await client.submit(form, **fields)).get("reason")
+                return await client.finish(form, outcome, **fields)
     raise DemoError(f"Home Assistant does not know the device {mac} that was paired")
 
 
 async def change_link(client: Client, device: SimulatedDevice, link: str) -> None:
     """Choose `mqtt` or `websocket` for an idle device on MQTT, and restart it, so that it checks in."""
-    end = await change_device(client, device.mac, link=link, restart_now=True)
-    if end != "device_restarting":
-        raise DemoError(f"the device does not get another link: {end}")
-    try:
-        await device.wait_for(lambda: device.link == link and device.state is State.IDLE, _RESTART_SECONDS)
-    except (DeviceCrashed, TimeoutError) as err:
-        raise DemoError(
-            f"the device does not restart with its new link: {err or f'it is {device.state}'}"
-        ) from err
+    await change_device(client, device.mac, "device_restarting", link=link, restart_now=True)
+    with told_as("the device does not restart with its new link"):
+        await device.wait_for(lambda: device.link == link and device.state is State.IDLE)
 
 
 async def set_idle_brightness(client: Client, device: SimulatedDevice, percent: int = 55) -> float:
     """Set the screen brightness of an idle device; return the milliseconds until the action was done."""
-    entity_id = await entity_id_of(client, f"{device.mac}_brightness")
-    for _ in range(_KNOWN_SECONDS * 10):
-        if (known := await client.state(entity_id)) == str(device.values["brightness"]):
-            break
-        await asyncio.sleep(0.1)
-    else:
-        raise DemoError(f"the brightness is {device.values['brightness']}, but said to be {known}")
+    entity_id = await entity_id_of(client, device.mac, "number", "brightness")
+    before = device.values["brightness"]
+    await has_state(client, entity_id, str(before))
     start = monotonic()
     await client.call("number", "set_value", entity_id=entity_id, value=percent)
     passed = 1000 * (monotonic() - start)
@@ -217,32 +169,34 @@ async def set_idle_brightness(client: Client, device: SimulatedDevice, percent: 
 
 async def enable_entity(client: Client, mac: str, key: str) -> None:
     """Enable an entity that is disabled at first, and wait until its device is connected again."""
-    entity_id = await entity_id_of(client, f"{mac}_{key}")
+    entity_id = await entity_id_of(client, mac, "sensor", key)
     await client.command("config/entity_registry/update", entity_id=entity_id, disabled_by=None)
     for entry in await client.command("config_entries/get", domain=_DOMAIN):
         await client.post(f"/api/config/config_entries/entry/{entry['entry_id']}/reload")
-    speaker = await entity_id_of(client, f"{mac}_speaker")
-    for _ in range(_RESTART_SECONDS * 10):
-        if await client.state(speaker) not in ("unavailable", "unknown"):
-            return
-        await asyncio.sleep(0.1)
-    raise DemoError(f"the device is not connected {_RESTART_SECONDS} s after its {key} was enabled")
+    await has_state(client, await entity_id_of(client, mac, "media_player"), "idle")
 
 
-async def entity_id_of(client: Client, unique_id: str) -> str:
-    """Wait until there is an entity, and return its id. Raises `DemoError`."""
-    for _ in range(_KNOWN_SECONDS * 10):
+async def has_state(client: Client, entity_id: str, *states: str) -> None:
+    """Wait until an entity has one of some states. Raises `DemoError`."""
+    shown = ""
+
+    async def has() -> bool:
+        nonlocal shown
+        shown = await client.state(entity_id)
+        return shown in states
+
+    await until(has, lambda: f"{entity_id} is to be {' or '.join(states)} and is {shown}")
+
+
+async def entity_id_of(client: Client, mac: str, domain: str, name: str = "") -> str:
+    """Return the entity of a device and a domain whose unique id ends with a name. Raises `DemoError`."""
+
+    async def look() -> str | None:
         for entity in await client.command("config/entity_registry/list"):
-            if entity["platform"] == _DOMAIN and entity["unique_id"] == unique_id:
-                entity_id: str = entity["entity_id"]
+            entity_id: str = entity["entity_id"]
+            unique_id = entity["unique_id"]
+            if entity_id.startswith(f"{domain}.") and unique_id.startswith(mac) and unique_id.endswith(name):
                 return entity_id
-        await asyncio.sleep(0.1)
-    raise DemoError(f"there is no entity {unique_id} within {_KNOWN_SECONDS} s")
+        return None
 
-
-async def _card(client: Client) -> dict[str, Any]:
-    for _ in range(_CARD_SECONDS * 10):
-        if cards := await client.flows(_DOMAIN, "integration_discovery"):
-            return cards[0]
-        await asyncio.sleep(0.1)
-    raise DemoError(f"Home Assistant does not show the device as discovered within {_CARD_SECONDS} s")
+    return await until(look, f"the device {mac} has no {domain} {name}")

@@ -9,7 +9,6 @@ import asyncio
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from socket import SOCK_DGRAM
 import sys
 import tempfile
 from typing import Final
@@ -151,23 +150,14 @@ async def _take_chinese(web: WebPage, owner: Owner, folder: Path) -> None:
 _TAKE: Final = {"en": _take_english, "zh-Hans": _take_chinese}
 
 
-def _free_ports() -> dict[str, int]:
-    return {
-        "websocket_port": free_port(),
-        "mqtt_port": free_port(),
-        "udp_port": free_port(transport=SOCK_DGRAM),
-    }
-
-
 async def _wifi(web: WebPage, file: Path, language: str = "") -> None:
     """Draw the page of a device's Wi-Fi set-up, with the address."""
-    page = await web.page.context.new_page()
-    await page.goto((_DRAWINGS / "wifi.html").as_uri() + language)
-    await page.locator("#address").evaluate(
-        "(field, address) => field.textContent = address", f"http://{_ADDRESS}:{_PORT}/api/xiaozhi/ota"
-    )
-    await WebPage(page, page.url).pictures(file, page.locator("body"))
-    await page.close()
+    async with await web.page.context.new_page() as page:
+        await page.goto((_DRAWINGS / "wifi.html").as_uri() + language)
+        await page.locator("#address").evaluate(
+            "(field, address) => field.textContent = address", f"http://{_ADDRESS}:{_PORT}/api/xiaozhi/ota"
+        )
+        await WebPage(page, page.url).pictures(file, page.locator("body"))
 
 
 async def _gateway(web: WebPage, folder: Path) -> None:
@@ -175,11 +165,8 @@ async def _gateway(web: WebPage, folder: Path) -> None:
     await web.add_integration(_INTEGRATION)
     await web.read("Set up the gateway")
     await web.pictures(folder / "gateway.png", web.dialog)
-    ports = _free_ports()
     await web.press("Advanced")
-    await web.field("Port for WebSocket").fill(str(ports["websocket_port"]))
-    await web.field("Port for MQTT").fill(str(ports["mqtt_port"]))
-    await web.field("Port for speech over UDP").fill(str(ports["udp_port"]))
+    await web.fill_ports()
     await web.field("Address of Home Assistant").fill(_ADDRESS)
     await web.press("Submit")
     # It is not this computer's, of which the form warns once.
@@ -193,7 +180,7 @@ async def _gateway(web: WebPage, folder: Path) -> None:
 async def _use_loopback(client: Client) -> None:
     """Let simulated devices reach the gateway, which the pictures show at another address."""
     await client.remove_entries(_DOMAIN)
-    await house.set_up_gateway(client, **_free_ports())
+    await house.set_up_gateway(client)
 
 
 async def _pairing(web: WebPage, owner: Owner, folder: Path) -> None:
@@ -218,11 +205,10 @@ async def _pairing(web: WebPage, owner: Owner, folder: Path) -> None:
 async def _use(web: WebPage, owner: Owner) -> None:
     """Talk to the device, take a photo, colour its lights, and set its alarms."""
     await _talk(owner)
-    page = await web.page.context.new_page()
-    await page.set_viewport_size({"width": 320, "height": 240})
-    await page.goto((_DRAWINGS / "view.svg").as_uri())
-    owner.device.values["view"] = await page.screenshot(type="jpeg")
-    await page.close()
+    async with await web.page.context.new_page() as page:
+        await page.set_viewport_size({"width": 320, "height": 240})
+        await page.goto((_DRAWINGS / "view.svg").as_uri())
+        owner.device.values["view"] = await page.screenshot(type="jpeg")
     await owner.call("button", "press", "take_photo")
     await owner.colour_light()
     await owner.call("notify", "send_message", message="Dinner is ready.")
@@ -329,8 +315,10 @@ async def _voice_output(web: WebPage, owner: Owner, folder: Path) -> None:
 
 async def _talk_page(web: WebPage, owner: Owner, folder: Path) -> None:
     """Show the page to talk to a device while it answers."""
-    page = await web.page.context.new_page()
-    async with talk_page({"kitchen": owner}, free_port(), home=web.url, small=False) as url:
+    async with (
+        await web.page.context.new_page() as page,
+        talk_page({"kitchen": owner}, free_port(), home=web.url, small=False) as url,
+    ):
         await page.goto(url)
         talking = asyncio.create_task(_talk(owner, _SWITCHED))
         await expect(page.locator("#answer")).not_to_be_empty()
@@ -339,7 +327,6 @@ async def _talk_page(web: WebPage, owner: Owner, folder: Path) -> None:
         await talk.pictures(folder / "talk.png", box, *await page.locator("aside").all(), still=False)
         await talk.pictures(folder / "screen.png", box, still=False)
         await talking
-    await page.close()
 
 
 if __name__ == "__main__":

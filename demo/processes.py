@@ -14,8 +14,6 @@ from typing import Final
 
 from .errors import DemoError
 
-__all__ = ["HOST", "ROOT", "Child", "free_port", "last_lines", "started"]
-
 HOST: Final = "127.0.0.1"
 ROOT: Final = Path(__file__).parent.parent
 # Of a log, in an error.
@@ -117,3 +115,9 @@ def free_port(*preferred: int, transport: socket.SocketKind = socket.SOCK_STREAM
                 probe.bind((HOST, port))
                 return int(probe.getsockname()[1])
     raise DemoError("this machine has no free port")
+
+
+def gateway_ports() -> dict[str, int]:
+    """Return free ports for the integration, by the names that its form and its entry have for them."""
+    ports = {name: free_port() for name in ("websocket_port", "mqtt_port")}
+    return ports | {"udp_port": free_port(transport=socket.SOCK_DGRAM)}

@@ -2,14 +2,15 @@
 
 import argparse
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import Any, override
 
 from wyoming.event import Event
 from wyoming.info import AsrModel, AsrProgram, Attribution, Describe, Info, TtsProgram, TtsVoice
 from wyoming.server import AsyncEventHandler, AsyncServer
 
-__all__ = ["SpeechHandler", "ears", "run", "voice"]
+from .processes import HOST, free_port
 
 
 class SpeechHandler(AsyncEventHandler):
@@ -53,6 +54,20 @@ def voice(name: str, url: str, *languages: str) -> Info:
 def _common(name: str, url: str) -> dict[str, Any]:
     author = Attribution(name=name, url=url)
     return {"name": name, "description": name, "attribution": author, "installed": True, "version": None}
+
+
+@asynccontextmanager
+async def serving(
+    handler: Callable[[asyncio.StreamReader, asyncio.StreamWriter], SpeechHandler],
+) -> AsyncGenerator[int]:
+    """Serve in this process while the block runs; yields the port."""
+    port = free_port()
+    server = AsyncServer.from_uri(f"tcp://{HOST}:{port}")
+    await server.start(handler)
+    try:
+        yield port
+    finally:
+        await server.stop()
 
 
 def run(handler: Callable[[asyncio.StreamReader, asyncio.StreamWriter], SpeechHandler]) -> None:

@@ -16,8 +16,6 @@ from wyoming.event import Event
 
 from .speech_server import SpeechHandler, ears, run
 
-__all__ = ["GRAMMAR", "SAMPLE_RATE", "Recognizer", "SpeechToText", "main"]
-
 GRAMMAR: Final = Path(__file__).with_name("sentences.gram")
 SAMPLE_RATE: Final = 16000
 # Longer than any command; Home Assistant itself stops listening after 15 s.

@@ -5,33 +5,27 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from socket import SOCK_DGRAM
 from typing import Any, Final
 
-import numpy as np
-
-from simulator import DeviceCrashed, Pace, Profile, SimulatedDevice, get_profile
+from simulator import Pace, Profile, SimulatedDevice, get_profile
 from simulator.audio.sound import write_wav
-from simulator.conversation import Conversation, ConversationError, converse
+from simulator.conversation import Conversation, converse
 
 from . import house
 from .abilities import Owner, put_firmware, set_up_vision
 from .client import Client
 from .cloud import CloudAssistant, cloud_assistant
 from .engines import SPEECH_LOGS, Speech, obstacle, small_speech, speech
-from .errors import DemoError
+from .errors import told_as
 from .hass import LOG, home_assistant
 from .processes import HOST, Child, free_port
 from .talk import talk_page
-from .unasked import Listener, put_music
+from .unasked import Listener, audible, put_music
 from .wake_words import put_pack
 
-__all__ = ["DEVICES", "LINKED", "LOGS", "Demo", "Said", "demo"]
-
-# Root mean square of 16 bit samples; speech is at some thousands, a hum of the codec below 10.
-_AUDIBLE: Final = 200
-
 _CONFIGURATION: Final = "demo-config"
+ANSWER: Final = "answer.wav"
+"""File with what was answered last, in the folder of the demo."""
 LOGS: Final = (*SPEECH_LOGS, f"{_CONFIGURATION}/{LOG}")
 """Files with what each process wrote, in the folder of the demo."""
 
@@ -105,8 +99,7 @@ class Said:
     @property
     def audible(self) -> bool:
         """Whether there was something to hear."""
-        samples = np.frombuffer(self.account.played, "<i2").astype(float)
-        return bool(samples.size and np.sqrt(np.mean(samples**2)) > _AUDIBLE)
+        return audible(self.account.played)
 
     def as_json(self) -> dict[str, Any]:
         """Return the result for `--check`."""
@@ -132,17 +125,13 @@ class Demo:
     async def say(self, *texts: str, link: str) -> Said:
         """Wake a device, say a text to it, and each other one after an answer, in one conversation.
 
-        Stays until the last answer has been played; the answers go into `answer.wav`. Raises `DemoError` when
+        Stays until the last answer has been played; the answers go into `ANSWER`. Raises `DemoError` when
         there is no conversation.
         """
-        try:
-            sounds = [await self.speech.person(text) for text in texts]
+        sounds = [await self.speech.person(text) for text in texts]
+        with told_as(f"the conversation with the {DEVICES[link].name} failed"):
             account = await converse(self.devices[link], *sounds, word=DEVICES[link].wake_word)
-        except (ConversationError, DeviceCrashed, TimeoutError) as err:
-            raise DemoError(
-                f"the conversation with the {DEVICES[link].name} failed: {err or 'it did not come to an end'}"
-            ) from err
-        await asyncio.to_thread(write_wav, self.folder / "answer.wav", account.played, account.sample_rate)
+        await asyncio.to_thread(write_wav, self.folder / ANSWER, account.played, account.sample_rate)
         return Said(said=" ".join(texts), light=await self.client.state(house.LAMP), account=account)
 
     @property
@@ -225,12 +214,7 @@ async def demo(
         await house.set_up_speech(client, engines)
         await set_up_vision(client)
         await house.check_assistant(client)
-        await house.set_up_gateway(
-            client,
-            websocket_port=free_port(),
-            mqtt_port=free_port(),
-            udp_port=free_port(transport=SOCK_DGRAM),
-        )
+        await house.set_up_gateway(client)
         url = f"http://{HOST}:{port}"
         # Where a media player fetches what it is to say.
         await client.command("config/core/update", internal_url=url)

@@ -26,8 +26,6 @@ from .errors import DemoError
 from .house import LAMP, LAMPS
 from .processes import HOST
 
-__all__ = ["PORT", "talk_page"]
-
 PORT: Final = 8124
 _PAGE: Final = Path(__file__).with_name("talk.html")
 # Browsers give a page the microphone under these names, and no other site can have them.

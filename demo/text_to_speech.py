@@ -13,8 +13,6 @@ from simulator.audio.espeak import SpeechError, synthesize
 
 from .speech_server import SpeechHandler, run, voice as described
 
-__all__ = ["TextToSpeech", "main"]
-
 _VOICE: Final = "en-us"
 _CHINESE_VOICE: Final = "cmn"
 _CHINESE: Final = re.compile("[\u4e00-\u9fff]")

@@ -21,10 +21,9 @@ from simulator.board.recorder import Event
 from .abilities import Owner
 from .client import Client, Json
 from .engines import plain
-from .errors import DemoError
+from .errors import DemoError, told_as
 from .hass import MEDIA
-
-__all__ = ["Listener", "put_music"]
+from .house import has_state
 
 _MESSAGE: Final = "Dinner is ready."
 _ALARM: Final = "Tea"
@@ -41,7 +40,7 @@ _NOTES: Final = (262, 330, 392, 466, 440, 392, 330, 294)
 _NOTE_SECONDS: Final = 0.96
 # A frame is one of the tune if this share of its energy is at one frequency; of speech, less is.
 _PURITY: Final = 0.9
-# Root mean square of 16 bit samples, as for answers.
+# Root mean square of 16 bit samples; speech is at some thousands, a hum of the codec below 10.
 _AUDIBLE: Final = 200
 # A loaded machine takes long.
 _WAIT_SECONDS: Final = 60.0
@@ -121,18 +120,18 @@ class Listener:
         device = self.announcer.device
         earlier = len(device.announcements)
         talk = await self._say(self.announcer, _TIMER)
-        await self._until(device, lambda: device.state is State.IDLE, f"{_TIMER!r} is not answered")
+        await self._rests(device, f"{_TIMER!r} is not answered")
         answer = talk.answers
         ring = await self._ringing(earlier, f"a timer of 15 s does not ring; {talk}")
         await device.wake(self.announcer.wake_word)
-        await self._until(device, lambda: device.state is State.IDLE, "after the ringing it does not rest")
+        await self._rests(device, "after the ringing it does not rest")
         return {"said": _TIMER, "answer": answer, "seconds": _seconds(ring.played)}
 
     async def hear_alarm(self) -> Json:
         """Set an alarm on the older device, which rings through the announcer; waking it ends the ring."""
         device, loud = self.older.device, self.announcer.device
         select = await self.older.entity("select", "loudspeaker")
-        options = (await self.client.get(f"/api/states/{select}"))["attributes"]["options"]
+        options = (await self.client.attributes(select))["options"]
         [player] = [option for option in options if self.announcer.name in option]
         earlier = len(loud.announcements)
         await self.client.call("select", "select_option", entity_id=select, option=player)
@@ -143,10 +142,10 @@ class Listener:
             shown = device.screen.system_text
             await device.wake(self.older.wake_word)
             await self._until(loud, lambda: ring.over, "it rings on")
-            await self._until(device, lambda: device.state is State.IDLE, "after the alarm it does not rest")
+            await self._rests(device, "after the alarm it does not rest")
         finally:
             await self.client.call("select", "select_option", entity_id=select, option="this_device")
-        told = (await self.client.get(f"/api/states/{event}"))["attributes"]["event_type"]
+        told = (await self.client.attributes(event))["event_type"]
         if _ALARM not in shown or told != "alarm_stopped":
             raise DemoError(f"the alarm was shown as {shown!r}, and is {told} after it was stopped")
         return {"firmware": device.profile.version, "shown": shown, "seconds": _seconds(ring.played)}
@@ -181,13 +180,13 @@ class Listener:
         if device.state is State.IDLE:
             played = _tune_seconds(device.speaker.played[first:])
             raise DemoError(f"after {_MUSIC!r} there was no music, but {played} s of it; {talk}")
-        await self._becomes(player, "playing")
+        await has_state(self.client, player, "playing")
         await device.click()
         await self._until(device, lambda: device.state is not State.SPEAKING, "the button does not end music")
         if device.state is State.LISTENING:
             await device.click()
-        await self._until(device, lambda: device.state is State.IDLE, "after the music it does not rest")
-        await self._becomes(player, "idle")
+        await self._rests(device, "after the music it does not rest")
+        await has_state(self.client, player, "idle")
         return {"said": _MUSIC, "entity_id": player, "seconds": _tune_seconds(device.speaker.played[first:])}
 
     async def _call(self, domain: str, action: str, **data: str) -> None:
@@ -210,18 +209,14 @@ class Listener:
             await self._until(device, lambda: len(device.announcements) > earlier, "no question is asked")
             asked = await self._played(earlier)
             talk = await self._say(self.announcer, _ANSWER)
-            try:
+            with told_as(f"the answer {_ANSWER!r} is not told; {talk}"):
                 async with asyncio.timeout(_WAIT_SECONDS):
                     reply = await asking
-            except TimeoutError:
-                raise DemoError(
-                    f"the answer {_ANSWER!r} is not told within {_WAIT_SECONDS:g} s; {talk}"
-                ) from None
         finally:
             asking.cancel()
         if (reply["id"], plain(reply["sentence"])) != ("no", _ANSWER):
             raise DemoError(f"{_ANSWER!r}, said after {_QUESTION!r}, was taken for {reply}; {talk}")
-        await self._until(device, lambda: device.state is State.IDLE, "after the answer it does not rest")
+        await self._rests(device, "after the answer it does not rest")
         return {"question": " ".join(text for _, text in asked.shown), "answer": reply}
 
     async def _say(self, owner: Owner, text: str) -> _Talk:
@@ -245,7 +240,7 @@ class Listener:
         await self._until(device, lambda: announced.over, "what it plays does not end")
         if announced.outcome is not Outcome.PLAYED:
             raise DemoError(f"the {self.announcer.name} has not played it: {announced.reason}")
-        if not _audible(announced.played):
+        if not audible(_pcm(announced.played)):
             raise DemoError(f"the {self.announcer.name} has played {_seconds(announced.played)} s of silence")
         return announced
 
@@ -257,47 +252,39 @@ class Listener:
         await self._until(
             device, lambda: ring.over or _seconds(ring.played) > _ENOUGH_SECONDS, "the ringing is not heard"
         )
-        if ring.over or not _audible(ring.played):
+        if ring.over or not audible(_pcm(ring.played)):
             raise DemoError(f"the ringing is silent or too short: {ring.outcome} {ring.reason}")
         return ring
 
     async def _until(self, device: SimulatedDevice, condition: Callable[[], bool], fault: str) -> None:
-        try:
+        with told_as(fault):
             await device.wait_for(condition, _WAIT_SECONDS)
-        except TimeoutError:
-            raise DemoError(f"{fault}; the device is {device.state} after {_WAIT_SECONDS:g} s") from None
 
-    async def _becomes(self, entity_id: str, state: str) -> None:
-        shown = ""
-        for _ in range(int(_WAIT_SECONDS * 5)):
-            if (shown := await self.client.state(entity_id)) == state:
-                return
-            await asyncio.sleep(0.2)
-        raise DemoError(f"{entity_id} is to be {state} and is {shown}")
+    async def _rests(self, device: SimulatedDevice, fault: str) -> None:
+        await self._until(device, lambda: device.state is State.IDLE, fault)
 
 
-def _samples(frames: Sequence[Played]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.frombuffer(b"".join(frame.pcm for frame in frames), "<i2").astype(float)
+def audible(pcm: bytes) -> bool:
+    """Return whether there is something to hear in PCM of 16 bits."""
+    samples = np.frombuffer(pcm, "<i2").astype(float)
+    return bool(samples.size and np.sqrt(np.mean(samples**2)) > _AUDIBLE)
+
+
+def _pcm(frames: Sequence[Played]) -> bytes:
+    return b"".join(frame.pcm for frame in frames)
 
 
 def _seconds(frames: Sequence[Played]) -> float:
-    return round(len(_samples(frames)) / _RATE, 2)
-
-
-def _audible(frames: Sequence[Played]) -> bool:
-    samples = _samples(frames)
-    return bool(samples.size and np.sqrt(np.mean(samples**2)) > _AUDIBLE)
+    return round(len(_pcm(frames)) / 2 / _RATE, 2)
 
 
 def _tune_seconds(frames: Sequence[Played]) -> float:
     """Return how much of it is one note at a time."""
-    return round(sum(len(frame.pcm) / 2 / _RATE for frame in frames if _is_note(frame)), 2)
+    return _seconds([frame for frame in frames if audible(frame.pcm) and _is_note(frame.pcm)])
 
 
-def _is_note(frame: Played) -> bool:
-    samples = _samples([frame])
-    if not _audible([frame]):
-        return False
+def _is_note(pcm: bytes) -> bool:
+    samples = np.frombuffer(pcm, "<i2").astype(float)
     energy = np.abs(np.fft.rfft(samples * np.hanning(len(samples)))) ** 2
     peak = int(np.argmax(energy))
     return bool(energy[max(0, peak - 3) : peak + 4].sum() > _PURITY * energy.sum())

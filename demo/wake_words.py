@@ -13,8 +13,6 @@ from .client import Json
 from .errors import DemoError
 from .house import change_device
 
-__all__ = ["change_wake_word", "put_pack"]
-
 _SECONDS: Final = 120
 _WORD: Final = "Jarvis"
 _PHRASES: Final = "own_phrases"
@@ -37,7 +35,7 @@ async def change_wake_word(owner: Owner) -> Json:
     """Choose another word, a phrase and the original one, and see which of them wake the device."""
     entity = await owner.entity("select", "wake_word")
     results: Json = {"entity_id": entity}
-    await change_device(owner.client, owner.device.mac, wake_phrases=[_PHRASE])
+    await change_device(owner.client, owner.device.mac, "reconfigure_successful", wake_phrases=[_PHRASE])
     old = owner.wake_word
     for option, new in ((_WORD, _WORD), (_PHRASES, _PHRASE), (_ORIGINAL, owner.wake_word)):
         async with asyncio.timeout(_SECONDS):

@@ -1,19 +1,16 @@
-"""Attackers in the home network, in their own process, that use all open ports."""
+"""Attackers in the home network that use all open ports."""
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 import json
 import random
 import socket
 import sys
 from time import monotonic
-from typing import Any, Final
-
-from benchmarks.commands import serve
+from typing import Final
 
 _HOST: Final = "127.0.0.1"
 # Addresses of their own; only Linux has all of them on loopback.
@@ -39,20 +36,13 @@ class Ports:
 class Attackers:
     """Runs attacks, several at a time."""
 
-    async def attack(self, ports: dict[str, Any], seconds: float, seed: int, number: int) -> dict[str, int]:
+    async def attack(self, ports: Ports, seconds: float, seed: int, number: int) -> Counter[str]:
         """Attack for this many seconds, `number` attacks at a time; return the count of each kind."""
         counts = Counter[str]()
         end = monotonic() + seconds
-        await asyncio.gather(
-            *(
-                _Attacker(Ports(**ports), random.Random(f"{seed} attacker {one}")).run(end, counts)
-                for one in range(number)
-            )
-        )
-        return dict(counts)
-
-    async def power_off(self) -> None:
-        """Do nothing: attacks end by themselves."""
+        attackers = [_Attacker(ports, random.Random(f"{seed} attacker {one}")) for one in range(number)]
+        await asyncio.gather(*(attacker.run(end, counts) for attacker in attackers))
+        return counts
 
 
 class _Attacker:
@@ -64,47 +54,34 @@ class _Attacker:
 
     async def run(self, end: float, counts: Counter[str]) -> None:
         """Attack until the monotonic time `end`."""
+        own = {"slow connections": self._slow, "many connections": self._flood, "malformed UDP": self._udp}
         while monotonic() < end:
-            name, attack = self._chance.choice([*self._attacks().items()])
+            requests = self._requests()
+            name = self._chance.choice([*own, *requests])
             with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
-                await attack()
+                await (own[name]() if name in own else self._exchange(*requests[name]))
             counts[name] += 1
             await asyncio.sleep(self._chance.uniform(0, 0.3))
 
-    def _attacks(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        ports, mac = self._ports, "02:66:" + self._chance.randbytes(4).hex(":")
-        paired = self._chance.choice(ports.macs)
+    def _requests(self) -> dict[str, tuple[int, bytes]]:
+        """Return requests by their names, each with the port that it goes to."""
+        mac, paired = "02:66:" + self._chance.randbytes(4).hex(":"), self._chance.choice(self._ports.macs)
+        http, websocket, mqtt = self._ports.http, self._ports.websocket, self._ports.mqtt
         guessed = {"Authorization": "Bearer guessed"}
         return {
-            "slow connections": self._slow,
-            "flood of connections": self._flood,
-            "malformed UDP": self._udp,
-            **{
-                name: partial(self._exchange, port, request)
-                for name, port, request in (
-                    ("malformed HTTP", ports.http, self._mutated(_check_in(mac))),
-                    ("check-in with a strange MAC", ports.http, _check_in(mac)),
-                    ("check-in as a paired device", ports.http, _check_in(paired)),
-                    ("broken check-in", ports.http, _check_in(mac, self._mutated(_BODY))),
-                    ("deep check-in", ports.http, _check_in(mac, b"[" * 60_000)),
-                    ("activation as a paired device", ports.http, _post("ota/activate", paired, b"{}")),
-                    ("photo, wrong token", ports.http, _post("vision", paired, bytes(100_000), **guessed)),
-                    (
-                        "never offered",
-                        ports.http,
-                        b"GET /api/xiaozhi/file/guessed HTTP/1.1\r\nHost: a\r\n\r\n",
-                    ),
-                    ("malformed WebSocket", ports.websocket, self._mutated(_upgrade(mac))),
-                    ("WebSocket with a wrong token", ports.websocket, _upgrade(paired)),
-                    (
-                        "WebSocket of a web page",
-                        ports.websocket,
-                        _upgrade(paired, Origin="http://evil.example"),
-                    ),
-                    ("malformed MQTT", ports.mqtt, self._mutated(_connect(paired))),
-                    ("MQTT with a wrong password", ports.mqtt, _connect(paired)),
-                )
-            },
+            "malformed HTTP": (http, self._mutated(_check_in(mac))),
+            "check-in with a strange MAC": (http, _check_in(mac)),
+            "check-in as a paired device": (http, _check_in(paired)),
+            "broken check-in": (http, _check_in(mac, self._mutated(_BODY))),
+            "deep check-in": (http, _check_in(mac, b"[" * 60_000)),
+            "activation as a paired device": (http, _post("ota/activate", paired, b"{}")),
+            "photo, wrong token": (http, _post("vision", paired, bytes(100_000), **guessed)),
+            "never offered": (http, _head("GET /api/xiaozhi/file/guessed", {})),
+            "malformed WebSocket": (websocket, self._mutated(_upgrade(mac))),
+            "WebSocket with a wrong token": (websocket, _upgrade(paired)),
+            "WebSocket of a web page": (websocket, _upgrade(paired, Origin="http://evil.example")),
+            "malformed MQTT": (mqtt, self._mutated(_connect(paired))),
+            "MQTT with a wrong password": (mqtt, _connect(paired)),
         }
 
     async def _udp(self) -> None:
@@ -118,13 +95,10 @@ class _Attacker:
 
     async def _slow(self) -> None:
         """Send a request byte by byte, and not all of it."""
-        port, data = self._chance.choice(
-            (
-                (self._ports.http, _check_in("x", b"{}" * 100)),
-                (self._ports.websocket, _upgrade("x")),
-                (self._ports.mqtt, _connect("x")),
-            )
-        )
+        ports = self._ports
+        check_in = _check_in("x", b"{}" * 100)
+        requests = {ports.http: check_in, ports.websocket: _upgrade("x"), ports.mqtt: _connect("x")}
+        port, data = self._chance.choice([*requests.items()])
         end = monotonic() + self._chance.uniform(0, _SLOW_SECONDS)
         async with self._dialled(port) as (_, writer):
             for at in range(len(data)):
@@ -200,7 +174,3 @@ def _connect(mac: str) -> bytes:
     texts = (f"GID@@@{mac.replace(':', '_')}@@@attacker", mac, "guessed")
     body = b"\x00\x04MQTT\x04\xc2\x00\x3c" + b"".join(len(text).to_bytes(2) + text.encode() for text in texts)
     return bytes((0x10, len(body))) + body
-
-
-if __name__ == "__main__":
-    asyncio.run(serve(Attackers()))

@@ -1,16 +1,14 @@
-"""Devices in their own process: they talk, lose power and network, change firmware and misbehave."""
+"""Devices that talk, lose power and network, change firmware and misbehave."""
 
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from itertools import pairwise
 import random
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
-from benchmarks.commands import serve
-from benchmarks.devices import DeviceGroup
+from benchmarks.devices import DeviceGroup, PairedDevice
 from simulator import DeviceCrashed, Misbehaviour, Pace, SimulatedDevice, State, get_profile
 
 HOUR: Final = {"talk": 6, "lose power": 1, "lose network": 1, "restart": 1, "change tools": 1, "misbehave": 2}
@@ -20,7 +18,6 @@ HOUR: Final = {"talk": 6, "lose power": 1, "lose network": 1, "restart": 1, "cha
 _PACE: Final = Pace(main_loop_delay=0, waits=0.1)
 _BOARDS: Final = ("s3", "rover")
 _TEXT: Final = "is the light on"
-_LATE: Final = 0.065
 _PATIENCE: Final = 60
 _MISBEHAVIOUR_SECONDS: Final = 6
 # Left out: a thousand tools fill the registry, and a missed keep-alive takes minutes.
@@ -38,17 +35,17 @@ class SoakDevices(DeviceGroup):
         self.turns = Counter[str]()
         """Undisturbed turns by their result."""
 
-    async def switch_on(self, url: str, devices: list[dict[str, Any]]) -> None:
-        """Make devices with these MACs and Client-Ids, and switch them on."""
+    async def switch_on(self, url: str, devices: list[PairedDevice]) -> None:
+        """Make devices, and switch them on."""
         self._url = url
         self._devices = [
-            SimulatedDevice(get_profile(), url, mac=who["mac"], client_id=who["client_id"], pace=_PACE)
+            SimulatedDevice(get_profile(), url, mac=who.mac, client_id=who.client_id, pace=_PACE)
             for who in devices
         ]
         await self.ask_all()
 
-    async def run(self, seconds: float, seed: int) -> dict[str, Any]:
-        """Use the devices for this many seconds; return what happened."""
+    async def run(self, seconds: float, seed: int) -> tuple[Counter[str], Counter[str]]:
+        """Use the devices for this many seconds; return what happened, and the results of all other turns."""
         self.counts.clear()
         self.turns.clear()
         end = monotonic() + seconds
@@ -58,8 +55,7 @@ class SoakDevices(DeviceGroup):
             for number in range(len(self._devices))
         )
         await asyncio.gather(*uses)
-        actions = sum(self.counts[name] for name in HOUR)
-        return {"hours": actions / sum(HOUR.values()), "counts": self.counts, "turns": self.turns}
+        return self.counts, self.turns
 
     async def ask_all(self) -> dict[str, str]:
         """Switch all on, and ask each something; return the results by MAC."""
@@ -82,14 +78,12 @@ class SoakDevices(DeviceGroup):
     async def ask(self, device: SimulatedDevice, sound: bytes) -> str:
         """Ask a device something; return the result."""
         account = await self._converse(device, sound)
-        arrivals = account["arrivals"]
-        self.counts["packets"] += len(arrivals)
-        self.counts["late packets"] += sum(later - earlier > _LATE for earlier, later in pairwise(arrivals))
-        self.counts["lost packets"] += account["lost"]
-        self.counts["pauses heard"] += account["pauses"]
-        if arrivals:
+        self.counts["packets"] += len(account.arrivals)
+        self.counts["late packets"] += account.late
+        self.counts["pauses heard"] += account.pauses
+        if account.arrivals:
             return "answered"
-        return "understood, but not answered" if account["heard"] else "not understood"
+        return "understood, but not answered" if account.heard else "not understood"
 
     def device(self, number: int) -> SimulatedDevice:
         """Return a device as it is now."""
@@ -115,7 +109,7 @@ class _DeviceUse:
         self._actions: dict[str, Callable[[], Awaitable[None]]] = {
             "talk": self._talk,
             "lose power": lambda: self._interrupted(self._device.lose_power),
-            "lose network": self._lose_network,
+            "lose network": lambda: self._interrupted(self._lose_network),
             # Its connections end.
             "restart": lambda: self._interrupted(self._device.power_off),
             "change tools": self._change_tools,
@@ -146,7 +140,7 @@ class _DeviceUse:
         self._devices.turns[await self._devices.ask(self._device, self._sound)] += 1
 
     async def _interrupted(self, cut: Callable[[], Awaitable[None]]) -> None:
-        """Switch it off at a random moment of a conversation."""
+        """Cut a conversation off at a random moment."""
         await up(self._device)
         await self._start_talking()
         await asyncio.sleep(self._chance.uniform(0, 3))
@@ -155,17 +149,11 @@ class _DeviceUse:
         self._devices.counts["drops survived"] += 1
 
     async def _lose_network(self) -> None:
-        """Lose the Wi-Fi for a moment in a conversation, noticed or not."""
-        device = self._device
-        await up(device)
-        await self._start_talking()
-        await asyncio.sleep(self._chance.uniform(0, 2))
-        lose = device.lose_network if self._chance.random() < 0.5 else device.cut_network
+        """Lose the Wi-Fi for a moment, noticed or not."""
+        lose = self._chance.choice((self._device.lose_network, self._device.cut_network))
         lose()
         await asyncio.sleep(self._chance.uniform(0, 2))
-        device.restore_network()
-        await up(device)
-        self._devices.counts["drops survived"] += 1
+        self._device.restore_network()
 
     async def _change_tools(self) -> None:
         await self._devices.rebuild(self._number, self._chance.choice(_BOARDS))
@@ -207,7 +195,3 @@ async def up(device: SimulatedDevice) -> None:
                 # The user gives up.
                 await device.click()
             await asyncio.sleep(0.1)
-
-
-if __name__ == "__main__":
-    asyncio.run(serve(SoakDevices()))

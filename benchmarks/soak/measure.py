@@ -2,10 +2,9 @@
 
 import asyncio
 from collections import Counter
-from dataclasses import asdict
 import logging
 import random
-from typing import Any, Final
+from typing import Final
 
 from homeassistant.exceptions import HomeAssistantError
 from yarl import URL
@@ -16,8 +15,8 @@ from benchmarks.report import Row, table
 from benchmarks.speech import after
 from custom_components.xiaozhi.const import CONF_MQTT_PORT, CONF_UDP_PORT, CONF_WEBSOCKET_PORT
 
-from .attackers import Ports
-from .devices import HOUR
+from .attackers import Attackers, Ports
+from .devices import HOUR, SoakDevices
 from .watch import Errors, look, settle
 
 _SECONDS_OF_LISTENING: Final = 0.8
@@ -43,29 +42,29 @@ async def measure(
     if quick:
         minutes, devices = 0.25, 2
     print(f"soak: seed {seed}, {devices} devices, {minutes:g} minutes", flush=True)
-    house.speech_to_text.recognize = after(_SECONDS_OF_LISTENING, "is the light on")
+    house.engines.recognize = after(_SECONDS_OF_LISTENING, "is the light on")
     errors = Errors()
     async with (
-        fleet("benchmarks.soak.devices") as group,
-        fleet("benchmarks.soak.attackers") as attackers,
+        fleet(SoakDevices) as group,
+        fleet(Attackers) as attackers,
         house.site(devices, None) as site,
     ):
         start = look()
         logging.getLogger().addHandler(errors)
         try:
-            who = [asdict(device) for device in site.devices]
-            await group.do("switch_on", url=house.check_in_url, devices=who)
+            await group.do(SoakDevices.switch_on, house.check_in_url, site.devices)
             soak = _Soak(house, site, group, attackers, seed)
             await soak.run(60 * minutes * _WARM_UP)
-            await group.do("switch_off")
+            await group.do(SoakDevices.switch_off)
             warm = await settle(start)
-            activity, attacks = await soak.run(60 * minutes * (1 - _WARM_UP))
-            back = await group.do("ask_all")
-            await group.do("switch_off")
+            (counts, turns), attacks = await soak.run(60 * minutes * (1 - _WARM_UP))
+            back = await group.do(SoakDevices.ask_all)
+            await group.do(SoakDevices.switch_off)
             end = await settle(warm)
         finally:
             logging.getLogger().removeHandler(errors)
-    hours, growth = activity["hours"], end.memory_kib - warm.memory_kib
+    hours = sum(counts[name] for name in HOUR) / sum(HOUR.values())
+    growth = end.memory_kib - warm.memory_kib
     faults = [
         *(f"left behind: {what}" for what in end.left_since(warm)),
         *(f"{mac} is not back: {outcome}" for mac, outcome in back.items() if outcome != _ANSWERED),
@@ -73,7 +72,6 @@ async def measure(
     ]
     if growth > _ALLOWED_GROWTH_KIB + _ALLOWED_KIB_PER_HOUR * hours:
         faults.append(f"memory has grown by {growth:.0f} KiB in {hours:.0f} hours of device life")
-    counts: Counter[str] = Counter(activity["counts"])
     packets = counts["packets"]
     states = {"at the start": start, "after the warm-up": warm, "at the end": end}
     figures: Row = {
@@ -81,13 +79,13 @@ async def measure(
         **{f"{name}, times": counts[name] for name in HOUR},
         "drops survived": counts["drops survived"],
         **{what: count for what, count in counts.items() if what.startswith("failed to")},
-        **{f"turns {outcome}": count for outcome, count in sorted(activity["turns"].items())},
+        **{f"turns {outcome}": count for outcome, count in sorted(turns.items())},
         "packets of answers": packets,
         "late %": round(100 * counts["late packets"] / packets, 2) if packets else None,
         "pauses heard": counts["pauses heard"],
         "actions of the owner done": soak.done,
         "actions of the owner refused": soak.refused,
-        "attacks": sum(attacks.values()),
+        "attacks": attacks.total(),
         "ways to attack": len(attacks),
         **{f"memory {when} MiB": round(state.memory_kib / 1024, 1) for when, state in states.items()},
         **{f"tasks {when}": state.tasks.total() for when, state in states.items()},
@@ -104,7 +102,9 @@ async def measure(
 class _Soak:
     """Devices, attackers and an owner, active at the same time."""
 
-    def __init__(self, house: House, site: Site, devices: Fleet, attackers: Fleet, seed: int) -> None:
+    def __init__(
+        self, house: House, site: Site, devices: Fleet[SoakDevices], attackers: Fleet[Attackers], seed: int
+    ) -> None:
         self._site = site
         self._devices = devices
         self._attackers = attackers
@@ -122,16 +122,15 @@ class _Soak:
             macs=[device.mac for device in site.devices],
         )
 
-    async def run(self, seconds: float) -> tuple[dict[str, Any], dict[str, int]]:
+    async def run(self, seconds: float) -> tuple[tuple[Counter[str], Counter[str]], Counter[str]]:
         """Run devices and attackers for so long; return the counts of both."""
         self._round += 1
         seed = self._seed * 1000 + self._round
-        arguments: dict[str, Any] = {"patience": seconds + 600, "seconds": seconds, "seed": seed}
         owner = asyncio.create_task(self._use())
         try:
             return await asyncio.gather(
-                self._devices.do("run", **arguments),
-                self._attackers.do("attack", ports=asdict(self._ports), number=_ATTACKERS, **arguments),
+                self._devices.do(SoakDevices.run, seconds, seed),
+                self._attackers.do(Attackers.attack, self._ports, seconds, seed, _ATTACKERS),
             )
         finally:
             owner.cancel()
@@ -143,7 +142,7 @@ class _Soak:
             await asyncio.sleep(_OWNER_SECONDS)
             try:
                 device = self._chance.choice(self._site.devices)
-                entity_id = self._site.entity_id("number", "brightness", device)
+                entity_id = self._site.entity_id("number", "_brightness", device)
                 value = {"entity_id": entity_id, "value": self._chance.randrange(20, 100)}
                 await self._site.hass.services.async_call("number", "set_value", value, blocking=True)
             except HomeAssistantError, LookupError:

@@ -5,14 +5,10 @@ from pathlib import Path
 import re
 
 import pytest
-from wyoming.asr import Transcript
-from wyoming.audio import AudioChunk, AudioStart, AudioStop
-from wyoming.client import AsyncTcpClient
 
 from demo import engines
 from demo.__main__ import complaints_of_us
 from demo.engines import obstacle, plain
-from demo.processes import HOST
 from tests.complaints import Complaints
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
@@ -57,13 +53,8 @@ async def test_whisper_understands_piper(tmp_path: Path) -> None:
     """Also a name that it would not write by itself."""
     async with engines.speech(tmp_path, prompt="Aunt Wilhelmyna's lamp.") as speech:
         sound = await speech.person("turn on Aunt Wilhelmina's lamp")
-        async with AsyncTcpClient(HOST, speech.hearing.port) as client:
-            await client.write_event(AudioStart(rate=16000, width=2, channels=1).event())
-            await client.write_event(AudioChunk(rate=16000, width=2, channels=1, audio=sound).event())
-            await client.write_event(AudioStop().event())
-            event = await client.read_event()
-    assert event
-    assert plain(Transcript.from_event(event).text) == "turn on aunt wilhelmyna's lamp"
+        heard = await engines.hear(speech.hearing, sound)
+    assert plain(heard) == "turn on aunt wilhelmyna's lamp"
 
 
 def test_warnings_and_errors_that_name_us_are_found() -> None:

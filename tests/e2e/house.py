@@ -59,7 +59,8 @@ class House:
         """Start Home Assistant again with the files that are left."""
         port = urlsplit(self.demo.url).port
         assert port
-        _, client = await self._stack.enter_async_context(home_assistant_again(self.config, port))
+        again = home_assistant_again(self.config, port, self.demo.client.token)
+        _, client = await self._stack.enter_async_context(again)
         self.demo = replace(self.demo, client=client)
 
     async def state(self, entity_id: str) -> str:

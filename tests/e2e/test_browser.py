@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack, suppress
 import json
 import re
-from socket import SOCK_DGRAM
 from typing import NamedTuple
 
 from playwright.async_api import Error, TimeoutError as NotThereError, expect
@@ -91,8 +90,7 @@ async def home(shared_loop: None, tmp_path_factory: pytest.TempPathFactory) -> A
     port, folder = free_port(), tmp_path_factory.mktemp("house")
     async with AsyncExitStack() as stack:
         _, client = await stack.enter_async_context(home_assistant(folder, port))
-        ports = {"websocket_port": free_port(), "mqtt_port": free_port()}
-        await set_up_gateway(client, **ports, udp_port=free_port(transport=SOCK_DGRAM))
+        await set_up_gateway(client)
         web = await stack.enter_async_context(browser(f"http://{HOST}:{port}"))
         await web.log_in(USERNAME, PASSWORD)
         yield Home(web, client, f"http://{HOST}:{port}/api/xiaozhi/ota")

@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from socket import SOCK_DGRAM
 from time import monotonic
 
 from playwright.async_api import TimeoutError as NotThereError, expect
@@ -116,9 +115,7 @@ class Walk:
         await web.press("Advanced")
         await expect(web.option("MQTT, no broker needed")).to_be_checked()
         # Other tests use the usual ports at the same time.
-        await web.field("Port for WebSocket").fill(str(free_port()))
-        await web.field("Port for MQTT").fill(str(free_port()))
-        await web.field("Port for speech over UDP").fill(str(free_port(transport=SOCK_DGRAM)))
+        await web.fill_ports()
         await web.field("Address of Home Assistant").fill("homeassistant.local")
         await self.look("advanced")
         await web.press("Submit")
