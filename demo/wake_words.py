@@ -35,7 +35,7 @@ async def change_wake_word(owner: Owner) -> Json:
     """Choose another word, a phrase and the original one, and see which of them wake the device."""
     entity = await owner.entity("select", "wake_word")
     results: Json = {"entity_id": entity}
-    await change_device(owner.client, owner.device.mac, "reconfigure_successful", wake_phrases=[_PHRASE])
+    await change_device(owner.client, owner.device.mac, "phrases_saved", wake_phrases=[_PHRASE])
     old = owner.wake_word
     for option, new in ((_WORD, _WORD), (_PHRASES, _PHRASE), (_ORIGINAL, owner.wake_word)):
         async with asyncio.timeout(_SECONDS):

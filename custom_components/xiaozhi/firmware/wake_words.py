@@ -111,11 +111,12 @@ class Board:
 
     @property
     def fixed_words(self) -> Mapping[str, tuple[str, str]]:
-        """The words and their languages by the models that it may have."""
+        """The words and their languages by the models that it may have, in the order of the words."""
         family = _FIXED.get(self.chip or "")
         if self.objection is not None or family is None:
             return {}
-        return {model: word for model, word in FIXED_WORDS.items() if model.startswith(family)}
+        words = sorted(FIXED_WORDS.items(), key=lambda each: each[1][0].casefold())
+        return {model: word for model, word in words if model.startswith(family)}
 
 
 @dataclass(frozen=True, slots=True)

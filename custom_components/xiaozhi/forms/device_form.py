@@ -150,10 +150,13 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
             data = merged(subentry.data, {CONF_LOUDSPEAKER: None, **user_input}, device)
             restart_now = data.pop(_CONF_RESTART_NOW, False)
             result = self.async_update_and_abort(entry, subentry, data=data)
+            reason = None
+            if user_input.get(CONF_WAKE_PHRASES, []) not in ([], [*before.wake_phrases]):
+                reason = "phrases_saved"
             link = DeviceLink(user_input.get(CONF_LINK, before.link))
-            if link is not before.link and (
-                reason := await _apply_link(gateway, device, link, restart_now=restart_now)
-            ):
+            if link is not before.link:
+                reason = await _apply_link(gateway, device, link, restart_now=restart_now) or reason
+            if reason:
                 return self.async_abort(reason=reason, description_placeholders={"name": subentry.title})
             return result
         schema = _SCHEMA

@@ -167,6 +167,7 @@ async def test_the_owner_chooses_a_word_a_phrase_and_the_original(
     assert hosts.fetched() == []
     options = state_of(hass, WAKE_WORD).attributes["options"]
     assert (options[:2], "Jarvis" in options) == (["not_known", "original"], True)
+    assert options[2:] == sorted(options[2:], key=str.casefold)
     await choose(hass, "Jarvis")
     assert state_of(hass, WAKE_WORD).state == "Jarvis"
     assert [await wakes(device, word) for word in ("hi xiaozhi", "jarvis")] == [False, True]
@@ -176,7 +177,10 @@ async def test_the_owner_chooses_a_word_a_phrase_and_the_original(
     shown = [event.data for event in device.transcript if event.kind == "received"]
     assert any("wake words" in data["message"].get("message", "") for data in shown)
 
-    await set_phrases(hass, linked_entry, "hello kitchen", "good morning")
+    # The form says what is left to do when there is something.
+    for reason in ("phrases_saved", "reconfigure_successful"):
+        result = await set_phrases(hass, linked_entry, "hello kitchen", "good morning")
+        assert result["reason"] == reason
     await choose(hass, "own_phrases")
     assert state_of(hass, WAKE_WORD).state == "own_phrases"
     said = ("jarvis", "hello kitchen", "good morning", "hello")
