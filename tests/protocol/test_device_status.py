@@ -48,7 +48,6 @@ def test_a_cellular_and_a_wired_device() -> None:
     [
         ("audio_speaker", "volume", "volume", 101),
         ("audio_speaker", "volume", "volume", -1),
-        ("audio_speaker", "volume", "volume", True),
         ("screen", "brightness", "brightness", None),
         ("battery", "level", "battery_level", 1000),
         ("battery", "charging", "charging", 1),

@@ -102,7 +102,6 @@ def test_the_path_of_other_clouds_does_not_matter(url: str) -> None:
         ("wss://[::1/?token=abc", AddressProblem.INVALID),
         ("wss://user:password@host/?token=abc", AddressProblem.INVALID),
         ("wss://host/?token=a b", AddressProblem.INVALID),
-        ("wss://host/?token=\x00abc", AddressProblem.INVALID),
         ("wss://höst/?token=abc", AddressProblem.INVALID),
         ("wss://host/?token=" + "a" * 5000, AddressProblem.INVALID),
         ("wss://host/?token=a" + "&b=c" * 50, AddressProblem.INVALID),
@@ -123,9 +122,7 @@ def test_what_is_no_address(text: str, problem: AddressProblem) -> None:
     [
         *("a.b.c", "a.!!!.c", "a.W1tbW1tb.c", "..", "a.////.c", jwt([]), jwt(1)),
         jwt({"endpointId": 5, "agentId": True, "exp": "soon"}),
-        jwt({"endpointId": "", "agentId": None, "exp": True}),
         jwt({"exp": 1e300}),
-        jwt({"exp": 253402300799}),
         jwt({"exp": -1e300, "agentId": 2**70}),
         jwt({"agentId": "\u202e" * 5, "endpointId": "\ud800"}),
         jwt({"agentId": 2, "exp": float("nan")}),

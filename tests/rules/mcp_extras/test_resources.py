@@ -40,7 +40,6 @@ async def test_a_list_leaves_out_what_cannot_be_asked_for() -> None:
     "contents",
     [
         None,
-        "air",
         [{"uri": URI, "text": ""}] * 65,
         ["air"],
         [{"uri": URI}],

@@ -50,7 +50,6 @@ def test_a_description_counts_for_nothing() -> None:
         ("lock.get_state", {"readOnlyHint": False}, (Risk.ACCESS,)),
         ("self.reboot", {"readOnlyHint": True}, (Risk.RESTART,)),
         ("x.run", {"destructiveHint": True}, (Risk.DECLARED,)),
-        ("x.get_state", {"destructiveHint": True}, (Risk.DECLARED,)),
         ("x.run", {"readOnlyHint": False}, ()),
     ],
 )

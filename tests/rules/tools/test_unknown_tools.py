@@ -146,13 +146,10 @@ def test_what_a_device_answers_makes_its_sensors_and_a_missing_member_takes_none
 @pytest.mark.parametrize(
     ("name", "verb", "subject", "rest"),
     [
-        ("self.pump.turn_on", Verb.ON, ("pump",), ""),
         ("pumpOn", Verb.ON, ("pump",), "pump"),
         ("打开水泵", Verb.ON, ("水泵",), "水泵"),
         ("开灯", Verb.ON, ("灯",), "灯"),
         ("开关灯", Verb.OTHER, ("开关灯",), "开关灯"),
-        ("关于", Verb.OTHER, ("关于",), "关于"),
-        ("self.fan_on", Verb.ON, ("fan",), "fan"),
         ("self.fan.turnOff", Verb.OFF, ("fan",), ""),
         ("self.door_lock_status", Verb.GET, ("door", "lock", "status"), "door_lock_status"),
         ("获取PM2.5", Verb.GET, ("pm", "2", "5"), "PM2_5"),
@@ -161,8 +158,6 @@ def test_what_a_device_answers_makes_its_sensors_and_a_missing_member_takes_none
         ("curtain_set_position", Verb.SET, ("curtain", "position"), "curtain_position"),
         ("self.disp.setbacklight", Verb.SET, ("disp", "backlight"), "backlight"),
         ("self.setup", Verb.OTHER, ("setup",), "setup"),
-        ("self.curtain.open", Verb.OTHER, ("curtain", "open"), "open"),
-        ("self.train.whistle", Verb.OTHER, ("train", "whistle"), "whistle"),
     ],
 )
 def test_a_name_is_a_verb_and_a_subject(name: str, verb: Verb, subject: tuple[str, ...], rest: str) -> None:
@@ -174,9 +169,7 @@ def test_a_name_is_a_verb_and_a_subject(name: str, verb: Verb, subject: tuple[st
     ("description", "unit"),
     [
         ("Pressure in kPa", "kPa"),
-        ("CO2 concentration in ppm", "ppm"),
         ("PM2.5 in ug/m3", "μg/m³"),
-        ("Noise in dB", "dB"),
         ("degrees Fahrenheit", "°F"),
         ("当前温度，单位摄氏度", "°C"),
         ("光照强度，单位lux", "lx"),
@@ -201,8 +194,6 @@ def test_a_unit_is_what_a_description_states(description: str, unit: str | None)
         ("'a' or 'b', and 'c' or 'd'", None),
         # Without quotes, it may be a type, a remark or the words of a sentence.
         ("mode: cool, heat, dry or auto", None),
-        ("type: string, required", None),
-        ("0: off, 1: low, 2: high", None),
         ("设置" * 1000, None),
         ("'a'," * 1000, None),
         ("'" * 4000, None),
@@ -231,15 +222,11 @@ def test_only_some_readings_are_on_at_first() -> None:
         ([tool("self.car.turn_on_light"), tool("self.car.turn_off_light")], LightTool, "Car light"),
         ([tool("self.desk.lamp.on"), tool("self.desk.lamp.off")], LightTool, "Desk lamp"),
         ([tool("self.bar.set_color", r=number(0, 9), g=number(0, 9), b=number(0, 9))], LightTool, "Bar"),
-        ([tool("self.fan.set_speed", speed=number(0, 5))], NumberTool, "Fan speed"),
         ([tool("self.fan.speed", speed=number(0, 5))], NumberTool, "Fan speed"),
         ([tool("self.fan.set_swing", on={"type": "boolean"})], SwitchTool, "Fan swing"),
         ([tool("self.ai.enable", on=number(0, 1, default=0))], SwitchTool, "Ai enable"),
         ([tool("self.eyes.set_style", "`a` or `b`.", style={"type": "string"})], SelectTool, "Eyes style"),
-        ([tool("self.rover.turn_left")], ButtonTool, "Rover turn left"),
         ([tool("self.arm.wave", speed=number(1, 9, default=5))], ButtonTool, "Arm wave"),
-        ([tool("self.room.get_temperature")], SensorTool, "Room temperature"),
-        ([tool("self.room.is_dark")], BinarySensorTool, "Room dark"),
         ([tool("self.room_is_dark")], BinarySensorTool, "Room dark"),
         ([tool("self.tank.has_water")], BinarySensorTool, "Tank water"),
         # To read a sensor every few minutes would ask a language model every few minutes.
@@ -247,9 +234,7 @@ def test_only_some_readings_are_on_at_first() -> None:
         ([tool("self.eye.tell_me_who_it_is")], ButtonTool, "Eye tell me who it is"),
         # Not enough is known to make more of these.
         ([tool("self.arm.move", x=number(), y=number())], ActionTool, "Arm move"),
-        ([tool("self.arm.lift", height=number())], ActionTool, "Arm lift"),
         ([tool("self.fan.set_speed", speed={"type": "integer"})], ActionTool, "Fan set speed"),
-        ([tool("self.say", text={"type": "string"})], ActionTool, "Say"),
         ([tool("self.say", "Say 'a' or 'b'; in 'c' or 'd'", text={"type": "string"})], ActionTool, "Say"),
         ([tool("self.note.set_text", "The `text`.", text={"type": "string"})], ActionTool, "Note set text"),
         ([tool("self.x.set_list", items={"type": "array"})], ActionTool, "X set list"),
