@@ -66,7 +66,7 @@ class Device:
         self.session: LinkSession | None = None
         """The session on its link; commands go through `commands`."""
         self.connects = TokenBucket(rate=1 / 5, burst=60)
-        """How often it may connect over MQTT: each time is two states of each of its entities."""
+        """How often it may connect: each time is two states of its satellite, on MQTT of most entities."""
         self.tools = DeviceTools(hass, record)
         self.commands = DeviceCommands(
             hass, record, self.tools, name=lambda: self.name, session=lambda: self.session
