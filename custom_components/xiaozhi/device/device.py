@@ -65,8 +65,8 @@ class Device:
         self._gateway = gateway
         self.session: LinkSession | None = None
         """The session on its link; commands go through `commands`."""
-        self.connects = TokenBucket(rate=1 / 5, burst=60)
-        """How often it may connect: each time is two states of its satellite, on MQTT of most entities."""
+        self.calls = TokenBucket(rate=1 / 5, burst=60)
+        """How often it may check in or connect: each changes the registry, or states of its entities."""
         self.tools = DeviceTools(hass, record)
         self.commands = DeviceCommands(
             hass, record, self.tools, name=lambda: self.name, session=lambda: self.session

@@ -47,7 +47,7 @@ class PairedDevices:
         if not same(credentials.client_id, client_id):
             _LOGGER.debug("Connection from %s refused: not the device that was paired", credentials.remote)
             return None
-        if not device.connects.take(loop_time()):
+        if not device.calls.take(loop_time()):
             _LOGGER.debug("Connection from %s refused: it comes and goes without end", credentials.remote)
             return None
         return _admission(device)

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final
 
+from aiohttp import web
 from homeassistant.config_entries import SAVE_DELAY, ConfigEntry
 from homeassistant.const import CONF_TOKEN
 
 from ..device.device import Device
 from ..links.admission import PairedDevices
 from ..protocol.checkin import CheckIn
+from ..protocol.clock import loop_time
 from ..protocol.messages import JsonObject
 from ..settings import device_subentries
 from .discovery import DeviceDiscovery
@@ -39,9 +41,14 @@ class CheckIns:
         """The tokens on the disk, by MAC."""
 
     async def answer(self, checkin: CheckIn, *, remote: str, origin: str) -> JsonObject:
-        """Return the reply to a check-in from an IP address, which was sent to a scheme, host and port."""
+        """Return the reply to a check-in from an IP address, which was sent to a scheme, host and port.
+
+        Raises `HTTPTooManyRequests`.
+        """
         if (device := await self._find(checkin)) is None:
             return self._discovery.answer_check_in(checkin, remote)
+        if not device.calls.take(loop_time()):
+            raise web.HTTPTooManyRequests(text="Too many check-ins")
         # Also one that is to use the WebSocket: on the broker, nobody gets what it is sent.
         self._expect(device.mac)
         return device.answer_check_in(checkin, origin)

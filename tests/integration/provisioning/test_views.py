@@ -11,9 +11,10 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 from homeassistant.config_entries import SAVE_DELAY
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers.device_registry import EVENT_DEVICE_REGISTRY_UPDATED
 from homeassistant.setup import async_setup_component
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import (
@@ -92,6 +93,19 @@ async def test_a_paired_device_gets_its_link_under_the_host_it_used_and_activati
     spoof = await make_device(client_id="another").code()
     for secret in (code, spoof, TOKEN):
         assert secret not in caplog.text
+
+
+@with_paired_device
+async def test_a_paired_device_that_checks_in_without_end_changes_the_registry_sixty_times(
+    make_device: MakeDevice, hass: HomeAssistant
+) -> None:
+    """And then once in five seconds."""
+    changes = async_capture_events(hass, EVENT_DEVICE_REGISTRY_UPDATED)
+    for number in range(80):
+        await make_device(version=f"2.4.{number}").post()
+    assert len(changes) == 60
+    await asyncio.sleep(10)
+    assert (await make_device(version="2.5.0").post()).status == HTTPStatus.OK
 
 
 @with_paired_device
