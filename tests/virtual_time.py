@@ -34,10 +34,8 @@ from homeassistant.util.executor import InterruptibleThreadPoolExecutor
 # for so much of virtual time at most without a wait of some real seconds.
 _VIRTUAL_SECONDS = 0.02
 _IO_SECONDS = 0.001
-# Real seconds for which the clock waits for work in threads; fewer for a call that has handed something to
-# the loop, since it may wait for the answer.
-_THREAD_SECONDS = 5.0
-_WAITING_THREAD_SECONDS = 0.02
+# Real seconds for which the clock waits for work in a thread or a child process at most.
+_WORK_SECONDS = 5.0
 # Real seconds for threads that wait for the loop, and for child processes, on systems that do not tell
 # whether they sleep.
 _UNKNOWN_SECONDS = 0.1
@@ -63,8 +61,8 @@ class VirtualTimeLoop(RealTimeLoop):
 
     def __init__(self) -> None:
         """Begin at a time that is no special one."""
-        self.patience: dict[object, float] = {}
-        """Real seconds that the clock waits for each call that runs in a thread."""
+        self.calls: dict[object, bool] = {}
+        """Calls in threads, and whether each has handed something to the loop: it may wait for an answer."""
         self._threads: dict[object, int] = {}
         """The threads of these calls, while they run."""
         self._in_thread = threading.local()
@@ -103,15 +101,15 @@ class VirtualTimeLoop(RealTimeLoop):
                 self._threads.pop(call)
                 self._in_thread.call = None
 
-        self.patience[call] = _THREAD_SECONDS
+        self.calls[call] = False
         future = super().run_in_executor(executor, run, *args)
-        future.add_done_callback(lambda _: self.patience.pop(call))
+        future.add_done_callback(lambda _: self.calls.pop(call))
         return future
 
     def sleeping_threads(self) -> list[str]:
         """Return how often each thread has run, if all of them sleep and the system tells."""
         running = tuple(self._threads.values())
-        if len(running) < len(self.patience):
+        if len(running) < len(self.calls):
             return []
         try:
             return [_runs_of_sleeping(thread) for thread in running]
@@ -136,19 +134,19 @@ class VirtualTimeLoop(RealTimeLoop):
 
         A call whose caller does not wait for it any more may still run in one.
         """
-        self.patience[self] = _THREAD_SECONDS
+        self.calls[self] = False
         try:
             await super().shutdown_default_executor()
         finally:
-            self.patience.pop(self)
+            self.calls.pop(self)
 
     @override
     def call_soon_threadsafe[*Ts](
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
         """Take what a thread hands over."""
-        if (call := getattr(self._in_thread, "call", None)) in self.patience:
-            self.patience[call] = _WAITING_THREAD_SECONDS
+        if (call := getattr(self._in_thread, "call", None)) in self.calls:
+            self.calls[call] = True
         return super().call_soon_threadsafe(callback, *args, context=context)
 
 
@@ -171,10 +169,9 @@ class _Selector(selectors.DefaultSelector):
         self._unchecked += timeout
         if ready := self._wait_for_children():
             return ready
-        threads = max(tuple(self._loop.patience.values()), default=0.0)
-        if threads or self._unchecked >= _VIRTUAL_SECONDS:
+        if self._loop.calls or self._unchecked >= _VIRTUAL_SECONDS:
             self._unchecked = 0.0
-            if ready := self._wait(threads):
+            if ready := self._wait():
                 return ready
         self._loop.pass_time(timeout)
         return ready
@@ -184,7 +181,7 @@ class _Selector(selectors.DefaultSelector):
         before = self._loop.working_children()
         if before and not _SYSTEM_TELLS:
             return super().select(_UNKNOWN_SECONDS)
-        for _ in range(round(_THREAD_SECONDS / _IO_SECONDS)) if before else ():
+        for _ in range(round(_WORK_SECONDS / _IO_SECONDS)) if before else ():
             if ready := super().select(_IO_SECONDS):
                 return ready
             if all((now := self._loop.working_children()).values()) and now == before:
@@ -192,17 +189,20 @@ class _Selector(selectors.DefaultSelector):
             before = now
         return []
 
-    def _wait(self, threads: float) -> list[tuple[selectors.SelectorKey, int]]:
+    def _wait(self) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait in real time for what the kernel and the threads may be about to hand over."""
-        if threads != _WAITING_THREAD_SECONDS:
-            return super().select(threads or _IO_SECONDS)
+        if not (calls := tuple(self._loop.calls.values())):
+            return super().select(_IO_SECONDS)
+        if not all(calls):
+            return super().select(_WORK_SECONDS)
         if not _SYSTEM_TELLS:
             return super().select(_UNKNOWN_SECONDS)
         before = self._loop.sleeping_threads()
-        for _ in range(round(_WAITING_THREAD_SECONDS / _IO_SECONDS)):
+        for _ in range(round(_WORK_SECONDS / _IO_SECONDS)):
             if ready := super().select(_IO_SECONDS):
                 return ready
-            # A thread that waited for the interpreter has run meanwhile; one that has not waits for us.
+            # A thread that waited for the interpreter has run meanwhile; one that has not waits for us. One
+            # that has work is awake, even if a busy machine gives it no processor.
             if (now := self._loop.sleeping_threads()) and now == before:
                 break
             before = now
