@@ -110,23 +110,6 @@ async def test_stopping_the_media_player_or_reloading_the_gateway_ends_it_and_wh
         await announcer.say(Utterance(speech=beep(1)))
 
 
-async def test_after_an_interruption_the_next_one_waits_until_the_device_takes_it(
-    hass: HomeAssistant, boot: Boot, announcer: Announcer, speech: Speech
-) -> None:
-    """The task of a download that the user has ended keeps the device busy for up to five seconds."""
-    device = await boot(NEW, pace=Pace())
-    saying = asyncio.create_task(announcer.say(Utterance(speech=endless())))
-    await plays(device)
-    await device.press()
-    await device.release()
-    with pytest.raises(AnnouncementInterruptedError):
-        await saying
-    if device.channel_open:
-        await device.wait_for(lambda: not device.channel_open, 90)
-    await announcer.say(Utterance(text="Now.", speech=beep(1)))
-    assert accepted(device)[1].outcome is Outcome.PLAYED
-
-
 async def test_music_gives_way_to_an_announcement_and_waits_behind_others(
     boot: Boot, announcer: Announcer
 ) -> None:
