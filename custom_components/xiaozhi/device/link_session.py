@@ -9,9 +9,11 @@ from typing import Any, override
 from homeassistant.core import callback
 
 from ..protocol import messages
+from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.readiness import MainTask
 from ..protocol.conversation.state_table import ConversationState
+from ..protocol.limits import TokenBucket
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpError
 from ..protocol.messages import (
@@ -87,6 +89,8 @@ class LinkSession(LinkHandler):
         self._notified_state = ConversationState.IDLE
         self._tasks: set[asyncio.Task[None]] = set()
         self._talked = False
+        # Each is an entity that comes or goes.
+        self._mode_changes = TokenBucket(rate=1 / 60, burst=5)
 
     @callback
     def start(self, *, can_answer: bool) -> None:
@@ -155,7 +159,10 @@ class LinkSession(LinkHandler):
                 case ListenDetect(text) if not self.listening:
                     self._conversations.events.fire(ConversationEvent.WAKE_WORD, text)
                 case ListenStart(mode) if mode is not ListenMode.MANUAL:
-                    self._record.update(listens_while_speaking=mode is ListenMode.REALTIME)
+                    realtime = mode is ListenMode.REALTIME
+                    changes = realtime is not self._record.state.listens_while_speaking
+                    if changes and self._mode_changes.take(loop_time()):
+                        self._record.update(listens_while_speaking=realtime)
                 case Abort():
                     self._conversations.events.fire(ConversationEvent.INTERRUPTED)
             self.conversation.message_received(message)

@@ -1,12 +1,15 @@
 """Somebody speaks while the device does, on boards that listen meanwhile."""
 
 import asyncio
+from collections import Counter
+import json
 from typing import Any
 
+from homeassistant.const import EVENT_STATE_CHANGED
 from homeassistant.core import HomeAssistant
 import numpy as np
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
 from simulator.audio.espeak import synthesize
@@ -171,6 +174,21 @@ async def test_a_build_that_removes_its_echo_has_the_switch_before_its_first_con
     state = state_of(hass, SWITCH)
     assert state.state == "unavailable"
     assert "restored" not in state.attributes
+
+
+async def test_a_device_that_changes_its_mode_without_end_does_not_make_and_remove_the_switch_each_time(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    device = await boot()
+    await device.wake()
+    await device.wait_state(State.LISTENING, 10)
+    changes = async_capture_events(hass, EVENT_STATE_CHANGED)
+    for number in range(200):
+        mode = ("realtime", "auto")[number % 2]
+        await device._on.transport.send_text(json.dumps({"type": "listen", "state": "start", "mode": mode}))
+        await asyncio.sleep(0.02)
+    written = Counter(change.data["entity_id"] for change in changes)
+    assert 2 <= written[SWITCH] <= 5
 
 
 @pytest.mark.usefixtures("switched_on", "no_detector")
