@@ -16,8 +16,10 @@ from typing import Final
 from homeassistant import const
 from homeassistant.core import callback
 
+from ..protocol.clock import loop_time
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.device_status import StatusError, read_status
+from ..protocol.limits import TokenBucket
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError, RequestHandler
 from ..protocol.transport.link import Link, LinkClosedError
@@ -80,6 +82,8 @@ class HandshakeAndReadings:
         self._running: asyncio.Task[None] | None = None
         self._listing = asyncio.Lock()
         self._to_list = False
+        # Each may remove a hundred entities and make as many.
+        self._lists = TokenBucket(rate=1 / 30, burst=10)
         self._missing: list[Callable[[], Awaitable[None]]] = []
         """Steps of the handshake that have not succeeded yet."""
         self._listed = asyncio.Event()
@@ -195,7 +199,8 @@ class HandshakeAndReadings:
 
     async def _list_later(self) -> None:
         # Not after the handshake: its first step may wait for an answer that does not come.
-        await asyncio.sleep(SessionTimeouts.refresh)
+        await asyncio.sleep(max(SessionTimeouts.refresh, self._lists.delay(loop_time())))
+        self._lists.take(loop_time())
         try:
             await self._list_tools()
         except (McpError, LinkClosedError) as err:

@@ -6,12 +6,12 @@ from functools import partial
 import re
 
 from homeassistant.config_entries import RELOAD_AFTER_UPDATE_DELAY
-from homeassistant.const import EntityCategory
+from homeassistant.const import EVENT_STATE_CHANGED, EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
@@ -256,6 +256,21 @@ def made_up(device: SimulatedDevice, generation: int, count: int) -> None:
 
 def of_tools(registry: er.EntityRegistry) -> set[str]:
     return {entry.unique_id for entry in registry.entities.values() if "_tool_" in entry.unique_id}
+
+
+async def test_tools_that_change_all_the_time_are_listed_ten_times_and_then_twice_a_minute(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
+    changes = async_capture_events(hass, EVENT_STATE_CHANGED)
+    for second in range(60):
+        made_up(device, second % 2, 20)
+        await asyncio.sleep(1)
+    # Twenty entities go each time, and twenty come.
+    assert len([change for change in changes if "gadget" in change.data["entity_id"]]) <= 40 * (10 + 2)
+    # The last change is not missed.
+    await until(lambda: hass.states.is_state("button.kitchen_box_gadget1_do19", "unknown"))
 
 
 async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
