@@ -159,11 +159,14 @@ async def act(
     entity_id: str | list[str],
     *,
     returns: bool = False,
+    context: Context | None = None,
     **data: Any,
 ) -> Any:
     """Use an entity, and wait until it is done; return the answer of an action that has one."""
     data = {"entity_id": entity_id, **data}
-    return await hass.services.async_call(domain, service, data, blocking=True, return_response=returns)
+    return await hass.services.async_call(
+        domain, service, data, blocking=True, context=context, return_response=returns
+    )
 
 
 async def set_volume(
@@ -208,6 +211,14 @@ def assert_nothing_lost(device: SimulatedDevice) -> None:
     """Assert that the device has played all that it was sent."""
     speaker = device.speaker
     assert (speaker.ignored, speaker.dropped, speaker.flushed, speaker.failed) == (0, 0, 0, 0)
+
+
+async def open_conversation(hass: HomeAssistant, device: SimulatedDevice) -> None:
+    """Begin a conversation in which a device can be reached over either link, and is known from before."""
+    await introduce(hass, device)
+    await device.wake()
+    await device.wait_state(State.LISTENING, 5)
+    await hass.async_block_till_done()
 
 
 async def introduce(hass: HomeAssistant, device: SimulatedDevice) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import logging
 import sys
-from typing import Any
 
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
 from homeassistant.config_entries import ConfigEntryState
@@ -14,15 +13,14 @@ from mcp_types import CallToolResult, ListToolsResult
 import pytest
 from pytest_homeassistant_custom_component.common import async_capture_events
 
-from custom_components.xiaozhi.const import DOMAIN, EVENT_ACCESS_POINT_CALL
+from custom_components.xiaozhi.const import EVENT_ACCESS_POINT_CALL
 from custom_components.xiaozhi.diagnostics import (
     async_get_config_entry_diagnostics,
     async_get_device_diagnostics,
 )
-from custom_components.xiaozhi.logbook import async_describe_events
 from simulator.access_point import Cloud
 from tests.integration.access_point.conftest import LAMP, LIGHT_SET, LIVE, TURN_ON, Offer, access_point
-from tests.integration.boxes import state_of
+from tests.integration.boxes import activity, state_of
 from tests.integration.http_device import add_to
 from tests.integration.names import LIGHT
 from tests.protocol.access_point.site import until
@@ -33,6 +31,7 @@ async def test_a_cloud_turns_on_the_lamp_and_the_logbook_names_its_calls(
 ) -> None:
     """And the owner sees it: connected, how many tools, when the last call came, and which; no arguments."""
     events = async_capture_events(hass, EVENT_ACCESS_POINT_CALL)
+    lines = activity(hass, EVENT_ACCESS_POINT_CALL)
     await offer(cloud.url())
     session = await (await cloud.session()).ready()
     assert state_of(hass, LIGHT).state == "off"
@@ -57,18 +56,15 @@ async def test_a_cloud_turns_on_the_lamp_and_the_logbook_names_its_calls(
     (event,) = events
     assert event.data.keys() == {"device_id", "name", "tool", "outcome", "milliseconds"}
     assert not session.violations
-    describe: dict[str, Any] = {}
-    async_describe_events(hass, lambda domain, event, function: describe.update({(domain, event): function}))
     await session.call(TURN_ON, {"name": "nothing"})
     await session.call("no_such_tool", {})
     await hass.async_block_till_done()
-    lines = [describe[DOMAIN, EVENT_ACCESS_POINT_CALL](event) for event in events]
-    assert [line["message"] for line in lines] == [
+    assert lines == [
         f"was asked by its cloud to use {TURN_ON}",
         f"was asked by its cloud to use {TURN_ON}, which failed",
         "was asked by its cloud to use no_such_tool, and refused",
     ]
-    assert {line["name"] for line in lines} == {"Robot"}
+    assert event.data["name"] == "Robot"
 
 
 @pytest.mark.own_home

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Generator
+from functools import partial
 from typing import Any
 
 from homeassistant.components.logbook.helpers import async_subscribe_events
@@ -12,11 +13,10 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION, EVENT_TOOL_CALL
-from custom_components.xiaozhi.logbook import async_describe_events
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse, get_profile
 from simulator.board.tools import Tool as SimulatedTool
-from tests.integration.boxes import Speech, call_action, wait_for_state
+from tests.integration.boxes import Speech, act, activity, call_action, wait_for_state
 from tests.integration.names import BRIGHTNESS, COMMAND, Boot
 from tests.integration.tools.own_tools import register
 from tests.protocol.transport.udp.device import until
@@ -24,20 +24,11 @@ from tests.protocol.transport.udp.device import until
 LINK = LinkKind.MQTT
 
 
-def lines(hass: HomeAssistant, events: list[Event[Any]]) -> list[str]:
-    """Return what the logbook shows for events."""
-    describe: dict[str, Any] = {}
-    async_describe_events(hass, lambda _, event, function: describe.update({event: function}))
-    shown = [describe[event.event_type](event) for event in events]
-    assert all(line["name"] == "Kitchen box" for line in shown)
-    return [line["message"] for line in shown]
-
-
 async def test_calls_of_people_and_of_the_assistant_are_shown_and_polls_are_not(
     hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot, device_id: str
 ) -> None:
     """Who (the context), which tool, and whether it was done; never the arguments."""
-    calls = async_capture_events(hass, EVENT_TOOL_CALL)
+    calls, lines = async_capture_events(hass, EVENT_TOOL_CALL), activity(hass, EVENT_TOOL_CALL)
     call = {"tool": "self.audio_speaker.set_volume", "arguments": {"volume": 30}}
     await boot()
     (device,) = linked_entry.runtime_data.devices.values()
@@ -54,16 +45,16 @@ async def test_calls_of_people_and_of_the_assistant_are_shown_and_polls_are_not(
     (name,) = [known.name for known in api.tools if known.name.endswith("set_volume")]
     await api.async_call_tool(llm.ToolInput(tool_name=name, tool_args=call["arguments"]))
     await hass.async_block_till_done()
-    assert lines(hass, calls) == [
+    assert lines == [
         "was told to use the tool Volume",
         "was told by the assistant to use the tool Volume",
     ]
     assert [event.context for event in calls] == [context, context]
-    assert [event.data["device_id"] for event in calls] == [device_id] * 2
+    assert {(event.data["device_id"], event.data["name"]) for event in calls} == {(device_id, "Kitchen box")}
 
 
 async def test_questions_are_shown_without_their_words(hass: HomeAssistant) -> None:
-    events = async_capture_events(hass, EVENT_QUESTION)
+    lines = activity(hass, EVENT_QUESTION)
     told = {
         ("ai", "answered"): "asked the AI, and got an answer",
         ("ai", "refused"): "asked the AI, and was refused",
@@ -73,7 +64,7 @@ async def test_questions_are_shown_without_their_words(hass: HomeAssistant) -> N
     for kind, outcome in told:
         hass.bus.async_fire(EVENT_QUESTION, {"name": "Kitchen box", "kind": kind, "outcome": outcome})
     await hass.async_block_till_done()
-    assert lines(hass, events) == [*told.values()]
+    assert lines == [*told.values()]
 
 
 _JAMMED: Any = {"choices": {"level": [0]}, "error": "jammed"}
@@ -86,19 +77,15 @@ async def test_a_call_by_an_entity_is_told_if_it_failed_or_changes_only_an_attri
     """Who (the context), which tool, and whether it was done. Home Assistant tells of changed states."""
     device = await boot(get_profile("otto"))
     await wait_for_state(hass, BRIGHTNESS, "75")
-    calls = async_capture_events(hass, EVENT_TOOL_CALL)
+    calls, lines = async_capture_events(hass, EVENT_TOOL_CALL), activity(hass, EVENT_TOOL_CALL)
     context = Context()
-
-    async def act(domain: str, action: str, entity: str, **data: Any) -> None:
-        data = {"entity_id": f"{domain}.kitchen_box{entity}", **data}
-        await hass.services.async_call(domain, action, data, blocking=True, context=context)
-
-    await act("number", "set_value", "_brightness", value=40)
+    do = partial(act, hass, context=context)
+    await do("number", "set_value", BRIGHTNESS, value=40)
     await wait_for_state(hass, BRIGHTNESS, "40")
     assert calls == []
-    await act("media_player", "volume_set", "_speaker", volume_level=0.3)
+    await do("media_player", "volume_set", "media_player.kitchen_box_speaker", volume_level=0.3)
     assert device.values["volume"] == 30
-    assert lines(hass, calls) == ["was told to use the tool Volume"]
+    assert lines == ["was told to use the tool Volume"]
     register(
         device,
         SimulatedTool(name="self.desk_lamp.turn_on", description="", set={"on": True}),
@@ -108,20 +95,20 @@ async def test_a_call_by_an_entity_is_told_if_it_failed_or_changes_only_an_attri
         ),
     )
     await wait_for_state(hass, "light.kitchen_box_desk_lamp", "unknown")
-    await act("light", "turn_on", "_desk_lamp")
+    await do("light", "turn_on", "light.kitchen_box_desk_lamp")
     await wait_for_state(hass, "light.kitchen_box_desk_lamp", "on")
     assert len(calls) == 1
-    await act("light", "turn_on", "_desk_lamp", brightness=128)
+    await do("light", "turn_on", "light.kitchen_box_desk_lamp", brightness=128)
     assert [event.data["tool"] for event in calls[1:]] == ["Desk lamp set brightness"]
-    calls.clear()
+    lines.clear()
     # It works with 0 only.
     register(device, SimulatedTool(name="self.jam.set_level", description="", properties=_LEVEL, **_JAMMED))
     await wait_for_state(hass, "number.kitchen_box_jam_level", "unknown")
     for _ in range(2):
         with pytest.raises(HomeAssistantError, match="jammed"):
-            await act("number", "set_value", "_jam_level", value=5)
+            await do("number", "set_value", "number.kitchen_box_jam_level", value=5)
     await hass.async_block_till_done()
-    assert lines(hass, calls) == ["was told to use the tool Jam set level, which failed"] * 2
+    assert lines == ["was told to use the tool Jam set level, which failed"] * 2
     assert all(event.context is context for event in calls)
 
 
@@ -130,7 +117,7 @@ _IDLE_SECONDS = 1800
 
 
 @pytest.fixture
-def activity(hass: HomeAssistant) -> Generator[list[str]]:
+def entities(hass: HomeAssistant) -> Generator[list[str]]:
     """The lines that Home Assistant's logbook shows of the integration's entities, as they come."""
     seen: list[str] = []
     subscriptions: list[CALLBACK_TYPE] = []
@@ -148,7 +135,7 @@ def activity(hass: HomeAssistant) -> Generator[list[str]]:
 
 
 async def test_a_conversation_makes_at_most_four_lines_and_an_idle_device_none_in_hours(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, activity: list[str]
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, entities: list[str]
 ) -> None:
     device = await boot()
     speech.recognizer.lines = [COMMAND, COMMAND]
@@ -156,17 +143,17 @@ async def test_a_conversation_makes_at_most_four_lines_and_an_idle_device_none_i
     await converse(device, command)
     await wait_for_state(hass, BRIGHTNESS, "75")
     await hass.async_block_till_done()
-    activity.clear()
+    entities.clear()
     # Home Assistant takes the same wake word, two seconds later, for an echo.
     await converse(device, command, word="hi again")
     await hass.async_block_till_done()
     states = ["listening", "processing", "responding", "idle"]
-    assert activity == [f"assist_satellite.kitchen_box {state}" for state in states]
-    activity.clear()
+    assert entities == [f"assist_satellite.kitchen_box {state}" for state in states]
+    entities.clear()
     for minute in range(_IDLE_SECONDS // 60):
         device.values["rssi"] = (-50, -66)[minute % 2]
         await asyncio.sleep(60)
     await hass.async_block_till_done()
-    assert activity == []
+    assert entities == []
     read = [event["name"] for event in device.events("tool")].count("self.get_device_status")
     assert read > _IDLE_SECONDS // 120

@@ -12,10 +12,9 @@ import pytest
 
 from custom_components.xiaozhi.device.state import DeviceState
 from custom_components.xiaozhi.device.store import DeviceStore
+from tests.integration.names import MAC, OTHER_MAC
 from tests.paths import ROOT
 
-MAC = "24:6f:28:aa:bb:01"
-OTHER_MAC = "24:6f:28:aa:bb:02"
 KEY = "xiaozhi.an_entry"
 REAL_STORAGE = {name: getattr(Store, name) for name in ("_async_load", "_async_write_data")}
 PRIVACY = ROOT / "docs/security.md"
@@ -68,17 +67,9 @@ def file(hass: HomeAssistant, tmp_path: Path) -> Generator[Path]:
         for name, method in REAL_STORAGE.items():
             patch.setattr(Store, name, method)
         patch.setattr(hass.config, "config_dir", str(tmp_path))
-        yield tmp_path / ".storage" / KEY
-
-
-def on_disk(file: Path) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(file.read_text())["data"]
-    return data
-
-
-def put_on_disk(file: Path, content: str) -> None:
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(content)
+        folder = tmp_path / ".storage"
+        folder.mkdir()
+        yield folder / KEY
 
 
 async def test_a_device_that_changes_all_the_time_is_saved_and_a_flood_of_conversations_once_a_second(
@@ -128,13 +119,14 @@ async def test_a_file_that_was_cut_off_or_is_another_does_not_stop_the_gateway(
         '{"version": 99, "data": {}}',
         '{"version": 1, "data": [7]}',
     ):
-        put_on_disk(file, content)
+        await asyncio.to_thread(file.write_text, content)
         store = DeviceStore(hass, "an_entry")
         await store.async_load()
         assert store.record(MAC).state == DeviceState()
         store.record(MAC).update(firmware="2.2.5")
         await store.async_save()
-        assert on_disk(file)[MAC]["firmware"] == "2.2.5", content
+        written = json.loads(await asyncio.to_thread(file.read_text))["data"]
+        assert written[MAC]["firmware"] == "2.2.5", content
     caplog.clear()
 
 

@@ -18,7 +18,7 @@ from tests.integration.boxes import (
     act,
     assert_nothing_lost,
     change_settings,
-    introduce,
+    open_conversation,
     wait_for_state,
 )
 from tests.integration.names import COMMAND, CONNECTED, LIGHT, MAC, VOLUME, Boot
@@ -41,11 +41,8 @@ def connect(hass: HomeAssistant, speech: Speech, boot: Boot) -> Connect:
 
     async def connect() -> SimulatedDevice:
         device = await boot()
-        await introduce(hass, device)
-        await wait_for_state(hass, VOLUME, "70")
-        await device.wake()
-        await device.wait_state(State.LISTENING, 5)
-        await wait_for_state(hass, CONNECTED, "on")
+        await open_conversation(hass, device)
+        assert hass.states.is_state(CONNECTED, "on")
         return device
 
     return connect

@@ -15,7 +15,6 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.gateway import Gateway
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.tools import tool_state
 from simulator import SimulatedDevice, get_profile
@@ -144,7 +143,7 @@ async def test_a_strip_of_leds_has_its_colour_again_and_is_darkened_by_it_and_no
 
 
 async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, known: Device
 ) -> None:
     device = await boot(get_profile("dog"))
     await wait_for_state(hass, DOG_LIGHT, "off")
@@ -165,8 +164,7 @@ async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(
     await act(hass, "light", "turn_on", DOG_LIGHT)
     assert [device.values[f"light_{part}"] for part in "rgb"] == [0, 0, 128]
     # An assistant switches it on by name, and the device chooses the colour.
-    gateway: Gateway = linked_entry.runtime_data
-    await gateway.devices[MAC].commands.call_tool("self.light.turn_on", {})
+    await known.commands.call_tool("self.light.turn_on", {})
     state = state_of(hass, DOG_LIGHT)
     assert (state.attributes["rgb_color"], state.attributes["brightness"]) == (None, None)
     await act(hass, "light", "turn_off", DOG_LIGHT)

@@ -10,11 +10,11 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
-from simulator import SimulatedDevice, State, converse
+from simulator import SimulatedDevice, converse
 from simulator.audio.espeak import synthesize
 from simulator.board.tools import Tool as SimulatedTool
-from tests.integration.boxes import Speech, failure_of, introduce, wait_for_state
-from tests.integration.names import VOLUME, Boot
+from tests.integration.boxes import Speech, failure_of, introduce, open_conversation, wait_for_state
+from tests.integration.names import Boot
 from tests.integration.provisioning.forms import change_device, submit_device, suggested
 from tests.integration.tools.own_tools import announce, register
 from tests.protocol.transport.udp.device import until
@@ -39,14 +39,6 @@ async def assistant(speech: Speech) -> Speech:
     return speech
 
 
-async def talking(device: SimulatedDevice, hass: HomeAssistant) -> None:
-    """Open a conversation, in which the device of either link can be reached and has told its tools."""
-    await introduce(hass, device)
-    await wait_for_state(hass, VOLUME, "70")
-    await device.wake()
-    await device.wait_state(State.LISTENING, 5)
-
-
 async def own_tools(hass: HomeAssistant, device_id: str | None) -> list[llm.Tool]:
     """Return the tools of a device that a request from there gets, without those for its alarms."""
     context = llm.LLMContext(
@@ -60,9 +52,7 @@ async def test_turn_your_volume_down_reaches_the_device(
     hass: HomeAssistant, assistant: Speech, boot: Boot, command: bytes
 ) -> None:
     device = await boot()
-    await talking(device, hass)
-    await device.click()
-    await device.wait_state(State.IDLE, 5)
+    await introduce(hass, device)
     assistant.recognizer.lines = [SENTENCE]
     assistant.agent.uses = [llm.ToolInput(tool_name=SET_VOLUME, tool_args={"volume": 30})]
     assistant.agent.lines = ["Is this better now."]
@@ -79,7 +69,7 @@ async def test_wrong_arguments_are_told_to_the_assistant_and_chinese_ones_named_
     hass: HomeAssistant, assistant: Speech, boot: Boot, device_id: str, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
-    await talking(device, hass)
+    await open_conversation(hass, device)
     wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"volume": 500}, "volume must be a whole number from 0 to 100"),
         ({"loudness": 3, "volume": 3}, "loudness is not an argument"),
@@ -133,7 +123,7 @@ async def test_typed_chat_and_other_satellites_get_nothing_and_a_tool_that_has_b
     hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry, device_id: str
 ) -> None:
     device = await boot()
-    await talking(device, hass)
+    await open_conversation(hass, device)
     other = dr.async_get(hass).async_get_or_create(
         config_entry_id=linked_entry.entry_id, identifiers={("other", "satellite")}
     )
@@ -168,7 +158,7 @@ async def test_the_owner_chooses_what_the_assistant_may_do_and_reads_what_is_off
     hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry, device_id: str
 ) -> None:
     device = await boot()
-    await talking(device, hass)
+    await open_conversation(hass, device)
     (box,) = linked_entry.runtime_data.devices.values()
     await until(lambda: bool(box.state.wake_words))
     (subentry_id,) = linked_entry.subentries

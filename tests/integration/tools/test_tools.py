@@ -13,7 +13,7 @@ from homeassistant.helpers import entity_registry as er
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
-from custom_components.xiaozhi.gateway import Gateway
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import SessionTimeouts
@@ -198,13 +198,11 @@ async def test_without_a_status_tool_the_volume_is_read_from_its_own_getter(
 
 
 async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_were(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, known: Device
 ) -> None:
     device = await boot(get_profile("otto"))
     await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
-    gateway: Gateway = linked_entry.runtime_data
-
-    while gateway.devices[MAC].events.admit_notification():
+    while known.events.admit_notification():
         pass
     register(device, SimulatedTool(name="self.fan.stop", description=""))
     await wait_for_state(hass, "button.kitchen_box_fan_stop", "unknown")
@@ -213,18 +211,17 @@ async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_we
     for _ in range(15):
         announce(device)
     # The device does one thing after the other: now all of these have arrived.
-    await gateway.devices[MAC].commands.call_tool("self.get_device_status")
+    await known.commands.call_tool("self.get_device_status")
     register(device, SimulatedTool(name="self.pump.stop", description=""))
     await wait_for_state(hass, "button.kitchen_box_pump_stop", "unknown")
     assert 1 <= listed(device) - before <= 2
 
 
 async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says_so(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, known: Device
 ) -> None:
-    gateway: Gateway = linked_entry.runtime_data
     # Otherwise there is no *Interrupt by speaking*.
-    gateway.devices[MAC].record.update(listens_while_speaking=True)
+    known.record.update(listens_while_speaking=True)
     # One of 0.3.0, which had it before the first timer.
     er.async_get(hass).async_get_or_create(
         "sensor", "xiaozhi", f"{MAC}_next_timer", suggested_object_id="kitchen_box_next_timer"
@@ -234,7 +231,7 @@ async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says
     await device.power_off()
     await wait_for_state(hass, STRIP, "unavailable")
     with pytest.raises(HomeAssistantError, match="is not connected"):
-        await gateway.devices[MAC].commands.change("self.led_strip.set_brightness", {"level": 1})
+        await known.commands.change("self.led_strip.set_brightness", {"level": 1})
     there = {
         state.name.removeprefix("Kitchen box ")
         for state in hass.states.async_all()
@@ -274,7 +271,11 @@ async def test_tools_that_change_all_the_time_are_listed_ten_times_and_then_twic
 
 
 async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, entity_registry: er.EntityRegistry
+    hass: HomeAssistant,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    known: Device,
+    entity_registry: er.EntityRegistry,
 ) -> None:
     device = await boot(get_profile("otto"))
     stop = "button.kitchen_box_stop_moving"
@@ -282,11 +283,9 @@ async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
     stock = [*device._on.mcp.tools]
     own = of_tools(entity_registry)
     entity_registry.async_update_entity(stop, name="Stop that")
-    gateway: Gateway = linked_entry.runtime_data
-
     for generation in range(1, 4):
         made_up(device, generation, 60)
-        await until(partial(gateway.devices[MAC].tools.__contains__, f"self.gadget{generation}.do0"))
+        await until(partial(known.tools.__contains__, f"self.gadget{generation}.do0"))
         await hass.async_block_till_done()
     assert len(of_tools(entity_registry)) == MAX_ENTITIES
     # The bound holds over a restart.
