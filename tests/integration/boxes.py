@@ -199,6 +199,13 @@ async def say(device: SimulatedDevice, sound: bytes, word: str = "hello") -> Non
     await device.wait_state(State.IDLE, 120)
 
 
+async def hear_answer(device: SimulatedDevice, sound: bytes, seconds: float = 1) -> None:
+    """Wake a device, say something, and wait until so much of the answer has been played."""
+    await device.wake()
+    device.say(sound)
+    await device.wait_for(lambda: device.played_seconds > seconds, 30)
+
+
 async def push_to_talk(device: SimulatedDevice, sound: bytes) -> None:
     """Hold the talk button of a device while something is said."""
     await device.press()

@@ -30,6 +30,7 @@ from tests.integration.boxes import (
     call_action,
     change_settings,
     choose,
+    hear_answer,
     say,
     state_of,
     wait_for_state,
@@ -60,13 +61,6 @@ def reported(hass: HomeAssistant) -> list[str]:
 
 async def announce(hass: HomeAssistant, message: str) -> None:
     await act(hass, "assist_satellite", "announce", SATELLITE, message=message)
-
-
-async def begins_to_answer(device: SimulatedDevice, command: bytes, seconds: float = 1) -> None:
-    """Say something, and wait until the device has been answering for some seconds."""
-    await device.wake()
-    device.say(command)
-    await device.wait_for(lambda: device.played_seconds > seconds, 30)
 
 
 def says_itself(device: SimulatedDevice) -> bool:
@@ -160,7 +154,7 @@ async def test_the_button_or_the_wake_word_stops_the_player_if_it_still_plays_wh
     music = partial(player.show, MediaPlayerState.PLAYING, "music")
     if not own:
         music()
-    await begins_to_answer(device, command, seconds=2)
+    await hear_answer(device, command, seconds=2)
     if not own:
         music()
     await ends(device)
@@ -239,7 +233,7 @@ async def test_what_a_player_says_is_no_command_for_another_device_that_it_wakes
     answer = "My name is Jarvis, and I am the voice of this house. " * 3
     await speech.answer_with(answer, heard=[COMMAND, "I am the voice of this"])
     other = await boot(get_profile(board), mac=OTHER_MAC)
-    await begins_to_answer(device, command)
+    await hear_answer(device, command)
     await other.wake("Jarvis")
     await other.wait_state(State.LISTENING, 5)
     other.say(command)
@@ -269,7 +263,7 @@ async def test_a_device_that_never_stops_listening_is_deaf_to_the_player(
         "It can be one of many here. " * 4 + "Which one?", "Done.", heard=[COMMAND, "the lamp"]
     )
     device = await boot(get_profile("s3", mode=ListeningMode.REALTIME))
-    await begins_to_answer(device, command)
+    await hear_answer(device, command)
     device.say(command)
     # At this pace, a channel on which nothing comes for 2.4 s is stale, and would take no other turn.
     await device.wait_state(State.LISTENING, 30)

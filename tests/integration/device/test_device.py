@@ -40,10 +40,7 @@ def called(device: SimulatedDevice, tool: str) -> int:
 
 
 async def test_entities_come_from_what_the_device_has(
-    hass: HomeAssistant,
-    boot: Boot,
-    entity_registry: er.EntityRegistry,
-    linked_entry: MockConfigEntry,
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()
     assert hass.states.get(BRIGHTNESS) is None
@@ -84,9 +81,7 @@ async def test_entities_come_from_what_the_device_has(
         (BRIGHTNESS, None),
         ("sensor.kitchen_box_conversation_state", EntityCategory.DIAGNOSTIC),
     ):
-        entry = entity_registry.async_get(entity_id)
-        assert entry is not None
-        assert entry.entity_category is category, entity_id
+        assert entity_registry.entities[entity_id].entity_category is category, entity_id
     # A disabled event entity would be a card with nothing in it.
     assert not [entity_id for entity_id in entity_registry.entities if entity_id.startswith("event.")]
     change_settings(hass, linked_entry, share_transcripts=True)
@@ -101,19 +96,16 @@ async def test_entities_come_from_what_the_device_has(
     await hass.async_block_till_done()
     for entity_id, value in values.items():
         assert hass.states.is_state(entity_id, value), entity_id
-    found = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
-    assert found is not None
-    assert found.sw_version == "2.4.2"
+    (shown,) = dr.async_entries_for_config_entry(dr.async_get(hass), linked_entry.entry_id)
+    assert shown.sw_version == "2.4.2"
 
 
 async def test_a_name_from_the_page_of_the_device_counts_everywhere_and_another_device_disturbs_nothing(
-    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
+    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot, device_id: str
 ) -> None:
     """In every message, and more than one that is given in the list of devices, as everywhere else."""
     registry = dr.async_get(hass)
-    entry = registry.async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
-    assert entry is not None
-    registry.async_update_device(entry.id, name_by_user="Robbie")
+    registry.async_update_device(device_id, name_by_user="Robbie")
     await hass.async_block_till_done()
     device = linked_entry.runtime_data.devices[MAC]
     with pytest.raises(HomeAssistantError, match="Robbie can be reached only while"):
@@ -121,8 +113,7 @@ async def test_a_name_from_the_page_of_the_device_counts_everywhere_and_another_
     (subentry,) = linked_entry.subentries.values()
     hass.config_entries.async_update_subentry(linked_entry, subentry, title="Box")
     await hass.async_block_till_done()
-    entry = registry.async_get(entry.id)
-    assert entry is not None
+    (entry,) = dr.async_entries_for_config_entry(registry, linked_entry.entry_id)
     assert (entry.name, entry.name_by_user, device.name) == ("Box", "Robbie", "Robbie")
     assert hass.states.get("assist_satellite.kitchen_box") is not None
     box = await boot()

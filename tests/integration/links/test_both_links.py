@@ -18,6 +18,7 @@ from tests.integration.boxes import (
     act,
     assert_nothing_lost,
     change_settings,
+    hear_answer,
     open_conversation,
     wait_for_state,
 )
@@ -91,6 +92,7 @@ async def test_a_spoken_command_and_a_question_back_are_answered(
     talk = await converse(device, command)
     assert hass.states.is_state(LIGHT, "on")
     assert (talk.heard, talk.answers) == ([COMMAND], ["Turned on the switch"])
+    assert talk.emotions == ["thinking", "happy"]
     await speech.answer_with("Which light?", "Done.", heard=[COMMAND, "that one"])
     talk = await converse(device, command, command, word="hello again")
     assert (talk.heard, talk.answers) == ([COMMAND, "that one"], ["Which light?", "Done."])
@@ -106,9 +108,7 @@ async def test_an_answer_is_interrupted(
     change_settings(hass, linked_entry, interrupt_by_speaking=True)
     await speech.answer_with("word " * 60, "Good.", heard=[COMMAND, "thank you"])
     device = await boot(get_profile("s3", mode=ListeningMode.REALTIME))
-    await device.wake()
-    device.say(command)
-    await device.wait_for(lambda: device.played_seconds > 1, 20)
+    await hear_answer(device, command)
     if how == "button":
         await device.click()
         await device.wait_state(State.LISTENING, 5)

@@ -93,12 +93,9 @@ async def test_an_address_that_works_says_so_and_a_host_that_devices_cannot_use_
         (", ,;" * 1000, "nl"),
     ],
 )
+@pytest.mark.usefixtures("gateway_entry")
 async def test_it_speaks_the_language_of_the_browser_or_else_that_of_the_house(
-    hass: HomeAssistant,
-    gateway_entry: MockConfigEntry,
-    hass_client_no_auth: ClientSessionGenerator,
-    accepted: str,
-    language: str,
+    hass: HomeAssistant, hass_client_no_auth: ClientSessionGenerator, accepted: str, language: str
 ) -> None:
     await hass.config.async_update(language="nl")
     page = await open_page(hass_client_no_auth, HTTPStatus.OK, Accept_Language=accepted)
@@ -137,11 +134,9 @@ async def test_a_host_that_the_owner_has_set_works_and_https_is_named(
     assert page.says("page_https")
 
 
+@pytest.mark.usefixtures("gateway_entry")
 async def test_an_address_is_right_if_it_is_this_computers_or_the_gateway_answers_there(
-    hass: HomeAssistant,
-    gateway_entry: MockConfigEntry,
-    hass_client_no_auth: ClientSessionGenerator,
-    monkeypatch: pytest.MonkeyPatch,
+    hass: HomeAssistant, hass_client_no_auth: ClientSessionGenerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A container has another address than its computer, which publishes its ports."""
     own: list[dict[str, str]] = [{"address": "127.0.0.1"}]

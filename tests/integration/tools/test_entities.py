@@ -31,6 +31,12 @@ LINK = LinkKind.MQTT
 DOG_LIGHT = "light.kitchen_box_light"
 
 
+def light(hass: HomeAssistant, entity_id: str) -> tuple[str, tuple[int, ...] | None, int | None]:
+    """Return what is shown of a light: whether it is on, its colour, and how bright it is."""
+    state = state_of(hass, entity_id)
+    return state.state, state.attributes["rgb_color"], state.attributes["brightness"]
+
+
 async def test_a_light_of_other_firmware_takes_its_brightness_on_its_own_scale(
     hass: HomeAssistant, boot: Boot
 ) -> None:
@@ -66,10 +72,7 @@ async def test_a_light_of_other_firmware_takes_its_brightness_on_its_own_scale(
     # One tool at a time: what is called next waits for that answer.
     await act(hass, "light", "turn_on", bar)
     assert colour(device) == (255, 64, 0)
-    state = state_of(hass, bar)
-    assert state.state == "on"
-    assert state.attributes["rgb_color"] == (255, 64, 0)
-    assert state.attributes["brightness"] == 191
+    assert light(hass, bar) == ("on", (255, 64, 0), 191)
 
 
 async def test_a_lamp_that_keeps_its_colour_while_it_is_off_is_switched_on_with_it(
@@ -112,17 +115,12 @@ async def test_a_strip_of_leds_has_its_colour_again_and_is_darkened_by_it_and_no
     assert colour(device) == (10, 20, 30)
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await wait_for_state(hass, STRIP, "on", 30)
-    state = state_of(hass, STRIP)
-    assert state.attributes["rgb_color"] == (85, 170, 255)
-    assert state.attributes["brightness"] == 30
-    assert state.attributes["supported_color_modes"] == ["rgb"]
-    assert state.attributes["assumed_state"] is True
+    assert light(hass, STRIP) == ("on", (85, 170, 255), 30)
+    attributes = state_of(hass, STRIP).attributes
+    assert (attributes["supported_color_modes"], attributes["assumed_state"]) == (["rgb"], True)
     await act(hass, "light", "turn_on", STRIP, rgb_color=[255, 64, 0], brightness=191)
     assert colour(device) == (191, 48, 0)
-    state = state_of(hass, STRIP)
-    assert state.state == "on"
-    assert state.attributes["rgb_color"] == (255, 64, 0)
-    assert state.attributes["brightness"] == 191
+    assert light(hass, STRIP) == ("on", (255, 64, 0), 191)
     await act(hass, "light", "turn_on", STRIP, brightness=255)
     assert colour(device) == (255, 64, 0)
     # However dark, what is switched on is not off.
@@ -134,9 +132,7 @@ async def test_a_strip_of_leds_has_its_colour_again_and_is_darkened_by_it_and_no
     # This board has neither screen nor battery.
     for missing in ("number.kitchen_box_brightness", "sensor.kitchen_box_battery"):
         assert hass.states.get(missing) is None
-    entry = entity_registry.async_get(STATUS_LIGHT)
-    assert entry is not None
-    assert entry.entity_category is EntityCategory.CONFIG
+    assert entity_registry.entities[STATUS_LIGHT].entity_category is EntityCategory.CONFIG
     await act(hass, "number", "set_value", STATUS_LIGHT, value=7)
     assert device.values["led_brightness"] == 7
     await wait_for_state(hass, STATUS_LIGHT, "7")
@@ -147,17 +143,14 @@ async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(
 ) -> None:
     device = await boot(get_profile("dog"))
     await wait_for_state(hass, DOG_LIGHT, "off")
-    state = state_of(hass, DOG_LIGHT)
-    assert state.attributes["assumed_state"] is True
+    assert state_of(hass, DOG_LIGHT).attributes["assumed_state"] is True
     await act(hass, "light", "turn_on", DOG_LIGHT)
     assert calls(device)[-1] == "self.light.turn_on"
     await wait_for_state(hass, DOG_LIGHT, "on")
     # Half as bright: without a scale of its own it is in the colour.
     await act(hass, "light", "turn_on", DOG_LIGHT, rgb_color=[0, 0, 255], brightness=128)
     assert [device.values[f"light_{part}"] for part in "rgb"] == [0, 0, 128]
-    state = state_of(hass, DOG_LIGHT)
-    assert state.attributes["rgb_color"] == (0, 0, 255)
-    assert state.attributes["brightness"] == 128
+    assert light(hass, DOG_LIGHT) == ("on", (0, 0, 255), 128)
     await act(hass, "light", "turn_off", DOG_LIGHT)
     await wait_for_state(hass, DOG_LIGHT, "off")
     assert device.values["light"] is False
@@ -165,8 +158,7 @@ async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(
     assert [device.values[f"light_{part}"] for part in "rgb"] == [0, 0, 128]
     # An assistant switches it on by name, and the device chooses the colour.
     await known.commands.call_tool("self.light.turn_on", {})
-    state = state_of(hass, DOG_LIGHT)
-    assert (state.attributes["rgb_color"], state.attributes["brightness"]) == (None, None)
+    assert light(hass, DOG_LIGHT)[1:] == (None, None)
     await act(hass, "light", "turn_off", DOG_LIGHT)
     await act(hass, "light", "turn_on", DOG_LIGHT)
     assert [device.values[f"light_{part}"] for part in "rgb"] == [255, 255, 255]
@@ -201,17 +193,17 @@ async def test_own_tools_are_sensors_and_buttons_of_which_an_owner_makes_a_cover
         await act(hass, "cover", service, "cover.curtain")
         assert device.values["curtain"] == position
         assert hass.states.is_state("cover.curtain", state)
-    await wait_for_state(hass, "sensor.kitchen_box_air_co2", "612.0")
-    await wait_for_state(hass, "sensor.kitchen_box_air_pm2_5", "7")
-    await wait_for_state(hass, "sensor.kitchen_box_air_temperature", "21.5")
-    await wait_for_state(hass, "binary_sensor.kitchen_box_air_alarm", "off")
-    await wait_for_state(hass, "binary_sensor.kitchen_box_air_occupied", "on")
-    assert state_of(hass, "sensor.kitchen_box_air_co2").attributes["unit_of_measurement"] == "ppm"
-    assert state_of(hass, "sensor.kitchen_box_air_temperature").attributes["device_class"] == "temperature"
-    # No unit is stated.
-    assert "unit_of_measurement" not in state_of(hass, "sensor.kitchen_box_air_pm2_5").attributes
+    for sensor, value, unit in (
+        ("sensor.kitchen_box_air_co2", "612.0", "ppm"),
+        ("sensor.kitchen_box_air_temperature", "21.5", "°C"),
+        ("sensor.kitchen_box_air_pm2_5", "7", None),
+        ("binary_sensor.kitchen_box_air_alarm", "off", None),
+        ("binary_sensor.kitchen_box_air_occupied", "on", None),
+    ):
+        await wait_for_state(hass, sensor, value)
+        assert state_of(hass, sensor).attributes.get("unit_of_measurement") == unit
     # The object as a text is gone.
-    assert er.async_get(hass).async_get_entity_id("sensor", DOMAIN, f"{MAC}_tool_self.air.get_status") is None
+    assert entity_registry.async_get_entity_id("sensor", DOMAIN, f"{MAC}_tool_self.air.get_status") is None
     register(device, tool("self.pump.turn_on"))
     button = "button.kitchen_box_pump_turn_on"
     await wait_for_state(hass, button, "unknown")
@@ -219,9 +211,8 @@ async def test_own_tools_are_sensors_and_buttons_of_which_an_owner_makes_a_cover
     await wait_for_state(hass, "switch.kitchen_box_pump", "unknown")
     await hass.async_block_till_done()
     assert entity_registry.async_get(button) is None
-    entry = entity_registry.async_get("switch.kitchen_box_pump")
-    assert entry is not None
-    assert entry.unique_id == f"{MAC}_tool_self.pump.turn_on"
+    pump = entity_registry.entities["switch.kitchen_box_pump"]
+    assert pump.unique_id == f"{MAC}_tool_self.pump.turn_on"
 
 
 PICTURE = jpeg(32, 24)

@@ -74,8 +74,7 @@ async def test_a_robot_has_buttons_and_its_answers_are_sensors_for_those_who_wan
     assert device.values["motion"] == "home"
     sensors = ("motion", "servo_offsets", "battery_of_the_robot", "ip_address")
     for sensor in sensors:
-        entry = entity_registry.async_get(f"sensor.kitchen_box_{sensor}")
-        assert entry is not None, sensor
+        entry = entity_registry.entities[f"sensor.kitchen_box_{sensor}"]
         assert entry.disabled_by is er.RegistryEntryDisabler.INTEGRATION
         assert entry.entity_category is EntityCategory.DIAGNOSTIC
         entity_registry.async_update_entity(entry.entity_id, disabled_by=None)
@@ -88,10 +87,8 @@ async def test_a_robot_has_buttons_and_its_answers_are_sensors_for_those_who_wan
     await wait_for_state(hass, "sensor.kitchen_box_ip_address", device.values["ip"])
     offsets = "right_pitch: 0, right_roll: 0, left_pitch: 0, left_roll: 0, body: 0, head: 7"
     await wait_for_state(hass, "sensor.kitchen_box_servo_offsets", offsets)
-    state = state_of(hass, "sensor.kitchen_box_battery_of_the_robot")
-    assert state.attributes["charging"] is False
-    state = state_of(hass, "sensor.kitchen_box_servo_offsets")
-    assert state.attributes["head"] == 7
+    assert state_of(hass, "sensor.kitchen_box_battery_of_the_robot").attributes["charging"] is False
+    assert state_of(hass, "sensor.kitchen_box_servo_offsets").attributes["head"] == 7
 
 
 async def test_tools_that_come_later_are_there_at_once_and_entities_follow_what_changes_about_them(
@@ -303,6 +300,4 @@ async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
     announce(device)
     await wait_for_state(hass, stop, "unknown", 30)
     await until(lambda: f"{MAC}_tool_self.gadget4.do49" in of_tools(entity_registry))
-    found = entity_registry.async_get(stop)
-    assert found is not None
-    assert found.name == "Stop that"
+    assert entity_registry.entities[stop].name == "Stop that"

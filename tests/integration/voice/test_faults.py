@@ -16,7 +16,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.voice.repeated_prompt import repeats_prompt
 from simulator import State, converse
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import Speech, choose, push_to_talk, say, wait_for_state
+from tests.integration.boxes import Speech, choose, hear_answer, push_to_talk, say, wait_for_state
 from tests.integration.names import COMMAND, LIGHT, SATELLITE, Boot
 from tests.protocol.audio.sounds import hiss, samples
 
@@ -176,9 +176,7 @@ async def test_a_device_that_loses_power_in_mid_answer_leaves_nothing_behind(
     """A device that should stay connected is known to be away."""
     await speech.answer_with("word " * 60)
     device = await boot()
-    await device.wake()
-    device.say(command)
-    await device.wait_for(lambda: device.played_seconds > 0.3, 20)
+    await hear_answer(device, command, 0.3)
     await device.power_off()
     await wait_for_state(hass, SATELLITE, left)
     assert states == ["listening", "processing", "responding", left]

@@ -13,7 +13,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, async_
 
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
 from simulator.audio.espeak import synthesize
-from tests.integration.boxes import Speech, act, change_settings, state_of
+from tests.integration.boxes import Speech, act, change_settings, hear_answer, state_of
 from tests.integration.names import COMMAND, Boot
 
 SWITCH = "switch.kitchen_box_interrupt_by_speaking"
@@ -48,9 +48,7 @@ async def begin_long_answer(
 ) -> None:
     long = "Listen to this. " + "word " * 21
     await speech.answer_with(long, "Good.", heard=[COMMAND, next_transcript])
-    await device.wake()
-    device.say(command)
-    await device.wait_for(lambda: device.played_seconds > 1, 30)
+    await hear_answer(device, command)
 
 
 @pytest.mark.usefixtures("switched_on")
@@ -92,9 +90,7 @@ async def test_its_own_voice_from_the_loudspeaker_does_not_interrupt_a_device_bu
     story = "The quick brown fox jumps over the lazy dog in the garden. " * 2
     await speech.answer_with(story, "Good.", heard=[COMMAND, OFF])
     device = await boot(CANCELS_ECHO, echo=ECHO)
-    await device.wake()
-    device.say(command)
-    await device.wait_for(lambda: device.played_seconds > 4, 30)
+    await hear_answer(device, command, 4)
     assert device.state is State.SPEAKING
     assert len(speech.recognizer.streams) == 1
     device.say(next_command)
@@ -120,9 +116,7 @@ async def test_what_is_said_right_after_an_answer_is_not_lost(
 ) -> None:
     await speech.answer_with("Which light do you mean?", "Good.", heard=[COMMAND, OFF])
     device = await boot(CANCELS_ECHO)
-    await device.wake()
-    device.say(command)
-    await device.wait_for(lambda: device.played_seconds > 1.15, 30)
+    await hear_answer(device, command, 1.15)
     await device.wait_for(lambda: device.speaker.empty, 30)
     await asyncio.sleep(0.06)
     tone = (12000 * np.sin(2 * np.pi * 1000 / 16000 * np.arange(16000 // 5))).astype("<i2").tobytes()

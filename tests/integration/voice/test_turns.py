@@ -7,15 +7,14 @@ from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
 from custom_components.xiaozhi.protocol.transport.link import LinkClosedError, LinkKind
 from custom_components.xiaozhi.timeouts import VoiceTimeouts
 from simulator import Pace, SimulatedDevice, State, converse
-from tests.integration.boxes import Speech, assert_nothing_lost, push_to_talk, wait_for_state
-from tests.integration.names import COMMAND, LIGHT, MAC, SATELLITE, Boot
+from tests.integration.boxes import Speech, assert_nothing_lost, hear_answer, push_to_talk, wait_for_state
+from tests.integration.names import COMMAND, LIGHT, SATELLITE, Boot
 from tests.protocol.audio.sounds import hiss
 
 
@@ -136,7 +135,7 @@ async def test_a_typed_question_goes_on_with_the_spoken_conversation_and_an_aler
     boot: Boot,
     command: bytes,
     states: list[str],
-    linked_entry: MockConfigEntry,
+    known: Device,
 ) -> None:
     """Some clients send what was typed as a wake word, and no microphone follows."""
     await speech.answer_with("It is on.", "It is still on.")
@@ -157,9 +156,8 @@ async def test_a_typed_question_goes_on_with_the_spoken_conversation_and_an_aler
     played, rung = device.played_seconds, device.speaker.own_seconds
     device.say(command)
     await device.wait_for(lambda: device.played_seconds > played + 0.3, 20)
-    commands = linked_entry.runtime_data.devices[MAC].commands
     ringing = [
-        hass.async_create_task(commands.show(status="Door", message=f"Ring {number}", emotion="happy"))
+        hass.async_create_task(known.commands.show(status="Door", message=f"Ring {number}", emotion="happy"))
         for number in range(3)
     ]
     assert not device.screen.system_text
@@ -253,9 +251,7 @@ async def test_a_message_that_waits_for_the_end_of_an_answer_fails_if_the_user_h
 ) -> None:
     await speech.answer_with("word " * 12)
     device = await boot()
-    await device.wake()
-    device.say(command)
-    await device.wait_for(lambda: device.played_seconds > 0.3, 20)
+    await hear_answer(device, command, 0.3)
     showing = hass.async_create_task(known.commands.show(status="", message="The door", emotion="happy"))
     await device.click()
     await device.wait_state(State.LISTENING)
