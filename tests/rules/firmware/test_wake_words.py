@@ -89,21 +89,8 @@ def picture(kind: str, *colours: str, size: tuple[int, int] = (64, 64)) -> bytes
         ("hello kitchen", ENGLISH),
         ("你好管家 = ni hao guan jia", CHINESE),
         ("你好管家=ni hao guan jia", CHINESE),
-        *(
-            (text, None)
-            for text in (
-                "",
-                "a",
-                "hello 2",
-                "hi!",
-                "你好管家",
-                "你好 = ni3 hao3",
-                '你"好 = ni hao',
-                "a" * 17,
-                "你\0好 = ni hao",
-            )
-        ),
-        ("x " * 10, None),
+        *((text, None) for text in ("", "hello 2", "你好管家", "a" * 17, "x " * 10)),
+        *((text, None) for text in ("你好 = ni3 hao3", '你"好 = ni hao', "你\0好 = ni hao")),
     ],
 )
 def test_a_phrase_is_english_or_chinese_with_its_pinyin(text: str, phrase: Phrase | None) -> None:
@@ -123,7 +110,6 @@ def test_a_phrase_is_english_or_chinese_with_its_pinyin(text: str, phrase: Phras
         (replace(C3, chip="esp32c5"), "wn9s_", False),
         (replace(C3, chip="esp32c6"), "wn9s_", False),
         (replace(S3, chip="esp32"), None, False),
-        (replace(S3, chip="esp32c2"), None, False),
         (replace(S3, chip=None), None, False),
         (replace(S3, firmware=FirmwareVersion(2, 0, 1)), None, False),
         (replace(S3, firmware=FirmwareVersion(1, 9, 4)), None, False),
@@ -191,9 +177,7 @@ def test_what_woke_a_device_before_leaves_nothing_and_other_models_stay() -> Non
         (("wn9_jarvis_tts", "hello kitchen"), S3, "wake_words_mixed"),
         (("wn9_jarvis_tts", "wn9_alexa"), S3, "wake_words_mixed"),
         (("hello kitchen", "你好管家"), S3, "wake_words_mixed"),
-        ((ORIGINAL, "wn9_alexa"), S3, "wake_words_mixed"),
         (("wn9_unknown",), S3, "wake_words_mixed"),
-        (("mn6_en",), S3, "wake_words_mixed"),
         (("wn9s_hiesp",), S3, "wake_words_mixed"),
         (("wn9_jarvis_tts",), C3, "wake_words_mixed"),
         (("hello kitchen",), C3, "phrases_need_memory"),
@@ -213,7 +197,6 @@ def test_a_choice_that_does_not_fit_is_refused(ids: tuple[str, ...], board: Boar
         (b"", "wn9_jarvis_tts", S3, "pack_damaged"),
         (base()[:-1], ORIGINAL, S3, "pack_damaged"),
         (base(more={"version": 2}), ORIGINAL, S3, "pack_damaged"),
-        (base(more={"version": None}), ORIGINAL, S3, "pack_damaged"),
         (base(more={"srmodels": "other.bin"}), ORIGINAL, S3, "pack_damaged"),
         (base(more={"srmodels": []}), ORIGINAL, S3, "pack_damaged"),
         (base(more={"srmodels": FONT}), ORIGINAL, S3, "pack_damaged"),

@@ -143,7 +143,6 @@ def test_the_seventeenth_device_pushes_out_the_one_silent_for_longest(registry: 
     [
         ("bread-compact-wifi", "bread-compact-wifi (A4:5F)"),
         ("m5stack-core-s3", "M5Stack CoreS3 (A4:5F)"),
-        ("espressif-esp-box-3", "ESP32-S3-BOX-3 (A4:5F)"),
         ("", "XiaoZhi (A4:5F)"),
         ("盒子", "XiaoZhi (A4:5F)"),
         ("[x](http://e.vil)<b>", "xhttpe.vilb (A4:5F)"),

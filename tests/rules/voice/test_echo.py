@@ -13,7 +13,6 @@ ANSWER = (
     ("transcript", "answer", "echo"),
     [
         ("in the living room", ANSWER, True),
-        ("In the living room and the window is open.", ANSWER, True),
         ("in the living room and the window is hoping", ANSWER, True),
         ("客厅里的温度是二十一度", "现在客厅里的温度是二十一度。", True),
         ("", ANSWER, False),
@@ -44,7 +43,6 @@ def test_words_of_the_answer_in_its_order_are_its_echo_and_a_short_choice_among_
         ("ESP dinner", True),
         ("din", False),
         ("", False),
-        ("…", False),
     ],
 )
 def test_a_wake_word_is_in_a_text(wake_word: str, said: bool) -> None:
