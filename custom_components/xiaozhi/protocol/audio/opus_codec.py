@@ -42,8 +42,6 @@ class OpusDecoder:
         self._resampler = av.AudioResampler(format="s16", layout="mono", rate=UPLINK_SAMPLE_RATE)
         self._pcm = bytearray(2 * _RESAMPLER_LAG)
         self._silence = audio_frame(silence(3 * frame_duration), _DECODER_SAMPLE_RATE)
-        self.errors = 0
-        """Packets that did not decode."""
 
     def decode(self, packet: bytes) -> bytes:
         """Decode one packet to PCM of exactly its own length; at most 120 ms, as Opus has no longer packets.
@@ -67,7 +65,6 @@ class OpusDecoder:
         try:
             return self._context.decode(av.Packet(packet))
         except av.FFmpegError:
-            self.errors += 1
             return [self._silence]
 
 
