@@ -65,7 +65,7 @@ class Device:
         self._gateway = gateway
         self.session: LinkSession | None = None
         """The session on its link; commands go through `commands`."""
-        self.calls = TokenBucket(rate=1 / 5, burst=60)
+        self.calls = TokenBucket(rate=1 / 3, burst=60)
         """How often it may check in or connect: each changes the registry, or states of its entities."""
         self.tools = DeviceTools(hass, record)
         self.commands = DeviceCommands(

@@ -99,7 +99,7 @@ async def test_a_paired_device_gets_its_link_under_the_host_it_used_and_activati
 async def test_a_paired_device_that_checks_in_without_end_changes_the_registry_sixty_times(
     make_device: MakeDevice, hass: HomeAssistant
 ) -> None:
-    """And then once in five seconds."""
+    """And then once in three seconds."""
     changes = async_capture_events(hass, EVENT_DEVICE_REGISTRY_UPDATED)
     for number in range(80):
         await make_device(version=f"2.4.{number}").post()
