@@ -145,9 +145,14 @@ class Client:
         for entry in await self.command("config_entries/get", domain=domain):
             await self._request("DELETE", f"{_ENTRIES}/{entry['entry_id']}")
 
-    async def start_flow(self, domain: str) -> Json:
-        """Choose *Add integration*; return the first form."""
-        form: Json = await self.post(_FLOWS, {"handler": domain})
+    async def form(self, handler: str | list[str], **fields: str) -> Json:
+        """Start a flow; return its first form.
+
+        `handler` is an integration for *Add integration*, or an entry and the kind of a subentry, to add one,
+        or with its `subentry_id` to change it.
+        """
+        flows = _SUBENTRY_FLOWS if isinstance(handler, list) else _FLOWS
+        form: Json = await self.post(flows, {"handler": handler} | fields)
         return form
 
     async def flows(self, domain: str, source: str) -> list[Json]:
@@ -158,18 +163,6 @@ class Client:
     async def open_flow(self, flow: Json) -> Json:
         """Open a waiting flow; return its form."""
         form: Json = await self.get(f"{_FLOWS}/{flow['flow_id']}")
-        return form
-
-    async def change_subentry(self, entry_id: str, kind: str, subentry_id: str) -> Json:
-        """Start reconfiguring a subentry, such as a device; return the first form."""
-        form: Json = await self.post(
-            _SUBENTRY_FLOWS, {"handler": [entry_id, kind], "subentry_id": subentry_id}
-        )
-        return form
-
-    async def add_subentry(self, entry_id: str, kind: str) -> Json:
-        """Start adding a subentry, such as an access point; return the first form."""
-        form: Json = await self.post(_SUBENTRY_FLOWS, {"handler": [entry_id, kind]})
         return form
 
     async def submit(self, form: Json, *, warned: Collection[str] = (), **answers: Any) -> Json:

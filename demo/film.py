@@ -23,7 +23,7 @@ from .abilities import Owner
 from .browser import WebPage
 from .client import Client
 from .errors import DemoError
-from .house import LAMP, Room, switch_lamp_off
+from .house import LAMP, Room, entity_id_of, has_state, switch_lamp_off
 from .processes import free_port
 from .talk import talk_page
 
@@ -92,7 +92,8 @@ CHINESE: Final = Scene(
 
 async def record(web: WebPage, client: Client, device: SimulatedDevice, folder: Path, scene: Scene) -> None:
     """Record a spoken command in real time, from wake word to answer: a light GIF and a dark one."""
-    await _add_dashboard(client)
+    satellite = await entity_id_of(client, device.mac, "assist_satellite")
+    await _add_dashboard(client, satellite)
     await client.call("persistent_notification", "dismiss_all")
     # When it is switched on, it is as bright as the last time.
     await client.call("light", "turn_on", entity_id=LAMP, brightness_pct=80)
@@ -104,6 +105,8 @@ async def record(web: WebPage, client: Client, device: SimulatedDevice, folder: 
     async with talk_page({"box": box}, free_port(), home=web.url, small=False) as talk:
         for scheme, suffix in _SCHEMES.items():
             await switch_lamp_off(client)
+            # It may have been connected only a moment ago.
+            await has_state(client, satellite, "idle")
             # Of two pages of one window, only one is drawn at once.
             looks = partial(browser.new_context, viewport=_SIZE, storage_state=login, color_scheme=scheme)
             async with await looks() as left, await looks() as right:
@@ -114,19 +117,15 @@ async def record(web: WebPage, client: Client, device: SimulatedDevice, folder: 
                 await screen.evaluate(_PREPARE, [scene.states, f"{scene.wake_word} ..."])
                 await home.goto(f"{web.url}/{_DASHBOARD}/0")
                 await home.locator("hui-tile-card").first.wait_for()
-                # It may have been connected only a moment ago.
+                # Until then, the page fades in.
                 await asyncio.sleep(_STILL)
                 pictures = await _conversation(screen, home, device, sound, scene)
             await asyncio.to_thread(_write, pictures, folder / f"{scene.name}{suffix}.gif")
 
 
-async def _add_dashboard(client: Client) -> None:
+async def _add_dashboard(client: Client, satellite: str) -> None:
     await client.command(
         "lovelace/dashboards/create", url_path=_DASHBOARD, title="Lamp", mode="storage", show_in_sidebar=False
-    )
-    registered = await client.command("config/entity_registry/list")
-    (satellite,) = (
-        each["entity_id"] for each in registered if each["entity_id"].startswith("assist_satellite.")
     )
     cards = [{"type": "light", "entity": LAMP}, {"type": "tile", "entity": satellite}]
     areas = await client.command("config/area_registry/list")
@@ -183,4 +182,6 @@ def _write(sides: tuple[_Shots, _Shots], file: Path) -> None:
             script = Path(folder, f"{side}.txt")
             script.write_text("\n".join([*lines, lines[-2]]))
             command += ["-f", "concat", "-i", str(script)]
-        subprocess.run([*command, "-filter_complex", _FILTER, "-fps_mode", "vfr", str(file)], check=True)
+        # The last picture stays as long as its script says, in hundredths of a second.
+        ways = ["-filter_complex", _FILTER, "-fps_mode", "vfr", "-final_delay", f"{100 * _END:.0f}"]
+        subprocess.run([*command, *ways, str(file)], check=True)

@@ -79,7 +79,7 @@ async def set_up_speech(client: Client, speech: Speech) -> None:
 
 async def add_engine(client: Client, port: int) -> None:
     """Add a speech engine by Home Assistant's own Wyoming integration. Raises `DemoError`."""
-    await client.finish(await client.start_flow("wyoming"), "create_entry", host=HOST, port=port)
+    await client.finish(await client.form("wyoming"), "create_entry", host=HOST, port=port)
 
 
 async def check_assistant(client: Client) -> None:
@@ -98,7 +98,7 @@ async def set_up_gateway(client: Client) -> None:
     Devices get MQTT without a broker, until `change_link` gives them another link.
     """
     fields: dict[str, Any] = {"link": "mqtt", **gateway_ports(), "address": HOST}
-    end = await client.start_flow(_DOMAIN)
+    end = await client.form(_DOMAIN)
     # The first time, the form warns of the loopback address.
     for _ in range(2):
         if end["type"] == "form":
@@ -112,8 +112,7 @@ async def set_up_gateway(client: Client) -> None:
 
 async def add_access_point(client: Client, name: str, url: str) -> None:
     """Offer the home's tools at an address of a cloud: those that the form proposes."""
-    (entry,) = await client.command("config_entries/get", domain=_DOMAIN)
-    form = await client.add_subentry(entry["entry_id"], "access_point")
+    form = await client.form([await _entry_id(client), "access_point"])
     form = await client.submit(form, name=name, url=url)
     form = await client.submit(form, llm_hass_api=["assist"], questions_only=False)
     proposed = {field["name"]: field["description"]["suggested_value"] for field in form["data_schema"]}
@@ -138,13 +137,11 @@ async def pair(client: Client, device: SimulatedDevice, name: str, room: Room) -
 
 async def change_device(client: Client, mac: str, outcome: str, **fields: Any) -> None:
     """Fill in the form of a device, which is to end with this reason."""
-    for entry in await client.command("config_entries/get", domain=_DOMAIN):
-        entry_id = entry["entry_id"]
-        for subentry in await client.command("config_entries/subentries/list", entry_id=entry_id):
-            if subentry["unique_id"] == mac:
-                form = await client.change_subentry(entry_id, "device", subentry["subentry_id"])
-                return await client.finish(form, outcome, **fields)
-    raise DemoError(f"Home Assistant does not know the device {mac} that was paired")
+    entry_id = await _entry_id(client)
+    subentries = await client.command("config_entries/subentries/list", entry_id=entry_id)
+    (subentry_id,) = (each["subentry_id"] for each in subentries if each["unique_id"] == mac)
+    form = await client.form([entry_id, "device"], subentry_id=subentry_id)
+    await client.finish(form, outcome, **fields)
 
 
 async def change_link(client: Client, device: SimulatedDevice, link: str) -> None:
@@ -171,8 +168,7 @@ async def enable_entity(client: Client, mac: str, key: str) -> None:
     """Enable an entity that is disabled at first, and wait until its device is connected again."""
     entity_id = await entity_id_of(client, mac, "sensor", key)
     await client.command("config/entity_registry/update", entity_id=entity_id, disabled_by=None)
-    for entry in await client.command("config_entries/get", domain=_DOMAIN):
-        await client.post(f"/api/config/config_entries/entry/{entry['entry_id']}/reload")
+    await client.post(f"/api/config/config_entries/entry/{await _entry_id(client)}/reload")
     await has_state(client, await entity_id_of(client, mac, "media_player"), "idle")
 
 
@@ -200,3 +196,9 @@ async def entity_id_of(client: Client, mac: str, domain: str, name: str = "") ->
         return None
 
     return await until(look, f"the device {mac} has no {domain} {name}")
+
+
+async def _entry_id(client: Client) -> str:
+    (entry,) = await client.command("config_entries/get", domain=_DOMAIN)
+    entry_id: str = entry["entry_id"]
+    return entry_id

@@ -16,7 +16,7 @@ import numpy as np
 
 from simulator import Announcement, Outcome, SimulatedDevice, State
 from simulator.audio.speaker import Played
-from simulator.board.recorder import Event
+from simulator.cli import line_of
 
 from .abilities import Owner
 from .client import Client, Json
@@ -77,19 +77,8 @@ class _Talk:
     @override
     def __str__(self) -> str:
         """Tell what has happened since, for an error."""
-        steps = [step for event in self.device.transcript[self.first :] if (step := _step(event))]
-        return f"since then: {', '.join(steps) or 'nothing'}"
-
-
-def _step(event: Event) -> str:
-    match event.kind, event.data:
-        case "state", {"state": state}:
-            return f"it was {state}"
-        case "received", {"message": {"type": "stt" | "tts" | "alert" as kind, **message}}:
-            return " ".join(map(str, (kind, *message.values())))
-        case ("error" | "said" | "speaking begins" | "channel_closed") as kind, data:
-            return " ".join(map(str, (kind, *data.values())))
-    return ""
+        lines = filter(None, map(line_of, self.device.transcript[self.first :]))
+        return f"since then: {', '.join(lines) or 'nothing'}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -244,9 +244,15 @@ def _sound(what: str, voice: str) -> bytes:
 
 
 def _tell_event(event: Event) -> None:
-    # Other events only interest developers.
-    if (describe := _LINES.get(event.kind)) and (line := describe(event.data)):
+    if line := line_of(event):
         tell(f"{event.time:8.2f}  {line}")
+
+
+def line_of(event: Event) -> str:
+    """Return what has happened, in words; empty for what only interests developers."""
+    if event.kind in {"error", "crash", "sound"}:
+        return f"{event.kind}: {', '.join(map(str, event.data.values()))}"
+    return _LINES[event.kind](event.data) if event.kind in _LINES else ""
 
 
 def _screen_line(data: dict[str, Any]) -> str:
@@ -267,10 +273,6 @@ def _announcement_line(data: dict[str, Any]) -> str:
     return ""
 
 
-def _listed(kind: str) -> Callable[[dict[str, Any]], str]:
-    return lambda data: f"{kind}: {', '.join(map(str, data.values()))}"
-
-
 _LINES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "state": lambda data: f"is {data['state']}",
     "screen": _screen_line,
@@ -282,9 +284,6 @@ _LINES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "progress": lambda data: f"has {data['percent']} % of a firmware",
     "upgraded": lambda data: f"has installed firmware {data['version']}",
     "upgrade_failed": lambda data: f"could not install a firmware: {data['error']}",
-    "error": _listed("error"),
-    "crash": _listed("crash"),
-    "sound": _listed("sound"),
     "link": lambda data: (
         "is connected to the server" if data["connected"] else f"is not connected: {data['reason']}"
     ),
