@@ -21,7 +21,7 @@ from typing import Final
 from homeassistant.components.assist_pipeline import Pipeline, async_get_pipelines
 from homeassistant.components.assist_pipeline.audio_enhancer import MicroVadSpeexEnhancer
 from homeassistant.components.assist_pipeline.const import BYTES_PER_CHUNK, MS_PER_CHUNK
-from homeassistant.components.assist_pipeline.vad import VoiceCommandSegmenter
+from homeassistant.components.assist_pipeline.vad import VadSensitivity, VoiceCommandSegmenter
 from homeassistant.components.conversation import HOME_ASSISTANT_AGENT
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
 from homeassistant.core import HomeAssistant
@@ -53,7 +53,8 @@ from .report import Row
 
 _QUICK_AND_PATIENT: Final = "quick and patient"
 _CORE: Final = "Home Assistant's"
-_ENDS: Final = (_QUICK_AND_PATIENT, *(f"fixed, {name}" for name in FIXED_PAUSES), _CORE)
+_FIXED: Final = "fixed, "
+_ENDS: Final = (_QUICK_AND_PATIENT, *(_FIXED + name for name in FIXED_PAUSES), _CORE)
 _ENGINE_SECONDS: Final = (0.05, 0.3, 0.8)
 _PAUSES: Final = (0.0, 0.3, 0.5, 0.7)
 
@@ -224,22 +225,25 @@ def _cut(said: _Sentence, end: _End) -> bool:
 
 
 async def _ended(bench: _Bench, end: str, said: _Sentence) -> _End | None:
+    if end == _QUICK_AND_PATIENT:
+        return await _QuickAndPatientTurn(bench, said).run()
     if end == _CORE:
-        return _by_core(bench, said)
-    if end != _QUICK_AND_PATIENT:
-        settings = next(settings for name, settings in FIXED_PAUSES.items() if end.endswith(name))
-        return _after_pause(bench, settings, said)
-    return await _QuickAndPatientTurn(bench, said).run()
+        ends = _core_detector()
+    else:
+        ends = _after_pause(said.detector(FIXED_PAUSES[VadSensitivity(end.removeprefix(_FIXED))]))
+    for number, frame in enumerate(said.frames, 1):
+        if ends(frame):
+            at = number * _FRAME_SECONDS
+            return _End(at=at, transcript_at=at + bench.seconds)
+    return None
 
 
-def _after_pause(bench: _Bench, settings: DetectorSettings, said: _Sentence) -> _End | None:
-    detector = said.detector(settings)
-    return _after_first(
-        bench, said, lambda frame: any(isinstance(event, SpeechEnded) for event in detector.hear(frame))
-    )
+def _after_pause(detector: SpeechDetector) -> Callable[[bytes], bool]:
+    """Return what says whether speech has ended with a frame."""
+    return lambda frame: any(isinstance(event, SpeechEnded) for event in detector.hear(frame))
 
 
-def _by_core(bench: _Bench, said: _Sentence) -> _End | None:
+def _core_detector() -> Callable[[bytes], bool]:
     enhancer, segmenter = MicroVadSpeexEnhancer(0, 0, is_vad_enabled=True), VoiceCommandSegmenter()
     heard = bytearray(silence(_LEAD_MS))
 
@@ -253,16 +257,7 @@ def _by_core(bench: _Bench, said: _Sentence) -> _End | None:
                 return True
         return False
 
-    return _after_first(bench, said, ends)
-
-
-def _after_first(bench: _Bench, said: _Sentence, ends: Callable[[bytes], bool]) -> _End | None:
-    """Return the end at the first frame that is one, and a transcript of the engine after it."""
-    for number, frame in enumerate(said.frames, 1):
-        if ends(frame):
-            at = number * _FRAME_SECONDS
-            return _End(at=at, transcript_at=at + bench.seconds)
-    return None
+    return ends
 
 
 @dataclass(frozen=True, slots=True)
