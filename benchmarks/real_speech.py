@@ -3,10 +3,12 @@
 Where they are not installed, or in a hurry, the small engines of the demo take their place.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+import shutil
 from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Final, override
@@ -16,6 +18,7 @@ from homeassistant.config_entries import SOURCE_USER, ConfigEntry
 from homeassistant.const import CONF_HOST, CONF_PORT
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er, intent
+import yaml
 
 from demo.engines import hear, small_speech, speech
 from demo.processes import HOST
@@ -25,43 +28,14 @@ from .house import House
 type Hear = Callable[[bytes], Awaitable[str]]
 
 _WYOMING: Final = "wyoming"
-_INTENT: Final = "BenchmarkOrder"
-_SLOTS: Final = {
-    "size": (
-        "small",
-        "medium",
-        "large",
-        *(f"{size} ounce" for size in ("eight", "twelve", "sixteen", "twenty")),
-    ),
-    "roast": ("light roast", "medium roast", "dark roast"),
-    "shots": ("single shot", "double shot", "triple shot"),
-    "drink": (
-        *("coffee", "drip coffee", "house coffee", "iced coffee"),
-        *("espresso", "americano", "cappuccino", "latte", "mocha", "iced mocha"),
-    ),
-    "extra": (
-        *("cream", "milk", "almond milk", "skim milk", "soy milk", "whole milk"),
-        *("sugar", "brown sugar", "sweetener"),
-    ),
-}
-# As Whisper also writes it.
-_WRITTEN: Final = {
-    "eight": "(8|eight)",
-    "twelve": "(12|twelve)",
-    "sixteen": "(16|sixteen)",
-    "twenty": "(20|twenty)",
-    "iced": "ice[d]",
-}
-_ASK: Final = "brew|can I get|can I have|I want|get me|give me|I'd like|make me|may I have"
-_SOME: Final = "a lot of|lots of|a bit of|a little bit of|some"
-PROMPT: Final = ", ".join(name for names in _SLOTS.values() for name in names).capitalize() + "."
-"""The names of this home, as its owner gives them to Whisper."""
+# What this home understands.
+_ORDERS: Final = Path(__file__).with_name("orders.yaml")
 
 
 class _Order(intent.IntentHandler):
     """Takes an order, with an answer that comes from no cache."""
 
-    intent_type = _INTENT
+    intent_type = "BenchmarkOrder"
 
     def __init__(self, asked_at: list[float]) -> None:
         self._asked_at = asked_at
@@ -84,9 +58,10 @@ async def real_speech(house: House, *, small: bool) -> AsyncGenerator[Hear]:
     await hass.async_add_executor_job(_write_sentences, Path(hass.config.path("custom_sentences", "en")))
     await hass.services.async_call("conversation", "reload", {}, blocking=True)
     intent.async_register(hass, _Order(house.engines.asked_at))
+    names = await asyncio.to_thread(_read_names)
     with TemporaryDirectory(prefix="xiaozhi-speech-") as name:
         folder = Path(name)
-        async with small_speech(folder) if small else speech(folder, prompt=PROMPT) as running:
+        async with small_speech(folder) if small else speech(folder, prompt=names) as running:
             ears = await add_wyoming(hass, running.hearing.port)
             voice = await add_wyoming(hass, running.speaking.port)
             pipeline = async_get_pipelines(hass)[0]
@@ -128,21 +103,13 @@ def _entity(hass: HomeAssistant, entry: ConfigEntry) -> str:
     return engine.entity_id
 
 
+def _read_names() -> str:
+    """Return the names of this home, as its owner gives them to Whisper."""
+    lists = yaml.safe_load(_ORDERS.read_text())["lists"].values()
+    names = [value["out"] if isinstance(value, dict) else value for each in lists for value in each["values"]]
+    return ", ".join(names).capitalize() + "."
+
+
 def _write_sentences(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    lists = "".join(
-        f"  {name}:\n    values:\n" + "".join(f"      - {_written(value)}\n" for value in names)
-        for name, names in _SLOTS.items()
-    )
-    sentence = (
-        f"({_ASK}) [a|an] ([{{size}}];[{{roast}}];[{{shots}}]) {{drink}}"
-        f" [with [{_SOME}] {{extra}} [and [{_SOME}] {{extra:more}}]]"
-    )
-    (folder / "orders.yaml").write_text(
-        f'language: "en"\nintents:\n  {_INTENT}:\n    data:\n      - sentences:\n          - "{sentence}"\n'
-        f"lists:\n{lists}"
-    )
-
-
-def _written(name: str) -> str:
-    return " ".join(_WRITTEN.get(word, word) for word in name.split())
+    shutil.copy(_ORDERS, folder)

@@ -22,7 +22,6 @@ from .house import entity_id_of
 _DOMAIN: Final = "xiaozhi"
 _MODEL: Final = "ai_task.demo_vision"
 _KNOWN_SECONDS: Final = 60
-_INSTALL_SECONDS: Final = 60
 _EVENT: Final = "xiaozhi_notification"
 _METHOD: Final = "notifications/message"
 _QUESTION: Final = "What do you see?"
@@ -136,17 +135,17 @@ class Owner:
         percentages: set[int] = set()
         start = monotonic()
         installing = asyncio.create_task(self.client.call("update", "install", entity_id=entity))
+
+        async def installed() -> bool:
+            percentages.add((await self.client.attributes(entity))["update_percentage"] or 0)
+            return installing.done()
+
+        def fault() -> str:
+            reasons = ", ".join(event["error"] for event in self.device.events("upgrade_failed"))
+            return f"{FIRMWARE_VERSION} is not installed; the {self.name} says: {reasons or 'nothing'}"
+
         try:
-            async with asyncio.timeout(_INSTALL_SECONDS):
-                while not installing.done():
-                    await asyncio.wait([installing], timeout=0.1)
-                    percentages.add((await self.client.attributes(entity))["update_percentage"] or 0)
-        except TimeoutError:
-            reasons = [event["error"] for event in self.device.events("upgrade_failed")]
-            raise DemoError(
-                f"firmware {FIRMWARE_VERSION} is not installed after {_INSTALL_SECONDS} s; "
-                f"the {self.name} says: {', '.join(reasons) or 'nothing'}"
-            ) from None
+            await until(installed, fault)
         finally:
             installing.cancel()
         await installing
@@ -175,11 +174,10 @@ class Owner:
 
     async def device_id(self) -> str:
         """Return its id in Home Assistant."""
-        for device in await self.client.command("config/device_registry/list"):
-            if [_DOMAIN, self.device.mac] in device["identifiers"]:
-                device_id: str = device["id"]
-                return device_id
-        raise DemoError(f"Home Assistant has no device for the {self.name}")
+        devices = await self.client.command("config/device_registry/list")
+        own = [_DOMAIN, self.device.mac]
+        [device_id] = (str(device["id"]) for device in devices if own in device["identifiers"])
+        return device_id
 
     async def entity(self, domain: str, name: str = "") -> str:
         """Return the entity of a domain whose unique id ends with a name; waits until it is available."""
