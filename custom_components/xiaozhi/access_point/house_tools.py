@@ -27,6 +27,8 @@ _REMOTE: Final = "mcp"
 # Lists of about 25 tools and more were refused by some clouds.
 _MANY: Final = 40
 _FAILED: Final = "The tool failed without saying why."
+# Tools whose faults are in the log already: the list is made again whenever something changes in the house.
+_UNDESCRIBED: Final = set[str]()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +80,9 @@ def _schema(tool: llm.Tool, api: llm.APIInstance) -> JsonObject:
         )
     except Exception:
         # One tool of another integration must not take all the others with it.
-        _LOGGER.exception("The arguments of the tool %s cannot be described", tool.name)
+        level = logging.DEBUG if tool.name in _UNDESCRIBED else logging.ERROR
+        _LOGGER.log(level, "The arguments of the tool %s cannot be described", tool.name, exc_info=True)
+        _UNDESCRIBED.add(tool.name)
     schema = {"type": "object", "properties": converted.get("properties", {})}
     if required := converted.get("required"):
         schema["required"] = required

@@ -3,12 +3,13 @@
 import asyncio
 from datetime import timedelta
 import json
+import logging
 from typing import Any
 
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
-from homeassistant.helpers import llm
+from homeassistant.helpers import area_registry as ar, llm
 from homeassistant.setup import async_setup_component
 from homeassistant.util import dt as dt_util
 import probatio
@@ -114,7 +115,7 @@ async def test_each_call_has_its_own_context_but_the_tools_are_not_made_again_fo
 
 
 async def test_results_and_failures_are_texts_and_a_tool_that_cannot_be_described_costs_no_other(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis, caplog: pytest.LogCaptureFixture
 ) -> None:
     results: tuple[tuple[Any, Any], ...] = (
         (llm.ToolResult(data={"error": "The oven is hot."}, error=True), {"error": "The oven is hot."}),
@@ -145,6 +146,12 @@ async def test_results_and_failures_are_texts_and_a_tool_that_cannot_be_describe
         answer = await session.call(f"tool_{at}", {})
         assert not answer.failed
         assert json.loads(answer.text) == text
+    # The list is made again and again.
+    for number in range(3):
+        ar.async_get(hass).async_create(f"Room {number}")
+        await asyncio.sleep(20)
+    errors = [record.message for record in caplog.records if record.levelno == logging.ERROR]
+    assert errors == ["The arguments of the tool broken cannot be described"]
 
 
 DAY = timedelta(days=1).total_seconds()
