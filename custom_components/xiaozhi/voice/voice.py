@@ -52,9 +52,10 @@ class Voice:
 
     @callback
     def _woken_in_vain(self, mac: str) -> None:
-        device = self._devices[mac]
-        data = {ATTR_DEVICE_ID: device.registry_id, ATTR_NAME: device.name}
-        self._hass.bus.async_fire(EVENT_WOKEN_IN_VAIN, data)
+        # It may have been removed in the middle of a turn.
+        if (device := self._devices.get(mac)) is not None:
+            data = {ATTR_DEVICE_ID: device.registry_id, ATTR_NAME: device.name}
+            self._hass.bus.async_fire(EVENT_WOKEN_IN_VAIN, data)
 
     @callback
     def _detectors_unavailable(self) -> None:

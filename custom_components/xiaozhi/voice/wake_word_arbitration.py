@@ -26,6 +26,8 @@ _SAME_WORD: Final = 2.0
 _REPETITION: Final = 3.0
 # For the sound of the wake word, which may arrive after the message, and the first of what follows.
 _FIRST_SOUND: Final = 0.2
+# Each device asks for comparisons, and each of two devices takes most of a millisecond.
+_PAUSE: Final = 0.2
 # Boards that do not report a wake word play a sound for it at first, which they hear themselves.
 _POP_UP: Final = 0.4
 # The numbers that follow were chosen with 200 houses like those of `benchmarks/nearest.py`, whose own 100 had
@@ -115,6 +117,7 @@ class WakeWordArbitration:
         self._in_vain: dict[str, deque[float]] = {}
         """When each device was woken, since it has last understood something."""
         self._distrusted = set[str]()
+        self._compared = float("-inf")
         self._on_distrusted = on_distrusted
 
     def claim(
@@ -175,6 +178,10 @@ class WakeWordArbitration:
 
         A device that has `understood` what it has heard is compared at once.
         """
+        if understood is None:
+            if now - self._compared < _PAUSE:
+                return
+            self._compared = now
         for one, other in self._pairs():
             at_once = understood in {one.mac, other.mac}
             farther = _farther(one, other, now, at_once=at_once) if one.competes_with(other) else None

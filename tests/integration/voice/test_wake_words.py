@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from dataclasses import replace
 import time
+from unittest.mock import patch
 
 from homeassistant.components.assist_pipeline.const import DATA_LAST_WAKE_UP
 from homeassistant.config_entries import ConfigSubentryData
@@ -16,8 +17,9 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, async_
 from custom_components.xiaozhi.const import EVENT_WOKEN_IN_VAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import DeviceState
-from custom_components.xiaozhi.protocol.audio.loudness import Loudness
+from custom_components.xiaozhi.protocol.audio.loudness import Loudness, likeness
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.voice import wake_word_arbitration
 from custom_components.xiaozhi.voice.wake_word_arbitration import Claim, WakeWordArbitration, hears_silently
 from simulator import SimulatedDevice, State, get_profile
 from simulator.audio.espeak import synthesize
@@ -250,6 +252,17 @@ async def test_the_same_speech_is_answered_by_one() -> None:
         assert room.listening == nearest
 
 
+async def test_of_many_devices_that_hear_different_people_none_keeps_the_event_loop_busy() -> None:
+    room = Room()
+    for number in range(8):
+        room.claim(str(number), None, 0, silent=True)
+        room.loudness[str(number)].turn = [NOISE + 25.0 * (at // (3 + number) % 2) for at in range(175)]
+    with patch(f"{wake_word_arbitration.__name__}.likeness", wraps=likeness) as compared:
+        for step in range(80):
+            room.words.compare(4 + step / 80)
+    assert 28 <= compared.call_count <= 6 * 28
+
+
 async def test_one_that_has_understood_is_not_let_go_and_what_home_assistant_refuses_is_refused_to_all() -> (
     None
 ):
@@ -306,6 +319,9 @@ async def test_one_that_is_woken_in_vain_keeps_no_other_from_being_woken(
     room.words.compare(51)
     assert room.listening == "a"
     assert [event.data["name"] for event in events] == ["Box 1"]
+    # One that was removed since is no error.
+    for at in (52, 53, 54, 55):
+        room.claim("removed", "hello", at)
     # Until it understands somebody, or for ten minutes.
     room.claim(MAC, "hi", 60)
     room.words.answer(MAC, 61)
