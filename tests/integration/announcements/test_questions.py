@@ -163,25 +163,6 @@ async def test_a_question_that_waits_is_left_alone_by_announcements_and_other_qu
     assert await asking == YES
 
 
-async def test_a_conversation_that_hangs_does_not_end_the_question_after_it(
-    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
-) -> None:
-    """Its engine does not let itself be cancelled."""
-    device = await boot(NEW)
-    speech.recognizer.stopping_seconds = 4
-    await device.wake()
-    device.say(command)
-    await asyncio.sleep(0.8)
-    await device.click()
-    await device.wait_state(State.IDLE)
-    speech.recognizer.lines = ["yes"]
-    asking = hass.async_create_task(ask(hass))
-    await device.wait_announced()
-    await asyncio.sleep(10)
-    await say(device, command, "hello again")
-    assert await asking == YES
-
-
 async def test_home_assistants_own_actions_say_what_helps(
     hass: HomeAssistant, boot: Boot, speech: Speech
 ) -> None:

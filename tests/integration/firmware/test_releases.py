@@ -2,10 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-import io
 import json
 from typing import Any
-import zipfile
 
 from aiohttp import ClientError, web
 from homeassistant.core import HomeAssistant
@@ -31,17 +29,16 @@ from tests.integration.firmware.conftest import (
 )
 from tests.integration.media.media_server import MediaServer, media_server
 from tests.integration.names import Boot
+from tests.rules.firmware.firmware_files import archive
 
 
 class Releases:
     """A server with a list of releases, and a file."""
 
     def __init__(self, server: MediaServer) -> None:
-        archive = io.BytesIO()
-        with zipfile.ZipFile(archive, "w") as target:
-            target.writestr("merged-binary.bin", build_image(version="2.4.2", size=SIZE))
+        image = build_image(version="2.4.2", size=SIZE)
         self._server = server
-        self.file = server.file("/file", archive.getvalue())
+        self.file = server.file("/file", archive(**{"merged-binary__bin": image}))
         self.url = server.url("/releases")
 
     @property

@@ -4,12 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from hashlib import sha256
-import io
 import json
 from pathlib import Path
-import struct
 from typing import Any
-import zipfile
 
 from aiohttp import web
 from homeassistant.core import HomeAssistant
@@ -19,7 +16,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
 from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES
-from custom_components.xiaozhi.firmware.assets_pack import Asset, write_models, write_pack
+from custom_components.xiaozhi.firmware.assets_pack import Asset, read_pack
 from custom_components.xiaozhi.firmware.speech_models import TABLE
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import BOARDS, Misbehaviour, SimulatedDevice, State, build_image, get_profile
@@ -29,11 +26,11 @@ from tests.integration.firmware.conftest import BOARD, QUICK, release_notes
 from tests.integration.media.media_server import MediaServer, media_server
 from tests.integration.names import CONNECTED, SATELLITE, Boot
 from tests.integration.provisioning.forms import change_device, submit_device
+from tests.rules.firmware.firmware_files import FONT, archive, base_pack, flash
 
 WAKE_WORD = "select.kitchen_box_wake_word"
 RENEW = "button.kitchen_box_renew_fonts_and_faces"
 _ASSETS = 0x800000
-_OLD = "wn9_nihaoxiaozhi_tts"
 _FILES = {
     "wakenet_model/wn9_jarvis_tts": {"_MODEL_INFO_": b"w_t_Jarvis_3", "wn9_data": b"j" * 5000},
     "multinet_model/fst": {"commands_cn.txt": b"1,a\n", "commands_en.txt": b"1,A\n"},
@@ -41,38 +38,18 @@ _FILES = {
 }
 
 
-def base_pack() -> bytes:
-    models = {_OLD: {"_MODEL_INFO_": "w_t_你好小智_3".encode(), "wn9_data": b"n" * 5000}}
-    index = {
-        "version": 1,
-        "srmodels": "srmodels.bin",
-        "text_font": "font_noto_sans_common_20_4.bin",
-        "emoji_collection": [{"name": "happy", "file": "happy.png"}],
-    }
-    return write_pack(
-        {
-            "happy.png": Asset(b"png"),
-            "srmodels.bin": Asset(write_models(models)),
-            "index.json": Asset(json.dumps(index, indent=4).encode()),
-        }
+def pack() -> bytes:
+    return base_pack(
+        more={"text_font_meta": None, "emoji_collection": [{"name": "happy", "file": "happy.png"}]},
+        **{"happy.png": Asset(b"png")},
     )
 
 
 def release(pack: bytes, version: str = "2.4.2", chip: str = "esp32s3", address: int = _ASSETS) -> bytes:
     """Return the archive of a release: a binary for the whole flash."""
-    table = b"".join(
-        struct.pack("<HBBII16sI", 0x50AA, kind, subtype, offset, size, label, 0)
-        for kind, subtype, offset, size, label in (
-            (0, 0x10, 0x20000, 0x3F0000, b"ota_0"),
-            (1, 0x82, address, 0x800000, b"assets"),
-        )
-    )
-    flash = (b"\xe9".ljust(0x8000, b"\xff") + table).ljust(0x20000, b"\xff")
-    flash += build_image(version=version, chip=chip, size=64 * 1024)
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as target:
-        target.writestr("merged-binary.bin", flash.ljust(address, b"\xff") + pack + b"\xff" * 4096)
-    return buffer.getvalue()
+    app = build_image(version=version, chip=chip, size=64 * 1024)
+    whole = flash(app, (1, 0x82, address, 0x800000, b"assets"))
+    return archive(**{"merged-binary__bin": whole.ljust(address, b"\xff") + pack + b"\xff" * 4096})
 
 
 class Web:
@@ -90,7 +67,7 @@ class Web:
         monkeypatch.setitem(TABLE, "source", server.url("/models"))
         monkeypatch.setitem(TABLE, "models", models)
         server.file("/releases/latest", "[]")
-        self.release(release(base_pack()))
+        self.release(release(pack()))
 
     def release(self, archive: bytes, version: str = "2.4.2") -> None:
         """Publish a release, which is not the latest."""
@@ -206,7 +183,7 @@ async def test_the_owner_chooses_a_word_a_phrase_and_the_original(
     fetched = hosts.fetched()
     await choose(hass, "Jarvis")
     assert hosts.fetched() == fetched
-    assert bytes(device.assets).startswith(struct.pack("<I", 3))
+    assert {FONT, "happy.png"} < read_pack(bytes(device.assets)).keys()
 
 
 async def test_the_update_says_what_it_leaves_as_it_is_and_a_button_brings_the_pack_of_the_firmware(
@@ -294,10 +271,10 @@ async def test_phrases_that_no_model_understands_are_errors_of_the_form(
 @pytest.mark.parametrize(
     ("archive", "reason"),
     [
-        (release(base_pack(), version="2.4.1"), "no release of firmware"),
-        (release(base_pack(), chip="esp32c3"), "no release of firmware"),
-        (release(base_pack(), address=0x600000), "no release of firmware"),
-        (release(base_pack()[:-1] + b"\0"), "damaged"),
+        (release(pack(), version="2.4.1"), "no release of firmware"),
+        (release(pack(), chip="esp32c3"), "no release of firmware"),
+        (release(pack(), address=0x600000), "no release of firmware"),
+        (release(pack()[:-1] + b"\0"), "damaged"),
         (release(b""), "damaged"),
         (build_image(version="2.4.2", size=64 * 1024), "no release of firmware"),
         (b"PK\x03\x04", "archive is damaged"),
@@ -340,7 +317,7 @@ async def test_models_are_the_known_ones_or_refused_and_may_come_from_a_folder(
     # The owner's pack goes before that of a release.
     packs = folder.parent / "packs"
     packs.mkdir()
-    (packs / f"{BOARD}_2.4.2.bin").write_bytes(base_pack())
+    (packs / f"{BOARD}_2.4.2.bin").write_bytes(pack())
     hosts.release(b"")
     await choose(hass, "Jarvis")
     assert await wakes(device, "jarvis")
@@ -367,7 +344,7 @@ async def test_a_device_does_not_say_which_file_is_read(
     place = folder.parent / "packs" / f"{name}_2.4.2.bin"
     (folder.parent / "packs").mkdir()
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_bytes(base_pack())
+    place.write_bytes(pack())
     with pytest.raises(ServiceValidationError, match="no release of firmware"):
         await choose(hass, "Jarvis")
     assert "/releases/tags/v2.4.2" not in hosts.server.paths()
@@ -389,7 +366,7 @@ async def test_a_lost_connection_leaves_no_wake_word_until_the_pack_is_sent_agai
     hass: HomeAssistant, hosts: Web, boot: Boot, monkeypatch: pytest.MonkeyPatch, version: str
 ) -> None:
     """It is sent twice; then the owner can choose again, also what was there before."""
-    hosts.release(release(base_pack(), version=version), version)
+    hosts.release(release(pack(), version=version), version)
     pace = replace(QUICK, flash=1000)
     device = await ready(hass, await boot(get_profile(version=version), pace=pace))
     broken = _breaks_off(hass, monkeypatch, times=1)

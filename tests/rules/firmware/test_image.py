@@ -2,9 +2,7 @@
 
 from contextlib import suppress
 import hashlib
-import io
 import random
-import struct
 import zipfile
 
 from hypothesis import given, strategies as st
@@ -13,38 +11,13 @@ import pytest
 from custom_components.xiaozhi.firmware.image import FirmwareError, read_firmware
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion, is_version
 from simulator.firmware.image import CHIP_IDS, build_image, judge_image
+from tests.rules.firmware.firmware_files import FIRMWARE_OFFSET, TABLE_OFFSET, archive, flash
 
 _IMAGE = build_image(version="2.4.2", size=64 * 1024)
-_TABLE_OFFSET = 0x8000
-_FIRMWARE_OFFSET = 0x20000
 _CHIP_OFFSET = 12
 _SEGMENTS_OFFSET = 1
 _HASHED_OFFSET = 23
 _FIRST_SIZE_OFFSET = 28
-
-
-def flash(app: bytes, *, loader: bytes = b"\xe9\x03\x02") -> bytes:
-    """Return a binary for a whole flash: a loader, the table of partitions, settings and a firmware."""
-    table = b"".join(
-        struct.pack("<HBBII16sI", 0x50AA, kind, subtype, offset, size, label, 0)
-        for kind, subtype, offset, size, label in (
-            (1, 0x02, 0x9000, 0x4000, b"nvs"),
-            (0, 0x10, _FIRMWARE_OFFSET, 0x3F0000, b"ota_0"),
-            (0, 0x11, 0x410000, 0x3F0000, b"ota_1"),
-        )
-    )
-    return (
-        (loader.ljust(_TABLE_OFFSET, b"\xff") + table).ljust(_FIRMWARE_OFFSET, b"\xff") + app + b"\xff" * 4096
-    )
-
-
-def archive(method: int = zipfile.ZIP_DEFLATED, /, **files: bytes) -> bytes:
-    """Return a ZIP archive; in the names, a double underscore stands for a dot."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as target:
-        for name, content in files.items():
-            target.writestr(name.replace("__", "."), content)
-    return buffer.getvalue()
 
 
 def changed(data: bytes, position: int) -> bytes:
@@ -90,8 +63,8 @@ def test_the_firmware_is_found_in_what_people_have(data: bytes) -> None:
     [
         (b"", "firmware_not_esp32"),
         (flash(b"\xe9nothing"), "firmware_not_esp32"),
-        (flash(_IMAGE)[:_TABLE_OFFSET], "firmware_not_esp32"),
-        (flash(_IMAGE)[: _FIRMWARE_OFFSET + 1000], "firmware_cut_off"),
+        (flash(_IMAGE)[:TABLE_OFFSET], "firmware_not_esp32"),
+        (flash(_IMAGE)[: FIRMWARE_OFFSET + 1000], "firmware_cut_off"),
         (_IMAGE[:-40], "firmware_cut_off"),
         (_IMAGE[:-1], "firmware_wrong_hash"),
         (changed(_IMAGE, 300), "firmware_wrong_hash"),

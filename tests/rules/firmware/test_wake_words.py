@@ -3,7 +3,6 @@
 from dataclasses import replace
 from hashlib import sha256
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from custom_components.xiaozhi.firmware.assets_pack import (
     Asset,
     read_models,
     read_pack,
-    write_models,
     write_pack,
 )
 from custom_components.xiaozhi.firmware.image import FirmwareError
@@ -22,6 +20,7 @@ from custom_components.xiaozhi.firmware.speech_models import FIXED_WORDS, TABLE
 from custom_components.xiaozhi.firmware.wake_words import ORIGINAL, Board, Choice, Phrase, build_pack
 from custom_components.xiaozhi.protocol.checkin import Partition
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
+from tests.rules.firmware.firmware_files import FONT, OLD_WORD, base_pack
 
 S3 = Board(
     name="esp-box-3",
@@ -31,6 +30,7 @@ S3 = Board(
     partition=Partition(0x800000, 0x800000),
 )
 C3 = replace(S3, name="xmini-c3", chip="esp32c3", memory=100_000, partition=Partition(0x800000, 4000 * 1024))
+SMALL = replace(S3, partition=Partition(1, len(base_pack()) - 1))
 ENGLISH = Phrase("hello kitchen", "HELLO KITCHEN", "en")
 CHINESE = Phrase("你好管家", "ni hao guan jia", "cn")
 MODELS = {
@@ -43,28 +43,6 @@ MODELS = {
     "wn9_jarvis_tts": {"_MODEL_INFO_": b"wakenet9l_tts1h8_Jarvis_3_0.627_0.632", "wn9_data": b"j"},
     "wn9s_hiesp": {"wn9_data": b"s"},
 }
-FONT = "font_noto_sans_common_20_4.bin"
-OLD_WORD = {"wn9_nihaoxiaozhi_tts": {"_MODEL_INFO_": "w_t_你好小智_3".encode(), "wn9_data": b"n"}}
-
-
-def base(models: Any = None, more: dict[str, Any] | None = None, **files: Asset) -> bytes:
-    """Return a pack as the firmware's script makes it."""
-    meta = {"charset": "common", "size": 20, "bpp": 4, "bundle": "noto-v1"}
-    index = {
-        "version": 1,
-        "srmodels": "srmodels.bin",
-        "text_font": FONT,
-        "text_font_meta": meta,
-        **(more or {}),
-    }
-    return write_pack(
-        {
-            FONT: Asset(b"font"),
-            "srmodels.bin": Asset(write_models(OLD_WORD if models is None else models)),
-            "index.json": Asset(json.dumps(index, indent=4, ensure_ascii=False).encode()),
-            **files,
-        }
-    )
 
 
 def chosen(*ids: str, board: Board = S3, phrases: tuple[Phrase, ...] = (ENGLISH, CHINESE)) -> Choice | None:
@@ -159,14 +137,14 @@ def test_the_table_of_models_is_complete() -> None:
 )
 def test_packs_are_those_that_the_script_of_the_firmware_makes(chosen_id: str, digest: str) -> None:
     """Of the same parts: `build_default_assets.py` of 2.4.2 (3dea6e7f), its files and models in order."""
-    pack = built(base() + b"\xff" * 4096, chosen(chosen_id))
+    pack = built(base_pack() + b"\xff" * 4096, chosen(chosen_id))
     assert sha256(pack).hexdigest() == digest
 
 
 def test_what_woke_a_device_before_leaves_nothing_and_other_models_stay() -> None:
-    with_phrases = built(base(), chosen(ENGLISH.text))
-    assert built(with_phrases, chosen("wn9_jarvis_tts")) == built(base(), chosen("wn9_jarvis_tts"))
-    pack = built(base({"vadnet1_medium": {"vadn1_data": b"v"}, **OLD_WORD}), chosen("wn9_jarvis_tts"))
+    with_phrases = built(base_pack(), chosen(ENGLISH.text))
+    assert built(with_phrases, chosen("wn9_jarvis_tts")) == built(base_pack(), chosen("wn9_jarvis_tts"))
+    pack = built(base_pack({"vadnet1_medium": {"vadn1_data": b"v"}, **OLD_WORD}), chosen("wn9_jarvis_tts"))
     assert [*read_models(read_pack(pack)["srmodels.bin"].content)] == ["vadnet1_medium", "wn9_jarvis_tts"]
 
 
@@ -195,21 +173,26 @@ def test_a_choice_that_does_not_fit_is_refused(ids: tuple[str, ...], board: Boar
     ("pack", "choice", "board", "key"),
     [
         (b"", "wn9_jarvis_tts", S3, "pack_damaged"),
-        (base()[:-1], ORIGINAL, S3, "pack_damaged"),
-        (base(more={"version": 2}), ORIGINAL, S3, "pack_damaged"),
-        (base(more={"srmodels": "other.bin"}), ORIGINAL, S3, "pack_damaged"),
-        (base(more={"srmodels": []}), ORIGINAL, S3, "pack_damaged"),
-        (base(more={"srmodels": FONT}), ORIGINAL, S3, "pack_damaged"),
+        (base_pack()[:-1], ORIGINAL, S3, "pack_damaged"),
+        (base_pack(more={"version": 2}), ORIGINAL, S3, "pack_damaged"),
+        (base_pack(more={"srmodels": "other.bin"}), ORIGINAL, S3, "pack_damaged"),
+        (base_pack(more={"srmodels": []}), ORIGINAL, S3, "pack_damaged"),
+        (base_pack(more={"srmodels": FONT}), ORIGINAL, S3, "pack_damaged"),
         (write_pack({"font.bin": Asset(b"")}), ORIGINAL, S3, "pack_damaged"),
         (write_pack({"index.json": Asset(b"[]")}), ORIGINAL, S3, "pack_damaged"),
         (write_pack({"index.json": Asset(b"{" * 99)}), ORIGINAL, S3, "pack_damaged"),
-        (base({}), "wn9_jarvis_tts", S3, "pack_without_words"),
-        (base({"wn9s_hiesp": {}}), "wn9_jarvis_tts", S3, "pack_without_words"),
-        (base(), "wn9s_hiesp", C3, "pack_without_words"),
-        (base(**{"happy.eaf": Asset(b"")}), "wn9_jarvis_tts", S3, "pack_without_words"),
-        (base(), "wn9_jarvis_tts", replace(S3, partition=Partition(1, len(base()) - 1)), "pack_too_large"),
-        (base(), ORIGINAL, replace(S3, partition=Partition(1, len(base()) - 1)), "pack_too_large"),
-        (base(), "你好厨房", S3, "phrase_syllable"),
+        (base_pack({}), "wn9_jarvis_tts", S3, "pack_without_words"),
+        (base_pack({"wn9s_hiesp": {}}), "wn9_jarvis_tts", S3, "pack_without_words"),
+        (base_pack(), "wn9s_hiesp", C3, "pack_without_words"),
+        (base_pack(**{"happy.eaf": Asset(b"")}), "wn9_jarvis_tts", S3, "pack_without_words"),
+        (
+            base_pack(),
+            "wn9_jarvis_tts",
+            replace(S3, partition=Partition(1, len(base_pack()) - 1)),
+            "pack_too_large",
+        ),
+        (base_pack(), ORIGINAL, SMALL, "pack_too_large"),
+        (base_pack(), "你好厨房", S3, "phrase_syllable"),
     ],
 )
 def test_a_pack_that_does_not_fit_is_refused(pack: bytes, choice: str, board: Board, key: str) -> None:
@@ -229,7 +212,7 @@ NAMED = {"emoji_collection": [{"name": name.partition(".")[0], "file": name} for
 
 def test_the_owners_faces_take_the_place_of_those_of_a_pack(tmp_path: Path) -> None:
     """In their size and kind, and moving where they move; the others stay, and what is none is left out."""
-    before = base(more=NAMED, **FACES)
+    before = base_pack(more=NAMED, **FACES)
     (tmp_path / "happy.gif").write_bytes(picture("GIF", "blue", "white", size=(600, 300)))
     (tmp_path / "sad.GIF").write_bytes(picture("GIF", "blue", "white", "black", size=(32, 32)))
     for name in ("angry.png", "README.txt", "wn9.bin", "index.png"):
@@ -267,7 +250,7 @@ def test_the_owners_faces_take_the_place_of_those_of_a_pack(tmp_path: Path) -> N
 def test_a_picture_that_cannot_be_a_face_is_refused(tmp_path: Path, face: str, content: bytes) -> None:
     (tmp_path / face).write_bytes(content)
     with pytest.raises(FirmwareError) as refused:
-        built(base(more=NAMED, **FACES), None, faces=tmp_path)
+        built(base_pack(more=NAMED, **FACES), None, faces=tmp_path)
     assert (refused.value.key, refused.value.placeholders) == (
         "face_unusable",
         {"file": f"xiaozhi/faces/{face}"},
@@ -283,4 +266,4 @@ def test_a_picture_that_cannot_be_a_face_is_refused(tmp_path: Path, face: str, c
     ],
 )
 def test_the_font_of_a_pack_is_named(index: dict[str, Any], font: str | None) -> None:
-    assert build_pack(base(more=index), None, {}, S3, Path("nowhere"))[1] == font
+    assert build_pack(base_pack(more=index), None, {}, S3, Path("nowhere"))[1] == font
