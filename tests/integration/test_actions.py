@@ -1,10 +1,6 @@
 """The actions: what they do on a device, what they answer, how they fail, and who may use them."""
 
-import asyncio
-from functools import partial
-from pathlib import Path
 from typing import Any
-from unittest.mock import AsyncMock
 
 from homeassistant.auth.const import GROUP_ID_READ_ONLY
 from homeassistant.components.homeassistant.exposed_entities import async_should_expose
@@ -12,23 +8,19 @@ from homeassistant.components.image import async_get_image
 from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError, Unauthorized, UnknownUser
 from homeassistant.helpers import entity_registry as er
-from homeassistant.setup import async_setup_component
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 import voluptuous as vol
 
-from custom_components.xiaozhi.const import DOMAIN, EVENT_TOOL_CALL
-from custom_components.xiaozhi.device.commands import DeviceCommands
+from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device_http.transfers import Upload
-from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice
 from simulator.board.picture import jpeg
 from simulator.board.tools import Tool
 from tests.integration.boxes import call_action, wait_for_state
 from tests.integration.names import CONNECTED, MAC, Boot
-from tests.integration.pictures.eyes import FAILURE, open_eyes, png, shown_on
 from tests.integration.tools.own_tools import register
 from tests.protocol.transport.udp.device import until
 
@@ -38,12 +30,6 @@ pytestmark = pytest.mark.usefixtures("all_enabled")
 
 PHOTO = "image.kitchen_box_photo"
 SCREEN = "image.kitchen_box_screen"
-
-
-@pytest.fixture
-async def core(hass: HomeAssistant, core: None) -> None:
-    """AI Task has a view, which a running test client takes no more; Home Assistant's own server does."""
-    assert await async_setup_component(hass, "ai_task", {})
 
 
 async def test_a_tool_is_called_its_answer_parsed_and_what_is_wrong_in_a_call_named_before_anything_is_sent(
@@ -88,27 +74,6 @@ NONSENSE: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-async def test_a_photo_is_taken_with_an_answer_and_without(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A firmware of somebody's own may upload its photo elsewhere and tell what it got there."""
-    assert await call_action(hass, "take_photo", device_id) == {"answer": None, "entity_id": PHOTO}
-    eyes = await open_eyes(hass)
-    answer = await call_action(hass, "take_photo", device_id, question="What is there?")
-    assert answer == {"answer": "A cat on the sofa.", "entity_id": PHOTO}
-    eyes.sees = FAILURE
-    calls = async_capture_events(hass, EVENT_TOOL_CALL)
-    with pytest.raises(HomeAssistantError, match="could not look at the photo"):
-        await call_action(hass, "take_photo", device_id, question="And now?")
-    # In Activity: the photo itself was taken.
-    assert [call.data["outcome"] for call in calls] == ["done"]
-    monkeypatch.setattr(
-        DeviceCommands, "call_tool", AsyncMock(return_value=ToolResult.from_dict({"content": []}))
-    )
-    with pytest.raises(HomeAssistantError, match="did not send its photo to Home Assistant"):
-        await call_action(hass, "take_photo", device_id)
-
-
 async def test_the_screen_becomes_a_picture_unless_it_sends_none(
     hass: HomeAssistant,
     camera: SimulatedDevice,
@@ -125,31 +90,6 @@ async def test_the_screen_becomes_a_picture_unless_it_sends_none(
     monkeypatch.setattr("simulator.application.device_tools.jpeg", lambda _width, _height: b"no picture")
     with pytest.raises(HomeAssistantError, match="did not send a picture"):
         await call_action(hass, "screenshot", device_id)
-
-
-async def test_a_picture_of_the_media_library_is_fitted_into_the_screen(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, tmp_path: Path
-) -> None:
-    await call_action(hass, "screenshot", device_id)
-    await call_action(
-        hass, "show_image", device_id, media={"media_content_id": f"media-source://image/{SCREEN}"}
-    )
-    hass.config.media_dirs["local"] = str(tmp_path)
-    file = tmp_path / "cat.png"
-    show = partial(
-        call_action,
-        hass,
-        "show_image",
-        device_id,
-        media={"media_content_id": "media-source://media_source/local/cat.png", "metadata": {}},
-    )
-    for size in ((640, 240), (32, 64)):
-        await asyncio.to_thread(file.write_bytes, png(*size, "RGBA"))
-        await show()
-    assert shown_on(camera) == [(320, 240), (320, 120), (120, 240)]
-    await asyncio.to_thread(file.write_bytes, b"<html>")
-    with pytest.raises(ServiceValidationError, match="not a picture that can be shown"):
-        await show()
 
 
 async def test_all_devices_are_tried_although_one_is_out_of_reach(

@@ -28,7 +28,7 @@ from custom_components.xiaozhi.protocol.faces import Face
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, get_profile
 from simulator.application.announcement import Outcome
-from tests.integration.boxes import Speech, introduce, wait_for_state
+from tests.integration.boxes import Speech, act, introduce, wait_for_state
 from tests.integration.clock.alarms import calendar, set_alarm
 from tests.integration.http_device import paired_device, running
 from tests.integration.names import CLIENT_ID, LIGHT, MAC, OTHER_MAC, VOLUME, Boot
@@ -80,9 +80,7 @@ async def installed(hass: HomeAssistant) -> AsyncGenerator[None]:
     await async_get_blueprints(hass).async_reset_cache()
     yield
     if hass.states.get("automation.one"):
-        await hass.services.async_call(
-            "automation", "turn_off", {"entity_id": "automation.one"}, blocking=True
-        )
+        await act(hass, "automation", "turn_off", "automation.one")
 
 
 async def use(hass: HomeAssistant, blueprint: str, **inputs: Any) -> None:
@@ -369,7 +367,7 @@ async def test_what_the_owner_wants_to_be_told(
 
 
 @pytest.fixture
-def volumes(hass: HomeAssistant, device_ids: list[str]) -> dict[str, float]:
+async def volumes(hass: HomeAssistant, device_ids: list[str]) -> dict[str, float]:
     """Volumes of players in the room of the first device, which are set as its owner sets them."""
     room = ar.async_get(hass).async_create("Parlour").id
     dr.async_get(hass).async_update_device(device_ids[0], area_id=room)
@@ -386,11 +384,7 @@ def volumes(hass: HomeAssistant, device_ids: list[str]) -> dict[str, float]:
     for name, volume in {"radio": 0.5, "spared": 0.5, "paused": 0.5, "loud": 0.8}.items():
         entry = er.async_get(hass).async_get_or_create("media_player", "test", name, suggested_object_id=name)
         er.async_get(hass).async_update_entity(entry.entity_id, area_id=room)
-        set_volume(
-            ServiceCall(
-                hass, "media_player", "volume_set", {"entity_id": [entry.entity_id], "volume_level": volume}
-            )
-        )
+        await act(hass, "media_player", "volume_set", [entry.entity_id], volume_level=volume)
     return players
 
 

@@ -299,12 +299,18 @@ async def test_files_of_the_media_library_are_read_from_the_disk_and_open_no_oth
         assert await problem_of(hass, f"media-source://media_source/local/{name}") == "media_failed"
 
 
-async def test_closing_before_the_end_leaves_nothing(hass: HomeAssistant, server: MediaServer) -> None:
+async def test_media_are_decoded_by_a_child_with_little_memory_of_which_closing_leaves_nothing(
+    hass: HomeAssistant, server: MediaServer
+) -> None:
+    """However much the tables of a small file promise."""
     address = server.pieces("/endless", [music(10)], then="again")
-    player = Player(hass, address)
-    await player.stream.open()
-    assert len(children()) == 1
-    await player.stream.aclose()
+    stream = MediaStream(hass, Media(media_id=address), lambda: None)
+    sound = media_sound(hass, address)()
+    for begin, end in ((stream.open(), stream.aclose), (anext(sound), sound.aclose)):
+        await begin
+        (child,) = children()
+        assert resource.prlimit(child, resource.RLIMIT_DATA) == (256 * MIB, 256 * MIB)
+        await end()
     await server.wait_unused()
     # Also if it was never opened, or is closed while it starts or waits.
     await Player(hass, address).stream.aclose()
@@ -319,21 +325,6 @@ async def test_closing_before_the_end_leaves_nothing(hass: HomeAssistant, server
             await asyncio.gather(opening, return_exceptions=True)
             await player.stream.aclose()
             assert children() == []
-    await server.wait_unused()
-
-
-async def test_media_are_decoded_by_a_child_that_may_take_little_memory(
-    hass: HomeAssistant, server: MediaServer
-) -> None:
-    """However much the tables of a small file promise."""
-    address = server.pieces("/endless", [music(10)], then="again")
-    stream = MediaStream(hass, Media(media_id=address), lambda: None)
-    sound = media_sound(hass, address)()
-    for begin, end in ((stream.open(), stream.aclose), (anext(sound), sound.aclose)):
-        await begin
-        (child,) = children()
-        assert resource.prlimit(child, resource.RLIMIT_DATA) == (256 * MIB, 256 * MIB)
-        await end()
     await server.wait_unused()
 
 

@@ -7,10 +7,12 @@ from http import HTTPStatus
 import json
 import sys
 from typing import Any
+from unittest.mock import AsyncMock
 
 from aiohttp import FormData
 from homeassistant.components.image import async_get_image
 from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
 from homeassistant.helpers.storage import Store
 from homeassistant.setup import async_setup_component
@@ -18,17 +20,19 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.const import DOMAIN, NO_MODEL_ISSUE, VISION_PATH
+from custom_components.xiaozhi.const import DOMAIN, EVENT_TOOL_CALL, NO_MODEL_ISSUE, VISION_PATH
+from custom_components.xiaozhi.device.commands import DeviceCommands
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import PictureKind
 from custom_components.xiaozhi.pictures import vision
 from custom_components.xiaozhi.pictures.vision import EVENT_PHOTO
+from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import PictureTimeouts
 from custom_components.xiaozhi.tools.stock_tools import PHOTO_TOOL
 from simulator import SimulatedDevice
 from simulator.board.picture import jpeg
-from tests.integration.boxes import act, state_of, wait_for_state
+from tests.integration.boxes import act, call_action, state_of, wait_for_state
 from tests.integration.http_device import TOKEN
 from tests.integration.names import CLIENT_ID, CONNECTED, MAC
 from tests.integration.pictures.eyes import FAILURE, ScriptedEyes, open_eyes, sentence
@@ -167,6 +171,26 @@ async def test_without_a_model_the_device_says_so_and_the_owner_is_told_until_th
     # Where Home Assistant does not show which model is preferred, it is asked.
     monkeypatch.setitem(sys.modules, "homeassistant.components.ai_task.const", None)
     assert (await take_photo(known))["success"]
+
+
+async def test_a_photo_is_taken_with_an_answer_and_without(
+    hass: HomeAssistant, eyes: ScriptedEyes, device_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A firmware of somebody's own may upload its photo elsewhere and tell what it got there."""
+    assert await call_action(hass, "take_photo", device_id) == {"answer": None, "entity_id": PHOTO}
+    answer = await call_action(hass, "take_photo", device_id, question="What is there?")
+    assert answer == {"answer": "A cat on the sofa.", "entity_id": PHOTO}
+    eyes.sees = FAILURE
+    calls = async_capture_events(hass, EVENT_TOOL_CALL)
+    with pytest.raises(HomeAssistantError, match="could not look at the photo"):
+        await call_action(hass, "take_photo", device_id, question="And now?")
+    # In Activity: the photo itself was taken.
+    assert [call.data["outcome"] for call in calls] == ["done"]
+    monkeypatch.setattr(
+        DeviceCommands, "call_tool", AsyncMock(return_value=ToolResult.from_dict({"content": []}))
+    )
+    with pytest.raises(HomeAssistantError, match="did not send its photo to Home Assistant"):
+        await call_action(hass, "take_photo", device_id)
 
 
 # Of the vision model's time the same part as of the device's.

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.own_home
 type Show = Callable[..., Awaitable[None]]
 
 PHOTO = "image.kitchen_box_photo"
+CAT = {"media_content_id": "media-source://media_source/local/cat.png"}
 TOO_LARGE = bytes(16 * 1024 * 1024 + 1)
 
 
@@ -118,12 +119,26 @@ def folder(hass: HomeAssistant, tmp_path: Path) -> Path:
     return tmp_path
 
 
+async def test_a_picture_of_the_media_library_is_fitted_into_the_screen(
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, show: Show, folder: Path
+) -> None:
+    await call_action(hass, "screenshot", device_id)
+    await show(media={"media_content_id": "media-source://image/image.kitchen_box_screen"})
+    for size in ((640, 240), (32, 64)):
+        await asyncio.to_thread((folder / "cat.png").write_bytes, png(*size, "RGBA"))
+        await show(media=CAT)
+    assert shown_on(camera) == [(320, 240), (320, 120), (120, 240)]
+    await asyncio.to_thread((folder / "cat.png").write_bytes, b"<html>")
+    with pytest.raises(ServiceValidationError, match="not a picture that can be shown"):
+        await show(media=CAT)
+
+
 async def test_a_file_that_is_missing_or_too_large_and_a_camera_of_a_house_without_cameras_are_named(
     camera: SimulatedDevice, show: Show, folder: Path, hass: HomeAssistant
 ) -> None:
     for reason in ("could not be read from the media folder", "is larger than 16 MB"):
         with pytest.raises(HomeAssistantError, match=rf"The picture cat\.png {reason}") as problem:
-            await show(media={"media_content_id": "media-source://media_source/local/cat.png"})
+            await show(media=CAT)
         assert str(folder) not in str(problem.value), "the folders of the computer are nobody's business"
         await asyncio.to_thread((folder / "cat.png").write_bytes, TOO_LARGE)
     assert not shown_on(camera)
