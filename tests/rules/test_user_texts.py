@@ -99,3 +99,17 @@ def test_a_file_that_may_not_be_read_is_told_by_a_translation() -> None:
 )
 def test_a_language_of_an_assistant_is_found_among_the_translations(language: str, expected: str) -> None:
     assert language_of_texts(language) == expected
+
+
+# In the languages of the translations.
+PASSWORDS = (
+    "password", "passwörter", "contraseña", "mots de passe", "パスワード", "비밀번호", "wachtwoord", "haseł",
+    "senha", "парол", "parola", "mật khẩu", "密码", "密碼",
+)  # fmt: skip
+
+
+def test_a_form_says_in_every_language_that_no_password_belongs_into_it() -> None:
+    """A list of words for passwords, to refuse fields, can always be got around."""
+    for path in (ROOT / "custom_components/xiaozhi/translations").glob("*.json"):
+        form = json.loads(path.read_text())["issues"]["device_question"]["fix_flow"]["step"]["answer"]
+        assert any(word in form["description"].lower() for word in PASSWORDS), path.stem
