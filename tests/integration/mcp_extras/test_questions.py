@@ -20,6 +20,8 @@ from tests.protocol.transport.udp.device import until
 
 pytestmark = pytest.mark.usefixtures("eyes", "ready")
 
+ANSWERED = {"name": "Ann", "age": 7, "cold": False, "colour": "red", "size": 0.5}
+
 
 @pytest.fixture
 def paired(paired: Any) -> Any:
@@ -100,13 +102,22 @@ async def step(client: Any, path: str, **data: Any) -> Any:
     return await response.json()
 
 
-@pytest.mark.parametrize("choice", ["answer", "decline", "cancel"])
+@pytest.mark.parametrize(
+    ("choice", "answer", "outcome"),
+    [
+        ("answer", {"action": "accept", "content": ANSWERED}, "answered"),
+        ("decline", {"action": "decline"}, "declined"),
+        ("cancel", {"action": "cancel"}, "cancelled"),
+    ],
+)
 async def test_a_person_answers_a_form(
     hass: HomeAssistant,
     device_id: str,
     told: list[Event[Any]],
     hass_client: ClientSessionGenerator,
     choice: str,
+    answer: dict[str, Any],
+    outcome: str,
 ) -> None:
     """A repair with a form, which others may have open, too, and a notification: both go with the answer."""
     assert await async_setup_component(hass, REPAIRS, {})
@@ -135,21 +146,11 @@ async def test_a_person_answers_a_form(
         answers = {name: "Ann", age: 7.0, cold: False, colour: "red", size: 0.5, mail: ""}
         result = await step(client, f"/{flow['flow_id']}", **answers)
     assert result["type"] == "create_entry"
-    content = {"name": "Ann", "age": 7, "cold": False, "colour": "red", "size": 0.5}
-    assert (
-        await asking
-        == {
-            "answer": {"action": "accept", "content": content},
-            "decline": {"action": "decline"},
-            "cancel": {"action": "cancel"},
-        }[choice]
-    )
+    assert await asking == answer
     assert (await step(client, f"/{of_another['flow_id']}", next_step_id=choice))["reason"] == "gone"
     assert ir.async_get(hass).async_get_issue(DOMAIN, issue.issue_id) is None
     assert issue.issue_id not in hass.data["persistent_notification"]
-    assert outcomes(told) == [
-        ("people", {"answer": "answered", "decline": "declined", "cancel": "cancelled"}[choice])
-    ]
+    assert outcomes(told) == [("people", outcome)]
 
 
 # Longer than other calls may take. In five minutes the device would send 5,000 packets of sound.
