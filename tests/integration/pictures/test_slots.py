@@ -49,7 +49,6 @@ async def test_uploads_over_all_devices_are_bounded() -> None:
         pass
 
 
-@pytest.mark.real_time
 async def test_of_bodies_with_one_token_one_is_read_at_a_time(
     hass: HomeAssistant, linked_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
