@@ -24,7 +24,7 @@ from tests.paths import ROOT
 
 pytestmark = [
     pytest.mark.weekly,
-    pytest.mark.timeout(460),
+    pytest.mark.timeout(900),
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.usefixtures("socket_enabled"),
 ]

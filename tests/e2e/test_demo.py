@@ -22,10 +22,10 @@ from simulator.audio.sound import write_wav
 from tests.e2e.browser import browser
 from tests.e2e.demo_process import DemoProcess, started_demo
 
-pytestmark = [pytest.mark.timeout(460), pytest.mark.usefixtures("socket_enabled")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("socket_enabled")]
 
 _SILENCE = bytes(2 * UPLINK_RATE)
-_PATIENCE_MS = 60_000
+_PATIENCE_MS = 120_000
 # Keeps what the status bar shows: on a busy machine, something short is over before one looks.
 _KEEP_STATUSES = """() => {
   const bar = document.querySelector("#status");
@@ -47,7 +47,7 @@ async def _has_shown(page: Page, status: str) -> None:
 
 
 def test_a_person_talks_to_the_demo_from_another_terminal(running_demo: DemoProcess) -> None:
-    """On and off, to either device, and the answer can be listened to."""
+    """To either device. The answer can be listened to; what is not understood is said to be so."""
     on = running_demo.say("turn on the kitchen light")
     assert "to the MQTT box" in on
     assert "Understood:  turn on the kitchen light" in on
@@ -59,23 +59,17 @@ def test_a_person_talks_to_the_demo_from_another_terminal(running_demo: DemoProc
     assert "success" in called
     assert "MQTT box has notified: The bin is full" in running_demo.run("notify", "The bin is full")
     on = running_demo.say("--link", "websocket", "turn on the kitchen light")
+    assert "to the WebSocket box" in on
     assert "the light is on" in on
-    off = running_demo.say("--link", "websocket", "turn off the kitchen light")
-    assert "to the WebSocket box" in off
-    assert "the light is off" in off
-
-
-def test_what_the_demo_does_not_understand_changes_nothing(running_demo: DemoProcess) -> None:
-    """And is said to be so."""
-    printed = running_demo.say("please tell me a story about a rabbit")
-    assert "(nothing" in printed
-    assert "the light is off" in printed
+    not_understood = running_demo.say("please tell me a story about a rabbit")
+    assert "(nothing" in not_understood
+    assert "the light is on" in not_understood
 
 
 def test_a_second_demo_in_the_same_folder_is_refused(running_demo: DemoProcess) -> None:
     """Instead of taking away the files of the first."""
     command = [sys.executable, "-m", "demo", "--folder", str(running_demo.folder)]
-    second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
     assert second.returncode == 1
     assert "runs already" in second.stderr
     assert running_demo.process.poll() is None
@@ -141,7 +135,7 @@ async def test_without_a_microphone_all_that_the_page_offers_works(
         await expect(alert).to_have_text("Your timer has ended.")
         await expect(status).to_have_text("Timer")
         await page.locator("#press").click()
-        await expect(alert).to_be_empty(timeout=_PATIENCE_MS)
+        await expect(alert).to_be_empty()
         await page.get_by_label("Box", exact=True).select_option("Announcer")
         await page.get_by_role("button", name="Announce").click()
         await expect(answer).to_have_text("Dinner is ready.")
@@ -170,11 +164,11 @@ async def test_without_a_microphone_all_that_the_page_offers_works(
         await expect(page.get_by_text("Now you hear the Announcer.")).to_be_visible()
         await page.get_by_role("button", name="Snooze").click()
         await expect(told).to_have_text("It rings again in nine minutes.")
-        await expect(page.locator("#elsewhere")).to_be_empty(timeout=_PATIENCE_MS)
+        await expect(page.locator("#elsewhere")).to_be_empty()
         # This one takes it at its next conversation.
         await page.get_by_label("Box", exact=True).select_option("WebSocket box")
         await page.get_by_label("Wake word", exact=True).select_option("Jarvis")
-        await expect(page.locator("#hint")).not_to_be_empty(timeout=_PATIENCE_MS)
+        await expect(page.locator("#hint")).not_to_be_empty()
         await page.get_by_role("button", name="Say it").click()
         await expect(page.get_by_label("Wake word", exact=True)).to_have_value("Jarvis")
 
@@ -200,7 +194,7 @@ async def test_no_other_site_can_use_the_page(
 def test_a_running_demo_ends_when_one_of_its_parts_does(running_demo: DemoProcess) -> None:
     """And says which. The last test that uses it, since it ends the demo that the others share."""
     os.kill(running_demo.wait_for("demo.text_to_speech"), signal.SIGKILL)
-    _, progress = running_demo.process.communicate(timeout=60)
+    _, progress = running_demo.process.communicate(timeout=200)
     assert running_demo.process.returncode == 1
     assert "Speech synthesis has ended" in progress
     running_demo.wait_gone(0)
@@ -214,7 +208,7 @@ def test_an_interrupted_demo_leaves_no_process(number: signal.Signals, tmp_path:
         demo.wait_for("homeassistant")
         demo.wait_for_processes(4)
         demo.process.send_signal(number)
-        demo.process.wait(timeout=60)
+        demo.process.wait(timeout=200)
         demo.wait_gone()
         expected = -number if number == signal.SIGKILL else 128 + number
         assert demo.process.returncode == expected

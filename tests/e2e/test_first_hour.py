@@ -1,9 +1,8 @@
 """An owner's first hour with a XiaoZhi, on a computer and on a phone, from *Add integration* to the removal.
 
-Home Assistant is a new one without speech. Each page is kept as a picture in the folder of the test.
+Home Assistant is a new one without speech. A picture of the page is kept where the test fails.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from tests.e2e.browser import browser
 from tests.e2e.house import COMMAND, PACE
 
 pytestmark = [
-    pytest.mark.timeout(460),
+    pytest.mark.timeout(900),
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.usefixtures("socket_enabled"),
 ]
@@ -85,7 +84,7 @@ async def walk(
         failures = request.session.testsfailed
         yield walk
         if request.session.testsfailed > failures:
-            await walk.look("failure")
+            await web.picture(folder / "failure.png")
 
 
 @dataclass
@@ -97,13 +96,9 @@ class Walk:
     device: SimulatedDevice
     speech: Speech
     folder: Path
-    pictures: int = 0
 
     async def look(self, name: str) -> None:
-        """Keep a picture of the page, which fits its width."""
-        self.pictures += 1
-        picture = await self.web.page.screenshot(animations="disabled")
-        await asyncio.to_thread((self.folder / f"{self.pictures:02}-{name}.png").write_bytes, picture)
+        """See that the page fits its width."""
         assert await self.web.page.evaluate(_WIDER) == [], name
 
     async def set_up_the_gateway(self) -> None:
@@ -144,7 +139,6 @@ class Walk:
         german = await page.context.browser.new_page(locale="de-DE")
         await german.goto(f"{self.web.url}/api/xiaozhi/ota")
         await expect(german.get_by_role("heading")).to_contain_text("Das ist dein XiaoZhi-Gateway")
-        await asyncio.to_thread((self.folder / "address-page.png").write_bytes, await german.screenshot())
         await german.close()
 
     async def see_that_it_cannot_hear(self) -> None:

@@ -85,34 +85,37 @@ def test_a_device_is_known_by_its_headers_and_described_by_its_body() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        [None, 7, "ota_0", {}],
-        [{"type": 0, "subtype": 16, "size": size} for size in ("large", 0, -1, 1.5, True, 1 << 40)],
-        [{"type": 0, "subtype": 0, "size": 4096}],
-        [{"type": 1, "subtype": 2, "size": 1}] * 95 + [{"type": 0, "subtype": 16, "size": 1}],
-        [{"label": "assets", "type": 1, "address": 1 << 40, "size": 1}],
-        [{"label": "assets", "type": 1, "address": 4096, "size": "1"}],
-    ],
-)
-def test_a_table_of_partitions_without_firmware_tells_no_space(table: Any) -> None:
-    body = json.dumps({**BODY, "partition_table": table}).encode()
-    checkin = parse_checkin(HEADERS, body)
-    assert (checkin.firmware_space, checkin.assets) == (None, None)
+_NO_FIRMWARE: list[Any] = [
+    [None, 7, "ota_0", {}],
+    [{"type": 0, "subtype": 16, "size": size} for size in ("large", 0, -1, 1.5, True, 1 << 40)],
+    [{"type": 0, "subtype": 0, "size": 4096}],
+    [{"type": 1, "subtype": 2, "size": 1}] * 95 + [{"type": 0, "subtype": 16, "size": 1}],
+    [{"label": "assets", "type": 1, "address": 1 << 40, "size": 1}],
+    [{"label": "assets", "type": 1, "address": 4096, "size": "1"}],
+]
 
 
 @pytest.mark.parametrize(
-    ("value", "free"),
+    ("changes", "facts"),
     [
-        (4096, 4096),
-        ("4096", 4096),
-        *((value, None) for value in (None, True, 1.5, -1, "-1", "x", "²", "9" * 20)),
+        *(({"partition_table": table}, {"firmware_space": None, "assets": None}) for table in _NO_FIRMWARE),
+        *(({"minimum_free_heap_size": value}, {"free_memory": 4096}) for value in (4096, "4096")),
+        *(
+            ({"minimum_free_heap_size": value}, {"free_memory": None})
+            for value in (None, True, 1.5, -1, "-1", "x", "²", "9" * 20)
+        ),
+        *(
+            ({"board": {"ip": address}}, {"ip": None})
+            for address in ("fe80::1", "0.0.0.0", "192.168.1", "home", "", 7, None, ["127.0.0.1"])
+        ),
+        ({"chip_model_name": "esp\x0032\n" + 100 * "x"}, {"chip_model": ("esp 32 " + 100 * "x")[:64]}),
     ],
 )
-def test_free_memory_is_a_number_or_its_digits(value: Any, free: int | None) -> None:
-    body = json.dumps({**BODY, "minimum_free_heap_size": value}).encode()
-    assert parse_checkin(HEADERS, body).free_memory == free
+def test_a_fact_of_another_kind_is_none_and_a_text_is_one_short_line(
+    changes: dict[str, Any], facts: dict[str, Any]
+) -> None:
+    checkin = parse_checkin(HEADERS, json.dumps(BODY | changes).encode())
+    assert {name: getattr(checkin, name) for name in facts} == facts
 
 
 @pytest.mark.parametrize(
@@ -137,17 +140,6 @@ def test_a_wifi_name_in_another_encoding_does_not_break_the_body() -> None:
     """Its bytes are not UTF-8; everything else is still read."""
     body = json.dumps(BODY).encode().replace(b'"Home"', b'"\xc4\xe3\xba\xc3"')
     assert parse_checkin(HEADERS, body).chip_model == "esp32s3"
-
-
-@pytest.mark.parametrize("address", ["fe80::1", "0.0.0.0", "192.168.1", "home", "", 7, None, ["127.0.0.1"]])
-def test_what_is_no_ipv4_address_is_left_out(address: Any) -> None:
-    body = json.dumps(BODY | {"board": {"ip": address}}).encode()
-    assert parse_checkin(HEADERS, body).ip is None
-
-
-def test_a_fact_is_one_short_line() -> None:
-    body = json.dumps(BODY | {"chip_model_name": "esp\x0032\n" + 100 * "x"}).encode()
-    assert parse_checkin(HEADERS, body).chip_model == ("esp 32 " + 100 * "x")[:64]
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,9 @@ HELLO = (
         ),
         ('{"session_id":"x","type":"listen","state":"detect","text":"你好小智"}', ListenDetect("你好小智")),
         ('{"type":"listen","state":"detect"}', ListenDetect("")),
+        # A wake word and a type of any length are accepted, but not kept.
+        (f'{{"type":"listen","state":"detect","text":"{"a" * 5000}"}}', ListenDetect("a" * 500)),
+        (f'{{"type":"{"y" * 5000}"}}', UnknownMessage("y" * 64)),
         ('{"type":"listen","state":"start","mode":"auto"}', ListenStart(ListenMode.AUTO)),
         ('{"type":"listen","state":"start","mode":"manual"}', ListenStart(ListenMode.MANUAL)),
         ('{"type":"listen","state":"start","mode":"realtime"}', ListenStart(ListenMode.REALTIME)),
@@ -116,14 +119,6 @@ def test_text_that_is_not_utf8_is_replaced_and_the_rest_kept() -> None:
     assert isinstance(message, McpMessage)
     assert message.payload["id"] == 7
     assert "\ufffd" in message.payload["ssid"]
-
-
-def test_long_texts_are_cut() -> None:
-    """A wake word and a type of any length are accepted, but not kept."""
-    assert parse_message(
-        json.dumps({"type": "listen", "state": "detect", "text": "a" * 5000})
-    ) == ListenDetect("a" * 500)
-    assert parse_message(json.dumps({"type": "y" * 5000})) == UnknownMessage("y" * 64)
 
 
 @given(data=st.binary(max_size=200) | st.text(max_size=200))

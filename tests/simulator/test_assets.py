@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 import json
-import struct
 
 import pytest
 
+from custom_components.xiaozhi.firmware.assets_pack import Asset, write_models, write_pack
 from simulator import BOARDS, DeviceCrashed, Nvs, Pace, SimulatedDevice, get_profile
 from tests.simulator.servers import Http, Reply
 
@@ -17,22 +17,11 @@ MULTINET = {"fst": {"commands_en.txt": b""}, "mn6_en": {"mn6_data": b"x"}}
 
 def pack(models: dict[str, dict[str, bytes]]) -> bytes:
     """Return a pack with these models, and a phrase for MultiNet."""
-    files = sum(len(each) for each in models.values())
-    start = 4 + 36 * len(models) + 40 * files
-    table, data = struct.pack("<I", len(models)), b""
-    for model, found in models.items():
-        table += struct.pack("<32sI", model.encode(), len(found))
-        for name, content in found.items():
-            table += struct.pack("<32sII", name.encode(), start + len(data), len(content))
-            data += content
     command = {"command": "HELLO KITCHEN", "text": "Hello kitchen", "action": "wake"}
     index = {"version": 1, "srmodels": "srmodels.bin", "multinet_model": {"commands": [command]}}
-    names, body = b"", b""
-    for name, content in {"srmodels.bin": table + data, "index.json": json.dumps(index).encode()}.items():
-        names += struct.pack("<32sIIHH", name.encode(), len(content), len(body), 0, 0)
-        body += b"ZZ" + content
-    body = names + body
-    return struct.pack("<III", 2, sum(body) & 0xFFFF, len(body)) + body
+    return write_pack(
+        {"srmodels.bin": Asset(write_models(models)), "index.json": Asset(json.dumps(index).encode())}
+    )
 
 
 def served(content: bytes, sent: int | None = None) -> bytes:

@@ -217,10 +217,7 @@ QUEUES = {
             ("2.4.2", "tools/call", False),
         )
     },
-}
-
-ALERTS = {
-    "needs three texts": trace(
+    "an alert needs three texts": trace(
         "D.2",
         *LISTENING,
         server(
@@ -230,8 +227,8 @@ ALERTS = {
         still(status="Listening..."),
         server(ALERT),
         sees(system_text="It rang", status="Door", emotion="surprised", state="listening"),
-    )
+    ),
 }
 
 
-test_conversation = replays(CONVERSATIONS | QUEUES | ALERTS)
+test_conversation = replays(CONVERSATIONS | QUEUES)

@@ -112,6 +112,13 @@ HELLOS = {
         device(type="hello"),
         hello=lambda usual: usual | {"transport": None},
     ),
+    "invalid and unknown texts": trace(
+        "D.2",
+        *LISTENING,
+        server("{", "[]", '{"no":"type"}', '{"type":5}', '{"type":"unheard"}', '{"type":"tts"}', "NaN"),
+        server('{"Type":"llm","EMOTION":"happy"}'),
+        sees(emotion="happy", state="listening"),
+    ),
 }
 
 CLOSINGS = {
@@ -148,16 +155,6 @@ CLOSINGS = {
         *HELLO_AND_LISTEN,
         silent(),
     ),
-}
-
-TEXTS = {
-    "invalid and unknown texts": trace(
-        "D.2",
-        *LISTENING,
-        server("{", "[]", '{"no":"type"}', '{"type":5}', '{"type":"unheard"}', '{"type":"tts"}', "NaN"),
-        server('{"Type":"llm","EMOTION":"happy"}'),
-        sees(emotion="happy", state="listening"),
-    )
 }
 
 
@@ -227,16 +224,13 @@ CONNECTING = {
         sees(listening=True),
         silent(),
     ),
-}
-
-MQTT_HELLOS = {
     "the hello": mqtt(
         "C.3",
         *IDLE_MQTT,
         user("click"),
         device(type="hello", version=3, transport="udp", features={"mcp": True}),
         device(type="listen", session_id="session-1"),
-    )
+    ),
 }
 
 GOODBYES = {
@@ -289,4 +283,4 @@ AUDIO = {
 }
 
 
-test_link = replays(HELLOS | CLOSINGS | TEXTS | CONNECTING | MQTT_HELLOS | GOODBYES | AUDIO)
+test_link = replays(HELLOS | CLOSINGS | CONNECTING | GOODBYES | AUDIO)

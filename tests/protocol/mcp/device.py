@@ -37,7 +37,7 @@ class Device:
             raise ConnectionResetError("the device hung up")
         message = json.loads(json.dumps(message))
         self.sent.append(message)
-        script = self._scripts.get(message["method"])
+        script = self._scripts.get(message.get("method"))
         if script and (reply := script(message["params"])) is not None:
             self.answer(message["id"], reply)
 

@@ -9,7 +9,7 @@ from unittest.mock import AsyncMock
 import pytest
 
 from custom_components.xiaozhi.protocol import messages
-from custom_components.xiaozhi.protocol.mcp.client import MAX_TOOLS, McpClient
+from custom_components.xiaozhi.protocol.mcp.client import MAX_TOOLS
 from custom_components.xiaozhi.protocol.mcp.model import (
     McpCallError,
     McpProtocolError,
@@ -81,20 +81,14 @@ def test_progress_without_a_number_is_none(progress: Any) -> None:
     assert Progress.from_dict({"progress": progress}) is None
 
 
-class Asked:
+class Asked(Device):
     """Requests of a device, answered by a handler that a test lets go on."""
 
     def __init__(self) -> None:
-        self.sent: list[JsonObject] = []
+        super().__init__()
         self.going = asyncio.Event()
-        self.gone = False
         self.failure: Exception | None = None
-        self.client = McpClient(self._send, handlers={"ask": self._serve})
-
-    async def _send(self, message: JsonObject) -> None:
-        if self.gone:
-            raise ConnectionResetError("gone")
-        self.sent.append(message)
+        self.handlers["ask"] = self._serve
 
     async def _serve(self, params: JsonObject) -> JsonObject:
         await self.going.wait()

@@ -6,23 +6,10 @@ import pytest
 from custom_components.xiaozhi.device.turn_times import TurnStep, TurnTimes
 
 
-def _times(**seconds: float) -> TurnTimes:
-    times = TurnTimes()
-    for step, when in seconds.items():
-        times.passed(TurnStep[step.upper()], when)
-    return times
-
-
 def test_each_part_ends_with_its_step() -> None:
-    times = _times(
-        speech_ended=10,
-        detected=10.6,
-        transcript=10.9,
-        first_word=11.7,
-        first_sound=11.8,
-        first_packet=11.82,
-        all_sent=14,
-    )
+    times = TurnTimes()
+    for step, seconds in zip(TurnStep, (10, 10.6, 10.9, 11.7, 11.8, 11.82, 14), strict=True):
+        times.passed(step, seconds)
     assert times.response == pytest.approx(1.82)
     assert times.as_dict() == {
         "response_time": 1.82,

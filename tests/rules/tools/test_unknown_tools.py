@@ -83,11 +83,6 @@ EXPECTED: Final = {
 OFF: Final = {"button Door lock", "button Door unlock", "switch Aquarium heater"}
 
 
-def entities_of(device: str) -> list[ToolEntity]:
-    shapes = {name: members(answer) for name, answer in ANSWERS.get(device, {}).items()}
-    return [entity for entity in map_tools(DEVICES[device], shapes) if entity.platform is not None]
-
-
 def described(entity: ToolEntity) -> str:
     unit = getattr(entity, "unit", None)
     return " ".join(filter(None, (str(entity.platform), entity.name or "-", entity.device_class, unit)))
@@ -95,7 +90,8 @@ def described(entity: ToolEntity) -> str:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_device_that_nobody_knows_has_entities_by_the_schemas_of_its_tools(device: str) -> None:
-    entities = entities_of(device)
+    shapes = {name: members(answer) for name, answer in ANSWERS.get(device, {}).items()}
+    entities = [entity for entity in map_tools(DEVICES[device], shapes) if entity.platform is not None]
     assert [described(entity) for entity in entities] == EXPECTED[device]
     assert {described(entity) for entity in entities if not entity.enabled} == OFF & set(EXPECTED[device])
     assert len({entity.key for entity in entities}) == len(entities)

@@ -203,11 +203,10 @@ class _Conversation:
     def __init__(self, listener: UdpServer) -> None:
         self.heard: list[tuple[bytes, int]] = []
         self.counters = UdpCounters()
-        self.channel: UdpChannel = listener.open_channel(_UPLINK, self._hear, self.counters)
+        self.channel: UdpChannel = listener.open_channel(
+            _UPLINK, lambda packet, missing: self.heard.append((packet, missing)), self.counters
+        )
         self.device = DeviceAudio.from_offer(self.channel.offer("192.0.2.1"))
-
-    def _hear(self, packet: bytes, missing: int) -> None:
-        self.heard.append((packet, missing))
 
 
 @pytest.fixture
