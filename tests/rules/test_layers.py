@@ -42,16 +42,20 @@ def _imported(path: Path, modules: dict[str, Path]) -> Iterator[str]:
         yield from (name for name in names if name in modules)
 
 
+def check_no_circle(graph: dict[str, set[str]]) -> None:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as err:
+        pytest.fail(f"they need each other: {' -> '.join(err.args[1])}")
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_circle_of_imports(package: str) -> None:
     modules = {_name(path): path for path in sorted((ROOT / package).rglob("*.py"))}
     assert len(modules) > 30
     graph = {name: set(_imported(path, modules)) - {name} for name, path in modules.items()}
     assert sum(map(len, graph.values())) > len(modules)
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as err:
-        pytest.fail(f"modules that import each other: {' -> '.join(err.args[1])}")
+    check_no_circle(graph)
 
 
 def test_the_simulator_is_in_layers_and_shares_no_code_with_the_integration() -> None:
@@ -104,7 +108,4 @@ def test_no_two_rooms_need_each_other() -> None:
         needed = {room(other) for other in _imported(path, modules)}
         graph.setdefault(room(name), set()).update(needed - {room(name)})
     assert len(graph) > 20
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as err:
-        pytest.fail(f"rooms that import each other: {' -> '.join(err.args[1])}")
+    check_no_circle(graph)

@@ -18,7 +18,8 @@ from simulator.cli import main
 from tests.paths import ROOT
 from tests.simulator.servers import WebSocketSession, opus_packets, websocket_server
 
-pytestmark = pytest.mark.real_time
+# Each process of its own takes seconds of processor time to start.
+pytestmark = [pytest.mark.real_time, pytest.mark.timeout(600)]
 
 CODE = {"activation": {"code": "424242", "message": "Add me", "challenge": "riddle"}}
 
@@ -36,7 +37,7 @@ class Terminal:
     async def read(self, words: str) -> str:
         """Return the next line with these words."""
         assert self.process.stdout is not None
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(200):
             while words not in (line := (await self.process.stdout.readline()).decode()):
                 assert line, f"it ended without {words!r}"
         return line.strip()
@@ -53,7 +54,7 @@ async def command(*arguments: str | Path) -> AsyncIterator[Terminal]:
     try:
         yield Terminal(process)
         process.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(process.wait(), 30) == 0
+        assert await asyncio.wait_for(process.wait(), 100) == 0
     finally:
         if process.returncode is None:
             process.kill()
@@ -125,5 +126,5 @@ async def test_access_points_at_the_terminal() -> None:
             await terminal.type(line)
             await terminal.read(reply)
         await terminal.type("/close 4004")
-        await asyncio.wait([answering], timeout=30)
+        await asyncio.wait([answering], timeout=100)
         assert connection.close_code == 4004

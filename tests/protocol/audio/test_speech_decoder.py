@@ -265,10 +265,6 @@ def chunk(name: bytes, content: bytes) -> bytes:
     return name + struct.pack("<I", len(content)) + content + bytes(len(content) % 2)
 
 
-def test_a_head_written_before_the_samples_existed_has_no_size() -> None:
-    assert read(STREAMED) == WavHeader(sample_rate=22050, channels=1, offset=44, size=None)
-
-
 def test_tags_before_the_samples_are_skipped() -> None:
     fields = struct.pack("<HHIIHH", 1, 2, 16000, 64000, 4, 16) + b"\0\0"
     data = b"RIFF\0\0\0\0WAVE" + chunk(b"LIST", b"odd") + chunk(b"fmt ", fields) + chunk(b"data", b"abcd")
@@ -287,8 +283,6 @@ def test_tags_before_the_samples_are_skipped() -> None:
         pytest.param(wav_header(22050, 0, channels=6), id="six channels"),
         pytest.param(wav_header(22050, 0, channels=0), id="no channels"),
         pytest.param(wav_header(0, 0), id="no sample rate"),
-        pytest.param(wav_header(1979719488, 0), id="absurd sample rate"),
-        pytest.param(wav_header(22050, 0, tag=2, bits=4), id="ADPCM"),
         pytest.param(wav_header(22050, 0, tag=3, bits=32), id="floats"),
         pytest.param(b"RIFF\0\0\0\0WAVE" + chunk(b"LIST", bytes(70_000)) + STREAMED[12:], id="huge tags"),
     ],

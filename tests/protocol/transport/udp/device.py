@@ -28,7 +28,6 @@ class DeviceAudio:
         assert (len(key), len(nonce), nonce[0]) == (16, 16, 1)
         self.key = key
         self.nonce = nonce
-        self.timestamps: list[int] = []
         self._sent = 0
         self._accepted = 0
 
@@ -50,11 +49,10 @@ class DeviceAudio:
     def open(self, datagram: bytes) -> bytes | None:
         """Return the packet of a datagram; None when the firmware would drop it."""
         assert datagram, "an empty datagram ends the device's reception"
-        kind, _, length, _, timestamp, sequence = struct.unpack(">BBHIII", datagram[:16])
+        kind, _, length, _, _, sequence = struct.unpack(">BBHIII", datagram[:16])
         if kind != 1 or length != len(datagram) - 16 or sequence <= self._accepted:
             return None
         self._accepted = sequence
-        self.timestamps.append(timestamp)
         return ctr(self.key, datagram[:16], datagram[16:])
 
 

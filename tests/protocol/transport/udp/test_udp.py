@@ -180,15 +180,6 @@ def test_an_empty_packet_is_silence_when_the_device_sends_it() -> None:
     assert talk.receive(b"", sequence=2) == (b"", 0)
 
 
-def test_the_firmware_takes_what_we_send() -> None:
-    """Numbers begin with 1 and timestamps are never 0 nor the same."""
-    talk = _Session()
-    packets = [opus_packet(bytes((number,))) for number in range(10)]
-    assert [talk.device.open(talk.session.seal(packet) or b"") for packet in packets] == packets
-    assert len(set(talk.device.timestamps)) == 10
-    assert 0 not in talk.device.timestamps
-
-
 def test_an_empty_datagram_is_never_made_nor_one_that_would_be_cut() -> None:
     """The one would end the device's reception, the other be rejected."""
     talk = _Session()
