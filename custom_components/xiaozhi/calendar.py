@@ -18,9 +18,10 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.util import dt as dt_util
 
-from .clock.alarm import RECURRENCE_ID, Alarm, wall_time
-from .clock.alarm_clock import alarms_of, upcoming
+from .clock.alarm_clock import upcoming
+from .device.alarm import Alarm, wall_time
 from .device.device import Device
+from .device.repetition import TIME_FORMAT
 from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
 from .errors import InputError
 from .gateway import Gateway, XiaozhiConfigEntry
@@ -63,7 +64,7 @@ class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
         self, hass: HomeAssistant, start_date: datetime, end_date: datetime
     ) -> list[CalendarEvent]:
         """Return the alarms between two moments."""
-        alarms = alarms_of(self.device)
+        alarms = self._clock.alarms
         start, end = dt_util.as_utc(start_date), dt_util.as_utc(end_date)
 
         def listed() -> list[CalendarEvent]:
@@ -98,12 +99,14 @@ class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
         recurrence_range: str | None = None,
     ) -> None:
         """Change an alarm, or some of its repetitions, which become one of its own. Raises `InputError`."""
-        alarm = self._clock.alarm(uid)
-        rest = _without(alarm, recurrence_id, recurrence_range)
         start, name, text, rule = self._fields(event)
-        if rest is not None and recurrence_range != _AND_FUTURE:
+
+        def rest_of(alarm: Alarm) -> Alarm | None:
+            return _without(alarm, recurrence_id, recurrence_range)
+
+        if rest_of(self._clock.alarm(uid)) is not None and recurrence_range != _AND_FUTURE:
             rule = ""
-        await self._clock.async_set(start, name, text, rule, instead_of=uid, rest=rest)
+        await self._clock.async_set(start, name, text, rule, instead_of=uid, rest_of=rest_of)
 
     @property
     def _duration(self) -> timedelta:
@@ -117,7 +120,7 @@ class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
             summary=alarm.name or alarm.text or known_text(self.hass, "alarm"),
             description=alarm.text or None,
             uid=uid,
-            recurrence_id=time.strftime(RECURRENCE_ID) if alarm.rule else None,
+            recurrence_id=time.strftime(TIME_FORMAT) if alarm.rule else None,
             rrule=alarm.rule or None,
         )
 

@@ -1,6 +1,7 @@
 """The examples in the documentation: each works as it stands, and no action is without one."""
 
 from collections.abc import Iterator
+from datetime import datetime
 import logging
 import re
 from typing import Any, Final
@@ -15,6 +16,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 import yaml
 
 from custom_components.xiaozhi.const import CONF_SHARE_TRANSCRIPTS, DOMAIN
+from custom_components.xiaozhi.device.alarm import Alarm
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.events import ConversationEvent
 from custom_components.xiaozhi.device.state import Picture, PictureKind
@@ -86,7 +88,10 @@ async def device(hass: HomeAssistant, gateway_entry: MockConfigEntry, all_enable
     await add_to(hass, gateway_entry, {**paired, "data": {**paired["data"], CONF_SHARE_TRANSCRIPTS: True}})
     (device,) = gateway.devices.values()
     # Timers are for devices on MQTT.
-    device.record.update(listens_while_speaking=True, link=LinkKind.MQTT, timers={"1": {}}, alarms={"1": {}})
+    alarm = Alarm(start=datetime.fromisoformat("2026-03-02T07:00"), rule="FREQ=DAILY", done=dt_util.utcnow())
+    device.record.update(
+        listens_while_speaking=True, link=LinkKind.MQTT, timers={"1": {}}, alarms={"1": alarm}
+    )
     tools = {tool.name: tool for tools in (*stock_tools().values(), _OWN_TOOLS) for tool in tools}
     await device.tools.set_list(tuple(tools.values()))
     device.record.update(

@@ -5,7 +5,7 @@ is done when that has ended; after Home Assistant was off or the device away for
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -17,6 +17,7 @@ from homeassistant.util import dt as dt_util
 from homeassistant.util.ulid import ulid_now
 
 from ..const import MAX_MESSAGE
+from ..device.alarm import MAX_NAME, Alarm, checked_rule, wall_time
 from ..device.device import Device
 from ..device.events import AlarmEvent
 from ..errors import InputError, UserError
@@ -25,7 +26,6 @@ from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..voice.pipelines import spoken_language
-from .alarm import MAX_NAME, Alarm, checked_rule, wall_time
 from .ring import Bell, Ring, RingEnd, async_report, can_ring_idle
 
 _LOGGER = logging.getLogger(__name__)
@@ -44,15 +44,9 @@ _REPORTED: Final[Mapping[RingEnd | None, str]] = {
 type Alarms = Mapping[str, Alarm]
 
 
-def alarms_of(device: Device) -> dict[str, Alarm]:
-    """Return the alarms of a device, by id."""
-    alarms = {uid: Alarm.from_dict(stored) for uid, stored in device.state.alarms.items()}
-    return {uid: alarm for uid, alarm in alarms.items() if alarm is not None}
-
-
 def upcoming(device: Device) -> list[tuple[datetime, str, Alarm]]:
     """Return the alarms of a device with when each rings next, the first one first."""
-    found = ((alarm.rings_next(), uid, alarm) for uid, alarm in alarms_of(device).items())
+    found = ((alarm.rings_next(), uid, alarm) for uid, alarm in device.state.alarms.items())
     return sorted((at, uid, alarm) for at, uid, alarm in found if at is not None)
 
 
@@ -91,9 +85,9 @@ class AlarmClock:
         return stop
 
     @property
-    def alarms(self) -> dict[str, Alarm]:
+    def alarms(self) -> Alarms:
         """The alarms, by id."""
-        return alarms_of(self._device)
+        return self._device.state.alarms
 
     async def async_set(
         self,
@@ -103,24 +97,27 @@ class AlarmClock:
         rule: str,
         *,
         instead_of: str | None = None,
-        rest: Alarm | None = None,
+        rest_of: Callable[[Alarm], Alarm | None] = lambda _: None,
     ) -> datetime:
         """Set an alarm, and return when it rings first. Raises `InputError`.
 
-        It is set `instead_of` another one, or of some of its times; `rest` is what is left of that.
+        It is set `instead_of` another one, or of some of its times; `rest_of` returns what is left of that.
         """
-        now, device = dt_util.utcnow(), self._device
+        now, device, run = dt_util.utcnow(), self._device, self._hass.async_add_executor_job
+        # A rare rule takes a while.
         if rule:
-            rule = checked_rule(start, rule)
+            rule = await run(checked_rule, start, rule)
         name, text = one_line(name, MAX_NAME), one_line(text, MAX_MESSAGE)
         alarm = Alarm(start=start, name=name, text=text, rule=rule, done=now)
         shown = f"{start:%Y-%m-%d %H:%M}"
+        moment = await run(alarm.next, now)
         if not can_ring_idle(device):
             raise InputError("alarm_on_websocket", name=device.name)
-        if (moment := alarm.next(now)) is None:
+        if moment is None:
             raise InputError("alarm_past", time=shown)
         if moment > now + _FARTHEST:
             raise InputError("alarm_too_far", time=shown)
+        rest = rest_of(self.alarm(instead_of)) if instead_of else None
         uid = ulid_now() if instead_of is None or rest else instead_of
         if uid != instead_of and len(self.alarms) >= _MAX_ALARMS:
             raise InputError("too_many_alarms", limit=str(_MAX_ALARMS))
@@ -140,12 +137,12 @@ class AlarmClock:
 
         What rings and is changed rings no more.
         """
-        alarms = dict(self._device.state.alarms)
+        alarms = dict(self.alarms)
         for uid, alarm in changes.items():
             alarms.pop(uid, None)
             self._set_back.pop(uid, None)
             if alarm is not None and alarm.rings_next():
-                alarms[uid] = alarm.as_dict()
+                alarms[uid] = alarm
         self._device.record.update(alarms=alarms)
         self._changed.set()
         if self._scope is not None and not self._rung():
@@ -193,9 +190,11 @@ class AlarmClock:
         shown: datetime | None = None
         while True:
             self._changed.clear()
-            alarms, now = self.alarms, dt_util.utcnow()
-            wait = TimerTimeouts.look if alarms else None
+            wait = TimerTimeouts.look if self.alarms else None
             try:
+                # Most is known already, but nothing of that counts in another time zone.
+                await self._hass.async_add_executor_job(upcoming, self._device)
+                alarms, now = self.alarms, dt_util.utcnow()
                 due = {uid: at for uid, alarm in alarms.items() if (at := self._due(uid, alarm, now))}
                 if due:
                     await self._take(alarms, due, now)

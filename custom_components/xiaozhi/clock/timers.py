@@ -19,6 +19,7 @@ from homeassistant.util.hass_dict import HassKey
 import voluptuous as vol
 
 from ..const import DOMAIN
+from ..device.alarm import MOMENT
 from ..device.device import Device
 from ..device.state import SETTINGS
 from ..protocol.clock import loop_time
@@ -36,7 +37,7 @@ _STORED: Final = vol.Schema(
     {
         vol.Required("name"): str,
         vol.Required("seconds"): int,
-        vol.Required("ends_at"): vol.Maybe(vol.All(str, datetime.fromisoformat, dt_util.as_utc)),
+        vol.Required("ends_at"): vol.Maybe(MOMENT),
     }
 )
 

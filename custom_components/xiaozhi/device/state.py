@@ -1,6 +1,6 @@
 """State of a paired device, as frozen snapshots, and the keys of what differs between two of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
@@ -19,6 +19,7 @@ from ..protocol.firmware_version import FirmwareVersion
 from ..protocol.mcp.model import ServerInfo
 from ..protocol.transport.link import LinkKind
 from ..tools.tool_state import NO_TOOLS, MappedTools
+from .alarm import MOMENT, Alarm
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -43,6 +44,13 @@ DETECTORS: Final = "detectors"
 _MAX_WAKE_WORDS: Final = 8
 ENOUGH_SILENT_WAKINGS: Final = 10
 """From which on a device counts as one that does not report its wake word: nobody only presses a button."""
+
+
+def _each(read: Callable[[Any], Any]) -> vol.All:
+    """Return a schema of a mapping whose values are read one by one, without those that are damaged."""
+    return vol.All({str: read}, lambda found: {key: each for key, each in found.items() if each is not None})
+
+
 _RECORD: Final[dict[str, Any]] = {
     **dict.fromkeys(("firmware", "board", "chip", "ip", "host", "origin"), vol.Maybe(str)),
     **dict.fromkeys(("session", "font"), vol.Maybe(str)),
@@ -56,11 +64,10 @@ _RECORD: Final[dict[str, Any]] = {
     "followed": vol.All([str], vol.Coerce(tuple)),
     "extended": bool,
     "answers": dict,
-    "calls": {str: dict},
-    "timers": {str: dict},
-    "alarms": {str: dict},
+    **dict.fromkeys(("calls", "timers"), _each(lambda each: each if isinstance(each, dict) else None)),
+    "alarms": _each(Alarm.from_dict),
     "volume_to_restore": vol.Maybe(vol.All(vol.Coerce(tuple), vol.ExactSequence([int, int]))),
-    "last_contact": vol.Maybe(vol.All(str, datetime.fromisoformat, dt_util.as_utc)),
+    "last_contact": vol.Maybe(MOMENT),
 }
 """The stored form of the fields but for the status and the tools, with the names of version 0.2.0."""
 # Resolution of the last contact while the device only answers polls.
@@ -142,8 +149,8 @@ class DeviceState:
     """URIs of its resources whose updates it is to report."""
     timers: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     """The voice timers that were set on it and have not rung, by id; `clock/timers.py` reads them."""
-    alarms: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    """Its alarms and reminders, by id; `clock/alarm.py` reads them."""
+    alarms: Mapping[str, Alarm] = field(default_factory=dict)
+    """Its alarms and reminders, by id."""
 
     pictures: Mapping[PictureKind, Picture] = field(default_factory=dict)
     """The last picture of each kind."""
@@ -186,6 +193,7 @@ class DeviceState:
             "wake_words": list(self.wake_words),
             "installed_wake_words": list(self.installed_wake_words),
             "followed": list(self.followed),
+            "alarms": {uid: alarm.as_dict() for uid, alarm in self.alarms.items()},
             **self.tools.as_dict(),
             "status": asdict(self.status),
             "last_contact": self.last_contact.isoformat() if self.last_contact else None,

@@ -52,6 +52,15 @@ STORED_AS = {
 
 
 TIMER = {"name": "tea", "seconds": 240, "ends_at": None}
+ALARM = {
+    "start": "2026-03-02T07:00:00",
+    "name": "Wake up",
+    "text": "",
+    "rule": "FREQ=DAILY",
+    "skipped": ["2026-03-03T07:00:00"],
+    "done": "2026-03-02T06:00:00+00:00",
+    "snoozed": None,
+}
 
 
 async def test_the_owner_can_read_all_that_is_stored() -> None:
@@ -147,6 +156,7 @@ async def test_a_damaged_record_costs_no_other_device_its_own(
         {"last_contact": 7},
         {"last_contact": "yesterday"},
         {"last_contact": "2026-02-31T12:00:00+00:00"},
+        {"last_contact": "0001-01-01T00:00:00+14:00"},
     )
     for record in damaged:
         hass_storage[KEY] = {"version": 1, "data": {OTHER_MAC: record, MAC: good.as_dict()}}
@@ -158,8 +168,10 @@ async def test_a_damaged_record_costs_no_other_device_its_own(
         assert (bad.link, bad.last_contact, bad.tools.tools, bad.calls) == (None, None, (), {}), record
         # Nor does what is damaged in a record cost the rest of it, such as alarms.
         if isinstance(record, dict):
-            hass_storage[KEY]["data"][OTHER_MAC] = {**record, "timers": {"a": TIMER}}
+            rest = {"timers": {"a": TIMER, "b": None}, "alarms": {"a": ALARM, "b": None, "c": {"start": 7}}}
+            hass_storage[KEY]["data"][OTHER_MAC] = record | rest
             store = DeviceStore(hass, "an_entry")
             await store.async_load()
             assert store.record(OTHER_MAC).state.timers == {"a": TIMER}, record
+            assert store.record(OTHER_MAC).state.as_dict()["alarms"] == {"a": ALARM}, record
         await store.async_save()

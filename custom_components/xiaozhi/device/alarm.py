@@ -4,28 +4,26 @@ Times are those on the wall, so that seven o'clock stays seven o'clock in anothe
 to daylight saving. In the hour that is skipped it rings as much later; in the one that is repeated, once.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
+import logging
+import re
 from typing import Any, Final, Self
 
-from dateutil.rrule import rrule, rrulestr
 from homeassistant.util import dt as dt_util
 import voluptuous as vol
 
 from ..errors import InputError
+from ..settings import read_settings, stored
+from .repetition import TIME_FORMAT, Repetition
+
+_LOGGER = logging.getLogger(__name__)
 
 MAX_NAME: Final = 100
-RECURRENCE_ID: Final = "%Y%m%dT%H%M%S"
 
-# What a calendar offers. Parts such as BYSECOND, and 10 kB of them, would only keep this computer busy.
 _RULE_LENGTH: Final = 200
-_RULE_PARTS: Final = frozenset(
-    ("FREQ", "INTERVAL", "COUNT", "UNTIL", "BYDAY", "BYMONTHDAY", "BYMONTH", "BYSETPOS", "WKST")
-)
-_FREQUENCIES: Final = frozenset(("DAILY", "WEEKLY", "MONTHLY", "YEARLY"))
-_MAX_INTERVAL: Final = 1000
 # From one 29 February to the next, at the turn of most centuries.
 _LONGEST_GAP: Final = timedelta(days=9 * 366)
 # By how much two times on the wall can change their order.
@@ -33,46 +31,49 @@ _SHIFT: Final = timedelta(hours=3)
 _MAX_SKIPPED: Final = 366
 # The longest that an alarm is asked for: what a calendar shows at once, and more.
 _MAX_LISTED: Final = 400
+# More than the alarms of all devices.
+_KEPT: Final = 4096
 
-_MOMENT: Final = vol.All(str, datetime.fromisoformat)
-_STORED: Final = vol.Schema(
-    {
-        vol.Required("start"): _MOMENT,
-        vol.Required("name"): str,
-        vol.Required("text"): str,
-        vol.Required("rule"): str,
-        vol.Required("skipped"): vol.All([_MOMENT], vol.Coerce(tuple)),
-        vol.Required("done"): _MOMENT,
-        vol.Required("snoozed"): vol.Maybe(_MOMENT),
-    }
-)
+
+def _stored_moment(text: str) -> datetime:
+    try:
+        return dt_util.as_utc(datetime.fromisoformat(text))
+    except OverflowError as err:
+        raise ValueError from err
+
+
+MOMENT: Final = vol.All(str, _stored_moment)
+"""Schema of a moment that is stored."""
+_TIME: Final = vol.All(str, datetime.fromisoformat, lambda time: time.replace(tzinfo=None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
     """An alarm, or with a text a reminder."""
 
-    start: datetime
+    start: datetime = stored(_TIME)
     """On the wall, without a time zone."""
-    name: str = ""
-    text: str = ""
+    name: str = stored(str, "")
+    text: str = stored(str, "")
     """What is said when it is due."""
-    rule: str = ""
+    rule: str = stored(str, "")
     """How it is repeated; empty if it is not."""
-    skipped: tuple[datetime, ...] = ()
+    skipped: tuple[datetime, ...] = stored(vol.All([_TIME], vol.Coerce(tuple)), ())
     """Times on the wall that were deleted from the repetition."""
-    done: datetime
+    done: datetime = stored(MOMENT)
     """The last moment for which it has rung or was reported, or when it was set."""
-    snoozed: datetime | None = None
+    snoozed: datetime | None = stored(vol.Maybe(MOMENT))
     """When it rings again."""
 
     @classmethod
-    def from_dict(cls, data: object) -> Self | None:
-        """Read the stored form; None if it is damaged."""
+    def from_dict(cls, data: Any) -> Self | None:
+        """Read the stored form, and compute when it rings next; None if that is unknown. For threads."""
         try:
-            alarm = cls(**_STORED(data))
-            _kept_rule(alarm.start, alarm.rule)
-        except vol.Invalid, ValueError:
+            found = read_settings(cls, "an alarm", data)
+            alarm = cls(start=found.pop("start"), done=found.pop("done", dt_util.utcnow()), **found)
+            alarm.rings_next()
+        except (KeyError, ValueError, TypeError, OverflowError) as err:
+            _LOGGER.warning("A stored alarm cannot be read, and is lost: %s", type(err).__name__)
             return None
         return alarm
 
@@ -88,19 +89,16 @@ class Alarm:
             "snoozed": self.snoozed.isoformat() if self.snoozed else None,
         }
 
-    def times(
-        self, since: datetime, rule_of: Callable[[datetime, str], rrule | None] | None = None
-    ) -> Iterator[tuple[datetime, datetime]]:
+    def times(self, since: datetime) -> Iterator[tuple[datetime, datetime]]:
         """Yield the times after a moment: on the wall, and the moment of each."""
         first = wall_time(since) - _SHIFT
-        rule = (rule_of or _kept_rule)(self.start, self.rule)
-        for time in (self.start,) if rule is None else rule.xafter(first, inc=True):
-            if time not in self.skipped and (moment := moment_of(time)) > since:
+        for time in Repetition.parse(self.rule, self.start).times(first) if self.rule else (self.start,):
+            if time >= first and time not in self.skipped and (moment := moment_of(time)) > since:
                 yield time, moment
 
     def next(self, since: datetime) -> datetime | None:
         """Return the first moment after another one."""
-        return next((moment for _, moment in self.times(since)), None)
+        return _next(self, since, dt_util.get_default_time_zone())
 
     def rings_next(self) -> datetime | None:
         """Return when it rings next: by its repetition, or because it was snoozed."""
@@ -109,7 +107,8 @@ class Alarm:
 
     def last(self, since: datetime, until: datetime) -> datetime | None:
         """Return the last moment after one and up to another."""
-        last = None
+        if (last := self.next(since)) is None or last > until:
+            return None
         for _, moment in self.times(since):
             if moment > until:
                 break
@@ -117,8 +116,8 @@ class Alarm:
         return last
 
     def listed(self, start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """Yield the times between two moments, in bounded number. Also for threads."""
-        for number, (time, moment) in enumerate(self.times(start, _rule)):
+        """Yield the times between two moments, in bounded number."""
+        for number, (time, moment) in enumerate(self.times(start)):
             if moment >= end or number == _MAX_LISTED:
                 return
             yield time, moment
@@ -130,7 +129,7 @@ class Alarm:
     def until(self, time: datetime) -> Self:
         """Return the alarm that ends before one of its times."""
         parts = (part for part in self.rule.split(";") if not part.startswith(("COUNT=", "UNTIL=")))
-        end = (time - timedelta(seconds=1)).strftime(RECURRENCE_ID)
+        end = (time - timedelta(seconds=1)).strftime(TIME_FORMAT)
         return replace(self, rule=";".join((*parts, f"UNTIL={end}")))
 
 
@@ -149,34 +148,21 @@ def checked_rule(start: datetime, rule: str) -> str:
     error = InputError("alarm_rule", rule=rule[:_RULE_LENGTH])
     if len(rule) > _RULE_LENGTH:
         raise error
+    checked = rule.upper()
     try:
-        parts = dict(part.split("=") for part in rule.upper().split(";"))
-        if not parts.keys() <= _RULE_PARTS or parts["FREQ"] not in _FREQUENCIES:
+        # A calendar ends it at a moment.
+        if (until := re.search(r"UNTIL=([0-9T]+)Z", checked)) is not None:
+            end = datetime.strptime(until[1], TIME_FORMAT).replace(tzinfo=UTC)
+            checked = checked.replace(until[0], f"UNTIL={wall_time(end):{TIME_FORMAT}}")
+        found = next(Repetition.parse(checked, start).times(start), None)
+        if found is None or found - start > _LONGEST_GAP:
             raise error
-        if not 1 <= int(parts.get("INTERVAL", 1)) <= _MAX_INTERVAL or int(parts.get("COUNT", 1)) < 1:
-            raise error
-        if (until := parts.get("UNTIL", "")).endswith("Z"):
-            end = datetime.strptime(until, f"{RECURRENCE_ID}Z").replace(tzinfo=UTC)
-            parts["UNTIL"] = wall_time(end).strftime(RECURRENCE_ID)
-        checked = ";".join(f"{name}={value}" for name, value in parts.items())
-        found = rrulestr(checked, dtstart=start)
-        # Without an end, a search for 30 February takes seconds.
-        soon = found.replace(count=None, until=start + _LONGEST_GAP)
-        if next(iter(soon), None) is None or next(iter(found), None) is None:
-            raise error
-    except (KeyError, TypeError, ValueError, OverflowError) as err:
+    except (ValueError, OverflowError) as err:
         raise error from err
     return checked
 
 
-def _rule(start: datetime, rule: str) -> rrule | None:
-    """Return a rule, or None without one. Raises `ValueError` if it is damaged."""
-    if not rule:
-        return None
-    found: rrule = rrulestr(rule, dtstart=start, cache=True)
-    return found
-
-
-# For the event loop only: a cached rule of dateutil keeps its lock after its last time, so an iteration in
-# another thread would never end.
-_kept_rule: Final = lru_cache(maxsize=1000)(_rule)
+@lru_cache(maxsize=_KEPT)
+def _next(alarm: Alarm, since: datetime, _time_zone: tzinfo) -> datetime | None:
+    """Return the first moment of an alarm after another one; it is another in another time zone."""
+    return next((moment for _, moment in alarm.times(since)), None)
