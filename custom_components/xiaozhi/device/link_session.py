@@ -239,7 +239,12 @@ class LinkSession(LinkHandler):
 
     @callback
     def restart(self) -> None:
-        """Repeat the handshake with a device that has restarted unnoticed by its link."""
+        """Repeat the handshake with a device that has restarted unnoticed by its link.
+
+        Until it answers, it counts as away: nothing reaches it before it has connected again.
+        """
+        self.presence.begin(can_answer=False)
+        self._show()
         self.readings.start_again()
         self._create_task(self.link.close_channel(), "close channel")
 

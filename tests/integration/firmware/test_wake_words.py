@@ -19,13 +19,17 @@ from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES
 from custom_components.xiaozhi.firmware.assets_pack import Asset, read_pack
 from custom_components.xiaozhi.firmware.speech_models import TABLE
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.timeouts import FirmwareTimeouts
 from simulator import BOARDS, Misbehaviour, SimulatedDevice, State, build_image, get_profile
 from tests.integration import boxes
 from tests.integration.boxes import act, state_of, wait_for_state
 from tests.integration.firmware.conftest import BOARD, QUICK, release_notes
+from tests.integration.links.test_broker import through
 from tests.integration.media.media_server import MediaServer, media_server
 from tests.integration.names import CONNECTED, SATELLITE, Boot
 from tests.integration.provisioning.forms import change_device, submit_device
+from tests.protocol.transport.mqtt.brokers import PushingBroker
+from tests.protocol.transport.udp.device import until
 from tests.rules.firmware.firmware_files import FONT, archive, base_pack, flash
 
 WAKE_WORD = "select.kitchen_box_wake_word"
@@ -80,6 +84,25 @@ class Web:
 
 
 @pytest.fixture
+def over_broker() -> bool:
+    """Whether the device is reached through the owner's broker."""
+    return False
+
+
+@pytest.fixture
+async def link_data(
+    over_broker: bool, link_data: dict[str, Any], request: pytest.FixtureRequest
+) -> AsyncGenerator[dict[str, Any]]:
+    if not over_broker:
+        yield link_data
+        return
+    request.getfixturevalue("socket_enabled")
+    broker = await PushingBroker().start()
+    yield through(broker.port, link_data)
+    await broker.stop()
+
+
+@pytest.fixture
 async def hosts(
     hass: HomeAssistant,
     socket_enabled: None,
@@ -91,7 +114,11 @@ async def hosts(
         hass.config_entries.async_update_entry(linked_entry, data=data)
         assert await hass.config_entries.async_reload(linked_entry.entry_id)
         await hass.async_block_till_done()
+        counters = linked_entry.runtime_data.ports.counters
+        await until(lambda: counters().get("broker", {"connected": True})["connected"])
         yield Web(server, monkeypatch)
+        # Before the broker ends.
+        await hass.config_entries.async_unload(linked_entry.entry_id)
 
 
 @pytest.fixture
@@ -397,6 +424,8 @@ def _breaks_off(hass: HomeAssistant, monkeypatch: pytest.MonkeyPatch, times: int
     return broken
 
 
+@pytest.mark.timeouts(FirmwareTimeouts, restart=30)
+@pytest.mark.parametrize("over_broker", [False, True])
 async def test_a_device_that_cannot_fetch_its_pack_is_restarted_and_keeps_its_words(
     hass: HomeAssistant, device: SimulatedDevice, hosts: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:

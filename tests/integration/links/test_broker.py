@@ -151,8 +151,9 @@ async def test_a_device_is_known_soon_after_its_check_in_and_shaken_hands_with_a
     await device.wait_for(lambda: handshakes(device) == 1, 30)
     await device.lose_power()
     await device.boot()
+    assert hass.states.is_state(CONNECTED, "off")
     await device.wait_for(lambda: handshakes(device) == 2, 30)
-    assert hass.states.is_state(CONNECTED, "on")
+    await wait_for_state(hass, CONNECTED, "on")
 
 
 def handshakes(device: SimulatedDevice) -> int:
