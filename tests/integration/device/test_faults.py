@@ -10,13 +10,12 @@ from homeassistant.exceptions import HomeAssistantError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.gateway import Gateway
-from custom_components.xiaozhi.protocol.messages import mcp
-from custom_components.xiaozhi.protocol.transport.link import Link, LinkClosedError, LinkKind
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Conversation, Misbehaviour, SimulatedDevice, State, converse
 from tests.integration.boxes import Speech, introduce, mac_of, wait_for_state
 from tests.integration.http_device import paired_device
-from tests.integration.names import CLIENT_ID, COMMAND, CONNECTED, LIGHT, MAC, QUICK, VOLUME, Boot
+from tests.integration.names import CLIENT_ID, COMMAND, LIGHT, MAC, QUICK, VOLUME, Boot
 
 pytestmark = pytest.mark.usefixtures("all_enabled", "speech")
 
@@ -36,17 +35,14 @@ def crowd(request: pytest.FixtureRequest) -> list[Misbehaviour]:
 def paired(crowd: list[Misbehaviour]) -> tuple[ConfigSubentryData, ...]:
     """One that is good, and those that misbehave, called after what they do."""
     return paired_device(MAC, CLIENT_ID), *(
-        paired_device(mac_of(number), CLIENT_ID, title=title(what)) for number, what in enumerate(crowd, 2)
+        paired_device(mac_of(number), CLIENT_ID, title=f"The {what} box")
+        for number, what in enumerate(crowd, 2)
     )
-
-
-def title(what: Misbehaviour) -> str:
-    return f"The {what} box"
 
 
 def is_about(what: Misbehaviour, text: str) -> bool:
     """Return whether a log line is about the device that does this."""
-    return title(what) in text or TOLD.get(what, title(what)) in text
+    return f"The {what} box" in text or (what in TOLD and TOLD[what] in text)
 
 
 # Of the lines that an owner sees, those that do not name the device.
@@ -159,38 +155,14 @@ async def test_what_was_known_stays_when_the_device_stops_making_sense(
         device.misbehaviours.clear()
 
 
-async def send_without_end(link: Link) -> None:
-    """Send more than any buffer on the way holds."""
-    async with asyncio.timeout(15):
-        while True:
-            await link.send(mcp({"jsonrpc": "2.0", "method": "x" * 64 * 1024}))
-
-
-async def test_a_device_that_does_not_read_is_let_go(
-    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
-) -> None:
-    """As soon as there is no room left for what it is sent, which nobody else has to wait for."""
-    device = await boot(misbehaviours=(Misbehaviour.STOP_READING,))
-    await device.wake()
-    await wait_for_state(hass, CONNECTED, "on")
-    gateway: Gateway = linked_entry.runtime_data
-    session = gateway.devices[MAC].session
-    assert session is not None
-    with pytest.raises(LinkClosedError, match="does not take what it is sent"):
-        await send_without_end(session.link)
-    await wait_for_state(hass, CONNECTED, "off")
-    await device.power_off()
-
-
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_calls_that_come_faster_than_the_device_answers_are_refused_and_none_outlives_the_gateway(
-    boot: Boot, hass: HomeAssistant, linked_entry: MockConfigEntry
+    boot: Boot, hass: HomeAssistant, linked_entry: MockConfigEntry, known: Device
 ) -> None:
     """An automation in a loop would pile up calls without end, and a script stop in one without a word."""
     device = await boot()
     await wait_for_state(hass, VOLUME, "70")
     device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
-    known = linked_entry.runtime_data.devices[MAC]
     calls = [asyncio.create_task(known.commands.call_tool("self.get_device_status")) for _ in range(1000)]
     await asyncio.sleep(0)
     waiting, refused = [call for call in calls if not call.done()], [call for call in calls if call.done()]

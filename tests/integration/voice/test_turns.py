@@ -1,6 +1,7 @@
 """When somebody has finished speaking; and what is cut off, typed or too fast disturbs no other turn."""
 
 import asyncio
+from unittest.mock import AsyncMock
 
 from homeassistant.components.assist_pipeline.pipeline import PipelineInput
 from homeassistant.core import HomeAssistant
@@ -62,12 +63,9 @@ async def test_a_device_that_leaves_at_once_warns_of_no_hung_engine_and_cannot_s
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def closed(*_: object) -> None:
-        raise LinkClosedError("the device has left")
-
     device = await boot()
     with monkeypatch.context() as broken:
-        broken.setattr(Conversation, "show", closed)
+        broken.setattr(Conversation, "show", AsyncMock(side_effect=LinkClosedError("the device has left")))
         await device.type(COMMAND)
         await device.wait_for(lambda: not device.channel_open, 20)
     await asyncio.sleep(VoiceTimeouts.quiet + 1)
@@ -89,13 +87,12 @@ async def test_an_unexpected_error_is_logged_once_and_the_next_conversation_is_a
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def fail(*_: object, **__: object) -> None:
-        raise LookupError("a fault of Home Assistant")
-
     speech.recognizer.lines = [COMMAND]
     device = await boot()
     with monkeypatch.context() as broken:
-        broken.setattr(PipelineInput, "execute", fail)
+        broken.setattr(
+            PipelineInput, "execute", AsyncMock(side_effect=LookupError("a fault of Home Assistant"))
+        )
         await device.wake()
         await device.wait_for(lambda: not device.channel_open, 10)
         await device.wait_state(State.IDLE, 10)

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from functools import partial
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 from homeassistant.components import assist_pipeline
 from homeassistant.components.assist_pipeline import async_get_pipeline
@@ -34,10 +34,6 @@ from tests.protocol.audio.sounds import make_media
 from tests.protocol.transport.udp.device import until
 
 
-def _called_by_home_assistant(changed: Any, *args: Any, **fields: Any) -> Any:
-    return changed(*args, **fields)
-
-
 @pytest.mark.parametrize(
     ("where", "part", "missing"),
     [
@@ -64,7 +60,7 @@ async def test_a_command_is_answered_also_if_home_assistant_has_changed_inside(
     """The owner reads what is missing until the update."""
     changed = getattr(where, part)
     # It works for Home Assistant, and takes nothing that we know of.
-    strange = object if part == "SatelliteStates" else partial(_called_by_home_assistant, changed)
+    strange = object if part == "SatelliteStates" else Mock(side_effect=changed)
     monkeypatch.setattr(where, part, strange)
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     device = await boot()
@@ -213,10 +209,8 @@ async def test_a_button_instead_of_the_wake_word_is_an_error_and_what_begins_a_c
     await device.wait_state(State.IDLE, 10)
     assert not speech.recognizer.streams
 
-    async def start(*_: object, **__: object) -> None:
-        """Leave it to the person to begin."""
-
-    monkeypatch.setattr(XiaozhiSatellite, "_say", start)
+    # It is left to the person to begin.
+    monkeypatch.setattr(XiaozhiSatellite, "_say", AsyncMock())
     await speech.answer_with("I close it.", "Good.", heard=[COMMAND] * 2)
     await satellite.async_internal_start_conversation(
         start_media_id="http://127.0.0.1/hello.wav",
