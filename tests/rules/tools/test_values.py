@@ -56,10 +56,11 @@ def test_a_sentence_is_on_or_off_by_its_part(text: Any, flag: bool | None) -> No
         ("{", None, None, "{"),
         ("NaN", None, None, "NaN"),
         ("", None, None, ""),
+        (None, None, None, None),
     ],
 )
 def test_answers_are_read_as_what_they_say(
-    text: str, flag: bool | None, value: float | None, state: str | float
+    text: str | None, flag: bool | None, value: float | None, state: str | float | None
 ) -> None:
     answer = parse_answer(ToolResult(text=text))
     assert as_flag(answer) is flag
@@ -81,16 +82,6 @@ def test_answers_are_read_as_what_they_say(
 )
 def test_a_number_among_words_is_a_number(told: Any, value: float | None) -> None:
     assert as_number(told) == value
-
-
-def test_a_tool_that_says_nothing_has_no_state() -> None:
-    answer = parse_answer(ToolResult())
-    assert (as_flag(answer), as_number(answer), as_text(answer), as_attributes(answer)) == (
-        None,
-        None,
-        None,
-        {},
-    )
 
 
 def test_a_huge_answer_is_cut() -> None:

@@ -336,17 +336,16 @@ async def test_wrong_passwords_are_slowed_and_right_ones_are_not(socket_enabled:
 
 
 async def test_who_calls_from_outside_the_home_network_is_dropped_and_takes_no_place(
-    socket_enabled: None, monkeypatch: pytest.MonkeyPatch
+    site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not even right credentials are read; 64 places wait for devices that are at home."""
     monkeypatch.setattr(mqtt_server, "is_local", lambda address: address != "127.0.0.2")
-    async with Site.running() as site:
-        waiting = await site.client()
-        for _ in range(100):
-            outside = await site.client("127.0.0.2")
-            with suppress(ConnectionError):
-                await outside.send(wire.connect("id", MAC, TOKEN))
-            assert await outside.closed()
-        await waiting.send(wire.connect("id", MAC, TOKEN))
-        assert await waiting.receive() == (0x20, b"\x00\x00")
-        assert {credentials.remote for credentials in site.seen} == {"127.0.0.1"}
+    waiting = await site.client()
+    for _ in range(100):
+        outside = await site.client("127.0.0.2")
+        with suppress(ConnectionError):
+            await outside.send(wire.connect("id", MAC, TOKEN))
+        assert await outside.closed()
+    await waiting.send(wire.connect("id", MAC, TOKEN))
+    assert await waiting.receive() == (0x20, b"\x00\x00")
+    assert {credentials.remote for credentials in site.seen} == {"127.0.0.1"}

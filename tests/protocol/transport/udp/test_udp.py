@@ -372,12 +372,10 @@ async def test_what_the_network_refuses_is_dropped_and_counted(listener: UdpServ
 
 
 async def test_datagrams_from_outside_the_home_network_are_dropped(
-    socket_enabled: None, monkeypatch: pytest.MonkeyPatch
+    listener: UdpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever they hold: these are the device's own."""
     monkeypatch.setattr(udp_server, "is_local", lambda address: address != "127.0.0.2")
-    listener = UdpServer()
-    listener.start("127.0.0.1", 0)
     talk = _Conversation(listener)
     for address, content in (("127.0.0.2", b"outside"), ("127.0.0.1", b"inside")):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device_socket:
@@ -387,4 +385,3 @@ async def test_datagrams_from_outside_the_home_network_are_dropped(
     await until(lambda: bool(talk.heard))
     assert talk.heard == [(opus_packet(b"inside"), 0)]
     assert (listener.counters.not_local, talk.channel.remote) == (1, "127.0.0.1")
-    listener.stop()
