@@ -18,10 +18,9 @@ from custom_components.xiaozhi.device_http.transfers import Upload
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice
 from simulator.board.picture import jpeg
-from simulator.board.tools import Tool
 from tests.integration.boxes import call_action, wait_for_state
 from tests.integration.names import CONNECTED, MAC, Boot
-from tests.integration.tools.own_tools import register
+from tests.integration.tools.own_tools import register, tool
 from tests.protocol.transport.udp.device import until
 
 LINK = LinkKind.MQTT
@@ -42,9 +41,9 @@ async def test_a_tool_is_called_its_answer_parsed_and_what_is_wrong_in_a_call_na
     )
     assert answer == {"result": True}
     assert camera.values["volume"] == 35
-    for tool, arguments, reason in WRONG:
+    for name, arguments, reason in WRONG:
         with pytest.raises(ServiceValidationError, match=reason):
-            await call_action(hass, "call_tool", device_id, tool=tool, arguments=arguments)
+            await call_action(hass, "call_tool", device_id, tool=name, arguments=arguments)
     assert camera.values["volume"] == 35
     for service, data in NONSENSE:
         with pytest.raises(vol.Invalid):
@@ -148,7 +147,7 @@ async def test_only_an_administrator_reaches_firmware_assets_user_tools_and_thos
     hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context, anna: Context, known: Device
 ) -> None:
     """So do automations."""
-    register(camera, *(Tool(name=name, description="") for name in RISKY))
+    register(camera, *map(tool, RISKY))
     await until(lambda: RISKY[-1] in known.tools)
     called = len(camera.events("tool"))
     for action, data in FOR_ADMINISTRATORS:
@@ -210,7 +209,7 @@ async def test_a_user_presses_restart_as_with_other_devices_and_only_an_administ
     )
     device = await boot()
     await wait_for_state(hass, "number.kitchen_box_volume", "70")
-    register(device, Tool(name=name, description="Open the access point."))
+    register(device, tool(name, "Open the access point."))
     await wait_for_state(hass, button.entity_id, "unknown")
 
     def pressed() -> list[dict[str, Any]]:
@@ -233,8 +232,7 @@ async def test_home_assistant_does_not_expose_entities_of_user_tools(
     switches = ("tune", "maintenance", "gate")
     for name in switches:
         pair = (
-            Tool(name=f"self.{name}.{verb}", description="", user_only=name == "maintenance")
-            for verb in ("enable", "disable")
+            tool(f"self.{name}.{verb}", user_only=name == "maintenance") for verb in ("enable", "disable")
         )
         register(camera, *pair)
     registry = er.async_get(hass)

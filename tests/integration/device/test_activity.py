@@ -15,10 +15,9 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, async_
 from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION, EVENT_TOOL_CALL
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse, get_profile
-from simulator.board.tools import Tool as SimulatedTool
 from tests.integration.boxes import Speech, act, activity, call_action, wait_for_state
 from tests.integration.names import BRIGHTNESS, COMMAND, Boot
-from tests.integration.tools.own_tools import register
+from tests.integration.tools.own_tools import register, tool
 from tests.protocol.transport.udp.device import until
 
 LINK = LinkKind.MQTT
@@ -88,11 +87,9 @@ async def test_a_call_by_an_entity_is_told_if_it_failed_or_changes_only_an_attri
     assert lines == ["was told to use the tool Volume"]
     register(
         device,
-        SimulatedTool(name="self.desk_lamp.turn_on", description="", set={"on": True}),
-        SimulatedTool(name="self.desk_lamp.turn_off", description="", set={"on": False}),
-        SimulatedTool(
-            name="self.desk_lamp.set_brightness", description="", properties=_LEVEL, set={"bar": "$level"}
-        ),
+        tool("self.desk_lamp.turn_on", set={"on": True}),
+        tool("self.desk_lamp.turn_off", set={"on": False}),
+        tool("self.desk_lamp.set_brightness", properties=_LEVEL, set={"bar": "$level"}),
     )
     await wait_for_state(hass, "light.kitchen_box_desk_lamp", "unknown")
     await do("light", "turn_on", "light.kitchen_box_desk_lamp")
@@ -102,7 +99,7 @@ async def test_a_call_by_an_entity_is_told_if_it_failed_or_changes_only_an_attri
     assert [event.data["tool"] for event in calls[1:]] == ["Desk lamp set brightness"]
     lines.clear()
     # It works with 0 only.
-    register(device, SimulatedTool(name="self.jam.set_level", description="", properties=_LEVEL, **_JAMMED))
+    register(device, tool("self.jam.set_level", properties=_LEVEL, **_JAMMED))
     await wait_for_state(hass, "number.kitchen_box_jam_level", "unknown")
     for _ in range(2):
         with pytest.raises(HomeAssistantError, match="jammed"):

@@ -1,5 +1,7 @@
 """Tools of a simulated device, some added while it runs, as an update of its firmware does."""
 
+from typing import Any
+
 from simulator import SimulatedDevice
 from simulator.application.mcp_server import McpServer
 from simulator.board.tools import Tool
@@ -7,6 +9,10 @@ from simulator.board.tools import Tool
 LAMP = "light.kitchen_box_lamp"
 STATUS_LIGHT = "number.kitchen_box_led_brightness"
 STRIP = "light.kitchen_box_led_strip"
+
+
+def tool(name: str, description: str = "", **fields: Any) -> Tool:
+    return Tool(name=name, description=description, **fields)
 
 
 def register(device: SimulatedDevice, *tools: Tool) -> list[Tool]:

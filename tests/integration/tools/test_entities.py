@@ -19,16 +19,17 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.tools import tool_state
 from simulator import SimulatedDevice, get_profile
 from simulator.board.picture import jpeg
-from simulator.board.tools import Image, Tool, Tool as SimulatedTool
+from simulator.board.tools import Image, Tool
 from tests.integration.boxes import act, call_action, state_of, wait_for_state
 from tests.integration.names import BRIGHTNESS, MAC, Boot
-from tests.integration.tools.own_tools import STATUS_LIGHT, STRIP, calls, colour, register
+from tests.integration.tools.own_tools import STATUS_LIGHT, STRIP, calls, colour, register, tool
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
 
 LINK = LinkKind.MQTT
 
 DOG_LIGHT = "light.kitchen_box_light"
+CHANNEL = {"type": "integer", "minimum": 0, "maximum": 255}
 
 
 def light(hass: HomeAssistant, entity_id: str) -> tuple[str, tuple[int, ...] | None, int | None]:
@@ -42,22 +43,17 @@ async def test_a_light_of_other_firmware_takes_its_brightness_on_its_own_scale(
 ) -> None:
     device = await boot(get_profile("otto"))
     await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
-    channel = {"type": "integer", "minimum": 0, "maximum": 255}
+    level = {"type": "integer", "minimum": 0, "maximum": 8}
+    parts = ("red", "green", "blue")
     register(
         device,
-        SimulatedTool(
-            name="self.bar.set_color",
-            description="",
-            properties={"red": channel, "green": channel, "blue": channel},
-            set={"led_red": "$red", "led_green": "$green", "led_blue": "$blue"},
+        tool(
+            "self.bar.set_color",
+            properties=dict.fromkeys(parts, CHANNEL),
+            set={f"led_{part}": f"${part}" for part in parts},
         ),
-        SimulatedTool(
-            name="self.bar.set_brightness",
-            description="",
-            properties={"level": {"type": "integer", "minimum": 0, "maximum": 8}},
-            set={"bar": "$level"},
-        ),
-        SimulatedTool(name="self.bar.get_brightness", description="", get="bar"),
+        tool("self.bar.set_brightness", properties={"level": level}, set={"bar": "$level"}),
+        tool("self.bar.get_brightness", get="bar"),
     )
     bar = "light.kitchen_box_bar"
     await wait_for_state(hass, bar, "unknown")
@@ -80,14 +76,12 @@ async def test_a_lamp_that_keeps_its_colour_while_it_is_off_is_switched_on_with_
 ) -> None:
     device = await boot(get_profile("otto"))
     await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
-    channel, mood = {"type": "integer", "minimum": 0, "maximum": 255}, "light.kitchen_box_mood"
+    mood = "light.kitchen_box_mood"
     register(
         device,
-        SimulatedTool(name="self.mood.turn_on", description="", set={"mood": True}),
-        SimulatedTool(name="self.mood.turn_off", description="", set={"mood": False}),
-        SimulatedTool(
-            name="self.mood.set_color", description="", properties=dict.fromkeys(("r", "g", "b"), channel)
-        ),
+        tool("self.mood.turn_on", set={"mood": True}),
+        tool("self.mood.turn_off", set={"mood": False}),
+        tool("self.mood.set_color", properties=dict.fromkeys("rgb", CHANNEL)),
     )
     await wait_for_state(hass, mood, "unknown")
     for colour_of_it in ({"rgb_color": [255, 64, 0]}, {}):
@@ -164,10 +158,6 @@ async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(
     assert [device.values[f"light_{part}"] for part in "rgb"] == [255, 255, 255]
 
 
-def tool(name: str, description: str = "", **fields: Any) -> SimulatedTool:
-    return SimulatedTool(name=name, description=description, **fields)
-
-
 async def test_own_tools_are_sensors_and_buttons_of_which_an_owner_makes_a_cover_until_they_make_other_things(
     hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
 ) -> None:
@@ -204,15 +194,19 @@ async def test_own_tools_are_sensors_and_buttons_of_which_an_owner_makes_a_cover
         assert state_of(hass, sensor).attributes.get("unit_of_measurement") == unit
     # The object as a text is gone.
     assert entity_registry.async_get_entity_id("sensor", DOMAIN, f"{MAC}_tool_self.air.get_status") is None
-    register(device, tool("self.pump.turn_on"))
+    register(device, tool("self.pump.turn_on", set={"pump": True}))
     button = "button.kitchen_box_pump_turn_on"
     await wait_for_state(hass, button, "unknown")
-    register(device, tool("self.pump.turn_off"))
-    await wait_for_state(hass, "switch.kitchen_box_pump", "unknown")
+    register(device, tool("self.pump.turn_off", set={"pump": False}))
+    pump = "switch.kitchen_box_pump"
+    await wait_for_state(hass, pump, "unknown")
     await hass.async_block_till_done()
     assert entity_registry.async_get(button) is None
-    pump = entity_registry.entities["switch.kitchen_box_pump"]
-    assert pump.unique_id == f"{MAC}_tool_self.pump.turn_on"
+    assert entity_registry.entities[pump].unique_id == f"{MAC}_tool_self.pump.turn_on"
+    for state in ("on", "off"):
+        await act(hass, "switch", f"turn_{state}", pump)
+        assert device.values["pump"] is (state == "on")
+        assert hass.states.is_state(pump, state)
 
 
 PICTURE = jpeg(32, 24)
@@ -261,9 +255,7 @@ async def test_what_is_no_text_is_handed_on_as_data_and_texts_of_tools_are_not_j
 ) -> None:
     device = await boot()
     await wait_for_state(hass, BRIGHTNESS, "75")
-    tools = [
-        Tool(name=f"self.find.{name}", description="Find it.", **given) for name, (given, _) in GIVEN.items()
-    ]
+    tools = [tool(f"self.find.{name}", "Find it.", **given) for name, (given, _) in GIVEN.items()]
     await add(device, known, *tools)
     for name, (_, answer) in GIVEN.items():
         assert await call_action(hass, "call_tool", device_id, tool=f"self.find.{name}") == answer, name
@@ -275,5 +267,5 @@ async def test_what_is_no_text_is_handed_on_as_data_and_texts_of_tools_are_not_j
         return map_tools(tools, shapes)
 
     monkeypatch.setattr(tool_state, "map_tools", map_and_note)
-    await add(device, known, Tool(name="self.hostile.text", description="open a b c d e f " * 60))
+    await add(device, known, tool("self.hostile.text", "open a b c d e f " * 60))
     assert judged["self.hostile.text"] != threading.get_ident()

@@ -9,20 +9,21 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from simulator import SimulatedDevice, converse
 from simulator.audio.espeak import synthesize
 from simulator.board.tools import Tool as SimulatedTool
 from tests.integration.boxes import Speech, failure_of, introduce, open_conversation, wait_for_state
-from tests.integration.names import Boot
+from tests.integration.names import CONNECTED, Boot
 from tests.integration.provisioning.forms import change_device, submit_device, suggested
-from tests.integration.tools.own_tools import announce, register
+from tests.integration.tools.own_tools import announce, register, tool
 from tests.protocol.transport.udp.device import until
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
-DOING = "sensor.kitchen_box_conversation_state"
 SET_VOLUME = "xiaozhi__audio_speaker_set_volume"
+DANCE = "xiaozhi__robot_dance"
 SENTENCE = "turn your volume down"
 
 
@@ -65,62 +66,57 @@ async def test_turn_your_volume_down_reaches_the_device(
     assert "xiaozhi__reboot" not in assistant.agent.offered
 
 
+async def ask(
+    hass: HomeAssistant, assistant: Speech, device_id: str | None, tool_name: str = "", *uses: dict[str, Any]
+) -> list[llm.ToolResult]:
+    """Ask something; return what the model gets that uses a tool for it with these arguments."""
+    agent = assistant.agent
+    agent.uses = [llm.ToolInput(tool_name=tool_name, tool_args=arguments) for arguments in uses]
+    agent.lines = ["Well."]
+    agent.results.clear()
+    await async_converse(hass, SENTENCE, None, Context(), agent_id=agent.entity_id, device_id=device_id)
+    return [given.result for given in agent.results]
+
+
+async def add(device: SimulatedDevice, known: Device, one: SimulatedTool) -> None:
+    """Give a device that talks one more tool, and wait until Home Assistant knows it as it is."""
+    tools = register(device)
+    tools[:] = [*(each for each in tools if each.name != one.name), one]
+    announce(device)
+    await until(lambda: one.name in known.tools and known.tools[one.name].user_only is one.user_only)
+
+
 async def test_wrong_arguments_are_told_to_the_assistant_and_chinese_ones_named_both_ways(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, device_id: str, linked_entry: MockConfigEntry
+    hass: HomeAssistant, assistant: Speech, boot: Boot, device_id: str, known: Device
 ) -> None:
     device = await boot()
     await open_conversation(hass, device)
-    wrong: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"volume": 500}, "volume must be a whole number from 0 to 100"),
-        ({"loudness": 3, "volume": 3}, "loudness is not an argument"),
-    )
-    assistant.agent.uses = [
-        llm.ToolInput(tool_name=SET_VOLUME, tool_args=arguments) for arguments, _ in wrong
-    ]
-    assistant.agent.lines = ["Sorry."]
-    await ask(hass, assistant, device_id)
-    for result, (_, words) in zip(assistant.agent.results, wrong, strict=True):
-        assert result.result.error
-        assert words in str(result.result.data["error_text"])
+    wrong = {"volume": 500}, {"loudness": 3, "volume": 3}
+    too_loud, unknown = await ask(hass, assistant, device_id, SET_VOLUME, *wrong)
+    assert (too_loud.error, unknown.error) == (True, True)
+    assert "volume must be a whole number from 0 to 100" in str(too_loud.data["error_text"])
+    assert "loudness is not an argument" in str(unknown.data["error_text"])
     assert device.values["volume"] == 70
     speed = {"type": "integer", "minimum": 0, "maximum": 9}
-    dance = SimulatedTool(
-        name="self.robot.dance", description="跳舞", properties={"速度": speed, "times": speed}
-    )
-    await add(device, linked_entry, dance)
+    await add(device, known, tool("self.robot.dance", "跳舞", properties={"速度": speed, "times": speed}))
     offered = {tool.name: tool for tool in await own_tools(hass, device_id)}
-    described = {str(key): key.description for key in offered["xiaozhi__robot_dance"].parameters.schema}
+    described = {str(key): key.description for key in offered[DANCE].parameters.schema}
     assert described == {"argument_1": "Name on the device: 速度.", "times": None}
-    assistant.agent.uses = [
-        llm.ToolInput(tool_name="xiaozhi__robot_dance", tool_args={"argument_1": 12, "times": 2}),
-        llm.ToolInput(tool_name="xiaozhi__robot_dance", tool_args={"argument_1": 7, "times": 2}),
-    ]
-    assistant.agent.lines = ["I dance."]
-    await ask(hass, assistant, device_id)
-    refused, done = assistant.agent.results[-2:]
-    assert "argument_1 must be a whole number from 0 to 9" in str(refused.result.data["error_text"])
-    assert done.result.data == {"result": True}
-    danced = [event["arguments"] for event in device.events("tool") if event["name"] == dance.name]
+    uses = {"argument_1": 12, "times": 2}, {"argument_1": 7, "times": 2}
+    refused, done = await ask(hass, assistant, device_id, DANCE, *uses)
+    assert "argument_1 must be a whole number from 0 to 9" in str(refused.data["error_text"])
+    assert done.data == {"result": True}
+    danced = [event["arguments"] for event in device.events("tool") if event["name"] == "self.robot.dance"]
     assert danced == [{"速度": 7, "times": 2}]
 
 
-async def ask(hass: HomeAssistant, assistant: Speech, device_id: str | None) -> None:
-    await async_converse(
-        hass, SENTENCE, None, Context(), agent_id=assistant.agent.entity_id, device_id=device_id
-    )
-
-
-async def add(device: SimulatedDevice, entry: MockConfigEntry, tool: SimulatedTool) -> None:
-    """Give a device that talks one more tool, and wait until Home Assistant knows it as it is."""
-    server_tools = register(device)
-    server_tools[:] = [*(each for each in server_tools if each.name != tool.name), tool]
-    announce(device)
-    (box,) = entry.runtime_data.devices.values()
-    await until(lambda: (known := box.tools.get(tool.name)) and known.user_only is tool.user_only)
-
-
 async def test_typed_chat_and_other_satellites_get_nothing_and_a_tool_that_has_become_user_only_is_refused(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry, device_id: str
+    hass: HomeAssistant,
+    assistant: Speech,
+    boot: Boot,
+    linked_entry: MockConfigEntry,
+    device_id: str,
+    known: Device,
 ) -> None:
     device = await boot()
     await open_conversation(hass, device)
@@ -128,23 +124,19 @@ async def test_typed_chat_and_other_satellites_get_nothing_and_a_tool_that_has_b
         config_entry_id=linked_entry.entry_id, identifiers={("other", "satellite")}
     )
     for asked_from, count in ((None, 0), (other.id, 0), (device_id, 1)):
-        assistant.agent.lines = ["Well."]
         await ask(hass, assistant, asked_from)
         assert assistant.agent.offered.count(SET_VOLUME) == count
-    await add(device, linked_entry, SimulatedTool(name="self.robot.dance", description="Dance."))
-    offered = {tool.name: tool for tool in await own_tools(hass, device_id)}
-    dance = offered["xiaozhi__robot_dance"]
-    await add(
-        device, linked_entry, SimulatedTool(name="self.robot.dance", description="Dance.", user_only=True)
-    )
+    await add(device, known, tool("self.robot.dance", "Dance."))
+    (dance,) = [offered for offered in await own_tools(hass, device_id) if offered.name == DANCE]
+    await add(device, known, tool("self.robot.dance", "Dance.", user_only=True))
     context = llm.LLMContext(
         platform="test", context=None, language="en", assistant="conversation", device_id=None
     )
-    use = dance.async_call(hass, llm.ToolInput(tool_name=dance.name, tool_args={}), context)
+    use = dance.async_call(hass, llm.ToolInput(tool_name=DANCE, tool_args={}), context)
     assert await failure_of(use) == "not_offered"
     assert "self.robot.dance" not in [event["name"] for event in device.events("tool")]
     await device.power_off()
-    await wait_for_state(hass, "binary_sensor.kitchen_box_connectivity", "off")
+    await wait_for_state(hass, CONNECTED, "off")
     assert not await own_tools(hass, device_id)
 
 

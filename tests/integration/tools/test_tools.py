@@ -19,10 +19,10 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import SessionTimeouts
 from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES
 from simulator import Misbehaviour, SimulatedDevice, get_profile
-from simulator.board.tools import Tool as SimulatedTool
+from simulator.board.tools import Tool
 from tests.integration.boxes import act, state_of, wait_for_state
 from tests.integration.names import MAC, VOLUME, Boot
-from tests.integration.tools.own_tools import LAMP, STRIP, announce, calls, listed, register
+from tests.integration.tools.own_tools import LAMP, STRIP, announce, calls, listed, register, tool
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
 
@@ -91,89 +91,61 @@ async def test_a_robot_has_buttons_and_its_answers_are_sensors_for_those_who_wan
     assert state_of(hass, "sensor.kitchen_box_servo_offsets").attributes["head"] == 7
 
 
+def fan_setter(maximum: int, description: str = "") -> Tool:
+    return tool(
+        "self.fan.set_speed",
+        description,
+        properties={"speed": {"type": "integer", "minimum": 0, "maximum": maximum}},
+        set={"fan": "$speed"},
+    )
+
+
 async def test_tools_that_come_later_are_there_at_once_and_entities_follow_what_changes_about_them(
     hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
 ) -> None:
+    """Without a reload."""
     device = await boot(get_profile("otto"))
     await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
     fan = "number.kitchen_box_fan_speed"
-    pump = "switch.kitchen_box_pump"
-    tools = register(
-        device,
-        SimulatedTool(
-            name="self.fan.set_speed",
-            description="",
-            properties={"speed": {"type": "integer", "minimum": 0, "maximum": 5}},
-            set={"fan": "$speed"},
-        ),
-        SimulatedTool(name="self.fan.get_speed", description="", get="fan"),
-        SimulatedTool(name="self.pump.turn_on", description="", set={"pump": True}),
-        SimulatedTool(name="self.pump.turn_off", description="", set={"pump": False}),
-    )
-    await wait_for_state(hass, fan, "0")
-    state = state_of(hass, fan)
-    assert (state.attributes["min"], state.attributes["max"]) == (0, 5)
-    await wait_for_state(hass, pump, "unknown")
-    await act(hass, "switch", "turn_on", pump)
-    assert hass.states.is_state(pump, "on")
-    await act(hass, "switch", "turn_off", pump)
-    assert hass.states.is_state(pump, "off")
-
-    gone = [tool for tool in tools if tool.name.startswith("self.fan")]
-    for tool in gone:
-        tools.remove(tool)
+    tools = register(device, fan_setter(10))
+    await wait_for_state(hass, fan, "unknown")
+    attributes = state_of(hass, fan).attributes
+    assert (attributes["min"], attributes["max"], attributes["assumed_state"]) == (0, 10, True)
+    assert "unit_of_measurement" not in attributes
+    entity_registry.async_update_entity(fan, icon="mdi:fire")
+    # A getter is read, and a unit is shown.
+    device.values["fan"] = 40
+    getter = tool("self.fan.get_speed", get="fan")
+    tools[-1:] = [fan_setter(100, "In percent"), getter]
+    announce(device)
+    await wait_for_state(hass, fan, "40")
+    attributes = state_of(hass, fan).attributes
+    assert "assumed_state" not in attributes
+    assert (attributes["max"], attributes["unit_of_measurement"]) == (100, "%")
+    assert attributes["icon"] == "mdi:fire"
+    await act(hass, "number", "set_value", fan, value=55)
+    await wait_for_state(hass, fan, "55")
+    gone = [*tools]
+    del tools[-2:]
     announce(device)
     await wait_for_state(hass, fan, "unavailable")
     # Home Assistant lets an owner delete what its integration no longer has.
     assert state_of(hass, fan).attributes["restored"] is True
-    assert hass.states.is_state(pump, "off")
-
-    tools += gone
+    assert hass.states.is_state("button.kitchen_box_stop_moving", "unknown")
     # A listing that is not answered is repeated with the next poll.
+    tools[:] = gone
     device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
     announce(device)
     await asyncio.sleep(15)
     device.misbehaviours.clear()
-    await wait_for_state(hass, fan, "0", 60)
-    # A getter that comes later is read, and a unit that comes later is shown, without a reload.
-    mist = "number.kitchen_box_mist_level"
-
-    def setter(maximum: int, description: str = "") -> SimulatedTool:
-        return SimulatedTool(
-            name="self.mist.set_level",
-            description=description,
-            properties={"level": {"type": "integer", "minimum": 0, "maximum": maximum}},
-            set={"mist": "$level"},
-        )
-
-    tools = register(device, setter(10))
-    await wait_for_state(hass, mist, "unknown")
-    state = state_of(hass, mist)
-    assert (state.attributes["max"], state.attributes["assumed_state"]) == (10, True)
-    assert "unit_of_measurement" not in state.attributes
-    entity_registry.async_update_entity(mist, icon="mdi:fire")
-
-    device.values["mist"] = 40
-    tools[-1:] = [
-        setter(100, "In percent"),
-        SimulatedTool(name="self.mist.get_level", description="", get="mist"),
-    ]
+    await wait_for_state(hass, fan, "55", 60)
+    tools.remove(getter)
     announce(device)
-    await wait_for_state(hass, mist, "40")
-    state = state_of(hass, mist)
-    assert "assumed_state" not in state.attributes
-    assert (state.attributes["max"], state.attributes["unit_of_measurement"]) == (100, "%")
-    assert state.attributes["icon"] == "mdi:fire"
-    await act(hass, "number", "set_value", mist, value=55)
-    await wait_for_state(hass, mist, "55")
-
-    del tools[-1]
-    announce(device)
-    await until(lambda: (now := hass.states.get(mist)) is not None and "assumed_state" in now.attributes)
-    read = calls(device).count("self.mist.get_level")
-    await act(hass, "number", "set_value", mist, value=60)
-    assert hass.states.is_state(mist, "60")
-    assert calls(device).count("self.mist.get_level") == read
+    await until(lambda: (now := hass.states.get(fan)) is not None and "assumed_state" in now.attributes)
+    read = calls(device).count(getter.name)
+    await act(hass, "number", "set_value", fan, value=60)
+    assert hass.states.is_state(fan, "60")
+    assert calls(device).count(getter.name) == read
 
 
 @pytest.mark.usefixtures("all_enabled")
@@ -184,7 +156,7 @@ async def test_without_a_status_tool_the_volume_is_read_from_its_own_getter(
     device = await boot(get_profile("otto"), misbehaviours=(Misbehaviour.NEVER_ANSWER_MCP,))
     tools = register(device)
     tools[:] = [tool for tool in tools if tool.name == "self.audio_speaker.set_volume"]
-    register(device, SimulatedTool(name="self.audio_speaker.get_volume", description="", get="volume"))
+    register(device, tool("self.audio_speaker.get_volume", get="volume"))
     device.misbehaviours.clear()
     announce(device)
     # Its list comes after the rest of the handshake, whose first step the device has not answered.
@@ -201,7 +173,7 @@ async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_we
     await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
     while known.events.admit_notification():
         pass
-    register(device, SimulatedTool(name="self.fan.stop", description=""))
+    register(device, tool("self.fan.stop"))
     await wait_for_state(hass, "button.kitchen_box_fan_stop", "unknown")
 
     before = listed(device)
@@ -209,7 +181,7 @@ async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_we
         announce(device)
     # The device does one thing after the other: now all of these have arrived.
     await known.commands.call_tool("self.get_device_status")
-    register(device, SimulatedTool(name="self.pump.stop", description=""))
+    register(device, tool("self.pump.stop"))
     await wait_for_state(hass, "button.kitchen_box_pump_stop", "unknown")
     assert 1 <= listed(device) - before <= 2
 
@@ -242,9 +214,7 @@ async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says
 
 def made_up(device: SimulatedDevice, generation: int, count: int) -> None:
     """Give the device another list of tools, whose names have never been seen."""
-    device._on.mcp.tools[:] = [
-        SimulatedTool(name=f"self.gadget{generation}.do{number}", description="") for number in range(count)
-    ]
+    device._on.mcp.tools[:] = [tool(f"self.gadget{generation}.do{number}") for number in range(count)]
     announce(device)
 
 
