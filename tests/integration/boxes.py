@@ -133,13 +133,6 @@ def change_settings(hass: HomeAssistant, entry: ConfigEntry, **settings: object)
         hass.config_entries.async_update_subentry(entry, subentry, data={**subentry.data, **settings})
 
 
-async def cards_made(hass: HomeAssistant) -> None:
-    """Wait until Home Assistant has made the cards that it was asked for."""
-    while making := [task for task in asyncio.all_tasks() if task.get_name().startswith("discovery flow")]:
-        await asyncio.wait(making)
-    await hass.async_block_till_done()
-
-
 def open_issues(hass: HomeAssistant) -> list[ir.IssueEntry]:
     """Return the open issues of the integration, except the one about missing speech engines."""
     issues = [

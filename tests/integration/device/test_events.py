@@ -10,19 +10,13 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, async_
 from custom_components.xiaozhi.device.device import EVENT_NOTIFICATION
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, converse
-from tests.integration.boxes import Speech, change_settings, state_of, wait_for_state
+from tests.integration.boxes import Speech, change_settings, open_conversation, state_of, wait_for_state
 from tests.integration.names import COMMAND, Boot
 
 pytestmark = pytest.mark.usefixtures("all_enabled", "speech")
 
 NOTIFICATION = "event.kitchen_box_notification"
 DOING = "sensor.kitchen_box_conversation_state"
-
-
-async def talking(device: SimulatedDevice, hass: HomeAssistant) -> None:
-    await device.wake()
-    await device.wait_state(State.LISTENING, 5)
-    await wait_for_state(hass, DOING, "listening")
 
 
 async def notify(hass: HomeAssistant, device: SimulatedDevice, method: str, **params: Any) -> Event:
@@ -46,7 +40,7 @@ async def test_a_notification_is_an_event_of_the_device_and_on_the_bus_and_a_flo
 ) -> None:
     """Large parameters are on the bus only."""
     device = await boot()
-    await talking(device, hass)
+    await open_conversation(hass, device)
     params = {"level": "info", "data": {"clicks": 2}}
     for method, kind in (
         ("notifications/state_changed", "state_changed"),
@@ -111,7 +105,8 @@ async def test_a_told_state_counts_between_conversations_only(hass: HomeAssistan
     await wait_for_state(hass, DOING, "thinking")
     await notify(hass, device, "notifications/state_changed", state="juggling")
     assert hass.states.is_state(DOING, "thinking")
-    await talking(device, hass)
+    await device.wake()
+    await wait_for_state(hass, DOING, "listening")
     await notify(hass, device, "notifications/state_changed", state="speaking")
     assert hass.states.is_state(DOING, "listening")
     await device.click()

@@ -1,10 +1,17 @@
 """Opens and fills in forms, and checks that all their texts exist."""
 
+import asyncio
 import json
 from string import Formatter
 from typing import Any, Final
 
-from homeassistant.config_entries import SOURCE_IGNORE, SOURCE_USER, ConfigEntry
+from homeassistant.config_entries import (
+    SOURCE_IGNORE,
+    SOURCE_INTEGRATION_DISCOVERY,
+    SOURCE_USER,
+    ConfigEntry,
+    ConfigFlowResult,
+)
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import FlowResultType
 from homeassistant.helpers import config_validation as cv
@@ -90,6 +97,15 @@ def suggested(form: Any, section: str | None = None) -> dict[str, Any]:
         for field in fields
         if field.description and "suggested_value" in field.description
     }
+
+
+async def cards(hass: HomeAssistant) -> list[ConfigFlowResult]:
+    """Return the cards of devices that wait to be added, when Home Assistant has made all of them."""
+    while making := [task for task in asyncio.all_tasks() if task.get_name().startswith("discovery flow")]:
+        await asyncio.wait(making)
+    await hass.async_block_till_done()
+    flows = hass.config_entries.flow.async_progress_by_handler(DOMAIN)
+    return [flow for flow in flows if flow["context"]["source"] == SOURCE_INTEGRATION_DISCOVERY]
 
 
 async def start(hass: HomeAssistant, source: str = SOURCE_USER, data: Any = None) -> Any:

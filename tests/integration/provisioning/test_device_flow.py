@@ -14,11 +14,12 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.provisioning.pairing_codes import MAX_TRIES
-from tests.integration.boxes import cards_made, open_issues, wait_for_state
+from tests.integration.boxes import open_issues, wait_for_state
 from tests.integration.http_device import CLIENT_ID, MAC, MakeDevice, MakeEntry, paired_device, running
 from tests.integration.names import CONNECTED, Boot
 from tests.integration.provisioning.forms import (
     ADDRESS,
+    cards,
     change_device,
     start,
     start_device,
@@ -31,12 +32,8 @@ pytestmark = pytest.mark.usefixtures("own_address", "all_enabled")
 
 
 async def card(hass: HomeAssistant) -> Any:
-    await cards_made(hass)
-    (flow,) = (
-        flow
-        for flow in hass.config_entries.flow.async_progress_by_handler(DOMAIN)
-        if flow["context"]["source"] == SOURCE_INTEGRATION_DISCOVERY
-    )
+    """Open the only card."""
+    (flow,) = await cards(hass)
     return await hass.config_entries.flow.async_configure(flow["flow_id"])
 
 
@@ -73,8 +70,7 @@ async def test_a_card_adds_its_device_and_activation_and_check_in_agree_until_it
         "board": "bread-compact-wifi",
         "link": "automatic",
     }
-    entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), gateway_entry.entry_id)
-    assert entry is not None
+    (entry,) = dr.async_entries_for_config_entry(dr.async_get(hass), gateway_entry.entry_id)
     assert (entry.name, entry.area_id) == ("Kitchen box", area.id)
     assert hass.config_entries.flow.async_progress_by_handler(DOMAIN) == []
     assert await device.activate() == 200
@@ -166,8 +162,7 @@ async def test_a_card_is_for_a_device_that_waits_has_no_other_and_is_not_ignored
     assert await refused() == "already_configured"
     # Its owner may still change their mind under *Add device*.
     assert await make_device().code()
-    await cards_made(hass)
-    assert hass.config_entries.flow.async_progress_by_handler(DOMAIN) == []
+    assert await cards(hass) == []
 
 
 @pytest.mark.parametrize("by_subentry", [True, False], ids=["Add device", "Add integration"])

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from homeassistant.config_entries import SOURCE_INTEGRATION_DISCOVERY, ConfigFlowResult
+from homeassistant.config_entries import ConfigFlowResult
 from homeassistant.core import CoreState, HomeAssistant
 from homeassistant.helpers import issue_registry as ir
 import pytest
@@ -10,21 +10,15 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.access_point.access_points import AccessPoints
 from custom_components.xiaozhi.announcements.announcer import Announcer
-from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.provisioning.pairing_codes import MAX_PENDING_FROM_ADDRESS
 from custom_components.xiaozhi.texts.issues import async_raise_issue
-from tests.integration.boxes import cards_made, open_issues
+from tests.integration.boxes import open_issues
 from tests.integration.http_device import CLIENT_ID, TOKEN, MakeDevice, paired_device
+from tests.integration.provisioning.forms import cards
 
 OTHER_MAC = "94:a9:90:00:00:01"
 with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
-
-
-async def cards(hass: HomeAssistant) -> list[ConfigFlowResult]:
-    await cards_made(hass)
-    flows = hass.config_entries.flow.async_progress_by_handler(DOMAIN)
-    return [flow for flow in flows if flow["context"]["source"] == SOURCE_INTEGRATION_DISCOVERY]
 
 
 async def card_names(hass: HomeAssistant) -> list[str]:
@@ -112,7 +106,6 @@ async def test_another_client_id_gets_a_code_a_card_and_an_issue_but_no_token(
     """Either the device was reset, or something poses as it: only its owner can tell."""
     reset = make_device(client_id="after-the-reset")
     reply = await reset.check_in()
-    await cards_made(hass)
     assert "websocket" not in reply
     assert await reset.activate() == 202
     assert await card_names(hass) == ["bread-compact-wifi (A4:5F)"]
