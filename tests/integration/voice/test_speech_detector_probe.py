@@ -10,17 +10,11 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.audio.speech_detector import DetectorSettings
-from custom_components.xiaozhi.timeouts import VoiceTimeouts
 from custom_components.xiaozhi.voice.speech_detectors import SpeechDetectors
 from tests.integration.http_device import MakeEntry
 from tests.silero_wheels import HANGS, ILLEGAL_INSTRUCTION, WORKS, installed
 
 type Start = Callable[[], Awaitable[bool]]
-
-pytestmark = [
-    pytest.mark.real_time,
-    pytest.mark.timeouts(VoiceTimeouts, detector_probe=2, detector_wait=30),
-]
 
 
 @pytest.fixture
@@ -61,7 +55,6 @@ async def test_a_detector_that_would_end_home_assistant_or_hold_it_up_is_never_l
     assert await start(), "another start with one that works"
 
 
-@pytest.mark.timeouts(VoiceTimeouts, detector_wait=0.01)
 async def test_a_turn_does_not_wait_for_a_detector_that_is_still_tried(hass: HomeAssistant) -> None:
     detectors = SpeechDetectors(hass, lambda: None)
     assert await detectors.async_load(DetectorSettings()) is None
