@@ -85,7 +85,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
         """Follow the device, and go on knowing the volume from before it was muted."""
         await super().async_added_to_hass()
         if (stored := await self.async_get_last_extra_data()) is not None:
-            self._before_mute = stored.as_dict().get("level")
+            self._before_mute = as_number(stored.as_dict().get("level"))
 
     @override
     async def async_will_remove_from_hass(self) -> None:

@@ -252,8 +252,9 @@ class XiaozhiEndOfSpeechSelect(SelectEntity, RestoreEntity):
         if state is not None and state.state in self.options:
             of_before = stored is None and state.state == VadSensitivity.DEFAULT
             self._attr_current_option = _QUICK_AND_PATIENT if of_before else state.state
+        chosen = stored.as_dict().get(_CHOSEN) if stored is not None else None
         # Version 0.2.0 stored True.
-        if stored is not None and stored.as_dict().get(_CHOSEN) in {True, self._subentry_id}:
+        if chosen is True or chosen == self._subentry_id:
             self._chosen_by_owner.add(self._subentry_id)
 
     @override

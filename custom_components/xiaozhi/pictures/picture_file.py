@@ -2,6 +2,7 @@
 
 from base64 import b64decode, b64encode
 from functools import partial
+import logging
 from typing import Any, Final
 
 from homeassistant.core import HomeAssistant, callback
@@ -10,6 +11,8 @@ from homeassistant.util import dt as dt_util
 
 from ..const import DOMAIN
 from ..device.state import Picture, PictureKind
+
+_LOGGER = logging.getLogger(__name__)
 
 _VERSION: Final = 1
 # A photo every few seconds must not wear out a memory card.
@@ -20,6 +23,7 @@ class PictureFile:
     """One picture, written in a while and when Home Assistant or the gateway stops."""
 
     def __init__(self, hass: HomeAssistant, mac: str, kind: PictureKind) -> None:
+        self._hass = hass
         key = f"{DOMAIN}.{mac.replace(':', '')}_{kind}"
         self._store: Store[dict[str, Any]] = Store(
             hass, _VERSION, key, private=True, serialize_in_event_loop=False
@@ -29,11 +33,13 @@ class PictureFile:
         self._removed = False
 
     async def async_load(self) -> Picture | None:
-        """Return the stored picture."""
-        if (stored := await self._store.async_load()) is None:
-            return None
-        taken = dt_util.parse_datetime(stored["taken"], raise_on_error=True)
-        self._picture = Picture(data=b64decode(stored["jpeg"]), taken=taken)
+        """Return the stored picture; None if there is none, or it is damaged."""
+        try:
+            if (stored := await self._store.async_load()) is not None:
+                self._picture = await self._hass.async_add_executor_job(_picture, stored)
+        except Exception:
+            # The next one takes its place.
+            _LOGGER.exception("A stored picture is unreadable")
         return self._picture
 
     @callback
@@ -52,6 +58,12 @@ class PictureFile:
         """Delete the file, for good: its device may still be leaving."""
         self._picture, self._removed = None, True
         await self._store.async_remove()
+
+
+def _picture(stored: dict[str, Any]) -> Picture:
+    """Read the stored form; raises if it is damaged."""
+    taken = dt_util.parse_datetime(stored["taken"], raise_on_error=True)
+    return Picture(data=b64decode(stored["jpeg"]), taken=dt_util.as_utc(taken))
 
 
 def _as_dict(picture: Picture) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """A list of tools, what their answers look like, and the entities that they make."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -33,13 +34,13 @@ class MappedTools:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MappedTools:
-        """Read the stored form. Raises for what is damaged."""
+        """Read the stored form, without what is damaged: it is learned again. Raises for a damaged list."""
+        shapes = {}
+        for name, kinds in _mapping(data.get("shapes")).items():
+            with suppress(AttributeError, ValueError):
+                shapes[name] = tuple(Member(path, MemberKind(kind)) for path, kind in kinds.items())
         tools = map(Tool.from_dict, data.get("tools", ()))
-        shapes = {
-            name: tuple(Member(path, MemberKind(kind)) for path, kind in kinds.items())
-            for name, kinds in data.get("shapes", {}).items()
-        }
-        return prepare([tool for tool in tools if tool], shapes, data.get("answers", {}))
+        return prepare([tool for tool in tools if tool], shapes, _mapping(data.get("answers")))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the form that `from_dict` reads."""
@@ -49,6 +50,10 @@ class MappedTools:
                 name: {path: kind.value for path, kind in shape} for name, shape in self.shapes.items()
             },
         }
+
+
+def _mapping(stored: Any) -> Mapping[str, Any]:
+    return stored if isinstance(stored, dict) else {}
 
 
 NO_TOOLS: Final = MappedTools(())

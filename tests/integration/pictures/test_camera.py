@@ -112,6 +112,39 @@ async def test_the_first_photo_adds_its_entity_which_has_it_after_a_restart_unti
     assert STORED not in hass_storage
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"taken": None},
+        {"taken": "yesterday"},
+        {"taken": 7},
+        {"jpeg": None},
+        {"jpeg": "x"},
+        {"jpeg": 7},
+        None,
+        [],
+        7,
+    ],
+)
+async def test_a_picture_that_is_damaged_on_the_disk_leaves_room_for_the_next(
+    hass: HomeAssistant,
+    linked_entry: MockConfigEntry,
+    hass_storage: dict[str, Any],
+    caplog: pytest.LogCaptureFixture,
+    damage: Any,
+) -> None:
+    await act(hass, "button", "press", "button.kitchen_box_take_photo")
+    assert await hass.config_entries.async_unload(linked_entry.entry_id)
+    stored = hass_storage[STORED]
+    stored["data"] = stored["data"] | damage if isinstance(damage, dict) else damage
+    assert await hass.config_entries.async_setup(linked_entry.entry_id)
+    await wait_for_state(hass, CONNECTED, "on")
+    state_of(hass, PHOTO)
+    await act(hass, "button", "press", "button.kitchen_box_take_photo")
+    assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
+    caplog.clear()
+
+
 @pytest.mark.parametrize("deleted", ["device", "integration"])
 async def test_the_photo_of_a_device_that_is_deleted_while_it_is_connected_is_not_written_again(
     hass: HomeAssistant,

@@ -281,8 +281,9 @@ async def test_the_pause_that_ends_speech_is_the_one_that_was_chosen(
         ("default", None, "quick_and_patient"),
         ("aggressive", None, "aggressive"),
         ("default", {"chosen": True}, "default"),
+        ("default", {"chosen": ["damaged"]}, "default"),
     ],
-    ids=["default of before", "chosen before", "chosen since"],
+    ids=["default of before", "chosen before", "chosen since", "damaged"],
 )
 async def test_a_choice_is_kept_and_the_default_is_the_new_one(
     hass: HomeAssistant,

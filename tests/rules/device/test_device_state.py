@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 
 from custom_components.xiaozhi.clock.timers import SetTimer
+from custom_components.xiaozhi.device.alarm import Alarm
 from custom_components.xiaozhi.device.state import DeviceState, changed_keys
 from custom_components.xiaozhi.protocol.boards import cancels_echo
 from custom_components.xiaozhi.protocol.device_status import DeviceStatus
@@ -139,3 +140,27 @@ def test_what_runs_on_the_main_task_is_known_with_the_last_handshake(
 def test_the_table_of_builds_agrees_with_the_simulated_boards() -> None:
     for board in BOARDS.values():
         assert cancels_echo(board.name) is (board.mode is ListeningMode.REALTIME), board.name
+
+
+@pytest.mark.parametrize("name", DeviceState().as_dict())
+def test_what_is_damaged_or_missing_in_a_record_costs_nothing_that_is_intact(name: str) -> None:
+    alarm = Alarm(start=datetime.fromisoformat("2026-03-02T07:00"), rule="FREQ=DAILY", done=datetime.now(UTC))
+    intact = {**DeviceState.from_dict(STORED).as_dict(), "alarms": {"a": alarm.as_dict()}}
+    # A shape belongs to a tool.
+    others = intact.keys() - ({name, "shapes"} if name == "tools" else {name})
+    damages: tuple[Any, ...] = (
+        None,
+        7,
+        -1,
+        "damaged",
+        [],
+        [None],
+        {},
+        {"a": None},
+        {"a": {"b": 7}},
+        [[1, 2]],
+    )
+    without = {other: intact[other] for other in intact.keys() - {name}}
+    for stored in (without, *({**intact, name: damage} for damage in damages)):
+        read = DeviceState.from_dict(stored).as_dict()
+        assert {other: read[other] for other in others} == {other: intact[other] for other in others}, stored
