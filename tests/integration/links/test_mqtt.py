@@ -21,6 +21,7 @@ from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_t
 from custom_components.xiaozhi.settings import DeviceLink
 from simulator import Misbehaviour, Pace, State, UdpImpairment, converse, get_profile
 from tests.integration.boxes import (
+    TWO_DEVICES,
     Speech,
     act,
     change_settings,
@@ -30,7 +31,7 @@ from tests.integration.boxes import (
     paired_boxes,
     wait_for_state,
 )
-from tests.integration.http_device import TOKEN, HttpDevice, paired_device
+from tests.integration.http_device import TOKEN, HttpDevice
 from tests.integration.names import CLIENT_ID, COMMAND, CONNECTED, MAC, OTHER_MAC, SATELLITE, VOLUME, Boot
 from tests.integration.websocket_client import connected
 from tests.protocol.transport.mqtt.device import HELLO, encoded
@@ -242,11 +243,7 @@ async def test_a_client_that_knows_only_websocket_is_told_where_and_firmware_tak
 STEADY = Pace(waits=0.02, timeouts=0.2, main_loop_delay=0.001)
 
 
-@pytest.mark.parametrize(
-    "paired",
-    [(paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Hall box"))],
-    ids=["two"],
-)
+@TWO_DEVICES
 async def test_a_network_that_is_gone_in_mid_sentence_leaves_nothing_hanging_and_others_go_on(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
@@ -263,7 +260,7 @@ async def test_a_network_that_is_gone_in_mid_sentence_leaves_nothing_hanging_and
     await wait_for_state(hass, VOLUME, "unavailable", 120)
     assert hass.states.is_state(SATELLITE, "unavailable")
     assert hass.states.is_state("sensor.kitchen_box_conversation_state", "unavailable")
-    assert hass.states.is_state("number.hall_box_volume", "70")
+    assert hass.states.is_state("number.bedroom_box_volume", "70")
     device.restore_network()
     await wait_for_state(hass, CONNECTED, "on", 10)
     await device.wait_state(State.IDLE, 10)

@@ -95,39 +95,28 @@ async def say(hass: HomeAssistant, device: SimulatedDevice, sound: bytes, word: 
     return Turn(heard(), waited, answers[-1] if answers else {})
 
 
-@pytest.mark.parametrize(
-    ("language", "transcript", "heard", "decided", "least"),
-    [
-        ("en", COMMAND, COMMAND, "complete_command", 0.4),
+async def test_what_has_been_said_decides_how_long_the_pause_may_last(
+    hass: HomeAssistant, speech: Speech, whisper: Whisper, boot: Boot, command: bytes, states: list[str]
+) -> None:
+    device = await boot()
+    for language, transcript, heard, decided, least in (
         # Only a language model would know, or it is the beginning of a command.
         ("en", "set a timer for", "set a timer for", "pause", 0.9),
         # Whisper writes traditional characters.
         ("zh-CN", "設置一個五分鐘的計時器", "设置一个五分钟的计时器", "complete_command", 0.4),
-    ],
-)
-async def test_what_has_been_said_decides_how_long_the_pause_may_last(
-    hass: HomeAssistant,
-    speech: Speech,
-    whisper: Whisper,
-    boot: Boot,
-    command: bytes,
-    states: list[str],
-    *,
-    language: str,
-    transcript: str,
-    heard: str,
-    decided: str,
-    least: float,
-) -> None:
-    await speech.use(language=language, stt_language=language[:2], conversation_language=language)
-    whisper.hears = lambda _: transcript
-    turn = await say(hass, await boot(), command)
-    assert turn.heard == [heard]
-    assert turn.answered["ended_by"] == decided
-    assert least < turn.waited < least + 0.35
-    assert len(whisper.calls) == 1
-    assert hass.states.is_state(LIGHT, "on" if heard == COMMAND else "off")
-    assert states == ["listening", "processing", "responding", "idle"]
+        ("en", COMMAND, COMMAND, "complete_command", 0.4),
+    ):
+        await speech.use(language=language, stt_language=language[:2], conversation_language=language)
+        whisper.hears = lambda _, transcript=transcript: transcript
+        whisper.calls.clear()
+        states.clear()
+        turn = await say(hass, device, command, f"hello {heard}")
+        assert turn.heard == [heard]
+        assert turn.answered["ended_by"] == decided
+        assert least < turn.waited < least + 0.35
+        assert len(whisper.calls) == 1
+        assert hass.states.is_state(LIGHT, "on" if heard == COMMAND else "off")
+        assert states == ["listening", "processing", "responding", "idle"]
 
 
 @pytest.mark.parametrize("first", [COMMAND, None], ids=["command", "failure"])
@@ -177,37 +166,28 @@ async def test_a_turn_looks_the_same_whoever_asks_the_engine(
 
 
 @pytest.mark.skipif(not hasattr(stt, "PartialSpeechResult"), reason="since Home Assistant 2026.11")
-@pytest.mark.parametrize(
-    ("line", "board", "shows", "ended_by"),
-    [
-        (COMMAND, "lamp", True, "complete_command"),
-        (f"{COMMAND} now or later", "lamp", True, "pause"),
-        # Its screen adds a line for each text.
-        (COMMAND, "s3", False, "complete_command"),
-    ],
-)
 async def test_an_engine_that_reports_its_progress_is_asked_once_and_shown_while_one_speaks(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    *,
-    line: str,
-    board: str,
-    shows: bool,
-    ended_by: str,
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     engine = ProgressiveSpeechToText()
     engine._attr_unique_id = engine._attr_name = "progressive"
     await add_entities(hass, "progressive", {Platform.STT: [engine]})
     await speech.use(stt_engine=engine.entity_id)
-    engine.lines = [line]
-    turn = await say(hass, await boot(get_profile(board)), command)
-    assert len(engine.streams) == 1
-    assert turn.answered["ended_by"] == ended_by
-    assert (len(turn.heard) > 3) == shows
-    assert all(line.startswith(heard) for heard in turn.heard)
-    assert turn.heard[-1] == line
+    for line, board, shows, ended_by in (
+        (COMMAND, "lamp", True, "complete_command"),
+        (f"{COMMAND} now or later", "lamp", True, "pause"),
+        # Its screen adds a line for each text.
+        (COMMAND, "s3", False, "complete_command"),
+    ):
+        engine.lines = [line]
+        device = await boot(get_profile(board))
+        turn = await say(hass, device, command, f"hello {board} {line}")
+        assert turn.answered["ended_by"] == ended_by
+        assert (len(turn.heard) > 3) == shows
+        assert all(line.startswith(heard) for heard in turn.heard)
+        assert turn.heard[-1] == line
+        await device.power_off()
+    assert len(engine.streams) == 3
 
 
 @pytest.mark.parametrize(

@@ -57,22 +57,17 @@ async def test_the_screen_says_why_there_is_no_answer(
 
 
 @pytest.mark.skipif((MAJOR_VERSION, MINOR_VERSION) < (2026, 11), reason="had no codes for these")
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
+async def test_an_assistant_that_may_not_answer_says_why(speech: Speech, boot: Boot, command: bytes) -> None:
+    device = await boot()
+    for error, text in (
         ("components.conversation.ConversationBusyError", "I am still busy with the last request."),
         ("exceptions.Unauthorized", "I may not continue this conversation."),
-    ],
-)
-async def test_an_assistant_that_may_not_answer_says_why(
-    speech: Speech, boot: Boot, command: bytes, error: str, text: str
-) -> None:
-    raised = pkgutil.resolve_name(f"homeassistant.{error}")(None)
-    speech.recognizer.lines = [COMMAND]
-    device = await boot()
-    with patch("homeassistant.components.conversation.async_converse", side_effect=raised):
-        await say(device, command)
-    assert device.screen.captions[-1].startswith(text)
+    ):
+        raised = pkgutil.resolve_name(f"homeassistant.{error}")(None)
+        speech.recognizer.lines = [COMMAND]
+        with patch("homeassistant.components.conversation.async_converse", side_effect=raised):
+            await say(device, command, f"hello {error}")
+        assert device.screen.captions[-1].startswith(text)
 
 
 @pytest.mark.parametrize("sound", ["noise", "half a word"])
