@@ -68,21 +68,30 @@ async def take_photo(known: Device, question: str = QUESTION) -> dict[str, Any]:
     return answer
 
 
-async def test_a_photo_is_kept_told_and_answered(
-    hass: HomeAssistant, eyes: ScriptedEyes, known: Device
+async def test_a_photo_is_kept_told_and_answered_or_the_caller_learns_why_not(
+    hass: HomeAssistant, eyes: ScriptedEyes, device_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    events = async_capture_events(hass, EVENT_PHOTO)
-    assert await take_photo(known) == {"success": True, "result": "A cat on the sofa."}
+    photos = async_capture_events(hass, EVENT_PHOTO)
+    answer = await call_action(hass, "take_photo", device_id, question=QUESTION)
+    assert answer == {"answer": "A cat on the sofa.", "entity_id": PHOTO}
     assert eyes.questions == [QUESTION]
     assert eyes.photos == [jpeg(320, 240)]
     assert eyes.tools == [None], "what is written on a photo must not be able to do anything"
     assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
-    state = state_of(hass, PHOTO)
-    assert state.state.startswith("20")
-    [event] = events
-    entry = er.async_get(hass).async_get(PHOTO)
-    assert entry is not None
-    assert event.data == {"device_id": entry.device_id, "entity_id": PHOTO}
+    assert state_of(hass, PHOTO).state.startswith("20")
+    assert [photo.data for photo in photos] == [{"device_id": device_id, "entity_id": PHOTO}]
+    assert await call_action(hass, "take_photo", device_id) == {"answer": None, "entity_id": PHOTO}
+    eyes.sees = FAILURE
+    calls = async_capture_events(hass, EVENT_TOOL_CALL)
+    with pytest.raises(HomeAssistantError, match="could not look at the photo"):
+        await call_action(hass, "take_photo", device_id, question="And now?")
+    # In Activity: the photo itself was taken.
+    assert [call.data["outcome"] for call in calls] == ["done"]
+    # A firmware of somebody's own may upload its photo elsewhere, and tell what it got there.
+    elsewhere = ToolResult.from_dict({"content": []})
+    monkeypatch.setattr(DeviceCommands, "call_tool", AsyncMock(return_value=elsewhere))
+    with pytest.raises(HomeAssistantError, match="did not send its photo to Home Assistant"):
+        await call_action(hass, "take_photo", device_id)
 
 
 async def test_the_first_photo_adds_its_entity_which_has_it_after_a_restart_until_it_or_the_device_is_deleted(
@@ -204,26 +213,6 @@ async def test_without_a_model_the_device_says_so_and_the_owner_is_told_until_th
     # Where Home Assistant does not show which model is preferred, it is asked.
     monkeypatch.setitem(sys.modules, "homeassistant.components.ai_task.const", None)
     assert (await take_photo(known))["success"]
-
-
-async def test_a_photo_is_taken_with_an_answer_and_without(
-    hass: HomeAssistant, eyes: ScriptedEyes, device_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A firmware of somebody's own may upload its photo elsewhere and tell what it got there."""
-    assert await call_action(hass, "take_photo", device_id) == {"answer": None, "entity_id": PHOTO}
-    answer = await call_action(hass, "take_photo", device_id, question="What is there?")
-    assert answer == {"answer": "A cat on the sofa.", "entity_id": PHOTO}
-    eyes.sees = FAILURE
-    calls = async_capture_events(hass, EVENT_TOOL_CALL)
-    with pytest.raises(HomeAssistantError, match="could not look at the photo"):
-        await call_action(hass, "take_photo", device_id, question="And now?")
-    # In Activity: the photo itself was taken.
-    assert [call.data["outcome"] for call in calls] == ["done"]
-    monkeypatch.setattr(
-        DeviceCommands, "call_tool", AsyncMock(return_value=ToolResult.from_dict({"content": []}))
-    )
-    with pytest.raises(HomeAssistantError, match="did not send its photo to Home Assistant"):
-        await call_action(hass, "take_photo", device_id)
 
 
 # Of the vision model's time the same part as of the device's.

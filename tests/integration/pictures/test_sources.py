@@ -148,19 +148,6 @@ async def test_a_file_that_is_missing_or_too_large_and_a_camera_of_a_house_witho
     assert not shown_on(camera)
 
 
-async def test_an_address_of_a_library_in_the_house_is_fetched(
-    hass: HomeAssistant, camera: SimulatedDevice, show: Show, site: MediaServer
-) -> None:
-    class Album(MediaSource):
-        @override
-        async def async_resolve_media(self, item: MediaSourceItem) -> PlayMedia:
-            return PlayMedia(site.url("/picture"), "image/png")
-
-    await add_media_source(hass, Album("album"))
-    await show(media={"media_content_id": "media-source://album/cat"})
-    assert shown_on(camera) == [(320, 240)]
-
-
 async def test_a_picture_that_cannot_be_decoded_is_not_shown_and_the_next_is(
     hass: HomeAssistant, camera: SimulatedDevice, show: Show
 ) -> None:
@@ -197,17 +184,24 @@ async def site(socket_enabled: None) -> AsyncGenerator[MediaServer]:
         yield server
 
 
-@pytest.mark.usefixtures("camera")
-async def test_automations_and_administrators_show_pictures_from_addresses(
-    hass: HomeAssistant, show: Show, site: MediaServer
+async def test_automations_and_administrators_show_pictures_from_addresses_also_of_a_library_in_the_house(
+    hass: HomeAssistant, camera: SimulatedDevice, show: Show, site: MediaServer
 ) -> None:
+    class Album(MediaSource):
+        @override
+        async def async_resolve_media(self, item: MediaSourceItem) -> PlayMedia:
+            return PlayMedia(site.url("/picture"), "image/png")
+
+    await add_media_source(hass, Album("album"))
     admin = MockUser(is_owner=True).add_to_hass(hass)
     await show(url=site.url("/picture"))
     await show(admin, url=site.url("/picture"))
-    await show(media={"media_content_id": site.url("/picture")})
+    for address in (site.url("/picture"), "media-source://album/cat"):
+        await show(media={"media_content_id": address})
     site.redirect("/redirect", "/picture")
     await show(admin, url=site.url("/redirect"))
-    assert site.paths() == ["/picture"] * 3 + ["/redirect", "/picture"]
+    assert site.paths() == ["/picture"] * 4 + ["/redirect", "/picture"]
+    assert shown_on(camera) == [(320, 240)] * 5
 
 
 @pytest.mark.usefixtures("camera")
