@@ -1,11 +1,11 @@
 """A web server with media on the loopback interface, and what no media may leave behind."""
 
 from collections.abc import AsyncIterator, Iterator
-import threading
 
 import pytest
 
 from tests.integration.media.media_server import MediaServer, children, media_server
+from tests.protocol.audio.sounds import assert_decoders_ended
 
 
 @pytest.fixture
@@ -19,8 +19,4 @@ def nothing_stays() -> Iterator[None]:
     """Every stream must end its process and its thread, and leave no zombie."""
     yield
     assert children() == []
-    for thread in threading.enumerate():
-        if thread.name.startswith("xiaozhi-speech"):
-            # One that was told to end may need a processor for it.
-            thread.join(10)
-            assert not thread.is_alive()
+    assert_decoders_ended()

@@ -5,6 +5,7 @@ from functools import cache
 import io
 import math
 import struct
+import threading
 
 import av
 from av.audio.codeccontext import AudioCodecContext
@@ -114,6 +115,14 @@ def wav_header(sample_rate: int, size: int, *, channels: int = 1, tag: int = 1, 
         + b"data"
         + struct.pack("<I", size)
     )
+
+
+def assert_decoders_ended() -> None:
+    """Assert that no thread decodes speech any more; one that was told to end may still need a processor."""
+    for thread in threading.enumerate():
+        if thread.name.startswith("xiaozhi-speech"):
+            thread.join(10)
+            assert not thread.is_alive()
 
 
 def _frames(pcm: bytes, sample_rate: int, frame_samples: int) -> list[av.AudioFrame]:

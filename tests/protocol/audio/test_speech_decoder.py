@@ -6,7 +6,6 @@ from contextlib import aclosing
 from pathlib import Path
 import random
 import struct
-import threading
 
 from hypothesis import given, strategies as st
 import pytest
@@ -14,7 +13,15 @@ import pytest
 from custom_components.xiaozhi.protocol.audio.speech_decoder import SpeechError, decode_speech
 from custom_components.xiaozhi.protocol.audio.speech_pauses import SpeechShape
 from custom_components.xiaozhi.protocol.audio.wav import WavHeader, read_wav_header
-from tests.protocol.audio.sounds import hiss, make_media, pitch_level, silent_video, tone, wav_header
+from tests.protocol.audio.sounds import (
+    assert_decoders_ended,
+    hiss,
+    make_media,
+    pitch_level,
+    silent_video,
+    tone,
+    wav_header,
+)
 
 RATE = 24000
 SECOND = 2 * RATE
@@ -25,7 +32,7 @@ TONE = tone(2, RATE)
 def no_thread_stays() -> Iterator[None]:
     """Every stream must end its thread."""
     yield
-    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("xiaozhi-speech")]
+    assert_decoders_ended()
 
 
 class Source:
