@@ -24,22 +24,14 @@ from .report import Row, spread
 from .turn import choose_end
 from .wyoming_satellite import wyoming_satellite
 
-
-class _Way(NamedTuple):
-    """Who takes a turn, and what the home understands."""
-
-    satellite: str
-    end: str | None
-    """Choice of *End of speech*; None for Home Assistant's satellite."""
-    known: bool = False
-
-
-_WAYS: Final = (
-    _Way("this integration, by what was said: a command", "quick_and_patient", known=True),
-    _Way("this integration, by what was said: anything", "quick_and_patient"),
-    _Way("this integration, fixed pause", VadSensitivity.DEFAULT.value),
-    _Way("Home Assistant's `wyoming`", None),
-)
+_THEIRS: Final = "Home Assistant's `wyoming`"
+# Who takes a turn, by which choice of *End of speech*, and whether the home understands what was said.
+_WAYS: Final = {
+    "this integration, by what was said: a command": ("quick_and_patient", True),
+    "this integration, by what was said: anything": ("quick_and_patient", False),
+    "this integration, fixed pause": (VadSensitivity.DEFAULT.value, False),
+    _THEIRS: (None, False),
+}
 
 
 class _Times(NamedTuple):
@@ -51,7 +43,7 @@ class _Times(NamedTuple):
 
 async def measure(house: House, *, quick: bool, recordings: Path, every: int = 1) -> list[Row]:
     """Say each so-many-th recording once in each way, one after the other, so that all have the same load."""
-    found: dict[_Way, list[_Times]] = {way: [] for way in _WAYS}
+    found: dict[str, list[_Times]] = {way: [] for way in _WAYS}
     people = (await asyncio.to_thread(read_recordings, recordings))[::every]
     async with (
         real_speech(house, small=quick),
@@ -64,14 +56,14 @@ async def measure(house: House, *, quick: bool, recordings: Path, every: int = 1
             return account.stopped_at, next(iter(account.arrivals), None)
 
         for person in people:
-            for way in _WAYS:
-                await know_orders(house.hass, way.known)
-                if way.end is not None:
-                    await choose_end(site, way.end)
-                say = satellite.converse if way.end is None else ours
+            for way, (choice, known) in _WAYS.items():
+                await know_orders(house.hass, known)
+                if choice is not None:
+                    await choose_end(site, choice)
+                say = satellite.converse if way == _THEIRS else ours
                 if (times := await _turn(house, say(*person.played()))) is not None:
                     found[way].append(times)
-    theirs_median = median([turn.transcript for turn in found[_WAYS[-1]]] or [0])
+    theirs_median = median([turn.transcript for turn in found[_THEIRS]] or [0])
     return [_row(way, turns, len(people), theirs_median) for way, turns in found.items()]
 
 
@@ -85,8 +77,8 @@ async def _turn(house: House, said: Awaitable[tuple[float | None, float | None]]
     return _Times(1000 * (asked[before] - stopped), 1000 * (heard - stopped))
 
 
-def _row(way: _Way, turns: list[_Times], count: int, theirs: float) -> Row:
-    row: Row = {"voice satellite": way.satellite, "turns": count, "not cut off": len(turns)}
+def _row(way: str, turns: list[_Times], count: int, theirs: float) -> Row:
+    row: Row = {"voice satellite": way, "turns": count, "not cut off": len(turns)}
     row |= spread(_Times._fields, turns, 90)
     row["of its time"] = (
         round(median(turn.transcript for turn in turns) / theirs, 2) if turns and theirs else None

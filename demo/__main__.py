@@ -281,7 +281,7 @@ async def _check_chinese(running: Demo) -> Said:
 
 async def _check_abilities(running: Demo) -> dict[str, Any]:
     """Use what devices can do, and what Home Assistant does with them on its own; return results by name."""
-    owner, listener, cloud = running.owner, running.listener, running.cloud
+    owner, listener, cloud = running.owners["mqtt"], running.listener, running.cloud
     assert cloud is not None
     mqtt, announcer = DEVICES["mqtt"].name, DEVICES["announcer"].name
     # Of different devices.
@@ -307,7 +307,7 @@ async def _check_abilities(running: Demo) -> dict[str, Any]:
                 (
                     "wake_word",
                     f"Giving the {announcer} another wake word, a phrase, and the original word again",
-                    partial(change_wake_word, running.owner_of("announcer")),
+                    partial(change_wake_word, running.owners["announcer"]),
                 ),
             )
         )

@@ -103,11 +103,12 @@ async def _answer(demo: Demo, token: str, line: bytes) -> dict[str, str]:
 async def _obey(demo: Demo, request: dict[str, Any]) -> str:
     """Raise `DemoError` for an invalid request."""
     match request:
-        case {"say": str(text), "link": str(link)} if link in demo.devices:
+        case {"say": str(text), "link": str(link)} if link in demo.owners:
             return _told(demo, link, await demo.say(text, link=link))
         case {"notify": str(text)}:
-            demo.owner.notify(text)
-            return f"The {demo.owner.name} has notified: {text}"
+            owner = demo.owners["mqtt"]
+            owner.notify(text)
+            return f"The {owner.name} has notified: {text}"
         case {"cloud": str(text)} if demo.cloud is not None:
             spoken = await demo.cloud.ask(text)
             arguments = json.dumps(spoken.arguments, ensure_ascii=False)
@@ -118,7 +119,7 @@ async def _obey(demo: Demo, request: dict[str, Any]) -> str:
 
 def _told(demo: Demo, link: str, said: Said) -> str:
     lines = {
-        "Said": f"{said.said}, to the {demo.owner_of(link).name}",
+        "Said": f"{said.said}, to the {demo.owners[link].name}",
         "Understood": said.heard or "(nothing; small engines know only what the demo lists)",
         "Answer": said.answer or "(none)",
         "Kitchen": f"the light is {said.light}",

@@ -115,8 +115,8 @@ class Demo:
     url: str
     folder: Path
     client: Client
-    devices: dict[str, SimulatedDevice]
-    """Those of `DEVICES` that were asked for."""
+    owners: dict[str, Owner]
+    """The users of those of `DEVICES` that were asked for."""
     children: list[Child]
     speech: Speech
     cloud: CloudAssistant | None = None
@@ -130,39 +130,25 @@ class Demo:
         """
         sounds = [await self.speech.person(text) for text in texts]
         with told_as(f"the conversation with the {DEVICES[link].name} failed"):
-            account = await converse(self.devices[link], *sounds, word=DEVICES[link].wake_word)
+            account = await converse(self.devices[link], *sounds, word=self.owners[link].wake_word)
         await asyncio.to_thread(write_wav, self.folder / ANSWER, account.played, account.sample_rate)
         return Said(said=" ".join(texts), light=await self.client.state(house.LAMP), account=account)
 
     @property
     def listener(self) -> Listener:
         """The user of the devices when Home Assistant speaks to them unasked."""
-        return Listener(
-            client=self.client,
-            announcer=self.owner_of("announcer"),
-            older=self.owner,
-            speak=self.speech.person,
-        )
-
-    def owner_of(self, box: str) -> Owner:
-        """Return the user of a device."""
-        return Owner(
-            client=self.client,
-            device=self.devices[box],
-            name=DEVICES[box].name,
-            wake_word=DEVICES[box].wake_word,
-        )
+        announcer, older = self.owners["announcer"], self.owners["mqtt"]
+        return Listener(client=self.client, announcer=announcer, older=older, speak=self.speech.person)
 
     @property
-    def owner(self) -> Owner:
-        """The user of the device on MQTT, which can be reached at any time."""
-        return self.owner_of("mqtt")
+    def devices(self) -> dict[str, SimulatedDevice]:
+        """The devices themselves."""
+        return {box: owner.device for box, owner in self.owners.items()}
 
     def talk_page(self, port: int) -> AbstractAsyncContextManager[str]:
         """Serve the page to talk to the devices; the block gets its address."""
-        boxes = {box: self.owner_of(box) for box in self.devices}
         small, person = self.speech.small, self.speech.person
-        return talk_page(boxes, port, home=self.url, small=small, person=person)
+        return talk_page(self.owners, port, home=self.url, small=small, person=person)
 
     async def wait_for_failure(self) -> None:
         """Wait until a process has ended that should keep running; then raise `DemoError`."""
@@ -219,13 +205,14 @@ async def demo(
         # Where a media player fetches what it is to say.
         await client.command("config/core/update", internal_url=url)
         tell("Pairing the simulated devices ...")
-        devices: dict[str, SimulatedDevice] = {}
+        owners: dict[str, Owner] = {}
         for key in boxes:
             box = DEVICES[key]
             device = SimulatedDevice(
                 box.profile, f"{url}/api/xiaozhi/ota", mac=box.mac, assets=packs[key], pace=pace
             )
-            devices[key] = await enter(device)
+            await enter(device)
+            owners[key] = Owner(client=client, device=device, name=box.name, wake_word=box.wake_word)
             await house.pair(client, device, box.name, box.room)
             if device.link != box.link:
                 await house.change_link(client, device, box.link)
@@ -237,7 +224,7 @@ async def demo(
             url=url,
             folder=folder,
             client=client,
-            devices=devices,
+            owners=owners,
             children=[engines.hearing.child, engines.speaking.child, hass],
             speech=engines,
             cloud=cloud,
