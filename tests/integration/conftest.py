@@ -371,12 +371,8 @@ def device_id(device_ids: list[str]) -> str:
 @pytest.fixture
 def device_ids(hass: HomeAssistant, linked_entry: MockConfigEntry) -> list[str]:
     """Ids in the device registry, in the order of what is paired."""
-    registry = dr.async_get(hass)
-    found = [
-        registry.async_get_device_by_identifier((DOMAIN, subentry.unique_id or ""), linked_entry.entry_id)
-        for subentry in linked_entry.subentries.values()
-    ]
-    return [device.id for device in found if device is not None]
+    found = dr.async_entries_for_config_entry(dr.async_get(hass), linked_entry.entry_id)
+    return [device.id for device in found]
 
 
 @pytest.fixture

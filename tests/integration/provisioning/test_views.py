@@ -154,25 +154,23 @@ async def test_a_body_over_the_limit_is_refused_and_one_that_does_not_come_given
 ) -> None:
     """One byte makes the difference. What does not decode is refused, too, and not read to its end."""
 
-    async def endless() -> AsyncGenerator[bytes]:
-        yield b" " * (MAX_BODY_BYTES + 1)
+    async def unfinished(beginning: bytes) -> AsyncGenerator[bytes]:
+        yield beginning
         await asyncio.Event().wait()
 
     device = make_device()
     for path in CHECK_IN_PATHS + ACTIVATION_PATHS:
         assert (await device.post(path, b" " * MAX_BODY_BYTES)).status != 413
-        response = await device.client.post(path, headers=device.headers, data=endless())
+        response = await device.client.post(
+            path, headers=device.headers, data=unfinished(b" " * (MAX_BODY_BYTES + 1))
+        )
         assert response.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         response.close()
     zipped = make_device(extra_headers={"Content-Encoding": "gzip"})
     assert (await zipped.post(body=b"not gzip" * 10)).status == HTTPStatus.BAD_REQUEST
 
     # Or a few connections that never finish would pile up.
-    async def body() -> AsyncGenerator[bytes]:
-        yield b"{"
-        await asyncio.Event().wait()
-
-    response = await device.client.post(OTA_PATH, headers=device.headers, data=body())
+    response = await device.client.post(OTA_PATH, headers=device.headers, data=unfinished(b"{"))
     assert response.status == HTTPStatus.REQUEST_TIMEOUT
     response.close()
 
