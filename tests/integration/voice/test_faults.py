@@ -13,6 +13,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.timeouts import VoiceTimeouts
 from custom_components.xiaozhi.voice.repeated_prompt import repeats_prompt
 from simulator import State, converse
 from simulator.audio.espeak import synthesize
@@ -154,6 +155,7 @@ async def test_an_engine_that_hangs_is_given_up(
         moments.clear()
 
 
+@pytest.mark.timeouts(VoiceTimeouts, quiet=0.7)
 async def test_an_assistant_that_works_and_an_answer_that_plays_are_not_given_up(
     speech: Speech, boot: Boot, command: bytes
 ) -> None:
