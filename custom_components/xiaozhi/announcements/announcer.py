@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import ExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from homeassistant.components.assist_pipeline import Pipeline
@@ -32,7 +33,7 @@ from .announcement_speech import text_utterance, voice_language
 from .announcement_volume import AnnouncementVolume
 from .delivery import Delivery, delivery_in_room, delivery_to
 from .in_conversation import ConversationAnnouncements
-from .room_player import RoomPlayerError, play, report
+from .room_player import RoomPlayerError, listen_for_stop, play, report
 from .to_idle_device import IdleAnnouncement
 from .utterance import Utterance
 
@@ -217,13 +218,20 @@ class Announcer:
         heard: float | None = None
         showing: asyncio.Task[None] | None = None
         is_said = False
+        ended_by: list[AnnouncementError] = []
+        listeners = ExitStack()
+
+        @callback
+        def end(error: AnnouncementError) -> None:
+            ended_by.append(error)
+            interrupted.set()
 
         @callback
         def look() -> None:
             if device.conversation is not None:
-                interrupted.set()
+                end(AnnouncementInterruptedError("announcement_interrupted", name=device.name))
 
-        stop = device.record.listen(["conversation"], look)
+        listeners.callback(device.record.listen(["conversation"], look))
         try:
             async with aclosing(
                 play(device, player, utterance.speech, lambda: utterance.text, in_turn=True)
@@ -232,6 +240,8 @@ class Announcer:
                     if heard is None:
                         heard = loop_time()
                         utterance.on_start()
+                        stop = partial(end, self._stopped("announcement_stopped_by_user"))
+                        listeners.callback(listen_for_stop(device.hass, player, stop))
                         if utterance.is_message and device.state.linked:
                             showing = device.create_task(self._show_beside(utterance), "show announcement")
                     heard += len(piece) / (2 * DOWNLINK.sample_rate)
@@ -246,11 +256,11 @@ class Announcer:
         except Exception as err:
             raise sound_error(err, device) from err
         finally:
-            stop()
+            listeners.close()
             if showing is not None and not is_said:
                 showing.cancel()
         if not is_said:
-            raise AnnouncementInterruptedError("announcement_interrupted", name=device.name)
+            raise ended_by[0]
         return True
 
     async def _show_beside(self, utterance: Utterance) -> None:

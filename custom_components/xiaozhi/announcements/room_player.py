@@ -31,12 +31,14 @@ from homeassistant.const import (
     ATTR_ENTITY_ID,
     ATTR_NAME,
     ATTR_SUPPORTED_FEATURES,
+    EVENT_CALL_SERVICE,
     SERVICE_MEDIA_STOP,
     STATE_UNAVAILABLE,
 )
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import CALLBACK_TYPE, Event, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.network import get_url
+from homeassistant.helpers.target import TargetSelection, async_extract_referenced_entity_ids
 
 from ..const import EVENT_ROOM_PLAYER, SOUND_PATH
 from ..device.device import Device
@@ -218,6 +220,24 @@ async def play(
     finally:
         making.cancel()
         await asyncio.wait((making,))
+
+
+@callback
+def listen_for_stop(hass: HomeAssistant, player: str, stopped: Callable[[], None]) -> CALLBACK_TYPE:
+    """Call `stopped` when Home Assistant is to stop a player. Returns a function that ends this.
+
+    When the player goes idle by itself, it may as well have failed.
+    """
+
+    @callback
+    def called(event: Event) -> None:
+        match event.data:
+            case {"domain": "media_player", "service": "media_stop" | "media_pause", "service_data": data}:
+                found = async_extract_referenced_entity_ids(hass, TargetSelection(data))
+                if {player, "all"} & (found.referenced | found.indirectly_referenced):
+                    stopped()
+
+    return hass.bus.async_listen(EVENT_CALL_SERVICE, called)
 
 
 @callback

@@ -8,6 +8,7 @@ from typing import Any
 from homeassistant.components.media_player import MediaPlayerState
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import area_registry as ar, entity_registry as er
 from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -255,6 +256,31 @@ async def test_another_loudspeaker_rings_for_a_device_on_either_link_until_that_
     assert (happened(hass), state_of(hass, player.entity_id).state) == ("alarm_ringing", "playing")
     await device.wake()
     await device.wait_state(State.IDLE, 10)
+    await asyncio.sleep(5)
+    assert (happened(hass), state_of(hass, player.entity_id).state) == ("alarm_stopped", "idle")
+    await asyncio.sleep(700)
+    assert len(player.began) == 1
+    assert not notes
+
+
+@pytest.mark.parametrize("target", ["entity_id", "area_id", "fault"])
+@pytest.mark.usefixtures("chosen")
+async def test_who_stops_the_other_loudspeaker_stops_the_alarm_and_a_fault_there_does_not(
+    hass: HomeAssistant, boot: Boot, player: BigSpeaker, notes: list[str], target: str
+) -> None:
+    area = ar.async_get(hass).async_create("Hall").id
+    er.async_get(hass).async_update_entity(player.entity_id, area_id=area)
+    await boot()
+    await set_alarm(hass, 10)
+    await asyncio.sleep(60)
+    assert (happened(hass), state_of(hass, player.entity_id).state) == ("alarm_ringing", "playing")
+    if target == "fault":
+        await player.async_media_stop()
+        await asyncio.sleep(700)
+        assert "Nobody stopped these alarms" in await told(notes)
+        return
+    where = {"entity_id": player.entity_id, "area_id": area}
+    await hass.services.async_call("media_player", "media_stop", {target: where[target]}, blocking=True)
     await asyncio.sleep(5)
     assert (happened(hass), state_of(hass, player.entity_id).state) == ("alarm_stopped", "idle")
     await asyncio.sleep(700)
