@@ -13,6 +13,7 @@ from .announcements.room_player import SoundView
 from .announcements.stream_view import StreamView
 from .const import DOMAIN, ENTRY_VERSION
 from .device.store import DeviceStore
+from .firmware.speech_models import async_forget_models
 from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
 from .links.library_versions import async_check_libraries
 from .mcp_extras import async_extend_device
@@ -103,6 +104,7 @@ async def async_remove_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> 
     await DeviceStore(hass, entry.entry_id).async_remove()
     for mac in device_subentries(entry):
         await async_forget_pictures(hass, mac)
+    await async_forget_models(hass)
     # Of versions before 0.5.0.
     await Store[Any](hass, 1, f"{DOMAIN}.speech_detector").async_remove()
 

@@ -202,13 +202,13 @@ class Device:
 
         Returns the reply: link settings, and a firmware if one is to be installed.
         """
-        firmware = self.state.after_check_in(checkin).firmware_version
+        self.record.set_state(self.state.after_check_in(checkin))
+        firmware = self.state.firmware_version
         link = link_settings(self._gateway, self.settings, firmware, host=checkin.host, origin=origin)
         # A reply that prefers MQTT allows the WebSocket too.
         if link.preferred is LinkKind.WEBSOCKET and self.session and self.session.link.kind is LinkKind.MQTT:
             self._close_link("the device is to connect in another way")
-        known = self.state.after_check_in(checkin)
-        self.record.set_state(known.after_reply(link.preferred, link.origin))
+        self.record.set_state(self.state.after_reply(link.preferred, link.origin))
         self.register()
         self._just_started = True
         if self.session is not None and not self.session.link.notices_loss:

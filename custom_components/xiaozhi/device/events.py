@@ -141,7 +141,8 @@ class DeviceEvents:
 
         Texts are cut to one line.
         """
-        if not self._admit(self._conversation_events):
+        # Those of alarms are ours, and few.
+        if not isinstance(event, AlarmEvent) and not self._admit(self._conversation_events):
             return
         if text is not None and self._shares_texts():
             attributes["text"] = text

@@ -205,7 +205,8 @@ class HandshakeAndReadings:
             await self._list_tools()
         except (McpError, LinkClosedError) as err:
             _LOGGER.debug("%s: tools could not be listed: %s", self._record.mac, err)
-            self._missing.append(self._list_tools)
+            if self._list_tools not in self._missing:
+                self._missing.append(self._list_tools)
 
     # Readings.
 

@@ -5,10 +5,12 @@ those of ESP-SR 2.1.5 that are the same in 2.4.6: firmware from 2.0.2 on has one
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from hashlib import sha256
 import json
 import logging
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, Final
 
 from homeassistant.core import HomeAssistant
@@ -61,6 +63,11 @@ async def async_models(
         found.setdefault(model, {})[name] = content
         progressed(number / len(wanted))
     return found
+
+
+async def async_forget_models(hass: HomeAssistant) -> None:
+    """Delete what was fetched."""
+    await hass.async_add_executor_job(partial(rmtree, hass.config.path(*_CACHE), ignore_errors=True))
 
 
 def _read(paths: Iterable[Path], size: int, digest: str) -> bytes | None:

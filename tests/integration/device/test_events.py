@@ -4,10 +4,12 @@ import asyncio
 from typing import Any
 
 from homeassistant.core import Event, HomeAssistant, callback
+from homeassistant.helpers.dispatcher import async_dispatcher_connect
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
-from custom_components.xiaozhi.device.device import EVENT_NOTIFICATION
+from custom_components.xiaozhi.device.device import EVENT_NOTIFICATION, EVENT_SIGNAL, Device
+from custom_components.xiaozhi.device.events import AlarmEvent, ConversationEvent, DeviceEvent
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, converse
 from tests.integration.boxes import Speech, change_settings, open_conversation, state_of, wait_for_state
@@ -72,6 +74,22 @@ async def test_a_notification_is_an_event_of_the_device_and_on_the_bus_and_a_flo
     assert 20 <= len(events) < 35
     assert [event.data["params"]["data"] for event in events[:20]] == list(range(20))
     assert known.describe()["dropped_events"] == known.events.dropped == 60 - len(events)
+
+
+async def test_a_device_that_is_woken_all_the_time_hides_no_alarm(hass: HomeAssistant, known: Device) -> None:
+    sent: list[str] = []
+
+    @callback
+    def take(_device: Device, event: DeviceEvent) -> None:
+        sent.append(event.type)
+
+    stop = async_dispatcher_connect(hass, EVENT_SIGNAL, take)
+    for _ in range(200):
+        known.events.fire(ConversationEvent.WAKE_WORD)
+    known.events.fire(AlarmEvent.RINGING, name="Wake up", message="")
+    stop()
+    assert len(sent) == 101
+    assert sent[-1] is AlarmEvent.RINGING
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])

@@ -16,6 +16,7 @@ from simulator import Conversation, Misbehaviour, SimulatedDevice, State, conver
 from tests.integration.boxes import Speech, introduce, mac_of, wait_for_state
 from tests.integration.http_device import paired_device
 from tests.integration.names import CLIENT_ID, COMMAND, LIGHT, MAC, QUICK, VOLUME, Boot
+from tests.integration.tools.own_tools import announce, listed
 
 pytestmark = pytest.mark.usefixtures("all_enabled", "speech")
 
@@ -153,6 +154,22 @@ async def test_what_was_known_stays_when_the_device_stops_making_sense(
         await introduce(hass, device)
         assert hass.states.is_state(VOLUME, "70")
         device.misbehaviours.clear()
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
+async def test_a_list_that_the_device_did_not_give_is_asked_for_once_when_it_answers_again(
+    boot: Boot, hass: HomeAssistant
+) -> None:
+    device = await boot()
+    await wait_for_state(hass, VOLUME, "70")
+    device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
+    for _ in range(20):
+        announce(device)
+        await asyncio.sleep(15)
+    device.misbehaviours.clear()
+    before = listed(device)
+    await asyncio.sleep(130)
+    assert 1 <= listed(device) - before <= 2
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])

@@ -118,7 +118,8 @@ async def hosts(
         await until(lambda: counters().get("broker", {"connected": True})["connected"])
         yield Web(server, monkeypatch)
         # Before the broker ends.
-        await hass.config_entries.async_unload(linked_entry.entry_id)
+        if hass.config_entries.async_get_entry(linked_entry.entry_id):
+            await hass.config_entries.async_unload(linked_entry.entry_id)
 
 
 @pytest.fixture
@@ -348,6 +349,13 @@ async def test_models_are_the_known_ones_or_refused_and_may_come_from_a_folder(
     hosts.release(b"")
     await choose(hass, "Jarvis")
     assert await wakes(device, "jarvis")
+    # What was fetched is deleted with the integration, what is the owner's stays.
+    kept = folder.parent.parent / ".storage" / "xiaozhi_models"
+    assert [*kept.glob("*/*")]
+    (entry,) = hass.config_entries.async_entries("xiaozhi")
+    await hass.config_entries.async_remove(entry.entry_id)
+    assert path.exists()
+    assert not kept.exists()
 
 
 async def test_models_serve_also_where_they_cannot_be_kept(
