@@ -19,9 +19,8 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.util import dt as dt_util
 
 from .clock.alarm_clock import upcoming
-from .device.alarm import Alarm, wall_time
+from .device.alarm import TIME_FORMAT, Alarm, wall_time
 from .device.device import Device
-from .device.repetition import TIME_FORMAT
 from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
 from .errors import InputError
 from .gateway import Gateway, XiaozhiConfigEntry

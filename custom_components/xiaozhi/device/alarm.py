@@ -9,21 +9,33 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 import logging
-import re
 from typing import Any, Final, Self
 
+from dateutil.rrule import rrulestr
 from homeassistant.util import dt as dt_util
 import voluptuous as vol
 
 from ..errors import InputError
 from ..settings import read_settings, stored
-from .repetition import TIME_FORMAT, Repetition
 
 _LOGGER = logging.getLogger(__name__)
 
 MAX_NAME: Final = 100
+TIME_FORMAT: Final = "%Y%m%dT%H%M%S"
 
 _RULE_LENGTH: Final = 200
+# What calendars offer, by frequency. dateutil looks for a day that does not come, such as 30 February, up to
+# the year 9999: half a second with these parts, and many with others.
+_RULE_PARTS: Final = {
+    "DAILY": frozenset(),
+    "WEEKLY": frozenset(("BYDAY",)),
+    "MONTHLY": frozenset(("BYDAY", "BYMONTHDAY", "BYSETPOS")),
+    "YEARLY": frozenset(("BYDAY", "BYMONTHDAY", "BYMONTH")),
+}
+_PARTS_OF_ALL: Final = frozenset(("FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST"))
+# Also of times: those of a rule with a number are counted from its start on.
+_MAX_NUMBER: Final = 1000
+_DAYS: Final = {"DAILY": 1, "WEEKLY": 7}
 # From one 29 February to the next, at the turn of most centuries.
 _LONGEST_GAP: Final = timedelta(days=9 * 366)
 # By how much two times on the wall can change their order.
@@ -92,7 +104,7 @@ class Alarm:
     def times(self, since: datetime) -> Iterator[tuple[datetime, datetime]]:
         """Yield the times after a moment: on the wall, and the moment of each."""
         first = wall_time(since) - _SHIFT
-        for time in Repetition.parse(self.rule, self.start).times(first) if self.rule else (self.start,):
+        for time in _repeated(self.start, self.rule, first) if self.rule else (self.start,):
             if time >= first and time not in self.skipped and (moment := moment_of(time)) > since:
                 yield time, moment
 
@@ -146,20 +158,43 @@ def moment_of(time: datetime) -> datetime:
 def checked_rule(start: datetime, rule: str) -> str:
     """Return a rule as it is stored. Raises `InputError` if it is damaged, too frequent or never true."""
     error = InputError("alarm_rule", rule=rule[:_RULE_LENGTH])
-    if len(rule) > _RULE_LENGTH:
+    # A second line would be more than a rule.
+    if len(rule) > _RULE_LENGTH or len(rule.split()) != 1:
         raise error
-    checked = rule.upper()
     try:
+        parts = _parts(rule.upper())
+        if not parts.keys() <= _PARTS_OF_ALL | _RULE_PARTS[parts["FREQ"]]:
+            raise error
+        if any(not 1 <= int(parts.get(name, 1)) <= _MAX_NUMBER for name in ("INTERVAL", "COUNT")):
+            raise error
         # A calendar ends it at a moment.
-        if (until := re.search(r"UNTIL=([0-9T]+)Z", checked)) is not None:
-            end = datetime.strptime(until[1], TIME_FORMAT).replace(tzinfo=UTC)
-            checked = checked.replace(until[0], f"UNTIL={wall_time(end):{TIME_FORMAT}}")
-        found = next(Repetition.parse(checked, start).times(start), None)
+        if (until := parts.get("UNTIL", "")).endswith("Z"):
+            end = datetime.strptime(until, f"{TIME_FORMAT}Z").replace(tzinfo=UTC)
+            parts["UNTIL"] = wall_time(end).strftime(TIME_FORMAT)
+        checked = ";".join(f"{name}={value}" for name, value in parts.items())
+        found = next(_repeated(start, checked, start), None)
         if found is None or found - start > _LONGEST_GAP:
             raise error
-    except (ValueError, OverflowError) as err:
+    except (KeyError, TypeError, ValueError, OverflowError) as err:
         raise error from err
     return checked
+
+
+def _parts(rule: str) -> dict[str, str]:
+    """Return the parts of a rule. Raises `ValueError`."""
+    return dict(part.split("=") for part in rule.split(";"))
+
+
+def _repeated(start: datetime, rule: str, since: datetime) -> Iterator[datetime]:
+    """Yield the times of a rule that are not before another one. Raises `ValueError` if it is damaged."""
+    parts = _parts(rule)
+    days = _DAYS.get(parts["FREQ"], 0) * int(parts.get("INTERVAL", 1))
+    if days and "COUNT" not in parts:
+        # dateutil goes through all times from the start on. In the period before, a week may be cut.
+        periods = (since - start).days // days - 1
+        start += max(0, periods) * timedelta(days=days)
+    times: Iterator[datetime] = rrulestr(rule, dtstart=start).xafter(since, inc=True)
+    return times
 
 
 @lru_cache(maxsize=_KEPT)
