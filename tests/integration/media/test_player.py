@@ -13,10 +13,12 @@ from homeassistant.helpers.llm import ToolInput
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.boxes import Speech, act, change_settings, state_of, wait_for_state
+from tests.integration.home import remember
 from tests.integration.media.media_server import MediaServer, children, music, with_titles
 from tests.integration.names import BRIGHTNESS, NEW, OLD, SATELLITE, Boot
 from tests.protocol.audio.sounds import pitch_level
@@ -411,3 +413,21 @@ async def test_the_volume_is_that_of_the_device_and_a_mute_is_remembered(
     await do(hass, "volume_mute", is_volume_muted=False)
     assert device.values["volume"] == 50
     assert player(hass).attributes["is_volume_muted"] is False
+
+
+@pytest.fixture
+def stored_mute(hass: HomeAssistant, request: pytest.FixtureRequest) -> None:
+    remember(hass, EntityState(PLAYER, "idle"), {"level": request.param})
+
+
+@pytest.mark.parametrize("stored_mute", ["loud", [], {"level": None}], indirect=True)
+async def test_a_mute_that_is_damaged_on_the_disk_is_none(
+    hass: HomeAssistant, stored_mute: None, boot: Boot, known: Device
+) -> None:
+    device = await boot(OLD)
+    await wait_for_state(hass, BRIGHTNESS, "75", 30)
+    await known.commands.change("self.audio_speaker.set_volume", {"volume": 0})
+    await device.wait_for(lambda: player(hass).attributes.get("volume_level") == 0, 120)
+    assert player(hass).attributes["is_volume_muted"] is False
+    await do(hass, "volume_mute", is_volume_muted=False)
+    assert device.values["volume"] == 0
