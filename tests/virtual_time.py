@@ -8,7 +8,8 @@ time:
 2. child processes, which are real: it waits in real time until they sleep, as they do when they want more
    data;
 3. calls in threads, which are real, too: it waits until they end, or sleep because they wait for the loop;
-4. packets on the loopback interface that a busy kernel has not handed over: a real millisecond.
+4. packets on the loopback interface that a busy kernel has not handed over: a real millisecond. What a
+   socket without `TCP_NODELAY` holds back until the packet before is acknowledged comes too late.
 
 Only then the clock jumps. It is the loop's `time()` alone: `time.monotonic` and the date go on as usual,
 and so do other processes than the loop's own children. Tests in which those have a part are marked
