@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 from typing import Final
 
-from custom_components.xiaozhi.firmware.assets_pack import Asset, write_models, write_pack
 from simulator import Profile, SimulatedDevice, State
 
 from .abilities import Owner
@@ -22,11 +21,15 @@ _ORIGINAL: Final = "original"
 
 def put_pack(configuration: Path, profile: Profile, word: str) -> bytes:
     """Put the pack of a release, whose wake word is `word`, where the integration looks for it; return it."""
+    # It loads Home Assistant, for which each command at another terminal would wait.
+    from custom_components.xiaozhi.firmware import assets_pack as packs  # noqa: PLC0415
+
     folder = configuration / "xiaozhi" / "packs"
     folder.mkdir(parents=True, exist_ok=True)
     models = {"wn9_nihaoxiaozhi_tts": {"_MODEL_INFO_": f"wakenet9_demo_{word}_3".encode(), "wn9_data": b""}}
     index = json.dumps({"version": 1, "srmodels": "srmodels.bin"}).encode()
-    pack = write_pack({"srmodels.bin": Asset(write_models(models)), "index.json": Asset(index)})
+    srmodels = packs.Asset(packs.write_models(models))
+    pack = packs.write_pack({"srmodels.bin": srmodels, "index.json": packs.Asset(index)})
     (folder / f"{profile.board.name}_{profile.version}.bin").write_bytes(pack)
     return pack
 
