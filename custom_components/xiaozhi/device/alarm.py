@@ -163,10 +163,6 @@ def checked_rule(start: datetime, rule: str) -> str:
         raise error
     try:
         parts = _parts(rule.upper())
-        if not parts.keys() <= _PARTS_OF_ALL | _RULE_PARTS[parts["FREQ"]]:
-            raise error
-        if any(not 1 <= int(parts.get(name, 1)) <= _MAX_NUMBER for name in ("INTERVAL", "COUNT")):
-            raise error
         # A calendar ends it at a moment.
         if (until := parts.get("UNTIL", "")).endswith("Z"):
             end = datetime.strptime(until, f"{TIME_FORMAT}Z").replace(tzinfo=UTC)
@@ -181,8 +177,13 @@ def checked_rule(start: datetime, rule: str) -> str:
 
 
 def _parts(rule: str) -> dict[str, str]:
-    """Return the parts of a rule. Raises `ValueError`."""
-    return dict(part.split("=") for part in rule.split(";"))
+    """Return the parts of a rule. Raises `KeyError` or `ValueError` if a search for its times may not end."""
+    parts = dict(part.split("=") for part in rule.split(";"))
+    if not parts.keys() <= _PARTS_OF_ALL | _RULE_PARTS[parts["FREQ"]]:
+        raise ValueError("parts that calendars do not offer")
+    if any(not 1 <= int(parts.get(name, 1)) <= _MAX_NUMBER for name in ("INTERVAL", "COUNT")):
+        raise ValueError("a number out of range")
+    return parts
 
 
 def _repeated(start: datetime, rule: str, since: datetime) -> Iterator[datetime]:

@@ -146,6 +146,15 @@ def test_what_does_not_say_when_it_rings_is_no_alarm(stored: object) -> None:
     assert Alarm.from_dict(stored) is None
 
 
+@pytest.mark.parametrize(
+    "rule", ["FREQ=DAILY;INTERVAL=0", "FREQ=MONTHLY;INTERVAL=0", "FREQ=SECONDLY", "FREQ=DAILY;BYMONTHDAY=31"]
+)
+def test_a_stored_rule_whose_search_may_not_end_is_none(rule: str) -> None:
+    """Home Assistant would never start again."""
+    stored = Alarm(start=at(2), rule="FREQ=DAILY", done=SET).as_dict()
+    assert Alarm.from_dict(stored | {"rule": rule}) is None
+
+
 def parts(*values: str) -> st.SearchStrategy[str]:
     """Return one to three of these values, as a rule writes them."""
     return st.lists(st.sampled_from(values), min_size=1, max_size=3, unique=True).map(",".join)
