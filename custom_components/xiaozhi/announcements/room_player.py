@@ -234,7 +234,7 @@ def listen_for_stop(hass: HomeAssistant, player: str, stopped: Callable[[], None
         match event.data:
             case {"domain": "media_player", "service": "media_stop" | "media_pause", "service_data": data}:
                 found = async_extract_referenced_entity_ids(hass, TargetSelection(data))
-                if {player, "all"} & (found.referenced | found.indirectly_referenced):
+                if player in found.referenced | found.indirectly_referenced:
                     stopped()
 
     return hass.bus.async_listen(EVENT_CALL_SERVICE, called)

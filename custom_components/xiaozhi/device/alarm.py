@@ -179,6 +179,9 @@ def checked_rule(start: datetime, rule: str) -> str:
 def _parts(rule: str) -> dict[str, str]:
     """Return the parts of a rule. Raises `KeyError` or `ValueError` if a search for its times may not end."""
     parts = dict(part.split("=") for part in rule.split(";"))
+    # Assistants may write it like this.
+    if parts["FREQ"] == "DAILY" and "BYDAY" in parts and "INTERVAL" not in parts:
+        parts["FREQ"] = "WEEKLY"
     if not parts.keys() <= _PARTS_OF_ALL | _RULE_PARTS[parts["FREQ"]]:
         raise ValueError("parts that calendars do not offer")
     if any(not 1 <= int(parts.get(name, 1)) <= _MAX_NUMBER for name in ("INTERVAL", "COUNT")):

@@ -372,7 +372,10 @@ async def test_a_silent_child_and_what_it_has_started_end_with_home_assistant_ho
 ) -> None:
     """A server may trickle bytes without a sound for ever, and `kill -9` leaves nobody to give it up."""
     program, pids = tmp_path / "ffmpeg", tmp_path / "pids"
-    program.write_text(f"#!/bin/sh\nsleep 600 &\necho $$ $! >{pids}.new && mv {pids}.new {pids}\nwait\n")
+    # The kernel has the order to end it an instant after its start, as a flag (O_ASYNC) of its input shows.
+    ordered = "until grep -q '^flags:.*02[0-7]\\{4\\}$' /proc/$$/fdinfo/0; do sleep 0.01; done"
+    tell = f"echo $$ $! >{pids}.new && mv {pids}.new {pids}"
+    program.write_text(f"#!/bin/sh\nsleep 600 &\n{ordered}\n{tell}\nwait\n")
     program.chmod(0o700)
     code = f"""
 import asyncio

@@ -132,7 +132,8 @@ class PushingBroker:
         connection = MqttConnection(reader, writer)
         with suppress(LinkClosedError):
             while True:
-                self._handle(writer, await connection.read(60))
+                # The clock of the client's pings is a real one.
+                self._handle(writer, await connection.read(86400))
         del self._filters[writer]
         writer.close()
 
