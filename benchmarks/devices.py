@@ -215,7 +215,7 @@ class DeviceGroup:
             )
             return next((time for time in times if since is not None and time >= since), None)
 
-        begun, told = first("speaking begins"), first("received", state="start")
+        begun, ordered = first("speaking begins"), first("received", state="start")
         if end is None:
             end = _speech_seconds(sound)
         frames = speaker.played[first_frame:]
@@ -226,7 +226,7 @@ class DeviceGroup:
         return Account(
             heard=" ".join(heard),
             stopped_at=None if begun is None else begun - _FRAME_SECONDS + end,
-            ready_at=first("tool", told, name=_STATUS_TOOL),
+            ready_at=first("tool", ordered, name=_STATUS_TOOL),
             arrivals=[time for answer in speaker.answers[first_answer:] for time in answer],
             pauses=pauses,
             lost=_lost(device) - lost,

@@ -224,8 +224,8 @@ async def _check(*, small: bool) -> int:
         fault = err.exceptions[0] if isinstance(err, ExceptionGroup) else err
         if not isinstance(fault, DemoError | TimeoutError):
             raise
-        told = str(fault) or f"not done within {_CHECK_SECONDS} s"
-        raise DemoError(f"{told}\n{_ends_of_logs(folder)}") from err
+        reason = str(fault) or f"not done within {_CHECK_SECONDS} s"
+        raise DemoError(f"{reason}\n{_ends_of_logs(folder)}") from err
     finally:
         if not keep:
             await asyncio.to_thread(shutil.rmtree, folder)

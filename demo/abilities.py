@@ -16,7 +16,7 @@ from typing import Any, Final
 from simulator import Board, DeviceCrashed, SimulatedDevice, build_image
 
 from .client import Client, Json, until
-from .errors import DemoError, told_as
+from .errors import DemoError, naming_fault
 from .house import entity_id_of
 
 _DOMAIN: Final = "xiaozhi"
@@ -118,7 +118,7 @@ class Owner:
         device_id = await self.device_id()
         async with self.client.listening(_EVENT) as next_event:
             self.notify(text)
-            with told_as(f"a notification of the {self.name} does not become an event"):
+            with naming_fault(f"a notification of the {self.name} does not become an event"):
                 async with asyncio.timeout(_KNOWN_SECONDS):
                     event = await next_event()
         expected = {"device_id": device_id, "method": method, "params": params}

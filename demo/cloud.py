@@ -10,7 +10,7 @@ from simulator.access_point import Cloud, CloudAgent, LinkClosedError, Spoken, a
 
 from . import house
 from .client import Client, Json
-from .errors import DemoError, told_as
+from .errors import DemoError, naming_fault
 
 _NAME: Final = "Simulated cloud"
 _SENTENCE: Final = "turn on the kitchen light"
@@ -55,7 +55,7 @@ async def cloud_assistant(client: Client) -> AsyncGenerator[CloudAssistant]:
     async with Cloud() as cloud:
         await house.add_access_point(client, _NAME, cloud.url())
         agent = cloud.agent()
-        with told_as("Home Assistant does not connect to the access point"):
+        with naming_fault("Home Assistant does not connect to the access point"):
             async with asyncio.timeout(_CONNECTED_SECONDS):
                 await _connected(cloud)
         yield CloudAssistant(client=client, agent=agent)

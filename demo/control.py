@@ -83,7 +83,7 @@ async def ask(folder: Path, **request: str) -> str:
     answer: dict[str, str] = json.loads(line)
     if "error" in answer:
         raise DemoError(answer["error"])
-    return answer["told"]
+    return answer["output"]
 
 
 async def _answer(demo: Demo, token: str, line: bytes) -> dict[str, str]:
@@ -95,7 +95,7 @@ async def _answer(demo: Demo, token: str, line: bytes) -> dict[str, str]:
     if not hmac.compare_digest(offered.encode(), token.encode()):
         return {"error": "another demo was asked"}
     try:
-        return {"told": await _obey(demo, request)}
+        return {"output": await _obey(demo, request)}
     except DemoError as err:
         return {"error": str(err)}
 

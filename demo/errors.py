@@ -11,8 +11,8 @@ class DemoError(Exception):
 
 
 @contextmanager
-def told_as(fault: str) -> Iterator[None]:
-    """Raise a `DemoError` that tells the fault and its reason, for what a simulated device raises."""
+def naming_fault(fault: str) -> Iterator[None]:
+    """Raise a `DemoError` with this fault and its reason for what a simulated device raises."""
     try:
         yield
     except (ConversationError, DeviceCrashed, TimeoutError) as err:

@@ -9,7 +9,7 @@ from simulator import SimulatedDevice, State
 
 from .client import Client, until
 from .engines import Speech
-from .errors import DemoError, told_as
+from .errors import DemoError, naming_fault
 from .processes import HOST, gateway_ports
 
 LAMP: Final = "light.kitchen_light"
@@ -121,7 +121,7 @@ async def add_access_point(client: Client, name: str, url: str) -> None:
 
 async def pair(client: Client, device: SimulatedDevice, name: str, room: Room) -> None:
     """Switch a device on, find its *Discovered* card, type the six digits that it shows, and name it."""
-    with told_as("the device does not start"):
+    with naming_fault("the device does not start"):
         await device.boot()
     code = device.pairing_code
     if code is None:
@@ -131,7 +131,7 @@ async def pair(client: Client, device: SimulatedDevice, name: str, room: Room) -
     )
     form = await client.submit(await client.open_flow(card), code=code)
     await client.finish(form, "device_added", name=name, area_id=room)
-    with told_as("the device does not learn that it is paired"):
+    with naming_fault("the device does not learn that it is paired"):
         await device.wait_paired()
 
 
@@ -147,7 +147,7 @@ async def change_device(client: Client, mac: str, outcome: str, **fields: Any) -
 async def change_link(client: Client, device: SimulatedDevice, link: str) -> None:
     """Choose `mqtt` or `websocket` for an idle device on MQTT, and restart it, so that it checks in."""
     await change_device(client, device.mac, "device_restarting", link=link, restart_now=True)
-    with told_as("the device does not restart with its new link"):
+    with naming_fault("the device does not restart with its new link"):
         await device.wait_for(lambda: device.link == link and device.state is State.IDLE)
 
 

@@ -16,7 +16,7 @@ from .abilities import Owner, put_firmware, set_up_vision
 from .client import Client
 from .cloud import CloudAssistant, cloud_assistant
 from .engines import SPEECH_LOGS, Speech, obstacle, small_speech, speech
-from .errors import told_as
+from .errors import naming_fault
 from .hass import LOG, home_assistant
 from .processes import HOST, Child, free_port
 from .talk import talk_page
@@ -129,7 +129,7 @@ class Demo:
         there is no conversation.
         """
         sounds = [await self.speech.person(text) for text in texts]
-        with told_as(f"the conversation with the {DEVICES[link].name} failed"):
+        with naming_fault(f"the conversation with the {DEVICES[link].name} failed"):
             account = await converse(self.devices[link], *sounds, word=self.owners[link].wake_word)
         await asyncio.to_thread(write_wav, self.folder / ANSWER, account.played, account.sample_rate)
         return Said(said=" ".join(texts), light=await self.client.state(house.LAMP), account=account)

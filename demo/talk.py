@@ -182,7 +182,7 @@ class _Talk:
                 # What Home Assistant says, without the request that it refuses.
                 outcome = str(err).partition(": ")[2] or str(err)
             if outcome:
-                await socket.send_json({"told": outcome})
+                await socket.send_json({"advice": outcome})
 
     async def _do(self, wish: str) -> str:
         """Do something; return what there is to say about it. Raises `DemoError` and others."""

@@ -21,7 +21,7 @@ from simulator.cli import line_of
 from .abilities import Owner
 from .client import Client, Json
 from .engines import plain
-from .errors import DemoError, told_as
+from .errors import DemoError, naming_fault
 from .hass import MEDIA
 from .house import has_state
 
@@ -134,9 +134,11 @@ class Listener:
             await self._rests(device, "after the alarm it does not rest")
         finally:
             await self.client.call("select", "select_option", entity_id=select, option="this_device")
-        told = (await self.client.attributes(event))["event_type"]
-        if _ALARM not in shown or told != "alarm_stopped":
-            raise DemoError(f"the alarm was shown as {shown!r}, and is {told} after it was stopped")
+        event_type = (await self.client.attributes(event))["event_type"]
+        if _ALARM not in shown or event_type != "alarm_stopped":
+            raise DemoError(
+                f"the alarm was shown as {shown!r}, and its last event is {event_type} after it was stopped"
+            )
         return {"firmware": device.profile.version, "shown": shown, "seconds": _seconds(ring.played)}
 
     async def hear_file(self) -> Json:
@@ -179,7 +181,7 @@ class Listener:
         return {"said": _MUSIC, "entity_id": player, "seconds": _tune_seconds(device.speaker.played[first:])}
 
     async def _call(self, domain: str, action: str, **data: str) -> None:
-        """Call an action for the announcer; a refusal is told together with what the device knows of it."""
+        """Call an action for the announcer; the error of a refusal also says what the device knows of it."""
         try:
             await self.client.call(domain, action, **data)
         except DemoError as err:
@@ -198,7 +200,7 @@ class Listener:
             await self._until(device, lambda: len(device.announcements) > earlier, "no question is asked")
             asked = await self._played(earlier)
             talk = await self._say(self.announcer, _ANSWER)
-            with told_as(f"the answer {_ANSWER!r} is not told; {talk}"):
+            with naming_fault(f"the action does not return the answer {_ANSWER!r}; {talk}"):
                 async with asyncio.timeout(_WAIT_SECONDS):
                     reply = await asking
         finally:
@@ -246,7 +248,7 @@ class Listener:
         return ring
 
     async def _until(self, device: SimulatedDevice, condition: Callable[[], bool], fault: str) -> None:
-        with told_as(fault):
+        with naming_fault(fault):
             await device.wait_for(condition, _WAIT_SECONDS)
 
     async def _rests(self, device: SimulatedDevice, fault: str) -> None:
