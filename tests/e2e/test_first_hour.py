@@ -16,7 +16,7 @@ import pytest_asyncio
 from demo import house
 from demo.abilities import VIEWS, set_up_vision
 from demo.browser import WebPage
-from demo.client import Client
+from demo.client import Client, until
 from demo.engines import Speech, small_speech, spoken
 from demo.hass import PASSWORD, USERNAME, home_assistant
 from demo.processes import HOST, free_port
@@ -255,6 +255,14 @@ class Walk:
         await web.button("Save").last.click()
         await expect(web.page.get_by_role("heading", name="Save")).to_have_count(0)
         await web.read("Tell of the light")
+
+        async def runs() -> bool:
+            states = await self.client.command("get_states")
+            return ("automation.tell_of_the_light", "on") in {
+                (each["entity_id"], each["state"]) for each in states
+            }
+
+        await until(runs, "the automation does not run, whose name the page shows already")
         await self.client.call("light", "turn_on", entity_id=house.LAMP)
         await self.device.wait_for(lambda: self.device.screen.system_text == "The light is on")
 
