@@ -98,8 +98,6 @@ class NotifyPlayer:
 
     async def _queue(self, playback: Playback, packet: OggPacket) -> bool:
         """Queue a packet when there is room; False if the playback was stopped."""
-        if self._active is not playback:
-            return False
         position, playback.position = playback.position, playback.position + packet.duration
         if position and self._speaker.idle:
             playback.announcement.underruns += 1
@@ -108,8 +106,11 @@ class NotifyPlayer:
             playback.announcement.played.append(frame)
             self._progress(playback, position)
 
-        queued = await self._speaker.push_waiting(packet.payload, packet.rate, packet.duration, begun)
-        return queued and self._active is playback
+        while self._active is playback:
+            # A queue that is cleared has room: the playback goes on unless it was stopped.
+            if await self._speaker.push_waiting(packet.payload, packet.rate, packet.duration, begun):
+                return True
+        return False
 
     def _progress(self, playback: Playback, position: int) -> None:
         subtitles, text = playback.announcement.subtitles, None

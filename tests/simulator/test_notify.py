@@ -16,6 +16,7 @@ from tests.simulator.trace import (
     device,
     replays,
     sees,
+    server,
     trace,
     user,
     waits,
@@ -83,6 +84,7 @@ def text(start: Any, words: Any) -> dict[str, Any]:
     return {"start_ms": start, "text": words}
 
 
+GOODBYE = {"type": "goodbye", "session_id": "session-1"}
 PLAYING = (notify(), sees(played_seconds=lambda seconds: seconds > 0.2))
 HEADERS = [("Accept", "audio/ogg, application/ogg"), ("Accept-Encoding", "identity"), ("Connection", "close")]
 ANNOUNCEMENTS = {
@@ -124,6 +126,29 @@ ANNOUNCEMENTS = {
         device(state="detect"),
         device(state="start"),
     ),
+    **{
+        f"after a goodbye it plays on in spite of a {by}": idle(
+            "K.7",
+            user("click"),
+            *HELLO_AND_LISTEN,
+            server(GOODBYE),
+            sees(state="idle", channel_open=False),
+            notify(text(2000, "never shown")),
+            sees(state="notifying", played_seconds=lambda seconds: seconds > 0.2),
+            server(GOODBYE),
+            sees(state="idle"),
+            waits(0.5),
+            user(by),
+            device(type="hello"),
+            *rows,
+            sees(state="listening"),
+            ends(Outcome.PLAYED, frames=lambda frames: frames > 100, texts=[]),
+        )
+        for by, rows in (
+            ("press", [device(mode="manual")]),
+            ("wake", [device(state="detect"), device(mode="auto")]),
+        )
+    },
     "busy until the task has noticed": idle(
         "K.8",
         notify(),

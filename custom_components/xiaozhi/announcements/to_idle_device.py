@@ -131,7 +131,10 @@ class IdleAnnouncement:
             await self._device.commands.send(message)
             with suppress(TimeoutError):
                 async with asyncio.timeout(AnnouncementTimeouts.repeat):
-                    return await asyncio.shield(stream.requested)
+                    requested_at = await asyncio.shield(stream.requested)
+                    # It is idle. So its next link has no conversation to end, while this is still played.
+                    self._device.record.update(session_id=None)
+                    return requested_at
         return None
 
 

@@ -89,6 +89,7 @@ class LinkSession(LinkHandler):
         self._notified_state = ConversationState.IDLE
         self._tasks: set[asyncio.Task[None]] = set()
         self._talked = False
+        self._hanging_up: asyncio.Task[None] | None = None
         # Each is an entity that comes or goes.
         self._mode_changes = TokenBucket(rate=1 / 60, burst=5)
 
@@ -102,7 +103,7 @@ class LinkSession(LinkHandler):
         self.presence.begin(can_answer=can_answer)
         self._show(replace(self._record.state, link=self.link.kind).after_contact())
         if self.link.stays_connected and can_answer:
-            self._create_task(self._hang_up(self._record.state.session_id), "hang up")
+            self._hanging_up = self._create_task(self._hang_up(self._record.state.session_id), "hang up")
             self.readings.start()
 
     @property
@@ -231,6 +232,9 @@ class LinkSession(LinkHandler):
 
     async def send(self, message: JsonObject) -> None:
         """Send a message that has no answer. Raises `LinkClosedError`."""
+        if message["type"] == "notify" and self._hanging_up is not None:
+            # A goodbye into a sound would leave it without captions, and nobody at the device could end it.
+            await asyncio.wait((self._hanging_up,))
         # An alert's sound goes through the same queue as an answer.
         if message["type"] == "alert" and self.conversation is not None:
             await self.conversation.loudspeaker.alert(message)
@@ -293,6 +297,8 @@ class LinkSession(LinkHandler):
         await asyncio.sleep(SessionTimeouts.hang_up)
         if not self._talked:
             await self._send_quietly(messages.goodbye(session_id))
+            # What it is sent meanwhile may be acted on before it goes idle.
+            await asyncio.sleep(SessionTimeouts.idle)
 
     async def probe_main_task(self) -> bool:
         """Have a tool run at once, behind what the device was sent before; return whether it did."""

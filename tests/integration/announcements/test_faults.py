@@ -28,7 +28,7 @@ from simulator import Pace, Profile, SimulatedDevice, State
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.announcements.sounds import Sound, Stalling, beep, endless, is_heard
 from tests.integration.boxes import Speech, act, alerts, change_settings, wait_for_state
-from tests.integration.names import BRIGHTNESS, COMMAND, NEW, OLD, SATELLITE, Boot
+from tests.integration.names import BRIGHTNESS, COMMAND, CONNECTED, MAC, NEW, OLD, SATELLITE, Boot
 from tests.protocol.audio.sounds import pitch_level
 
 
@@ -84,6 +84,34 @@ async def test_the_user_ends_it(
     with pytest.raises(AnnouncementInterruptedError):
         await saying
     assert sound.closed
+
+
+@pytest.mark.parametrize("again", ["Home Assistant", "the link"])
+async def test_no_goodbye_of_an_earlier_conversation_ends_the_captions_of_an_announcement(
+    hass: HomeAssistant, boot: Boot, speech: Speech, linked_entry: MockConfigEntry, again: str
+) -> None:
+    """One is due a second after each link. After it, neither button nor wake word would end the sound."""
+    device = await boot(NEW)
+    await device.wake()
+    await device.wait_state(State.LISTENING, 5)
+    await device.click()
+    await device.wait_state(State.IDLE, 5)
+    if again == "Home Assistant":
+        assert await hass.config_entries.async_reload(linked_entry.entry_id)
+        await wait_for_state(hass, CONNECTED, "on", 10)
+    saying = asyncio.create_task(
+        act(hass, "assist_satellite", "announce", SATELLITE, message="One. " + "Two. " * 30)
+    )
+    await is_heard(device)
+    if again == "the link":
+        linked_entry.runtime_data.devices[MAC].session.link._carrier.publish.__self__.abort()
+        await device.wait_for(lambda: len(device.events("link")) >= 3, 10)
+    await asyncio.sleep(2)
+    assert device.state is State.NOTIFYING
+    await device.click()
+    assert device.announcements[-1].outcome is Outcome.CANCELLED
+    with pytest.raises(HomeAssistantError, match="interrupted"):
+        await saying
 
 
 async def test_stopping_the_media_player_or_reloading_the_gateway_ends_it_and_what_waits(
