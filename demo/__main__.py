@@ -136,11 +136,17 @@ def _parser() -> argparse.ArgumentParser:
         ("cloud", "say something to the assistant in the simulated cloud", "turn on the kitchen light"),
     ):
         command = commands.add_parser(name, help=what)
-        command.add_argument("text", nargs="+", help=f"such as: {example}")
+        command.add_argument("text", nargs="+", type=_words, help=f"such as: {example}")
     say = commands.choices["say"]
     which = ", ".join(f"{box.name} ({link})" for link, box in DEVICES.items())
     say.add_argument("--link", choices=DEVICES, default="mqtt", help=f"to which one: {which}")
     return parser
+
+
+def _words(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("an empty text cannot be said")
+    return text
 
 
 async def _until_signal(work: Coroutine[Any, Any, int]) -> int:

@@ -259,8 +259,8 @@ async def _phrases(web: WebPage, folder: Path) -> None:
     await web.show_integration(_INTEGRATION)
     await web.subentry_row(_DEVICE).get_by_role("button", name="Change device").click()
     for phrase in ("hello kitchen", "good morning house"):
-        await web.press("Add Phrases that wake it")
-        await web.field("Phrases that wake it").last.fill(phrase)
+        await web.press("Add Wake phrases")
+        await web.field("Wake phrases").last.fill(phrase)
     phrases, threshold = (web.page.locator(f"ha-selector-{kind}").last for kind in ("text", "number"))
     await threshold.scroll_into_view_if_needed()
     await web.pictures(folder / "phrases.png", phrases, threshold)

@@ -53,7 +53,7 @@ from .forms.gateway_form import (
 )
 from .forms.pairing_form import PairingFlow, address_placeholders, async_https_hint
 from .gateway import gateway_of
-from .provisioning.address import check_in_url
+from .provisioning.address import check_in_url, found_host
 from .settings import OfferedLink, device_subentries, gateway_entry
 from .texts.translated import async_text
 
@@ -127,6 +127,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
             schema = RECONFIGURE_SCHEMA
             placeholders = await address_placeholders(self.hass, known.data.get(CONF_ADDRESS))
             placeholders |= {"releases_example": STOCK_RELEASES}
+        placeholders["found"] = found_host(self.hass) or "–"
         return self.async_show_form(
             step_id="gateway" if known is None else "reconfigure",
             data_schema=self.add_suggested_values_to_schema(schema, suggested),

@@ -44,6 +44,7 @@ async def test_a_tool_is_called_what_its_entity_or_action_is_called(hass: HomeAs
         ("self.audio_speaker.set_volume", "", "Volume"),
         ("self.camera.take_photo", "", "Take photo"),
         ("self.reboot", "", "Restart"),
+        ("self.led_strip.blink", "LED strip blink", "LED strip: blink"),
         ("self.oven.open_door", "", "Oven open door"),
         ("self.oven.open_door", "Open the oven", "Open the oven"),
     ):

@@ -15,6 +15,7 @@ import pytest
 import custom_components.xiaozhi as integration
 from custom_components.xiaozhi import PLATFORMS
 from custom_components.xiaozhi.protocol.faces import Face
+from tests.paths import ROOT
 
 PACKAGE = Path(integration.__file__).parent
 RULES: dict[str, Any] = load_yaml_dict(PACKAGE / "quality_scale.yaml")["rules"]
@@ -35,6 +36,10 @@ def test_every_rule_is_done_or_says_why_not() -> None:
         if claim != "done":
             assert claim["status"] in {"done", "exempt"}, rule
             assert claim["comment"].endswith("."), rule
+
+
+def test_the_documentation_has_a_section_on_known_limitations() -> None:
+    assert "\n## Known limitations\n" in (ROOT / "docs" / "devices.md").read_text()
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

@@ -22,6 +22,8 @@ _OF_PROBLEM: Final = {
     Problem.USED_ELSEWHERE: "access_point_used_elsewhere",
     Problem.TOO_MANY_TOOLS: "access_point_too_many_tools",
 }
+# Where Home Assistant lets assistants see entities.
+_EXPOSE_PAGE: Final = "/config/voice-assistants/expose"
 _ALL: Final = (_EXPIRING, _EXPIRED, _API_GONE, *_OF_PROBLEM.values())
 
 
@@ -40,6 +42,7 @@ def async_update_issues(
         "name": name,
         "host": address.host,
         "apis": ", ".join(missing),
+        "page": _EXPOSE_PAGE,
         "date": "" if expires is None else dt_util.as_local(expires).date().isoformat(),
     }
     left = None if expires is None else expires - dt_util.utcnow()

@@ -56,19 +56,26 @@ def host_problem(host: str) -> HostProblem | None:
 
 
 @callback
+def found_host(hass: HomeAssistant) -> str | None:
+    """Return the IPv4 address at which Home Assistant says that devices reach it; None if they cannot."""
+    scheme, host, _ = _web_server(hass) or ("", "", 0)
+    # Devices cannot use a loopback address, nor an IP address with https: no certificate fits it.
+    if not is_ipv4_address(host) or is_loopback(ip_address(host)) or scheme == "https":
+        return None
+    return host
+
+
+@callback
 def check_in_url(hass: HomeAssistant, address: str | None) -> str | None:
     """Return the check-in address for devices at home; None when Home Assistant does not know its own.
 
     `address` is the host that the owner has set. The scheme is http unless Home Assistant serves https only,
     for which devices require a publicly trusted certificate.
     """
-    if (server := _web_server(hass)) is None:
+    host = address or found_host(hass)
+    if host is None or (server := _web_server(hass)) is None:
         return None
-    scheme, host, port = server
-    host = address or host
-    # Devices cannot use a loopback address, nor an IP address with https: no certificate fits it.
-    if not address and (not is_ipv4_address(host) or is_loopback(ip_address(host)) or scheme == "https"):
-        return None
+    scheme, _, port = server
     suffix = "" if port == _DEFAULT_PORTS[scheme] else f":{port}"
     return f"{scheme}://{host}{suffix}{OTA_PATH}"
 

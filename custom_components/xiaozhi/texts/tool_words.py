@@ -37,11 +37,12 @@ def tool_words(hass: HomeAssistant, name: str, title: str = "") -> str:
 
 @callback
 def stock_tool_words(hass: HomeAssistant, name: str) -> str | None:
-    """Return what the entity or the action of a tool of the stock firmware is named; None without one."""
+    """Return the name of a stock tool: of its entity or action, or its own; None for other tools."""
+    own = name.removeprefix("self.").replace(".", "_").lower()
     integration, category, end = _NAMED_ELSEWHERE.get(name) or (
-        DOMAIN,
-        "entity",
-        f".{stock_tool(name).translation_key}.name",
+        (DOMAIN, "entity", f".{key}.name")
+        if (key := stock_tool(name).translation_key)
+        else (DOMAIN, "selector", f".stock_tool.options.{own}")
     )
     texts = async_get_cached_translations(hass, hass.config.language, category, integration)
-    return next((text for key, text in texts.items() if key.endswith(end)), None)
+    return next((text for path, text in texts.items() if path.endswith(end)), None)

@@ -63,8 +63,14 @@ def async_report_missing_engines(
             ir.async_delete_issue(hass, DOMAIN, _SPEECH_ISSUE)
             return
         names = dict.fromkeys(pipeline.name for pipeline in (*deaf, *dumb))
-        page = f"homeassistant:/{_PAGE}"
-        async_raise_issue(hass, _SPEECH_ISSUE, missing, learn_more_url=page, pipelines=", ".join(names))
+        async_raise_issue(
+            hass,
+            _SPEECH_ISSUE,
+            missing,
+            learn_more_url=f"homeassistant:/{_PAGE}",
+            pipelines=", ".join(names),
+            page=_PAGE,
+        )
 
     stops: list[CALLBACK_TYPE] = []
 

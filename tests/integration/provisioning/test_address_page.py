@@ -30,7 +30,7 @@ class Page:
     """The texts of a page."""
 
     def __init__(self, page: str) -> None:
-        self._page = page
+        self._page = page.replace("<wbr>", "")
         (self.title,) = self.of("h1")
         self.address = next(iter(self.of("code")), None)
         """The address to type into devices."""
