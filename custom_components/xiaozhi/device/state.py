@@ -305,10 +305,9 @@ def changed_keys(old: DeviceState, new: DeviceState) -> Iterator[str]:
         if before != after or (ordered and tuple(before) != tuple(after)):
             yield name
             was, now = _parts(before), _parts(after)
-            latest = next(reversed(tuple(now)), None) if ordered else None
-            for part in was.keys() | now.keys():
-                if part == latest or was.get(part) != now.get(part):
-                    yield part_key(name, part)
+            latest = [*now][-1:] if ordered else []
+            changed = (part for part in was.keys() | now.keys() if was.get(part) != now.get(part))
+            yield from (part_key(name, part) for part in {*changed, *latest})
 
 
 def _parts(value: Any) -> Mapping[str, Any]:

@@ -5,7 +5,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final, override
 
-from homeassistant.config_entries import ConfigSubentryFlow, SubentryFlowContext, SubentryFlowResult
+from homeassistant.config_entries import (
+    ConfigSubentry,
+    ConfigSubentryFlow,
+    SubentryFlowContext,
+    SubentryFlowResult,
+)
 from homeassistant.const import CONF_CODE, Platform, UnitOfTime
 from homeassistant.data_entry_flow import section
 from homeassistant.exceptions import HomeAssistantError
@@ -139,30 +144,49 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
 
     async def async_step_reconfigure(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
         """Change the settings of a device."""
-        entry = self._get_entry()
         subentry = self._get_reconfigure_subentry()
         before = DeviceSettings.from_subentry(subentry)
-        gateway = gateway_of(entry)
+        gateway = gateway_of(self._get_entry())
         device = None if gateway is None else gateway.devices.get(before.mac)
         errors = _phrase_errors(user_input or {})
         if user_input is not None and not errors:
-            # A player that was taken out is missing.
-            data = merged(subentry.data, {CONF_LOUDSPEAKER: None, **user_input}, device)
-            restart_now = data.pop(_CONF_RESTART_NOW, False)
-            result = self.async_update_and_abort(entry, subentry, data=data)
-            reason = None
-            if user_input.get(CONF_WAKE_PHRASES, []) not in ([], [*before.wake_phrases]):
-                reason = "phrases_saved"
-            link = DeviceLink(user_input.get(CONF_LINK, before.link))
-            if link is not before.link:
-                reason = await _apply_link(gateway, device, link, restart_now=restart_now) or reason
-            if reason:
-                return self.async_abort(reason=reason, description_placeholders={"name": subentry.title})
-            return result
-        schema = _SCHEMA
-        if GatewaySettings.from_entry(entry).link is not OfferedLink.WEBSOCKET:
+            return await self._change(subentry, user_input, gateway, device)
+        schema, notes = await self._fields(before, device)
+        return self.async_show_form(
+            step_id="reconfigure",
+            data_schema=self.add_suggested_values_to_schema(schema, user_input or subentry.data),
+            description_placeholders={"name": subentry.title, "notes": "\n\n".join(notes)},
+            errors=errors,
+        )
+
+    async def _change(
+        self,
+        subentry: ConfigSubentry,
+        user_input: Mapping[str, Any],
+        gateway: Gateway | None,
+        device: Device | None,
+    ) -> SubentryFlowResult:
+        """Store the settings, and say what the owner still has to do for them."""
+        before = DeviceSettings.from_subentry(subentry)
+        # A player that was taken out is missing.
+        data = merged(subentry.data, {CONF_LOUDSPEAKER: None, **user_input}, device)
+        restart_now = data.pop(_CONF_RESTART_NOW, False)
+        result = self.async_update_and_abort(self._get_entry(), subentry, data=data)
+        reason = None
+        if user_input.get(CONF_WAKE_PHRASES, []) not in ([], [*before.wake_phrases]):
+            reason = "phrases_saved"
+        link = DeviceLink(user_input.get(CONF_LINK, before.link))
+        if link is not before.link:
+            reason = await _apply_link(gateway, device, link, restart_now=restart_now) or reason
+        if reason:
+            return self.async_abort(reason=reason, description_placeholders={"name": subentry.title})
+        return result
+
+    async def _fields(self, before: DeviceSettings, device: Device | None) -> tuple[vol.Schema, list[str]]:
+        """Return the fields that this device needs, and notes to be read before."""
+        schema, notes = _SCHEMA, []
+        if GatewaySettings.from_entry(self._get_entry()).link is not OfferedLink.WEBSOCKET:
             schema = _SCHEMA_WITH_LINK
-        notes = []
         if device is not None and not device.state.is_program:
             if (objection := board_of(device).objection_to_phrases) is None:
                 threshold = vol.Optional(CONF_WAKE_THRESHOLD, default=before.wake_threshold)
@@ -179,12 +203,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         if device is not None and (count := len(device.state.alarms)):
             text = async_text(self.hass, "alarms_deleted_with_device", name=device.name, count=str(count))
             notes.append(await text)
-        return self.async_show_form(
-            step_id="reconfigure",
-            data_schema=self.add_suggested_values_to_schema(schema, user_input or subentry.data),
-            description_placeholders={"name": subentry.title, "notes": "\n\n".join(notes)},
-            errors=errors,
-        )
+        return schema, notes
 
     @override
     def _add_device(self, mac: str, name: str, data: Mapping[str, Any], speech: str) -> SubentryFlowResult:

@@ -182,36 +182,51 @@ async def gateway_errors(
     running: ConfigEntry | None = None,
 ) -> Errors:
     """Test the settings. The ports that the entry `running` has open count as free."""
-    errors: Errors = {}
     known: Mapping[str, Any] = {} if running is None else running.data
-    address: str | None = settings.get(CONF_ADDRESS)
-    is_new = address != known.get(CONF_ADDRESS)
-    if (problem := address and host_problem(address)) and (problem is HostProblem.UNUSABLE or is_new):
-        errors[CONF_ADDRESS] = problem.value
-    elif check_in_url(hass, address) is None:
-        errors[CONF_ADDRESS] = "address_needed"
-    elif address and is_new and not await async_leads_here(hass, address):
-        errors[CONF_ADDRESS] = _ELSEWHERE
-    releases = settings.get(CONF_FIRMWARE_RELEASES)
-    # A list that is saved already may be down for a while; a repair issue says so.
-    if releases is not None and releases != known.get(CONF_FIRMWARE_RELEASES):
-        try:
-            await async_fetch_releases(hass, releases)
-        except FirmwareError:
-            if releases == STOCK_RELEASES:
-                errors[CONF_STOCK_RELEASES] = "no_stock_releases"
-            else:
-                errors[CONF_FIRMWARE_RELEASES] = "no_releases"
-    ports = _ports(settings)
     is_open = running is not None and running.state is ConfigEntryState.LOADED
     held = _ports(gateway_suggestions(known)).values() if is_open else ()
-    for field, (transport, port) in ports.items():
-        if (transport, port) not in held and (error := _try_port(transport, port)):
-            errors[field] = error
-    if ports.get(CONF_MQTT_PORT) == ports[CONF_WEBSOCKET_PORT]:
-        errors[CONF_MQTT_PORT] = "port_twice"
-    if CONF_MQTT_PORT in ports and settings[CONF_MQTT_PORT] == _TLS_PORT:
-        errors[CONF_MQTT_PORT] = "port_is_tls"
+    return (
+        await _address_errors(hass, settings.get(CONF_ADDRESS), known.get(CONF_ADDRESS))
+        | await _release_errors(hass, settings.get(CONF_FIRMWARE_RELEASES), known.get(CONF_FIRMWARE_RELEASES))
+        | _port_errors(_ports(settings), held)
+    )
+
+
+async def _address_errors(hass: HomeAssistant, address: str | None, known: str | None) -> Errors:
+    is_new = address != known
+    if (problem := address and host_problem(address)) and (problem is HostProblem.UNUSABLE or is_new):
+        return {CONF_ADDRESS: problem.value}
+    if check_in_url(hass, address) is None:
+        return {CONF_ADDRESS: "address_needed"}
+    if address and is_new and not await async_leads_here(hass, address):
+        return {CONF_ADDRESS: _ELSEWHERE}
+    return {}
+
+
+async def _release_errors(hass: HomeAssistant, releases: str | None, known: str | None) -> Errors:
+    # A list that is saved already may be down for a while; a repair issue says so.
+    if releases is None or releases == known:
+        return {}
+    try:
+        await async_fetch_releases(hass, releases)
+    except FirmwareError:
+        if releases == STOCK_RELEASES:
+            return {CONF_STOCK_RELEASES: "no_stock_releases"}
+        return {CONF_FIRMWARE_RELEASES: "no_releases"}
+    return {}
+
+
+def _port_errors(ports: _Ports, held: Collection[tuple[SocketKind, int]]) -> Errors:
+    errors = {
+        field: error
+        for field, (transport, port) in ports.items()
+        if (transport, port) not in held and (error := _try_port(transport, port))
+    }
+    if (mqtt := ports.get(CONF_MQTT_PORT)) is not None:
+        if mqtt == ports[CONF_WEBSOCKET_PORT]:
+            errors[CONF_MQTT_PORT] = "port_twice"
+        if mqtt[1] == _TLS_PORT:
+            errors[CONF_MQTT_PORT] = "port_is_tls"
     return errors
 
 

@@ -43,14 +43,7 @@ class QuestionFlow(RepairsFlow):
         keys = _keys(question.fields)
         errors: dict[str, str] = {}
         if user_input is not None:
-            content = {}
-            for key, field in keys.items():
-                value = user_input.get(key)
-                if value is None or (value == "" and not field.required):
-                    continue
-                if fault := field.fault(value):
-                    errors[key] = fault
-                content[field.name] = int(value) if field.kind == "integer" else value
+            content, errors = _read(keys, user_input)
             if not errors:
                 question.resolve("accept", content)
                 return self.async_create_entry(data={})
@@ -91,6 +84,22 @@ def _keys(fields: Iterable[FormField]) -> dict[str, FormField]:
     these keys, which is a placeholder.
     """
     return {f"field_{number}": field for number, field in enumerate(fields, 1)}
+
+
+def _read(
+    keys: Mapping[str, FormField], user_input: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return what was filled in by the names of the fields, and the errors by their keys."""
+    content: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    for key, field in keys.items():
+        value = user_input.get(key)
+        if value is None or (value == "" and not field.required):
+            continue
+        if fault := field.fault(value):
+            errors[key] = fault
+        content[field.name] = int(value) if field.kind == "integer" else value
+    return content, errors
 
 
 def _labels(keys: Mapping[str, FormField]) -> dict[str, str]:

@@ -61,6 +61,10 @@ class FfmpegLog:
         if found:
             before, self.song = self.song, song[:_MAX_TEXT].strip()
             return self.song != before
+        self._follow_input(line)
+        return False
+
+    def _follow_input(self, line: str) -> None:
         if error := _ERROR.match(line):
             self._error = error[1]
             self.broken_off = self.broken_off or _BROKEN_OFF in error[1]
@@ -75,7 +79,6 @@ class FfmpegLog:
                 self._refuse("a server on the internet leads into the home network")
             elif self._public is None and connection[1] == "Successfully":
                 self._public = public
-        return False
 
     def _refuse(self, reason: str) -> None:
         self.refused, self._error = True, reason

@@ -12,7 +12,13 @@ from homeassistant.core import HomeAssistant, callback
 
 from ..device.device import Device
 from .chinese_script import script_converter
-from .early_transcripts import CreateTask, EarlyTranscripts, EngineCalls, ProgressiveTranscripts
+from .early_transcripts import (
+    CreateTask,
+    EarlyTranscripts,
+    EngineCalls,
+    IsUnderstood,
+    ProgressiveTranscripts,
+)
 from .end_of_turn import (
     ANSWER_TO_QUESTION,
     FIXED_PAUSES,
@@ -96,40 +102,55 @@ class SpeechInputs:
         calls = self._engines.setdefault(pipeline.stt_engine or "", EngineCalls())
         fixed_pause = self._fixed_pause(device)
         pause = fixed_pause or VadSensitivity.DEFAULT
-        asks_early = False
-        if recognizer is not None and not by_button and not fixed_pause:
-            chosen = device.subentry_id in self.chosen_by_owner
-            asks_early = recognizer.reports_progress or transcribes_early(
-                self._hass, pipeline, recognizer.engine, chosen_by_owner=chosen
-            )
-        settings = FIXED_PAUSES[pause]
+        asks_early = not (by_button or fixed_pause) and self._asks_early(device, pipeline, recognizer)
+        settings = QUICK_AND_PATIENT if asks_early else FIXED_PAUSES[pause]
         if by_button:
             settings = UNTIL_RELEASED
         elif answers_question:
             settings = ANSWER_TO_QUESTION if asks_early else replace(settings, begin=SHORTEST_WORD)
-        elif asks_early:
-            settings = QUICK_AND_PATIENT
         detector = await self.detectors.async_load(settings)
         speech_input = SpeechInput(pipeline, detector, recognizer=recognizer, calls=calls)
         if detector is None and not by_button:
             # The pipeline finds the end of speech, and so it has to transcribe.
             speech_input.pipeline_silence = VadSensitivity.to_seconds(pause)
         elif recognizer is not None:
-            if recognizer.convert is not None or recognizer.names_speakers:
-                speech_input.hear = recognizer.transcribe
-            if detector is not None and (asks_early or recognizer.reports_progress):
-                is_understood = None
-                if asks_early and not answers_question:
-                    is_understood = partial(
-                        self._commands.async_is_understood, pipeline=pipeline, device_id=device.registry_id
-                    )
-                shared = (recognizer, detector, is_understood, self._create_task)
-                if recognizer.reports_progress:
-                    speech_input.early = ProgressiveTranscripts(*shared)
-                else:
-                    speech_input.early = EarlyTranscripts(speech_input, calls, *shared)
-                speech_input.hear = speech_input.early.transcribe
+            is_understood = None
+            if asks_early and not answers_question:
+                is_understood = partial(
+                    self._commands.async_is_understood, pipeline=pipeline, device_id=device.registry_id
+                )
+            self._transcribe(speech_input, recognizer, is_understood, asks_early=asks_early)
         return speech_input
+
+    @callback
+    def _transcribe(
+        self,
+        speech_input: SpeechInput,
+        recognizer: Recognizer,
+        is_understood: IsUnderstood | None,
+        *,
+        asks_early: bool,
+    ) -> None:
+        """Transcribe in the place of the pipeline where that is better, and early where that is wanted."""
+        if recognizer.convert is not None or recognizer.names_speakers:
+            speech_input.hear = recognizer.transcribe
+        if speech_input.detector is None or not (asks_early or recognizer.reports_progress):
+            return
+        shared = (recognizer, speech_input.detector, is_understood, self._create_task)
+        if recognizer.reports_progress:
+            speech_input.early = ProgressiveTranscripts(*shared)
+        else:
+            speech_input.early = EarlyTranscripts(speech_input, speech_input.calls, *shared)
+        speech_input.hear = speech_input.early.transcribe
+
+    @callback
+    def _asks_early(self, device: Device, pipeline: Pipeline, recognizer: Recognizer | None) -> bool:
+        if recognizer is None:
+            return False
+        chosen = device.subentry_id in self.chosen_by_owner
+        return recognizer.reports_progress or transcribes_early(
+            self._hass, pipeline, recognizer.engine, chosen_by_owner=chosen
+        )
 
     @callback
     def _recognizer(self, pipeline: Pipeline) -> Recognizer | None:
