@@ -18,8 +18,8 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.util import dt as dt_util
 
+from .clock.alarm import TIME_FORMAT, Alarm, wall_time
 from .clock.alarm_clock import upcoming
-from .device.alarm import TIME_FORMAT, Alarm, wall_time
 from .device.device import Device
 from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
 from .errors import InputError

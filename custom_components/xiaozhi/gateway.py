@@ -11,6 +11,7 @@ from homeassistant.helpers.event import async_track_time_interval
 
 from .access_point.access_points import AccessPoints
 from .announcements.announcer import Announcer
+from .clock.alarm import Alarm
 from .clock.alarm_clock import AlarmClock
 from .clock.device_clock import DeviceClock
 from .const import DOMAIN
@@ -81,7 +82,7 @@ class Gateway:
         self.check_ins = CheckIns(entry, paired, self.discovery, self.ports.expect)
         self.firmware_files = FirmwareFiles(hass, self.settings.firmware_releases)
         self.voice = Voice(hass, entry, self.devices)
-        self._store = DeviceStore(hass, entry.entry_id)
+        self._store = DeviceStore(hass, entry.entry_id, Alarm.from_dict)
         self._announcers: dict[str, Announcer] = {}
         self._clocks: dict[str, DeviceClock] = {}
         self._areas: dict[str, str] = {}

@@ -10,10 +10,10 @@ from homeassistant.helpers import config_validation as cv, intent
 from homeassistant.helpers.llm import IntentTool, Tool, ToolAnnotations
 import voluptuous as vol
 
+from .clock.alarm import Alarm, wall_time
 from .clock.alarm_clock import AlarmClock, upcoming
 from .clock.spoken_alarm import spoken, spoken_date, spoken_rule, spoken_start, spoken_time, time_of_day
 from .const import DOMAIN
-from .device.alarm import Alarm, wall_time
 from .device.device import Device
 from .errors import InputError, UserError
 from .gateway import Gateway, find_device, running_gateway

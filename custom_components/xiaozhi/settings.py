@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 import hmac
@@ -13,6 +14,7 @@ from typing import Any, Final, Self
 from homeassistant.config_entries import SOURCE_IGNORE, ConfigEntry, ConfigSubentry
 from homeassistant.const import CONF_HOST, CONF_PASSWORD, CONF_PORT, CONF_USERNAME
 from homeassistant.core import HomeAssistant, callback
+from homeassistant.util import dt as dt_util
 from homeassistant.util.ssl import get_default_context
 import voluptuous as vol
 
@@ -106,6 +108,16 @@ def broker_settings(broker: Mapping[str, Any]) -> BrokerSettings:
         tls=get_default_context() if broker.get(CONF_TLS) else None,
     )
 
+
+def _stored_moment(text: str) -> datetime:
+    try:
+        return dt_util.as_utc(datetime.fromisoformat(text))
+    except OverflowError as err:
+        raise ValueError from err
+
+
+MOMENT: Final = vol.All(str, _stored_moment)
+"""Schema of a moment that is stored."""
 
 TEXTS: Final = vol.All([str], vol.Coerce(tuple))
 _CREDENTIAL: Final = vol.All(str, vol.Length(min=1))

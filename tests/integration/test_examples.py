@@ -15,8 +15,8 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 import yaml
 
+from custom_components.xiaozhi.clock.alarm import Alarm
 from custom_components.xiaozhi.const import CONF_SHARE_TRANSCRIPTS, DOMAIN
-from custom_components.xiaozhi.device.alarm import Alarm
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.events import ConversationEvent
 from custom_components.xiaozhi.device.state import Picture, PictureKind

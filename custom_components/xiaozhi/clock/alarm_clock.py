@@ -17,7 +17,6 @@ from homeassistant.util import dt as dt_util
 from homeassistant.util.ulid import ulid_now
 
 from ..const import MAX_MESSAGE
-from ..device.alarm import MAX_NAME, Alarm, checked_rule, wall_time
 from ..device.device import Device
 from ..device.events import AlarmEvent
 from ..errors import InputError, UserError
@@ -26,6 +25,7 @@ from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..voice.pipelines import spoken_language
+from .alarm import MAX_NAME, Alarm, checked_rule, wall_time
 from .ring import Bell, Ring, RingEnd, async_report, can_ring_idle
 
 _LOGGER = logging.getLogger(__name__)

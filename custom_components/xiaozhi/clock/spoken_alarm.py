@@ -5,9 +5,9 @@ from typing import Final
 
 from homeassistant.util import dt as dt_util
 
-from ..device.alarm import MAX_NAME, Alarm, wall_time
 from ..errors import InputError
 from ..protocol.untrusted_text import one_line
+from .alarm import MAX_NAME, Alarm, wall_time
 
 _DAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _REPETITIONS: Final = {

@@ -19,11 +19,11 @@ from homeassistant.util.hass_dict import HassKey
 import voluptuous as vol
 
 from ..const import DOMAIN
-from ..device.alarm import MOMENT
 from ..device.device import Device
 from ..device.state import SETTINGS
 from ..protocol.clock import loop_time
 from ..protocol.untrusted_text import one_line
+from ..settings import MOMENT
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..voice.pipelines import spoken_language

@@ -18,8 +18,8 @@ from ..protocol.device_status import DeviceStatus
 from ..protocol.firmware_version import FirmwareVersion
 from ..protocol.mcp.model import ServerInfo
 from ..protocol.transport.link import LinkKind
+from ..settings import MOMENT
 from ..tools.tool_state import NO_TOOLS, MappedTools
-from .alarm import MOMENT, Alarm
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -64,8 +64,9 @@ _RECORD: Final[dict[str, Any]] = {
     "followed": vol.All([str], vol.Coerce(tuple)),
     "extended": bool,
     "answers": dict,
-    **dict.fromkeys(("calls", "timers"), _each(lambda each: each if isinstance(each, dict) else None)),
-    "alarms": _each(Alarm.from_dict),
+    **dict.fromkeys(
+        ("calls", "timers", "alarms"), _each(lambda each: each if isinstance(each, dict) else None)
+    ),
     "volume_to_restore": vol.Maybe(vol.All(vol.Coerce(tuple), vol.ExactSequence([int, int]))),
     "last_contact": vol.Maybe(MOMENT),
 }
@@ -149,8 +150,8 @@ class DeviceState:
     """URIs of its resources whose updates it is to report."""
     timers: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     """The voice timers that were set on it and have not rung, by id; `clock/timers.py` reads them."""
-    alarms: Mapping[str, Alarm] = field(default_factory=dict)
-    """Its alarms and reminders, by id."""
+    alarms: Mapping[str, Any] = field(default_factory=dict)
+    """Its alarms and reminders, by id, as `clock/alarm.py` reads them."""
 
     pictures: Mapping[PictureKind, Picture] = field(default_factory=dict)
     """The last picture of each kind."""
@@ -162,7 +163,7 @@ class DeviceState:
     """State of its conversation."""
 
     @classmethod
-    def from_dict(cls, data: Any) -> Self:
+    def from_dict(cls, data: Any, read_alarm: Callable[[Any], Any] = lambda stored: stored) -> Self:
         """Read the stored form; what is missing or damaged has its default. Raises for what is no record.
 
         Alarms must not be lost with a field that another version has written in another way.
@@ -171,6 +172,7 @@ class DeviceState:
         for name in _RECORD.keys() & data.keys():
             with suppress(vol.Invalid):
                 stored[name] = vol.Schema(_RECORD[name])(data[name])
+        alarms = {uid: read_alarm(each) for uid, each in stored.pop("alarms", {}).items()}
         try:
             tools = MappedTools.from_dict(data)
         except Exception:
@@ -180,6 +182,7 @@ class DeviceState:
             preferred_link=stored.pop("told", None),
             session_id=stored.pop("session", None),
             tools=tools,
+            alarms={uid: alarm for uid, alarm in alarms.items() if alarm is not None},
             status=DeviceStatus.from_dict(data.get("status")),
             **stored,
         )

@@ -84,8 +84,11 @@ class DeviceRecord:
 class DeviceStore:
     """The records of all devices of a gateway, by MAC."""
 
-    def __init__(self, hass: HomeAssistant, entry_id: str) -> None:
-        """Prepare the store of the gateway `entry_id`."""
+    def __init__(
+        self, hass: HomeAssistant, entry_id: str, read_alarm: Callable[[Any], Any] = lambda stored: stored
+    ) -> None:
+        """Prepare the store of the gateway `entry_id`; `read_alarm` returns None for what is damaged."""
+        self._read_alarm = read_alarm
         self._hass = hass
         self._store: Store[dict[str, Any]] = Store(hass, _VERSION, f"{DOMAIN}.{entry_id}", private=True)
         self._records: dict[str, DeviceRecord] = {}
@@ -101,7 +104,7 @@ class DeviceStore:
             _LOGGER.exception("Stored states are unreadable. They are learned from the devices again")
         else:
             # Mapping their tools to entities takes a while.
-            states = await self._hass.async_add_executor_job(_read, stored)
+            states = await self._hass.async_add_executor_job(_read, stored, self._read_alarm)
             self._records = {mac: DeviceRecord(mac, state, self) for mac, state in states.items()}
 
     @callback
@@ -150,11 +153,11 @@ class DeviceStore:
         return {mac: record.state.as_dict() for mac, record in self._records.items()}
 
 
-def _read(stored: dict[str, Any]) -> dict[str, DeviceState]:
+def _read(stored: dict[str, Any], read_alarm: Callable[[Any], Any]) -> dict[str, DeviceState]:
     states: dict[str, DeviceState] = {}
     for mac, data in stored.items():
         try:
-            states[mac] = DeviceState.from_dict(data)
+            states[mac] = DeviceState.from_dict(data, read_alarm)
         except Exception:
             # The other devices keep theirs.
             _LOGGER.exception("The stored state of a device is unreadable. It is learned from it again")

@@ -10,6 +10,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.storage import Store
 import pytest
 
+from custom_components.xiaozhi.clock.alarm import Alarm
 from custom_components.xiaozhi.device.state import DeviceState
 from custom_components.xiaozhi.device.store import DeviceStore
 from tests.integration.names import MAC, OTHER_MAC
@@ -84,7 +85,7 @@ def file(hass: HomeAssistant, tmp_path: Path) -> Generator[Path]:
 async def test_a_device_that_changes_all_the_time_is_saved_and_a_flood_of_conversations_once_a_second(
     hass: HomeAssistant, hass_storage: dict[str, Any]
 ) -> None:
-    store = DeviceStore(hass, "an_entry")
+    store = DeviceStore(hass, "an_entry", Alarm.from_dict)
     for number in range(40):
         store.record(MAC).update(firmware=f"2.2.{number}")
         await asyncio.sleep(6)
@@ -109,7 +110,7 @@ async def test_a_device_that_changes_all_the_time_is_saved_and_a_flood_of_conver
 async def test_what_a_crash_must_not_lose_is_saved_soon_whatever_changes_before_and_after(
     hass: HomeAssistant, hass_storage: dict[str, Any]
 ) -> None:
-    store = DeviceStore(hass, "an_entry")
+    store = DeviceStore(hass, "an_entry", Alarm.from_dict)
     store.record(MAC).update(firmware="2.2.5")
     store.record(MAC).update(timers={"a": TIMER})
     store.record(MAC).update(firmware="2.3.0")
@@ -129,7 +130,7 @@ async def test_a_file_that_was_cut_off_or_is_another_does_not_stop_the_gateway(
         '{"version": 1, "data": [7]}',
     ):
         await asyncio.to_thread(file.write_text, content)
-        store = DeviceStore(hass, "an_entry")
+        store = DeviceStore(hass, "an_entry", Alarm.from_dict)
         await store.async_load()
         assert store.record(MAC).state == DeviceState()
         store.record(MAC).update(firmware="2.2.5")
@@ -160,7 +161,7 @@ async def test_a_damaged_record_costs_no_other_device_its_own(
     )
     for record in damaged:
         hass_storage[KEY] = {"version": 1, "data": {OTHER_MAC: record, MAC: good.as_dict()}}
-        store = DeviceStore(hass, "an_entry")
+        store = DeviceStore(hass, "an_entry", Alarm.from_dict)
         await store.async_load()
         assert store.record(MAC).state == good
         bad = store.record(OTHER_MAC).state
@@ -170,7 +171,7 @@ async def test_a_damaged_record_costs_no_other_device_its_own(
         if isinstance(record, dict):
             rest = {"timers": {"a": TIMER, "b": None}, "alarms": {"a": ALARM, "b": None, "c": {"start": 7}}}
             hass_storage[KEY]["data"][OTHER_MAC] = record | rest
-            store = DeviceStore(hass, "an_entry")
+            store = DeviceStore(hass, "an_entry", Alarm.from_dict)
             await store.async_load()
             assert store.record(OTHER_MAC).state.timers == {"a": TIMER}, record
             assert store.record(OTHER_MAC).state.as_dict()["alarms"] == {"a": ALARM}, record

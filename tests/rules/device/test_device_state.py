@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pytest
 
+from custom_components.xiaozhi.clock.alarm import Alarm
 from custom_components.xiaozhi.clock.timers import SetTimer
-from custom_components.xiaozhi.device.alarm import Alarm
 from custom_components.xiaozhi.device.state import DeviceState, changed_keys
 from custom_components.xiaozhi.protocol.boards import cancels_echo
 from custom_components.xiaozhi.protocol.device_status import DeviceStatus
@@ -69,7 +69,7 @@ def test_what_changed_follows_from_comparing(changes: dict[str, Any], keys: set[
 
 
 def test_what_0_2_0_stored_is_read() -> None:
-    state = DeviceState.from_dict(STORED)
+    state = DeviceState.from_dict(STORED, Alarm.from_dict)
     assert state.preferred_link is LinkKind.MQTT
     assert state.tools.by_name.keys() == {"self.room.get"}
     # It stored no shapes: they are those of the answers.
@@ -78,11 +78,11 @@ def test_what_0_2_0_stored_is_read() -> None:
     kept = STORED.keys() - {"capabilities", "offers", "tools", "status"}
     assert {key: again[key] for key in kept} == {key: STORED[key] for key in kept}
     assert again["status"]["volume"] == 70
-    assert DeviceState.from_dict(again) == state
+    assert DeviceState.from_dict(again, Alarm.from_dict) == state
 
 
 def test_a_moment_without_a_time_zone_can_be_compared() -> None:
-    moment = DeviceState.from_dict({"last_contact": "2026-02-01T12:00:00"}).last_contact
+    moment = DeviceState.from_dict({"last_contact": "2026-02-01T12:00:00"}, Alarm.from_dict).last_contact
     assert moment is not None
     assert moment.tzinfo is not None
 
@@ -162,5 +162,5 @@ def test_what_is_damaged_or_missing_in_a_record_costs_nothing_that_is_intact(nam
     )
     without = {other: intact[other] for other in intact.keys() - {name}}
     for stored in (without, *({**intact, name: damage} for damage in damages)):
-        read = DeviceState.from_dict(stored).as_dict()
+        read = DeviceState.from_dict(stored, Alarm.from_dict).as_dict()
         assert {other: read[other] for other in others} == {other: intact[other] for other in others}, stored

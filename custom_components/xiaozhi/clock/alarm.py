@@ -16,7 +16,7 @@ from homeassistant.util import dt as dt_util
 import voluptuous as vol
 
 from ..errors import InputError
-from ..settings import read_settings, stored
+from ..settings import MOMENT, read_settings, stored
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -46,16 +46,6 @@ _MAX_LISTED: Final = 400
 # More than the alarms of all devices.
 _KEPT: Final = 4096
 
-
-def _stored_moment(text: str) -> datetime:
-    try:
-        return dt_util.as_utc(datetime.fromisoformat(text))
-    except OverflowError as err:
-        raise ValueError from err
-
-
-MOMENT: Final = vol.All(str, _stored_moment)
-"""Schema of a moment that is stored."""
 _TIME: Final = vol.All(str, datetime.fromisoformat, lambda time: time.replace(tzinfo=None))
 
 

@@ -12,7 +12,7 @@ from homeassistant.util import dt as dt_util
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.device.alarm import Alarm, checked_rule
+from custom_components.xiaozhi.clock.alarm import Alarm, checked_rule
 from custom_components.xiaozhi.errors import InputError
 
 SET = datetime(2026, 3, 1, 12, tzinfo=UTC)
