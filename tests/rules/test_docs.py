@@ -1,5 +1,6 @@
 """What the documentation promises to a reader who clicks and copies."""
 
+import ast
 import json
 from pathlib import Path
 import re
@@ -14,6 +15,7 @@ _PAGES = sorted([*ROOT.glob("README*.md"), ROOT / "CONTRIBUTING.md", *(ROOT / "d
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 _PICTURE = re.compile(r'(?:src|srcset)="([^"#]*)()"')
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+_DEFINITION = re.compile(r"`([\w/]+\.py):([\w.]+)`")
 _CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _IMPORT = re.compile(r"https://my\.home-assistant\.io/redirect/blueprint_import/\?blueprint_url=([^)\s]+)")
 
@@ -28,6 +30,17 @@ _Blueprint.add_constructor("!input", lambda loader, node: node.value)
 def _anchor(heading: str) -> str:
     """Return the anchor that GitHub makes of a heading."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def test_every_definition_that_a_walk_names_exists() -> None:
+    named = _DEFINITION.findall((ROOT / "CONTRIBUTING.md").read_text())
+    assert len(named) >= 10
+    for path, name in named:
+        body = ast.parse((ROOT / "custom_components" / "xiaozhi" / path).read_text()).body
+        for part in name.split("."):
+            found = [node for node in body if getattr(node, "name", None) == part]
+            assert found, f"{path} has no {name}"
+            body = found[0].body
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
