@@ -46,7 +46,6 @@ async def test_no_hello_in_time_ends_the_link() -> None:
     [
         (Opcode.TEXT, {"type": "hullo"}, "the first message is not a hello"),
         (Opcode.TEXT, HELLO | {"transport": "udp"}, "hello for another transport than websocket"),
-        (Opcode.TEXT, HELLO | {"version": 3}, "audio framing of version 3; only version 1 is supported"),
         (Opcode.TEXT, HELLO | {"transport": 1}, "malformed hello: transport is not a text"),
         (Opcode.BINARY, {}, "audio before hello"),
     ],

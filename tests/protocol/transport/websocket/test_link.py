@@ -79,6 +79,54 @@ async def test_messages_and_audio_arrive_in_their_order_and_are_counted() -> Non
         assert (counters.malformed, counters.unknown) == (0, 0)
 
 
+HEADERS = {1: b"", 2: bytes.fromhex("00020000 00000000 0000002a 00000007"), 3: bytes.fromhex("00000007")}
+"""Of a packet of seven bytes, by version of the hello."""
+
+
+@pytest.mark.parametrize(("version", "framed"), [(1, False), (2, True), (3, True), (2, False), (3, False)])
+async def test_audio_is_framed_as_the_first_packet_shows(version: int, framed: bool) -> None:
+    """Programs name a version in their hello and send bare packets."""
+    async with running() as site:
+        device = await RawDevice.connect(site)
+        device.send_json(HELLO | {"version": version})
+        await device.receive_json()
+        link, recorder = site.links[0], site.recorders[0]
+        await recorder.wait_for("opened")
+        # Until then, bare: so does the reference server.
+        await link.send_audio(b"early")
+        packet, header = opus_packet(), HEADERS[version] if framed else b""
+        for frame in (b"", header + packet, header + packet):
+            device.send_frame(Opcode.BINARY, frame)
+        assert await recorder.wait_for("audio", 3) == (packet, 0)
+        await link.send_audio(packet)
+        frames = [await device.receive() for _ in range(2)]
+        # The firmware's own clock is not known: its time is 0.
+        answer = header.replace(b"\x2a", b"\0") + packet
+        assert [bytes(frame.data) for frame in frames if frame is not None] == [b"early", answer]
+        assert link.counters.malformed == 0
+
+
+@pytest.mark.parametrize("version", [2, 3])
+async def test_audio_that_is_neither_framed_nor_opus_is_refused_and_a_broken_frame_dropped(
+    version: int,
+) -> None:
+    async with running() as site:
+        device = await RawDevice.connect(site)
+        device.send_json(HELLO | {"version": version})
+        await device.receive_json()
+        device.send_frame(Opcode.BINARY, b"\x7e no packet")
+        reason = f"audio that is neither framed as in version {version} nor bare Opus"
+        assert await device.receive_close() == (1002, reason)
+        device = await RawDevice.connect(site)
+        device.send_json(HELLO | {"version": version})
+        for frame in (HEADERS[version] + opus_packet(), HEADERS[version][:-1], HEADERS[version] + b"short"):
+            device.send_frame(Opcode.BINARY, frame)
+        device.send_json({"type": "abort"})
+        await site.recorders[1].wait_for("message")
+        assert site.recorders[1].names == ["opened", "audio", "message"]
+        assert site.links[1].counters.malformed == 2
+
+
 async def test_ending_the_conversation_closes_the_connection_although_the_device_does_not_answer() -> None:
     """A close frame, and then the end of TCP: the device would keep it open until it talks again."""
     async with running(close=5) as site:

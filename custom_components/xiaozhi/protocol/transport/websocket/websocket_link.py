@@ -29,6 +29,7 @@ from ...messages import (
 from ...shortening import encode_within
 from ...timeouts import WebSocketTimeouts
 from ..link import Channel, Link, LinkClosedError, LinkHandler, LinkKind
+from .audio_framing import AudioFraming, FramingError
 from .websocket_connection import WebSocketConnection, peer_address
 
 _LOGGER = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ class WebSocketLink(Link):
         super().__init__()
         self._connection = connection
         self._remote = peer_address(connection)
+        self._framing = AudioFraming(1)
         # Packets dropped since the last valid one: their time has passed as well.
         self._missing = 0
         self._sizes = deque[int](maxlen=_MAX_ON_THE_WAY)
@@ -82,8 +84,9 @@ class WebSocketLink(Link):
     @override
     async def send_audio(self, packet: bytes) -> None:
         self._require_channel()
-        await self._send(packet, text=False)
-        self._sizes.append(len(packet))
+        frame = self._framing.pack(packet)
+        await self._send(frame, text=False)
+        self._sizes.append(len(frame))
         self.counters.packets_out += 1
 
     @override
@@ -150,8 +153,7 @@ class WebSocketLink(Link):
         hello = await self._receive_hello()
         if hello.transport not in {_TRANSPORT, ""}:
             raise _ViolationError("hello for another transport than websocket")
-        if hello.version != 1:
-            raise _ViolationError(f"audio framing of version {hello.version}; only version 1 is supported")
+        self._framing = AudioFraming(hello.version)
         channel = Channel(hello=hello)
         answer = server_hello(transport=_TRANSPORT, session_id=channel.session_id)
         await self._send(encode(answer).encode(), text=True)
@@ -192,11 +194,15 @@ class WebSocketLink(Link):
             case _:
                 handler.message_received(message)
 
-    def _receive_packet(self, handler: LinkHandler, packet: bytes, now: float) -> None:
-        self.counters.bytes_in += len(packet)
+    def _receive_packet(self, handler: LinkHandler, frame: bytes, now: float) -> None:
+        self.counters.bytes_in += len(frame)
         self._guard.packet(now)
-        if len(packet) > _MAX_PACKET_BYTES:
-            self._drop(f"packet of {len(packet)} bytes", now)
+        try:
+            packet = self._framing.unpack(frame)
+        except FramingError as err:
+            raise _ViolationError(str(err)) from None
+        if packet is None or len(packet) > _MAX_PACKET_BYTES:
+            self._drop(f"packet of {len(frame)} bytes", now)
             return
         if self._channel is not None and not is_announced(packet, self._channel.hello.audio):
             # Not counted as a flood: a client may announce a wrong duration.
