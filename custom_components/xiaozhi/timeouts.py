@@ -120,9 +120,9 @@ class VoiceTimeouts:
     works with tools reports each step, and speech comes in pieces: an engine silent this long is hung."""
     reading: float = 3
     """For a person to read a line before the end of the conversation wipes it."""
-    program: float = 3
-    """From the end of the last answer until a conversation with a program ends: it may play later than a
-    device does, and drop the rest then."""
+    typed: float = 3
+    """From the end of an answer to what was typed until the conversation ends: what types may play later than
+    a device does, and drop the rest then."""
     ending: float = 5
     """For a cancelled pipeline to end before the next one begins."""
 

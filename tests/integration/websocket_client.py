@@ -55,7 +55,7 @@ class WebSocketClient:
 
 @asynccontextmanager
 async def connected(
-    http: TestClient[Any, Any], answer: Answer, **about: Any
+    http: TestClient[Any, Any], answer: Answer, *, ping_interval: float | None = 0.5, **about: Any
 ) -> AsyncGenerator[WebSocketClient]:
     """Check in as an `HttpDevice`, connect to the address in the reply, and hang up in the end."""
     device = HttpDevice(client=http, **about)
@@ -63,7 +63,7 @@ async def connected(
     headers = {**device.headers, "Authorization": f"Bearer {settings['token']}"}
     # Real clients ping every 20 s; a test has only seconds.
     async with connect(
-        settings["url"], additional_headers=headers, ping_interval=0.5, ping_timeout=20, proxy=None
+        settings["url"], additional_headers=headers, ping_interval=ping_interval, ping_timeout=20, proxy=None
     ) as connection:
         client = WebSocketClient(connection, answer)
         yield client

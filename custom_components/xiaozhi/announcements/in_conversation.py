@@ -74,6 +74,11 @@ class ConversationAnnouncements:
 
     # For who holds the conversation.
 
+    @property
+    def waiting(self) -> bool:
+        """Whether something is to be said."""
+        return self._there.is_set()
+
     async def wait(self) -> None:
         """Wait until something is to be said."""
         await self._there.wait()

@@ -124,14 +124,16 @@ class LinkSession(LinkHandler):
         if channel.hello.supports_mcp:
             self.readings.start()
         self._notified_state = ConversationState.IDLE
-        self.readings.quiet.clear()
         self.conversation = Conversation(
             self.link,
             channel,
             self._record.state.firmware_version,
             self._main_task,
             self._on_conversation_state,
+            is_program=self._record.state.is_program,
         )
+        if not self.conversation.resting:
+            self.readings.quiet.clear()
         self._show()
         self._held = self._conversations.begin(self.conversation)
         if not self._held:

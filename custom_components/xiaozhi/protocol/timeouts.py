@@ -9,6 +9,8 @@ class ConversationTimeouts:
     push_to_talk: float = 60
     """For the next press of the button in push-to-talk. Below the 120 s after which the device counts its
     channel as stale and mixes up its sessions."""
+    program: float = 120
+    """For a program to listen, to speak, to type or to ping, which stays connected between its turns."""
     typed: float = 2
     """From a text of the device, without sound, until it counts as typed: `listen start` follows a wake word
     at once, or when a sound of the device's own has ended."""

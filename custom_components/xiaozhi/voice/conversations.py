@@ -23,6 +23,7 @@ from ..protocol.conversation.turn_audio import Turn
 from ..protocol.limits import TokenBucket
 from ..protocol.messages import ListenMode
 from ..protocol.tasks import log_failure
+from ..protocol.timeouts import ConversationTimeouts
 from ..protocol.transport.link import LinkClosedError
 from ..settings import ConversationStyle
 from ..texts.translated import async_text
@@ -251,8 +252,9 @@ class _HeldConversation:
         for limit in limits:
             limit.take(loop_time())
         no_speech = VoiceTimeouts.no_speech
-        if followed_up:
-            no_speech = self._device.settings.follow_up_wait
+        if (is_patient := self._is_patient(turn)) or followed_up:
+            settings = self._device.settings
+            no_speech = ConversationTimeouts.program if is_patient else settings.follow_up_wait
             turn.extend(no_speech)
         await self._run(turn, no_speech, followed_up=followed_up)
         if (voice_turn := self._voice_turn) is None or voice_turn.error == ANSWERED_ELSEWHERE:
@@ -267,7 +269,8 @@ class _HeldConversation:
         is_open = self._device.settings.conversation_style is ConversationStyle.OPEN
         goes_on = self._asked_back or (is_open and is_answered)
         # That nobody spoke is no surprise if the user has stopped the turn, or the device listened by itself.
-        no_surprise = turn.stopped or error == OWN_ECHO or (followed_up and error == NO_SPEECH)
+        may_be_silent = followed_up or is_patient
+        no_surprise = turn.stopped or error == OWN_ECHO or (may_be_silent and error == NO_SPEECH)
         if has_failed or not (is_answered or no_surprise):
             await voice_turn.show_error()
         if self._question is not None and self._question.answered:
@@ -275,18 +278,33 @@ class _HeldConversation:
         if await self._announcements.speak(self._conversation) or goes_on:
             await self._conversation.end_answer()
             return True
+        if self._device.state.is_program and (
+            turn.stopped or error != NO_SPEECH or self._conversation.answering
+        ):
+            await self._stay(silently=turn.stopped)
+            return True
         await self._conversation.loudspeaker.wait_played()
         if (session := self._device.session) is not None:
             await session.read_at_rest()
-        if self._device.state.is_program or turn.start.question is not None:
-            await self._leave_program()
+        if turn.start.question is not None and self._conversation.answering:
+            # Programs type, also those that pass for a device.
+            await self._conversation.end_answer()
+            await asyncio.sleep(VoiceTimeouts.typed)
         return False
 
-    async def _leave_program(self) -> None:
-        """Tell a program that the answer is over. It need not play at the pace of a device."""
+    async def _stay(self, *, silently: bool) -> None:
+        """Let a program listen again when it wants to. It hangs up by itself."""
         if self._conversation.answering:
             await self._conversation.end_answer()
-            await asyncio.sleep(VoiceTimeouts.program)
+        else:
+            await self._conversation.end_turn(silently=silently)
+        if (session := self._device.session) is not None:
+            await session.read_at_rest()
+
+    def _is_patient(self, turn: Turn) -> bool:
+        """Whether a program listens for as long as it stays."""
+        is_spoken = turn.start.question is None and turn.start.mode is not ListenMode.MANUAL
+        return is_spoken and self._device.state.is_program
 
     async def _thank(self) -> None:
         """Acknowledge the answer to a question of an automation: no assistant has one for it."""
@@ -369,6 +387,7 @@ class _HeldConversation:
             run_pipeline=run,
             refuse=self._refuse,
             no_speech=no_speech,
+            hurries=(lambda: self._announcements.waiting) if self._is_patient(turn) else None,
         )
         board = self._device.state.board
         if isinstance(speech_input.early, ProgressiveTranscripts) and board and replaces_lines(board):

@@ -1,6 +1,7 @@
 """The audio of a turn on its way from the device to the pipeline."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Final
@@ -19,6 +20,8 @@ from .speech_input import SpeechInput
 _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
 # Seconds after which a detector reports speech that has begun, with a piece of sound to spare.
 _NOTICING: Final = 0.3
+# Of the silence before somebody speaks, what speech recognition gets at most: a program listens for minutes.
+_MAX_HELD_BYTES: Final = 9 * _BYTES_PER_SECOND
 # Home Assistant's detector gives no valid answer for the first 760 ms of a stream and takes that for silence,
 # so that the end of a short command would never be heard. Leading silence costs no time.
 _LEAD_MS: Final = 760
@@ -38,10 +41,13 @@ class SpokenAudio:
         speech_input: SpeechInput,
         *,
         patience: float,
+        hurries: Callable[[], bool] | None,
         silent: Callable[[], None],
         ended: Callable[[float | None], None],
     ) -> None:
         """Take the audio of a turn in which speech has to begin within `patience` seconds.
+
+        With `hurries`, this may be long, and it has to begin at once while `hurries` returns True.
 
         `silent` is called if nobody has spoken. The audio then does not end: of a noise, speech recognition
         would make words. `ended` is called when all of the audio is there. Speech ended so many seconds
@@ -51,13 +57,19 @@ class SpokenAudio:
         self._input = speech_input
         self._detector = speech_input.detector
         self._early = speech_input.early
+        self._hurries = hurries
         self._silent = silent
         self._ended = ended
         self._said = bytearray()
         self._patience_bytes = (patience + _NOTICING) * _BYTES_PER_SECOND
-        self._held: list[bytes] = []
+        self._held: deque[bytes] = deque()
+        self._held_bytes = 0
         self._heard_bytes = 0
         self._speech = self._detector is None
+        self.begun = asyncio.Event()
+        """Set when somebody speaks, or when that cannot be known."""
+        if self._speech:
+            self.begun.set()
         self._silent_for: float | None = None
         self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()
 
@@ -68,7 +80,7 @@ class SpokenAudio:
                 self._hold(pcm)
                 if self._detector is not None and self._is_over(await self._detector.hear(pcm)):
                     break
-                if not self._speech and self._heard_bytes >= self._patience_bytes:
+                if not self._speech and self._is_given_up():
                     break
         if not self._speech:
             self._silent()
@@ -83,11 +95,19 @@ class SpokenAudio:
         while (piece := await self._pieces.get()) is not None:
             yield piece
 
+    def _is_given_up(self) -> bool:
+        if self._hurries is not None and self._hurries():
+            return True
+        return self._heard_bytes >= self._patience_bytes
+
     def _hold(self, pcm: bytes) -> None:
         self._held.append(pcm)
+        self._held_bytes += len(pcm)
         self._heard_bytes += len(pcm)
         if self._speech:
             self._hand_on()
+        while self._hurries is not None and self._held_bytes > _MAX_HELD_BYTES:
+            self._held_bytes -= len(self._held.popleft())
 
     def _hand_on(self) -> None:
         for piece in self._held:
@@ -95,12 +115,14 @@ class SpokenAudio:
             if self._early is not None:
                 self._said += piece
         self._held.clear()
+        self._held_bytes = 0
 
     def _is_over(self, events: list[SpeechEvent]) -> bool:
         for event in events:
             match event:
                 case SpeechBegan():
                     self._speech = True
+                    self.begun.set()
                     self._hand_on()
                     self._input.began()
                 case SpeechPaused() if self._early is not None:

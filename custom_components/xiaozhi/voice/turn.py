@@ -68,10 +68,12 @@ class VoiceTurn:
         run_pipeline: RunPipeline,
         refuse: Callable[[str], str | None],
         no_speech: float,
+        hurries: Callable[[], bool] | None = None,
     ) -> None:
         """`refuse` returns the code of the error if a transcript is no command for the turn.
 
-        Speech may begin for `no_speech` seconds.
+        Speech may begin for `no_speech` seconds. With `hurries`, this may be long: the pipeline runs from
+        then on, and nobody is waited for while `hurries` returns True.
         """
         self._hass = device.hass
         self._device = device
@@ -81,6 +83,7 @@ class VoiceTurn:
         self._run_pipeline = run_pipeline
         self._refuse = refuse
         self._no_speech = no_speech
+        self._hurries = hurries
         self._is_push_to_talk = turn.start.mode is ListenMode.MANUAL
         first_sound = partial(self._passed, TurnStep.FIRST_SOUND)
         self.answer = Answer(device, conversation, first_sound, self._speaks)
@@ -135,13 +138,15 @@ class VoiceTurn:
             if self._turn.start.question is not None:
                 self._passed(TurnStep.TRANSCRIPT)
                 await self._heard(self._turn.start.question)
-            self._wait_at_most(VoiceTimeouts.quiet)
+            if self._hurries is None:
+                self._wait_at_most(VoiceTimeouts.quiet)
             async with asyncio.TaskGroup() as group:
                 spoken = SpokenAudio(
                     self._turn,
                     self._speech_input,
                     # Somebody who holds a button may think for as long as they hold it.
                     patience=inf if self._is_push_to_talk else self._no_speech,
+                    hurries=self._hurries,
                     silent=partial(self._give_up, NO_SPEECH),
                     ended=self._all_heard,
                 )
@@ -178,6 +183,9 @@ class VoiceTurn:
 
     async def _run(self, spoken: SpokenAudio) -> None:
         try:
+            if self._hurries is not None:
+                await spoken.begun.wait()
+                self._wait_at_most(VoiceTimeouts.quiet)
             async with aclosing(spoken.for_pipeline()) as audio:
                 await self._run_pipeline(audio, self.take_event)
         except (HomeAssistantError, RuntimeError) as err:

@@ -18,11 +18,13 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from tests.integration.boxes import Speech, wait_for_state
 from tests.integration.http_device import paired_device
-from tests.integration.names import COMMAND, LIGHT
+from tests.integration.names import COMMAND, LIGHT, SATELLITE
 from tests.integration.websocket_client import PACKET_MS, RATE, WebSocketClient, connected
+from tests.protocol.transport.udp.device import until
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
+STATE = "sensor.kitchen_box_conversation_state"
 MAC = "3c:52:82:10:00:07"
 # Without hyphens, unlike a device's.
 CLIENT_ID = "b0f7c9e2a4d14c6f8e1a5d3c7b9f0a12"
@@ -82,7 +84,7 @@ async def test_a_client_on_a_computer_talks_like_a_device(
     talking = asyncio.create_task(talk(client, command))
     await client.wait_for("tts", state="start")
     talking.cancel()
-    await client.reading
+    await client.wait_for("tts", state="stop")
     assert hass.states.is_state(LIGHT, "on")
     assert (await client.wait_for("stt"))["text"] == COMMAND
     assert (await client.wait_for("tts", state="sentence_start"))["text"]
@@ -93,7 +95,7 @@ async def test_a_client_on_a_computer_talks_like_a_device(
     assert "tools/call" not in methods(client)
     # A second before it and some after, and no silence between the packets.
     assert len(command) < len(heard) < len(command) + 3.2 * 32000
-    await wait_for_state(hass, "sensor.kitchen_box_conversation_state", "idle")
+    await wait_for_state(hass, STATE, "idle")
 
 
 async def test_a_question_that_is_typed_is_answered(
@@ -109,7 +111,7 @@ async def test_a_question_that_is_typed_is_answered(
     await client.say("listen", state="detect", text=COMMAND)
     await client.wait_for("tts", state="start")
     talking.cancel()
-    await client.reading
+    await client.wait_for("tts", state="stop")
     assert hass.states.is_state(LIGHT, "on")
     assert (await client.wait_for("stt"))["text"] == COMMAND
     assert len(client.packets) > 8
@@ -122,13 +124,70 @@ async def test_a_question_that_is_typed_is_answered(
 
 
 async def test_a_microphone_that_is_stopped_before_anything_was_said_ends_quietly(
-    speech: Speech, client: WebSocketClient
+    hass: HomeAssistant, speech: Speech, client: WebSocketClient
 ) -> None:
     await client.say("listen", state="start", mode="auto")
     talking = asyncio.create_task(talk(client, b""))
-    await asyncio.sleep(1)
+    await wait_for_state(hass, STATE, "listening")
     await client.say("listen", state="stop")
     talking.cancel()
-    await client.reading
+    await wait_for_state(hass, STATE, "idle")
     assert not [message for message in client.messages if message["type"] in {"stt", "tts", "llm"}]
     assert not [text for text in speech.recognizer.streams if text]
+
+
+def stops(client: WebSocketClient) -> int:
+    return sum(message.get("state") == "stop" for message in client.messages)
+
+
+@pytest.mark.parametrize("mode", ["auto", "realtime"])
+async def test_a_program_is_heard_after_each_answer_also_much_later(
+    hass: HomeAssistant, speech: Speech, client: WebSocketClient, command: bytes, mode: str
+) -> None:
+    """It shows *listening* after an answer. Little of the silence before speech is recognized."""
+    speech.recognizer.lines = [COMMAND] * 3
+    for answered, pause in enumerate((0, 5, 50)):
+        await client.say("listen", state="start", mode=mode)
+        talking = asyncio.create_task(talk(client, bytes(2 * RATE * pause) + command))
+        await until(lambda answered=answered: stops(client) > answered, 90)
+        talking.cancel()
+    heard = [text for text in speech.recognizer.streams if text]
+    assert len(heard) == 3
+    assert max(map(len, heard)) < len(command) + 12 * 32000
+    assert client.connection.close_code is None
+
+
+async def test_a_program_that_shows_listening_lets_an_announcement_be_made(
+    hass: HomeAssistant, speech: Speech, client: WebSocketClient
+) -> None:
+    await client.say("listen", state="start", mode="auto")
+    talking = asyncio.create_task(talk(client, bytes(100 * RATE)))
+    await wait_for_state(hass, STATE, "listening")
+    await asyncio.sleep(1)
+    await hass.services.async_call(
+        "assist_satellite",
+        "announce",
+        {"entity_id": SATELLITE, "message": "Dinner is ready", "preannounce": False},
+        blocking=True,
+    )
+    talking.cancel()
+    assert (await client.wait_for("tts", state="sentence_start"))["text"] == "Dinner is ready"
+    assert not speech.recognizer.streams
+
+
+@pytest.mark.parametrize("pings", [True, False])
+async def test_a_program_may_be_connected_without_a_word_as_long_as_it_pings_and_else_for_two_minutes(
+    linked_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator, pings: bool
+) -> None:
+    about = {"mac": MAC, "client_id": CLIENT_ID, "board": "pc-client", "version": "2.0.3"}
+    interval = 20 if pings else None
+    async with connected(await hass_client_no_auth(), answer, ping_interval=interval, **about) as client:
+        await client.hello()
+        await asyncio.sleep(100)
+        assert client.connection.close_code is None
+        await client.say("listen", state="start", mode="auto")
+        await client.say("listen", state="stop")
+        await asyncio.sleep(110)
+        assert client.connection.close_code is None
+        await asyncio.sleep(250)
+        assert client.connection.close_code == (None if pings else 1000)

@@ -1,6 +1,7 @@
 """The states of a conversation hold together in any order of events, and lead where they should."""
 
 from collections.abc import Callable
+from math import inf
 
 from hypothesis import example, given, strategies as st
 import pytest
@@ -34,14 +35,22 @@ MESSAGES = st.one_of(
     st.builds(Abort),
 )
 # Others come from the table itself, by a message or by the time.
-HOLDERS = (Event.ANSWER_BEGUN, Event.PACKET_SENT, Event.ANSWER_STOPPED, Event.ENDED, Event.CHANNEL_CLOSED)
+HOLDERS = (
+    Event.ANSWER_BEGUN,
+    Event.PACKET_SENT,
+    Event.ANSWER_STOPPED,
+    Event.TURN_ENDED,
+    Event.ENDED,
+    Event.CHANNEL_CLOSED,
+)
 
 
 class Walk:
     """A table, what it has asked for, and a clock that is moved by hand."""
 
-    def __init__(self, *, audio_may_be_late: bool = False) -> None:
-        self.table = ConversationTable(audio_may_be_late=audio_may_be_late)
+    def __init__(self, *, audio_may_be_late: bool = False, is_program: bool = False) -> None:
+        self.table = ConversationTable(audio_may_be_late=audio_may_be_late, is_program=is_program)
+        self.pinged_at = -inf
         self.now = 0.0
         self.busy = False
 
@@ -62,10 +71,13 @@ class Walk:
         done: list[Action | Interruption] = []
         while (deadline := self.table.deadline) is not None and deadline <= end:
             self.now = max(self.now, deadline)
-            done += self._check(self.table.time_passed(self.now, main_task_busy=self.busy))
+            done += self._check(self._time_passed())
             assert self.table.deadline is None or self.table.deadline > self.now, "it is over"
         self.now = end
         return tuple(done)
+
+    def _time_passed(self) -> Actions:
+        return self.table.time_passed(self.now, main_task_busy=self.busy, pinged_at=self.pinged_at)
 
     def await_turn(self) -> None:
         if not (self.busy and self.table.realtime):
@@ -117,7 +129,7 @@ STEPS: st.SearchStrategy[Callable[[Walk], object]] = st.one_of(
 WALKS = st.lists(STEPS, max_size=30)
 
 
-@given(WALKS, st.booleans())
+@given(WALKS, st.booleans(), st.booleans())
 @example(
     [
         lambda walk: walk.receive(ListenStart(ListenMode.REALTIME)),
@@ -125,18 +137,17 @@ WALKS = st.lists(STEPS, max_size=30)
         lambda walk: walk.receive(ListenDetect("hi xiaozhi")),
     ],
     False,
+    False,
 )
 def test_in_any_order_of_events_a_wait_for_the_next_turn_ends(
-    steps: list[Callable[[Walk], object]], audio_may_be_late: bool
+    steps: list[Callable[[Walk], object]], audio_may_be_late: bool, is_program: bool
 ) -> None:
-    walk = Walk(audio_may_be_late=audio_may_be_late)
+    walk = Walk(audio_may_be_late=audio_may_be_late, is_program=is_program)
     for step in steps:
         step(walk)
     walk.use_tools(busy=False)
     walk.await_turn()
-    walk.wait(
-        max(ConversationTimeouts.listen, ConversationTimeouts.push_to_talk) + ConversationTimeouts.typed
-    )
+    walk.wait(ConversationTimeouts.program + ConversationTimeouts.typed)
     assert walk.table.turn_waits or not walk.table.awaiting
 
 
@@ -188,6 +199,34 @@ def test_a_device_that_does_not_listen_is_given_up_in_push_to_talk_later(mode: L
     walk.expect(awaiting=True)
     walk.wait(0.2)
     walk.expect(awaiting=False)
+
+
+@pytest.mark.parametrize("mode", [ListenMode.AUTO, ListenMode.MANUAL])
+def test_a_program_rests_with_its_channel_open_until_it_neither_speaks_nor_pings(mode: ListenMode) -> None:
+    walk = Walk(is_program=True)
+    walk.expect(State.RESTING)
+    walk.receive(ListenStart(mode))
+    walk.take_turn()
+    walk.happened(Event.ANSWER_BEGUN)
+    walk.happened(Event.ANSWER_STOPPED)
+    walk.expect(State.RESTING)
+    walk.await_turn()
+    walk.wait(ConversationTimeouts.program - 1)
+    walk.pinged_at = walk.now
+    walk.wait(ConversationTimeouts.program - 1)
+    walk.expect(awaiting=True)
+    walk.wait(2)
+    walk.expect(awaiting=False)
+
+
+def test_a_microphone_that_a_program_has_stopped_is_not_still_on() -> None:
+    walk = Walk(is_program=True)
+    walk.receive(ListenStart(ListenMode.REALTIME))
+    walk.take_turn()
+    assert walk.receive(ListenStop()) == (Action.STOP_LISTENING,)
+    walk.happened(Event.TURN_ENDED)
+    walk.await_turn()
+    walk.expect(State.RESTING, awaiting=True)
 
 
 def test_a_device_that_runs_a_tool_is_waited_for() -> None:

@@ -14,7 +14,7 @@ from typing import Final
 from ..audio.opus_codec import OpusDecoder
 from ..clock import loop_time
 from ..firmware_version import FirmwareVersion
-from ..messages import DeviceMessage, JsonObject, ListenMode
+from ..messages import DeviceMessage, JsonObject, ListenMode, tts_stop
 from ..timeouts import ConversationTimeouts
 from ..transport.link import Channel, Link, LinkClosedError, LinkKind
 from .barge_in import BargeInBuffer, BargeInFrame
@@ -56,6 +56,8 @@ class Conversation:
         firmware: FirmwareVersion | None,
         main_task: MainTask,
         on_state_changed: Callable[[ConversationState], None],
+        *,
+        is_program: bool = False,
     ) -> None:
         """Take over an open channel. An unknown firmware (None) is treated as carefully as the oldest."""
         self._link = link
@@ -67,7 +69,7 @@ class Conversation:
         )
         """Where alerts and the end of what is played are waited for."""
         self._on_state_changed = on_state_changed
-        self._table = ConversationTable(audio_may_be_late=link.kind is LinkKind.MQTT)
+        self._table = ConversationTable(audio_may_be_late=link.kind is LinkKind.MQTT, is_program=is_program)
         frame_duration = channel.hello.audio.frame_duration
         self._decoder = OpusDecoder(frame_duration)
         self._shown = self.state
@@ -188,6 +190,12 @@ class Conversation:
         await self._stop()
         await self.loudspeaker.wait_silent()
 
+    async def end_turn(self, *, silently: bool) -> None:
+        """Leave a turn of a program that has no answer; unless `silently`, it may listen again."""
+        self._happened(Event.TURN_ENDED)
+        if not silently:
+            await self._link.send(tts_stop())
+
     async def stop_speaking(self) -> None:
         """Make the device stop at once; it listens again, or goes idle in push-to-talk."""
         self._begin_next_words(loop_time())
@@ -273,4 +281,5 @@ class Conversation:
         self._timer = None
         # A timer may be early by what the clock cannot resolve.
         now = max(loop_time(), deadline)
-        self._do(self._table.time_passed(now, main_task_busy=bool(self.main_task.running)))
+        busy = bool(self.main_task.running)
+        self._do(self._table.time_passed(now, main_task_busy=busy, pinged_at=self._link.pinged_at))

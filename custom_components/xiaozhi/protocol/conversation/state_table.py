@@ -8,6 +8,7 @@ may interrupt at any time; what holds the conversation takes turns and answers t
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
+from math import inf
 from typing import Final
 
 from ..messages import Abort, DeviceMessage, ListenDetect, ListenMode, ListenStart, ListenStop
@@ -72,6 +73,8 @@ class Event(Enum):
     """`tts stop` is sent; the device listens after that."""
     PUSH_TO_TALK_ANSWER_STOPPED = auto()
     """`tts stop` is sent; the device is idle after that."""
+    TURN_ENDED = auto()
+    """The holder has nothing to answer, and the program stays."""
     ENDED = auto()
     """The holder is about to close the channel."""
 
@@ -170,6 +173,7 @@ TRANSITIONS: Final[Mapping[Event, Mapping[State, tuple[State, *Actions]]]] = {
     # Not while listening: pressing the button in push-to-talk stops the answer and speaks at once.
     Event.ANSWER_STOPPED: dict.fromkeys((State.THINKING, State.SPEAKING), (State.READY,)),
     Event.PUSH_TO_TALK_ANSWER_STOPPED: dict.fromkeys((State.THINKING, State.SPEAKING), (State.RESTING,)),
+    Event.TURN_ENDED: dict.fromkeys(_IN_TURN, (State.RESTING,)),
     Event.ENDED: {State.LISTENING: (State.LISTENING, Action.END_SPEECH)},
 }
 """The next state and what is to be done, by event and state. An event that is not in it changes nothing."""
@@ -182,10 +186,14 @@ class ConversationTable:
     `deadline`, which any method may change.
     """
 
-    def __init__(self, *, audio_may_be_late: bool) -> None:
-        """Begin with an open channel, whose audio may arrive later than messages that follow it."""
+    def __init__(self, *, audio_may_be_late: bool, is_program: bool = False) -> None:
+        """Begin with an open channel, whose audio may arrive later than messages that follow it.
+
+        A program need not listen after its hello or an answer, and stays.
+        """
         self._audio_may_be_late = audio_may_be_late
-        self.state = State.READY
+        self._is_program = is_program
+        self.state = State.RESTING if is_program else State.READY
         self.awaiting = False
         """Whether the holder waits for a turn."""
         self.turn = TurnStart(mode=ListenMode.AUTO)
@@ -227,6 +235,8 @@ class ConversationTable:
                 return self.happened(Event.MICROPHONE_ON, now)
             case ListenStop():
                 is_push_to_talk = self._mode is ListenMode.MANUAL
+                if self.realtime:
+                    self._mode = None
                 return self.happened(
                     Event.BUTTON_RELEASED if is_push_to_talk else Event.LISTENING_STOPPED, now
                 )
@@ -267,7 +277,8 @@ class ConversationTable:
 
     def happened(self, event: Event, now: float) -> Actions:
         """Take an event; one that does not fit the state changes nothing."""
-        if event is Event.ANSWER_STOPPED and self._mode is ListenMode.MANUAL:
+        rests = self._mode is ListenMode.MANUAL or (self._is_program and not self.realtime)
+        if event is Event.ANSWER_STOPPED and rests:
             event = Event.PUSH_TO_TALK_ANSWER_STOPPED
         self.state, *actions = TRANSITIONS[event].get(self.state, (self.state,))
         if Action.BEGIN_TURN in actions:
@@ -302,7 +313,7 @@ class ConversationTable:
         self.awaiting = self._was_busy = False
         self._listen_due = None
 
-    def time_passed(self, now: float, *, main_task_busy: bool) -> Actions:
+    def time_passed(self, now: float, *, main_task_busy: bool, pinged_at: float = -inf) -> Actions:
         """Act on what is due. A device that runs a tool may not have come to listening yet."""
         actions: Actions = ()
         if self._typed_due is not None and now >= self._typed_due:
@@ -314,6 +325,8 @@ class ConversationTable:
             # Its tool may have ended a moment ago.
             if main_task_busy or self._was_busy:
                 self._await_listening(now)
+            elif self._is_program and pinged_at + ConversationTimeouts.program > now:
+                self._listen_due = pinged_at + ConversationTimeouts.program
             else:
                 self.awaiting = False
             self._was_busy = main_task_busy
@@ -336,7 +349,9 @@ class ConversationTable:
         if self.turn_waits:
             self._listen_due = None
         elif self._listen_due is None:
-            is_push_to_talk = self._mode is ListenMode.MANUAL
-            self._listen_due = now + (
-                ConversationTimeouts.push_to_talk if is_push_to_talk else ConversationTimeouts.listen
-            )
+            patience = ConversationTimeouts.listen
+            if self._is_program:
+                patience = ConversationTimeouts.program
+            elif self._mode is ListenMode.MANUAL:
+                patience = ConversationTimeouts.push_to_talk
+            self._listen_due = now + patience

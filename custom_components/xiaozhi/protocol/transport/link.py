@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 import logging
+from math import inf
 import secrets
 from typing import Any, ClassVar, Protocol
 
@@ -103,6 +104,11 @@ class Link(ABC):
     def notices_loss(self) -> bool:
         """Whether the link ends by itself some time after the device is gone."""
         return True
+
+    @property
+    def pinged_at(self) -> float:
+        """When the device has pinged us last, in seconds of `loop_time`, where that counts."""
+        return -inf
 
     @property
     def stalled(self) -> bool:

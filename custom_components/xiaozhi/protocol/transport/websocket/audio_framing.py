@@ -39,7 +39,9 @@ class AudioFraming:
         if self._framed is None:
             self._framed = packet is not None
             if packet is None and opus_samples(frame) is None:
-                raise FramingError(f"audio that is neither framed as in version {self._version} nor bare Opus")
+                raise FramingError(
+                    f"audio that is neither framed as in version {self._version} nor bare Opus"
+                )
         return packet if self._framed else frame
 
     def pack(self, packet: bytes) -> bytes:

@@ -12,6 +12,7 @@ Tested with websockets 15.0.1, 16.0, 17.0 and 17.4. Home Assistant asks for 15.0
 import asyncio
 from contextlib import suppress
 import logging
+from math import inf
 import socket
 from typing import Any, Final, cast, override
 
@@ -67,6 +68,8 @@ class WebSocketConnection(ServerConnection):
         self._sending_ended = False
         self.heard_at = loop_time()
         """When the peer has sent anything last, in seconds of `loop_time`."""
+        self.pinged_at = -inf
+        """When it has pinged last."""
 
     def admit(self, admission: Admission) -> None:
         """Note that the device is paired: from now on, nobody else can displace this connection."""
@@ -141,6 +144,8 @@ class WebSocketConnection(ServerConnection):
                 self.protocol.fail(CloseCode.POLICY_VIOLATION, "too many frames")
                 self.send_data()
                 return
+            if event.opcode is Opcode.PING:
+                self.pinged_at = loop_time()
             if event.opcode is Opcode.TEXT and event.fin:
                 # The name of a Wi-Fi network may be any bytes; the rest of the text is still valid.
                 event.data = bytes(event.data).decode(errors="replace").encode()

@@ -7,6 +7,7 @@ A stock device connects for one conversation: link and audio channel are one.
 import asyncio
 from collections import deque
 import logging
+from math import inf
 from typing import ClassVar, Final, override
 
 from websockets.exceptions import ConnectionClosed
@@ -58,6 +59,8 @@ class WebSocketLink(Link):
         self._connection = connection
         self._remote = peer_address(connection)
         self._framing = AudioFraming(1)
+        self._pinged_at = -inf
+        """When the last message of the type that some programs ping with arrived."""
         # Packets dropped since the last valid one: their time has passed as well.
         self._missing = 0
         self._sizes = deque[int](maxlen=_MAX_ON_THE_WAY)
@@ -67,6 +70,11 @@ class WebSocketLink(Link):
     @override
     def remote(self) -> str:
         return self._remote
+
+    @property
+    @override
+    def pinged_at(self) -> float:
+        return max(self._connection.pinged_at, self._pinged_at)
 
     @property
     @override
@@ -189,6 +197,8 @@ class WebSocketLink(Link):
                 pass
             case DeviceHello():
                 raise _ViolationError("second hello")
+            case UnknownMessage("ping"):
+                self._pinged_at = now
             case UnknownMessage() | Goodbye():
                 self._count_unknown(message)
             case _:
