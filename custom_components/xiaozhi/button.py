@@ -116,7 +116,7 @@ class XiaozhiAlarmButton(XiaozhiEntity, ButtonEntity):
 
     @override
     async def async_press(self) -> None:
-        await self.entity_description.act(self.gateway.alarms(self.device))
+        await self.entity_description.act(self.gateway.clock(self.device).alarms)
 
 
 async def async_setup_entry(

@@ -46,7 +46,7 @@ class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
 
     def __init__(self, gateway: Gateway, device: Device, description: CalendarEntityDescription) -> None:
         super().__init__(gateway, device, description)
-        self._clock = gateway.alarms(device)
+        self._clock = gateway.clock(device).alarms
 
     @property
     @override

@@ -12,7 +12,6 @@ from homeassistant.helpers.event import async_track_time_interval
 from .access_point.access_points import AccessPoints
 from .announcements.announcer import Announcer
 from .clock.alarm import Alarm
-from .clock.alarm_clock import AlarmClock
 from .clock.device_clock import DeviceClock
 from .const import DOMAIN
 from .device.device import Device
@@ -130,9 +129,9 @@ class Gateway:
         """Return what makes announcements, which the user of a device has not asked for."""
         return self._announcers[device.mac]
 
-    def alarms(self, device: Device) -> AlarmClock:
-        """Return the alarms of a device."""
-        return self._clocks[device.mac].alarms
+    def clock(self, device: Device) -> DeviceClock:
+        """Return the timers and alarms of a device."""
+        return self._clocks[device.mac]
 
     @callback
     def async_entry_updated(self) -> None:

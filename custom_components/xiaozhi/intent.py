@@ -1,22 +1,26 @@
 """Intents for alarms: for sentences of the owner's, as in `docs/alarms.md`, and for assistants."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, time
 from typing import Any, Final, override
 
+from homeassistant.auth.permissions.const import POLICY_CONTROL, POLICY_READ
 from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import Unauthorized
 from homeassistant.helpers import config_validation as cv, intent
 from homeassistant.helpers.llm import IntentTool, Tool, ToolAnnotations
 import voluptuous as vol
 
+from .actions.rights import allowed_devices, check_device
 from .clock.alarm import Alarm, wall_time
-from .clock.alarm_clock import AlarmClock, upcoming
+from .clock.alarm_clock import upcoming
+from .clock.device_clock import DeviceClock
 from .clock.spoken_alarm import spoken, spoken_date, spoken_rule, spoken_start, spoken_time, time_of_day
 from .const import DOMAIN
 from .device.device import Device
 from .errors import InputError, UserError
-from .gateway import Gateway, find_device, running_gateway
+from .gateway import find_device, running_gateway
 from .texts.translated import async_text
 
 _HOURS: Final = vol.All(vol.Coerce(int), vol.Range(min=0, max=23))
@@ -30,12 +34,40 @@ _DAY_AND_PERIOD: Final = {
 
 type Answer = tuple[str, dict[str, str]]
 """Key of a text, and its placeholders."""
-type Act = Callable[[Gateway, Device | None, dict[str, Any]], Awaitable[Answer]]
-"""Does what was said to a device, or elsewhere. Raises `UserError`."""
+type Act = Callable[[Speaker, dict[str, Any]], Awaitable[Answer]]
+"""Does what was said. Raises `UserError`."""
 
 
-async def _set(gateway: Gateway, device: Device | None, slots: dict[str, Any]) -> Answer:
-    first = await gateway.alarms(_known(device)).async_set(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speaker:
+    """A person who says something, and the devices that this person has a right to."""
+
+    device: Device | None
+    """The device to which it was said."""
+    devices: list[Device]
+    """All that may be used."""
+    clock: Callable[[Device], DeviceClock]
+
+    @property
+    def here(self) -> DeviceClock:
+        """The clock of the device to which it was said. Raises `InputError` if there is none."""
+        return self.clock(_known(self.device))
+
+    def to_end(self, rings: Callable[[DeviceClock], bool]) -> list[DeviceClock]:
+        """Return what is to end: what rings here, else what rings elsewhere, else what is snoozed here.
+
+        Raises `UserError` if there is no device here, and nothing rings.
+        """
+        ringing = [device for device in self.devices if rings(self.clock(device))]
+        if self.device is not None and (self.device in ringing or not ringing):
+            ringing = [self.device]
+        if not ringing:
+            raise UserError("no_alarm_rings")
+        return [self.clock(device) for device in ringing]
+
+
+async def _set(speaker: Speaker, slots: dict[str, Any]) -> Answer:
+    first = await speaker.here.alarms.async_set(
         spoken_start(_time(slots), slots.get("day", "")),
         slots.get("name", ""),
         slots.get("text", ""),
@@ -44,12 +76,12 @@ async def _set(gateway: Gateway, device: Device | None, slots: dict[str, Any]) -
     return "alarm_set", {"time": spoken_time(first)}
 
 
-async def _list(_gateway: Gateway, device: Device | None, _slots: dict[str, Any]) -> Answer:
-    alarms = [spoken(at, alarm) for at, _, alarm in upcoming(_known(device))]
+async def _list(speaker: Speaker, _slots: dict[str, Any]) -> Answer:
+    alarms = [spoken(at, alarm) for at, _, alarm in upcoming(_known(speaker.device))]
     return ("alarms_listed", {"alarms": ", ".join(alarms)}) if alarms else ("no_alarms", {})
 
 
-async def _delete(gateway: Gateway, device: Device | None, slots: dict[str, Any]) -> Answer:
+async def _delete(speaker: Speaker, slots: dict[str, Any]) -> Answer:
     def is_meant(at: datetime, alarm: Alarm) -> bool:
         return (
             slots.get("name", "").casefold() in f"{alarm.name} {alarm.text}".casefold()
@@ -57,35 +89,26 @@ async def _delete(gateway: Gateway, device: Device | None, slots: dict[str, Any]
             and ("day" not in slots or wall_time(at).date() == spoken_date(slots["day"]))
         )
 
-    alarms = upcoming(_known(device))
+    alarms = upcoming(_known(speaker.device))
     meant = {uid: spoken(at, alarm) for at, uid, alarm in alarms if is_meant(at, alarm)}
     shown = {"alarms": ", ".join(meant.values())}
     if not meant:
         raise InputError("unknown_alarm")
     if len(meant) > 1 and not slots.get("all"):
         raise InputError("several_alarms", **shown)
-    await gateway.alarms(_known(device)).async_store(dict.fromkeys(meant))
+    await speaker.here.alarms.async_store(dict.fromkeys(meant))
     return "alarm_deleted", shown
 
 
-async def _snooze(gateway: Gateway, device: Device | None, _slots: dict[str, Any]) -> Answer:
-    until = await _end(gateway, device, AlarmClock.async_snooze)
-    return "alarm_snoozed", {"time": spoken_time(until)}
+async def _snooze(speaker: Speaker, _slots: dict[str, Any]) -> Answer:
+    clocks = speaker.to_end(lambda clock: clock.alarms.rings)
+    first, *_ = [await clock.alarms.async_snooze() for clock in clocks]
+    return "alarm_snoozed", {"time": spoken_time(first)}
 
 
-async def _stop(gateway: Gateway, device: Device | None, _slots: dict[str, Any]) -> Answer:
-    await _end(gateway, device, AlarmClock.async_stop)
-    return "alarm_stopped", {}
-
-
-async def _end[T](gateway: Gateway, device: Device | None, act: Callable[[AlarmClock], Awaitable[T]]) -> T:
-    """Stop or snooze the alarms of the device, or if there is nothing to end, those that ring elsewhere."""
-    with suppress(UserError):
-        return await act(gateway.alarms(_known(device)))
-    clocks = map(gateway.alarms, gateway.devices.values())
-    if ended := [await act(clock) for clock in clocks if clock.rings]:
-        return ended[0]
-    raise UserError("no_alarm_rings")
+async def _stop(speaker: Speaker, _slots: dict[str, Any]) -> Answer:
+    were_alarms = [await clock.async_stop() for clock in speaker.to_end(lambda clock: clock.rings)]
+    return "alarm_stopped" if any(were_alarms) else "timer_stopped", {}
 
 
 def _known(device: Device | None) -> Device:
@@ -130,18 +153,41 @@ class AlarmIntent(intent.IntentHandler):
     @override
     async def async_handle(self, intent_obj: intent.Intent) -> intent.IntentResponse:
         """Do what was said; what is wrong with it is the answer."""
-        hass = intent_obj.hass
-        slots = {name: slot["value"] for name, slot in self.async_validate_slots(intent_obj.slots).items()}
+        hass, language = intent_obj.hass, intent_obj.language
         response = intent_obj.create_response()
         try:
-            if (gateway := running_gateway(hass)) is None:
-                raise InputError("unknown_device", device_id="-")
-            key, placeholders = await self._act(gateway, find_device(hass, intent_obj.device_id or ""), slots)
-            response.async_set_speech(await async_text(hass, key, intent_obj.language, **placeholders))
+            speaker = await self._async_speaker(intent_obj)
+            slots = self._checked(intent_obj.slots)
+            key, placeholders = await self._act(speaker, slots)
+            response.async_set_speech(await async_text(hass, key, language, **placeholders))
         except UserError as err:
-            text = await async_text(hass, err.key, intent_obj.language, **err.placeholders)
+            text = await async_text(hass, err.key, language, **err.placeholders)
             response.async_set_error(intent.IntentResponseErrorCode.FAILED_TO_HANDLE, text)
         return response
+
+    async def _async_speaker(self, intent_obj: intent.Intent) -> Speaker:
+        """Return who speaks, if the rights of that user are enough. Raises `UserError`."""
+        hass, context = intent_obj.hass, intent_obj.context
+        if (gateway := running_gateway(hass)) is None:
+            raise InputError("unknown_device", device_id="-")
+        policy = POLICY_READ if self.tool.annotations.read_only else POLICY_CONTROL
+        device = find_device(hass, intent_obj.device_id or "")
+        if device is not None:
+            try:
+                await check_device(hass, context, device, policy)
+            except Unauthorized as err:
+                raise InputError("not_permitted", name=device.name) from err
+        allowed = await allowed_devices(hass, context, gateway.devices.values(), policy)
+        return Speaker(device=device, devices=allowed, clock=gateway.clock)
+
+    def _checked(self, slots: dict[str, Any]) -> dict[str, Any]:
+        """Return the values of slots. Raises `InputError`."""
+        try:
+            return {name: slot["value"] for name, slot in self.async_validate_slots(slots).items()}
+        except vol.Invalid as err:
+            problem = err.errors[0] if isinstance(err, vol.MultipleInvalid) else err
+            slot = str(next(iter(problem.path), ""))
+            raise InputError("slot_invalid", slot=slot, reason=problem.msg) from err
 
 
 _HANDLERS: Final = (

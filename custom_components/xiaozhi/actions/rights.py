@@ -1,5 +1,8 @@
 """Users' rights to use a device, and to call its tools."""
 
+from collections.abc import Iterable
+from contextlib import suppress
+
 from homeassistant.auth.models import User
 from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
 from homeassistant.core import Context, HomeAssistant, callback
@@ -30,6 +33,18 @@ async def check_device(hass: HomeAssistant, context: Context, device: Device, po
     entity_id = satellite_id(hass, device)
     if entity_id is None or not user.permissions.check_entity(entity_id, policy):
         raise Unauthorized(context=context, entity_id=entity_id, permission=policy)
+
+
+async def allowed_devices(
+    hass: HomeAssistant, context: Context, devices: Iterable[Device], policy: str
+) -> list[Device]:
+    """Return those of some devices for which `check_device` raises nothing."""
+    allowed = []
+    for device in devices:
+        with suppress(Unauthorized):
+            await check_device(hass, context, device, policy)
+            allowed.append(device)
+    return allowed
 
 
 async def check_call(hass: HomeAssistant, context: Context, device: Device, name: str) -> None:

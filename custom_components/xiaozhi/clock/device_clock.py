@@ -18,6 +18,21 @@ class DeviceClock:
         self._timers = VoiceTimers(device, self._bell)
         self._ends: list[CALLBACK_TYPE] = []
 
+    @property
+    def rings(self) -> bool:
+        """Whether an alarm or a timer rings, or waits for the device to be back."""
+        return self.alarms.rings or self._timers.rings
+
+    async def async_stop(self) -> bool:
+        """Stop what rings, or is snoozed; return whether that was an alarm.
+
+        Raises `UserError` if there is nothing to stop.
+        """
+        if self._timers.silence() and not self.alarms.rings:
+            return False
+        await self.alarms.async_stop()
+        return True
+
     @callback
     def start(self) -> None:
         """Begin, when the device is in the device registry."""

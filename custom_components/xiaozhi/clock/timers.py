@@ -98,6 +98,22 @@ class VoiceTimers:
         """Those that are to ring, with the time of the event loop until which they may begin to."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._ringing = False
+        self._scope: asyncio.Timeout | None = None
+        """Ends the ring."""
+
+    @property
+    def rings(self) -> bool:
+        """Whether a timer rings, or waits for the device to be back."""
+        return bool(self._due)
+
+    @callback
+    def silence(self) -> bool:
+        """Stop what rings; return whether anything did."""
+        rang = self.rings
+        self._forget(tuple(self._due))
+        if rang and self._scope is not None:
+            self._scope.reschedule(loop_time())
+        return rang
 
     @callback
     def start(self) -> CALLBACK_TYPE:
@@ -201,25 +217,30 @@ class VoiceTimers:
         """Ring for the timers that have ended, until the user ends it or it has rung long enough."""
         try:
             while self._due:
-                ended, timers = tuple(self._due), _timers(self._device)
-                names = ", ".join(one_line(timers[key].name) for key in ended if timers[key].name)
-                text = await async_text(
-                    self._hass,
-                    "timer_ended_named" if names else "timer_ended",
-                    spoken_language(self._hass, self._device),
-                    timer=names,
-                )
-                ring = Ring(is_alarm=False, text=text)
+                ended, deadline = tuple(self._due), min(self._due.values())
                 try:
-                    end = await self._bell.ring(ring, min(self._due[key] for key in ended))
+                    end = await self._ring_for(ended, deadline)
                 except TimeoutError:
-                    late = [key for key, until in self._due.items() if until <= loop_time()]
-                    await self._report("timers_missed", late)
+                    if late := [key for key, until in self._due.items() if until <= loop_time()]:
+                        await self._report("timers_missed", late)
                 else:
                     # Who ends the ring sees to all that have ended meanwhile.
                     self._forget(tuple(self._due) if end is RingEnd.STOPPED else ended)
         finally:
             self._ringing = False
+
+    async def _ring_for(self, ended: Iterable[str], deadline: float) -> RingEnd:
+        """Ring for some timers. Raises `TimeoutError` if silenced, or if it cannot until `deadline`."""
+        timers = _timers(self._device)
+        names = ", ".join(one_line(timers[key].name) for key in ended if timers[key].name)
+        key = "timer_ended_named" if names else "timer_ended"
+        try:
+            async with asyncio.timeout(None) as self._scope:
+                language = spoken_language(self._hass, self._device)
+                ring = Ring(is_alarm=False, text=await async_text(self._hass, key, language, timer=names))
+                return await self._bell.ring(ring, deadline)
+        finally:
+            self._scope = None
 
     async def _report(self, key: str, timers: list[str]) -> None:
         """Notify the owner of timers that have not rung, and forget them."""

@@ -19,10 +19,12 @@ def soon(seconds: float) -> datetime:
     return dt_util.as_local(dt_util.utcnow() + timedelta(seconds=seconds)).replace(microsecond=0)
 
 
-async def set_alarm(hass: HomeAssistant, seconds: float, name: str = "Wake up", **fields: Any) -> None:
+async def set_alarm(
+    hass: HomeAssistant, seconds: float, name: str = "Wake up", at: str = CALENDAR, **fields: Any
+) -> None:
     start = soon(seconds)
     times = {"start_date_time": start, "end_date_time": start + timedelta(hours=1)}
-    await act(hass, "calendar", "create_event", CALENDAR, summary=name, **times, **fields)
+    await act(hass, "calendar", "create_event", at, summary=name, **times, **fields)
     await hass.async_block_till_done()
 
 

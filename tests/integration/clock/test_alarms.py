@@ -32,9 +32,10 @@ from tests.integration.clock.alarms import (
     told,
 )
 from tests.integration.clock.conftest import Handle
-from tests.integration.names import COMMAND, MAC, NEW, Boot
+from tests.integration.names import COMMAND, MAC, NEW, OTHER_MAC, Boot
 
 LINK = LinkKind.MQTT
+BEDROOM_CALENDAR = "calendar.bedroom_box_alarms"
 NEXT_ALARM = "sensor.kitchen_box_next_alarm"
 SNOOZE = "button.kitchen_box_snooze_alarm"
 STOP = "button.kitchen_box_stop_alarm"
@@ -322,6 +323,31 @@ async def test_an_alarm_is_stopped_and_snoozed_by_voice_also_at_another_device(
         assert len(alerts(device)) <= rung + 8
     await rings_no_more(device, 700)
     assert "unknown_device" not in await handle("XiaozhiListAlarms", None)
+
+
+@TWO_DEVICES
+async def test_words_end_what_rings_here_then_what_rings_elsewhere_and_only_then_what_is_snoozed(
+    hass: HomeAssistant, boot: Boot, handle: Handle, device_ids: list[str], known: Device
+) -> None:
+    kitchen, bedroom = device_ids
+    device, other = await boot(), await boot(mac=OTHER_MAC)
+    await set_alarm(hass, 10)
+    await has_rung(device, 3)
+    await handle("XiaozhiSnoozeAlarm", kitchen)
+    for words in ("XiaozhiSnoozeAlarm", "XiaozhiStopAlarm"):
+        await set_alarm(hass, 10, at=BEDROOM_CALENDAR)
+        await has_rung(other, len(alerts(other)) + 3)
+        await handle(words, kitchen)
+        await rings_no_more(other, 60)
+        assert happened(hass) == "alarm_snoozed"
+    (snoozed,) = known.state.alarms.values()
+    assert snoozed.snoozed
+    assert await handle("XiaozhiStopAlarm", bedroom) == "Alarm stopped."
+    assert happened(hass) == "alarm_snoozed"
+    assert await handle("XiaozhiStopAlarm", bedroom) == "No alarm rings."
+    assert await handle("XiaozhiStopAlarm", kitchen) == "Alarm stopped."
+    assert not known.state.alarms
+    assert await handle("XiaozhiStopAlarm", kitchen) == "No alarm rings."
 
 
 async def test_a_device_that_is_deleted_has_no_alarms_any_more(

@@ -14,7 +14,7 @@ from custom_components.xiaozhi.timeouts import TimerTimeouts
 from simulator import State, converse
 from simulator.application.announcement import Outcome
 from tests.integration.announcements.big_speaker import SELECT, BigSpeaker
-from tests.integration.boxes import Speech, alerts, choose, state_of, wait_for_state
+from tests.integration.boxes import TWO_DEVICES, Speech, alerts, choose, state_of, wait_for_state
 from tests.integration.clock.alarms import has_rung, rings_no_more, told
 from tests.integration.clock.conftest import Handle
 from tests.integration.names import COMMAND, NEW, SATELLITE, Boot
@@ -86,6 +86,24 @@ async def test_old_firmware_shows_it_with_a_sound_every_three_seconds_until_it_i
     # The next conversation is an ordinary one.
     await device.wake()
     await device.wait_state(State.LISTENING, 10)
+
+
+@TWO_DEVICES
+async def test_one_that_rings_is_stopped_by_words_also_from_another_room(
+    hass: HomeAssistant, boot: Boot, handle: Handle, device_ids: list[str], notes: list[str]
+) -> None:
+    device = await boot()
+    for at in (*device_ids, None):
+        for _ in range(2):
+            await handle("HassStartTimer", device_ids[0], seconds=5, name="pizza")
+        await has_rung(device, len(alerts(device)) + 3)
+        assert await handle("XiaozhiStopAlarm", at) == "Timer stopped."
+        await rings_no_more(device, 60)
+        assert await handle("XiaozhiStopAlarm", at) == "No alarm rings."
+    # The next one rings.
+    await handle("HassStartTimer", seconds=5)
+    await has_rung(device, len(alerts(device)) + 3)
+    assert not notes
 
 
 async def test_new_firmware_rings_for_a_minute_or_until_it_is_woken(

@@ -1,0 +1,188 @@
+"""What is said in words is allowed to the same users as what is done by hand."""
+
+import asyncio
+from typing import Any
+
+from aiohttp.test_utils import TestClient
+from homeassistant.auth.const import GROUP_ID_READ_ONLY
+from homeassistant.auth.models import User
+from homeassistant.auth.permissions import PolicyPermissions
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import intent
+from homeassistant.setup import async_setup_component
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.typing import ClientSessionGenerator, WebSocketGenerator
+
+from custom_components.xiaozhi.intent import alarm_tools
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from tests.integration.boxes import TWO_DEVICES, alerts
+from tests.integration.clock.alarms import has_rung, rings_no_more, set_alarm
+from tests.integration.clock.conftest import Handle, handle
+from tests.integration.names import SATELLITE, Boot
+
+__all__ = ["handle"]
+
+LINK = LinkKind.MQTT
+
+pytestmark = pytest.mark.usefixtures("wall_clock")
+
+REFUSED = "You do not have permission to do this with Kitchen box."
+SLOTS: dict[str, Any] = {"hours": 7, "minutes": 30, "text": "Take the bins out", "all": True}
+
+
+@pytest.fixture
+async def guest(hass: HomeAssistant) -> User:
+    """Somebody who may only read. Home Assistant makes the first user the owner."""
+    await hass.auth.async_create_user("Owner", group_ids=["system-admin"])
+    return await hass.auth.async_create_user("Guest", group_ids=[GROUP_ID_READ_ONLY])
+
+
+async def token(hass: HomeAssistant, user: User) -> str:
+    return hass.auth.async_create_access_token(
+        await hass.auth.async_create_refresh_token(user, "https://example.com/app")
+    )
+
+
+def ours(hass: HomeAssistant) -> dict[str, bool]:
+    """Return all our intents, with whether they only read."""
+    reads = {tool.intent_type: tool.annotations.read_only for tool in alarm_tools()}
+    return {
+        handler.intent_type: reads[handler.intent_type]
+        for handler in intent.async_get(hass)
+        if type(handler).__module__.startswith("custom_components.xiaozhi.")
+    }
+
+
+async def said(client: TestClient[Any, Any], access: str, name: str, at: str | None, /, **slots: Any) -> str:
+    """Return the answer to an intent over HTTP."""
+    answer = await client.post(
+        "/api/intent/handle",
+        json={"name": name, "data": slots, "device_id": at, "language": "en"},
+        headers={"Authorization": f"Bearer {access}"},
+    )
+    assert answer.status == 200, name
+    return str((await answer.json())["speech"]["plain"]["speech"])
+
+
+async def test_a_user_who_may_only_read_has_no_intent_do_anything(
+    hass: HomeAssistant,
+    boot: Boot,
+    guest: User,
+    device_id: str,
+    linked_entry: MockConfigEntry,
+    hass_client_no_auth: ClientSessionGenerator,
+) -> None:
+    (known,) = linked_entry.runtime_data.devices.values()
+    device = await boot()
+    await set_alarm(hass, 10)
+    await set_alarm(hass, 3600, "Bread")
+    await has_rung(device, 2)
+    before = known.state.alarms
+    client, access = await hass_client_no_auth(), await token(hass, guest)
+    assert len(ours(hass)) >= 5
+    for name, reads in ours(hass).items():
+        for at in (device_id, None):
+            slots = {} if "Delete" in name else SLOTS
+            answer = await said(client, access, name, at, **slots)
+            assert answer, name
+            assert reads or at is None or answer == REFUSED, name
+            assert "Bread" not in answer or (reads and at == device_id)
+    assert known.state.alarms == before
+    await has_rung(device, len(alerts(device)) + 2)
+
+
+@TWO_DEVICES
+async def test_elsewhere_is_where_a_user_may_control(
+    hass: HomeAssistant, boot: Boot, guest: User, device_ids: list[str], hass_client_no_auth: Any
+) -> None:
+    """The kitchen rings."""
+    device = await boot()
+    await set_alarm(hass, 10)
+    await has_rung(device, 2)
+    client, access = await hass_client_no_auth(), await token(hass, guest)
+
+    def may_control(*satellites: str) -> None:
+        policy = {"entities": {"entity_ids": dict.fromkeys(satellites, True)}}
+        vars(guest)["permissions"] = PolicyPermissions(policy, None)  # type: ignore[arg-type]
+
+    may_control("assist_satellite.bedroom_box")
+    for at in (None, device_ids[1]):
+        assert await said(client, access, "XiaozhiStopAlarm", at) == "No alarm rings."
+    may_control("assist_satellite.bedroom_box", SATELLITE)
+    assert await said(client, access, "XiaozhiStopAlarm", device_ids[1]) == "Alarm stopped."
+    await asyncio.sleep(5)
+    await rings_no_more(device, 60)
+
+
+@pytest.fixture
+async def sentence(hass: HomeAssistant) -> None:
+    """A sentence of the owner's, and the socket of Home Assistant's page."""
+    sentences = {"intents": {"XiaozhiStopAlarm": ["stop the alarm"]}}
+    assert await async_setup_component(hass, "websocket_api", {})
+    assert await async_setup_component(hass, "conversation", {"conversation": sentences})
+    assert await async_setup_component(hass, "assist_pipeline", {})
+
+
+@pytest.mark.own_home
+async def test_a_text_that_a_user_types_has_the_rights_of_that_user(
+    hass: HomeAssistant,
+    sentence: None,
+    boot: Boot,
+    guest: User,
+    device_id: str,
+    hass_ws_client: WebSocketGenerator,
+) -> None:
+    device = await boot()
+    await set_alarm(hass, 10)
+    await has_rung(device, 2)
+    socket = await hass_ws_client(hass, await token(hass, guest))
+    await socket.send_json_auto_id(
+        {
+            "type": "assist_pipeline/run",
+            "start_stage": "intent",
+            "end_stage": "intent",
+            "input": {"text": "stop the alarm"},
+            "device_id": device_id,
+        }
+    )
+    while (message := await socket.receive_json()).get("event", {}).get("type") != "intent-end":
+        assert message.get("success", True)
+    answer = message["event"]["data"]["intent_output"]["response"]["speech"]["plain"]["speech"]
+    assert answer == REFUSED
+    await has_rung(device, len(alerts(device)) + 2)
+
+
+NONSENSE: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"hours": 99}, "hours"),
+    ({"hours": 7, "minutes": -1}, "minutes"),
+    ({"hours": 7, "text": {}}, "text"),
+    ({"hours": 7, "name": ["Bread"]}, "name"),
+    ({"hours": None}, "hours"),
+    ({"hours": "1e9"}, "hours"),
+    ({"minutes": 5}, "hours"),
+    ({"hours": 7, "period": "noon"}, "period"),
+    ({"hours": 7, "day": {}}, "day"),
+    ({"hours": 7, "repeat": []}, "repeat"),
+)
+
+
+async def test_slots_that_mean_nothing_are_named_in_the_answer(
+    hass: HomeAssistant,
+    boot: Boot,
+    guest: User,
+    device_id: str,
+    linked_entry: MockConfigEntry,
+    handle: Handle,
+    hass_client_no_auth: ClientSessionGenerator,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    await boot()
+    (owner,) = [user for user in await hass.auth.async_get_users() if user.is_admin]
+    client, access = await hass_client_no_auth(), await token(hass, owner)
+    for slots, wrong in NONSENSE:
+        answer = await said(client, access, "XiaozhiSetAlarm", device_id, **slots)
+        assert f"“{wrong}”" in answer, slots
+    assert "“all”" in await handle("XiaozhiDeleteAlarm", all="perhaps")
+    assert not linked_entry.runtime_data.devices.popitem()[1].state.alarms
+    assert "Traceback" not in caplog.text
