@@ -20,6 +20,7 @@ from homeassistant.util.event_type import EventType
 from ..protocol.access_point.address import AddressError
 from ..protocol.tasks import close_all
 from ..protocol.timeouts import AccessPointTimeouts
+from ..texts.issues import Part, Unpromised
 from .access_point import AccessPoint
 from .settings import access_point_subentries
 
@@ -71,14 +72,12 @@ class AccessPoints:
         until_unload(
             async_track_time_interval(hass, self._every_hour, timedelta(hours=1), cancel_on_shutdown=True)
         )
-        try:
+        with Unpromised(hass, Part.EXPOSURE):
             from homeassistant.components.homeassistant.exposed_entities import (  # noqa: PLC0415
                 async_listen_entity_updates,
             )
-        except ImportError:
-            # Home Assistant does not promise it. Of entities in the registry, that tells it, too.
-            return
-        until_unload(async_listen_entity_updates(hass, CONVERSATION_DOMAIN, self._house_changed))
+
+            until_unload(async_listen_entity_updates(hass, CONVERSATION_DOMAIN, self._house_changed))
 
     async def async_stop(self) -> None:
         """Close all connections."""
@@ -128,7 +127,7 @@ class AccessPoints:
         await close_all(*(point.async_close() for point in self.all))
 
     @callback
-    def _house_changed(self, _event: Event[Any] | None = None) -> None:
+    def _house_changed(self, *_: object) -> None:
         for point in self.all:
             # What is not exposed any more cannot be used by the next request.
             point.client.dispatcher.forget()

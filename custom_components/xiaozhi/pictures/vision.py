@@ -25,7 +25,7 @@ from ..protocol.clock import loop_time
 from ..protocol.limits import TokenBucket
 from ..protocol.multipart import FormError, parse_form
 from ..protocol.untrusted_text import clean_text, one_line
-from ..texts.issues import async_raise_issue
+from ..texts.issues import Part, Unpromised, async_raise_issue
 from ..texts.translated import async_text
 from ..timeouts import PictureTimeouts
 from ..tools.stock_tools import PHOTO_TOOL, own_name
@@ -208,15 +208,14 @@ def _has_model(hass: HomeAssistant) -> bool:
         return False
     from homeassistant.components.ai_task import AITaskEntityFeature  # noqa: PLC0415
 
-    try:
+    with Unpromised(hass, Part.PREFERENCES):
         from homeassistant.components.ai_task.const import DATA_PREFERENCES  # noqa: PLC0415
 
         preferred = hass.data[DATA_PREFERENCES].gen_data_entity_id
-    except ImportError, KeyError, AttributeError:
-        # Home Assistant does not promise these. The model itself then fails without pictures.
-        return True
-    state = hass.states.get(preferred) if preferred else None
-    needed = AITaskEntityFeature.GENERATE_DATA | AITaskEntityFeature.SUPPORT_ATTACHMENTS
-    return state is not None and needed in AITaskEntityFeature(
-        state.attributes.get(ATTR_SUPPORTED_FEATURES, 0)
-    )
+        state = hass.states.get(preferred) if preferred else None
+        needed = AITaskEntityFeature.GENERATE_DATA | AITaskEntityFeature.SUPPORT_ATTACHMENTS
+        return state is not None and needed in AITaskEntityFeature(
+            state.attributes.get(ATTR_SUPPORTED_FEATURES, 0)
+        )
+    # The model itself fails without pictures.
+    return True

@@ -1,13 +1,18 @@
 """Raises repair issues for the owner."""
 
 from enum import StrEnum
+import logging
+from types import TracebackType
 from typing import Final
 
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import issue_registry as ir
+from homeassistant.util.hass_dict import HassKey
 
 from ..const import DOMAIN
 from .translated import known_text
+
+_LOGGER = logging.getLogger(__name__)
 
 _CHANGED: Final = "home_assistant_changed"
 
@@ -36,21 +41,61 @@ def async_raise_issue(
 
 
 class Part(StrEnum):
-    """Parts of Home Assistant that it does not promise, and that owners would miss."""
+    """Parts of Home Assistant that it does not promise: the rows of the table in `docs/architecture.md`."""
 
     RUNS = "runs"
     RECOGNIZER = "recognizer"
+    ANNOUNCEMENTS = "announcements"
+    EXPOSURE = "exposure"
+    PREFERENCES = "preferences"
+
+
+_MISSED: Final = frozenset({Part.RUNS, Part.RECOGNIZER})
+"""Those whose loss an owner notices."""
+_REPORTED: Final = HassKey[set[Part]](f"{DOMAIN}_changed_parts")
+
+
+class Unpromised:
+    """Context of a use of such a part: an error ends it, is reported once, and goes no further."""
+
+    def __init__(self, hass: HomeAssistant, part: Part) -> None:
+        self._hass = hass
+        self._part = part
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, err: BaseException | None, _trace: TracebackType | None
+    ) -> bool:
+        """Report an error."""
+        if not isinstance(err, Exception):
+            return False
+        async_report_change(self._hass, self._part, err)
+        return True
 
 
 @callback
-def async_report_change(hass: HomeAssistant, part: Part) -> None:
-    """Report that a part of Home Assistant is not as it was, and what the owner misses until an update."""
-    missing = known_text(hass, f"changed_{part}")
-    async_raise_issue(hass, f"{_CHANGED}_{part}", _CHANGED, missing=missing)
+def has_changed(hass: HomeAssistant, part: Part) -> bool:
+    """Whether a part of Home Assistant was found changed since the gateway started."""
+    return part in hass.data.get(_REPORTED, ())
+
+
+@callback
+def async_report_change(hass: HomeAssistant, part: Part, err: Exception) -> None:
+    """Report once that a part of Home Assistant has changed, and what the owner misses until an update."""
+    if has_changed(hass, part):
+        return
+    hass.data.setdefault(_REPORTED, set()).add(part)
+    _LOGGER.warning("Home Assistant has changed inside, and XiaoZhi does without it: %s", part, exc_info=err)
+    if part in _MISSED:
+        missing = known_text(hass, f"changed_{part}")
+        async_raise_issue(hass, f"{_CHANGED}_{part}", _CHANGED, missing=missing)
 
 
 @callback
 def async_delete_changes(hass: HomeAssistant) -> None:
-    """Delete what `async_report_change` has raised."""
-    for part in Part:
+    """Forget what `async_report_change` has reported."""
+    hass.data.pop(_REPORTED, None)
+    for part in _MISSED:
         ir.async_delete_issue(hass, DOMAIN, f"{_CHANGED}_{part}")

@@ -377,7 +377,6 @@ class _HeldConversation:
             speech_input,
             self._question,
             is_repeated=is_repeated,
-            runs_are_known=self._voice.shared.runs_are_known,
         )
         voice_turn = VoiceTurn(
             self._device,

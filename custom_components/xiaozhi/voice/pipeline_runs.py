@@ -5,55 +5,64 @@ finds the end of speech by itself, takes no text, and knows one assistant for ea
 here, of classes that are not promised. Where these do not look as they did, turns go the promised way.
 """
 
-from collections.abc import AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
 from dataclasses import replace
 from inspect import signature
 from typing import Final
 
 from homeassistant.components import assist_pipeline
-from homeassistant.components.assist_pipeline import (
-    AudioSettings,
-    PipelineEvent,
-    PipelineEventType,
-    PipelineStage,
-)
+from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType, PipelineStage
 from homeassistant.core import Context, callback
+from homeassistant.helpers.chat_session import async_get_chat_session
 
 from ..announcements.speech_format import speech_options
 from ..protocol.conversation.state_table import TurnStart
+from ..texts.issues import Part, async_report_change, has_changed
 from .questions import Question
-from .satellite_states import SatelliteStates, TakeEvent
+from .satellite_states import NO_USER, SatelliteStates, TakeEvent
 from .speech_input import SpeechInput
 from .speech_to_text import METADATA, speech_to_text
 from .turn_errors import FAILED, TurnError
 
-# What is used of Home Assistant's runs: classes with their parameters, and methods.
-_PARAMETERS: Final = {
-    "PipelineRun": (
-        *("hass", "context", "pipeline", "start_stage", "end_stage", "event_callback"),
-        *("tts_audio_output", "audio_settings"),
-    ),
-    "PipelineInput": (
-        *("run", "session", "conversation_extra_system_prompt", "device_id", "satellite_id", "intent_input"),
-        *("stt_metadata", "stt_stream", "wake_word_phrase"),
-    ),
-}
-_METHODS: Final = {"PipelineRun": ("accept_wake_word", "end"), "PipelineInput": ("execute",)}
+_RUN: Final = (
+    *("context", "pipeline", "start_stage", "end_stage", "event_callback", "tts_audio_output"),
+    "audio_settings",
+)
+_INPUT: Final = (
+    *("run", "session", "conversation_extra_system_prompt", "device_id", "satellite_id", "intent_input"),
+    *("stt_metadata", "stt_stream", "wake_word_phrase"),
+)
+# How a call fails that Home Assistant no longer takes.
+_CHANGES: Final = (AttributeError, ImportError, TypeError)
 
 
-@callback
-def runs_are_known() -> bool:
-    """Whether Home Assistant's runs look as they are used here."""
-    if not hasattr(SatelliteStates, "_internal_on_pipeline_event"):
-        return False
-    for name, wanted in _PARAMETERS.items():
-        if not callable(kind := getattr(assist_pipeline, name, None)):
-            return False
-        if not {*wanted} <= {*signature(kind).parameters} or not all(
-            hasattr(kind, method) for method in _METHODS[name]
-        ):
-            return False
-    return True
+def check_runs() -> None:
+    """Raise `AttributeError` or `TypeError` if Home Assistant does not take what it is given here."""
+    run, given = assist_pipeline.PipelineRun, assist_pipeline.PipelineInput
+    for takes, number, names in (
+        (run, 1, _RUN),
+        (run.accept_wake_word, 2, ()),
+        (run.end, 1, ()),
+        (given, 0, _INPUT),
+        (given.execute, 1, ("validate",)),
+        (assist_pipeline.AudioSettings, 0, ("is_vad_enabled", "silence_seconds")),
+        (async_get_chat_session, 2, tuple(NO_USER)),
+        (SatelliteStates._internal_on_pipeline_event, 2, ()),  # noqa: SLF001
+    ):
+        signature(takes).bind(*(None,) * number, **dict.fromkeys(names))
+
+
+class _Watched:
+    """The audio of a turn, and whether any of it was read."""
+
+    def __init__(self, audio: AsyncIterable[bytes]) -> None:
+        self._audio = audio
+        self.was_read = False
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        async for chunk in self._audio:
+            self.was_read = True
+            yield chunk
 
 
 async def run_pipeline(
@@ -65,39 +74,65 @@ async def run_pipeline(
     take_event: TakeEvent,
     *,
     is_repeated: bool,
-    runs_are_known: bool,
 ) -> None:
     """Run a pipeline on 16 kHz mono 16-bit PCM, or on a typed question. The caller ends it by cancelling it.
 
     The answer to a `question` of an automation does not go to the assistant. `take_event` returns False, and
     drops an event, if the turn has ended: a late event reaches nobody. Home Assistant drops a run whose wake
     word it knows from the last two seconds, unless it `is_repeated`. A pipeline without a voice ends with the
-    text of the answer. Unless `runs_are_known`, a spoken turn goes the promised way. Raises
+    text of the answer. Where Home Assistant's runs have changed, a spoken turn goes the promised way. Raises
     `HomeAssistantError`.
     """
-    hass = satellite.hass
-    pipeline = speech_input.pipeline
-    is_typed = start.question is not None
     wake_word = None if is_repeated else start.wake_word
-    end = PipelineStage.INTENT if pipeline.tts_engine is None else PipelineStage.TTS
+    end = PipelineStage.INTENT if speech_input.pipeline.tts_engine is None else PipelineStage.TTS
     if question is not None:
         end = PipelineStage.STT
+    is_typed = start.question is not None
     if satellite.wake_word_awaited and not is_typed:
         await satellite.run_as_home_assistant_does(audio, take_event, start.wake_word, end)
         return
-    if not runs_are_known:
-        if is_typed:
-            raise TurnError(FAILED)
-        await satellite.run_as_home_assistant_does(audio, take_event, wake_word, end)
-        return
+    watched, begun = _Watched(audio), False
 
     @callback
     def on_event(event: PipelineEvent) -> None:
+        nonlocal begun
         if take_event(event):
             satellite.show_stage(event)
+        # A run that could not begin ends all the same.
+        begun = begun or str(event.type) == "run-start"
 
+    if not has_changed(satellite.hass, Part.RUNS):
+        try:
+            await _run(
+                satellite, start.question, speech_input, watched, on_event, wake_word=wake_word, end=end
+            )
+        except _CHANGES as err:
+            if begun:
+                raise
+            async_report_change(satellite.hass, Part.RUNS, err)
+            # That run may have taken it already.
+            wake_word = None
+        else:
+            return
+    if is_typed or watched.was_read:
+        raise TurnError(FAILED)
+    await satellite.run_as_home_assistant_does(audio, take_event, wake_word, end)
+
+
+async def _run(
+    satellite: SatelliteStates,
+    question: str | None,
+    speech_input: SpeechInput,
+    audio: AsyncIterable[bytes],
+    on_event: Callable[[PipelineEvent], None],
+    *,
+    wake_word: str | None,
+    end: PipelineStage,
+) -> None:
+    """Make a run of Home Assistant's, which may have changed: raises anything then."""
+    hass, pipeline = satellite.hass, speech_input.pipeline
     recognizer, hear = speech_input.recognizer, speech_input.hear
-    begins_with_text = is_typed or hear is not None
+    begins_with_text = question is not None or hear is not None
     silence = speech_input.pipeline_silence
     context = Context()
     satellite.async_set_context(context)
@@ -110,10 +145,12 @@ async def run_pipeline(
             end_stage=PipelineStage.INTENT if begins_with_text and end is PipelineStage.STT else end,
             event_callback=on_event,
             tts_audio_output=speech_options(hass, pipeline.tts_engine),
-            audio_settings=AudioSettings(is_vad_enabled=silence is not None, silence_seconds=silence or 0),
+            audio_settings=assist_pipeline.AudioSettings(
+                is_vad_enabled=silence is not None, silence_seconds=silence or 0
+            ),
         )
         try:
-            text, prompt = start.question, begun_with
+            text, prompt = question, begun_with
             if hear is not None and recognizer is not None:
                 if wake_word is not None:
                     run.accept_wake_word(wake_word)

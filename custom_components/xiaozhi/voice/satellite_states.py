@@ -22,20 +22,20 @@ from homeassistant.helpers.chat_session import ChatSession, async_get_chat_sessi
 
 from ..announcements.announcement_errors import check_length
 from ..device.device import Device
+from ..texts.issues import Part, Unpromised
 from .questions import Question, Questions
 
 type TakeEvent = Callable[[PipelineEvent], bool]
 """Takes an event of a pipeline run; False if it comes too late."""
 
 # Since Home Assistant 2026.11 it is to be said on whose behalf a satellite talks: nobody's.
-_NO_USER: Final[dict[str, Any]] = (
+NO_USER: Final[dict[str, Any]] = (
     {"context": None} if "context" in inspect.signature(async_get_chat_session).parameters else {}
 )
 # Begins the line of an extra prompt that says who speaks.
 _SPEAKER_LINE: Final = "Speaker recognition: "
-_NO_SOUND_BEFORE: Final = {"preannounce_media_id": None}
 # A turn reports its own end, and its answer to a question.
-_NOT_SHOWN: Final = frozenset({PipelineEventType.STT_END, PipelineEventType.RUN_END})
+_NOT_SHOWN: Final = frozenset({"stt-end", "run-end"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class SatelliteStates(AssistSatelliteEntity):
         """Yield the chat history of a run, and an extra prompt that the assistant receives with it."""
         begun, self._begun = self._begun, None
         history = None if begun else self._conversation_ids.get(pipeline.id)
-        with async_get_chat_session(self.hass, history, **_NO_USER) as session:
+        with async_get_chat_session(self.hass, history, **NO_USER) as session:
             self._conversation_ids[pipeline.id] = session.conversation_id
             if begun is not None and begun.message:
                 with async_get_chat_log(self.hass, session) as log:
@@ -126,49 +126,47 @@ class SatelliteStates(AssistSatelliteEntity):
     # the device plays one of its own first.
 
     @override
-    async def async_internal_announce(self, message: str | None = None, *args: Any, **more: Any) -> None:
+    async def async_internal_announce(self, *args: Any, **given: Any) -> None:
         """Announce when what was to be announced before has been."""
-        check_length(self.device, message)
+        announce = super().async_internal_announce
+        check_length(self.device, given.get("message"))
         async with self.announcing:
-            await super().async_internal_announce(message, *args, **_NO_SOUND_BEFORE | more)
+            await announce(*args, **self._without_sound(announce, *args, **given))
 
     @override
-    async def async_internal_start_conversation(
-        self,
-        start_message: str | None = None,
-        start_media_id: str | None = None,
-        extra_system_prompt: str | None = None,
-        *args: Any,
-        **more: Any,
-    ) -> None:
+    async def async_internal_start_conversation(self, *args: Any, **given: Any) -> None:
         """Begin in turn. What is said next belongs to this, so no automation may wait for an answer."""
-        check_length(self.device, start_message)
+        start, message = super().async_internal_start_conversation, given.get("start_message")
+        check_length(self.device, message)
         self.questions.check_free()
         async with self.announcing:
-            self._beginning = _BegunConversation(start_message or "", extra_system_prompt or start_message)
+            self._beginning = _BegunConversation(message or "", given.get("extra_system_prompt") or message)
             try:
-                await super().async_internal_start_conversation(
-                    start_message, start_media_id, extra_system_prompt, *args, **_NO_SOUND_BEFORE | more
-                )
+                await start(*args, **self._without_sound(start, *args, **given))
             finally:
                 self._beginning = None
 
     @override
-    async def async_internal_ask_question(
-        self, question: str | None = None, *args: Any, **more: Any
-    ) -> AssistSatelliteAnswer | None:
+    async def async_internal_ask_question(self, *args: Any, **given: Any) -> AssistSatelliteAnswer | None:
         """Ask in turn."""
-        check_length(self.device, question)
+        ask = super().async_internal_ask_question
+        check_length(self.device, given.get("question"))
         self.questions.check_free()
         async with self.announcing:
             try:
                 with self.questions.asking(self._answer) as asked:
                     self._home_assistants_question = asked
-                    return await super().async_internal_ask_question(
-                        question, *args, **_NO_SOUND_BEFORE | more
-                    )
+                    return await ask(*args, **self._without_sound(ask, *args, **given))
             finally:
                 self._home_assistants_question = None
+
+    def _without_sound(self, method: Callable[..., object], *args: Any, **given: Any) -> dict[str, Any]:
+        """Return arguments for a method of Home Assistant's that leave out its sound, if it takes them."""
+        silent = given | {"preannounce": bool(given.get("preannounce_media_id"))}
+        with Unpromised(self.hass, Part.ANNOUNCEMENTS):
+            inspect.signature(method).bind(*args, **silent)
+            return silent
+        return given
 
     @callback
     def asked(self, conversation: object) -> None:
@@ -184,7 +182,8 @@ class SatelliteStates(AssistSatelliteEntity):
         """Answer Home Assistant's question. A run that Home Assistant makes answers it by itself."""
         if self._take_event is not None:
             return
-        event = PipelineEvent(PipelineEventType.RUN_END)
-        if text is not None:
-            event = PipelineEvent(PipelineEventType.STT_END, {"stt_output": {"text": text}})
-        self._internal_on_pipeline_event(event)
+        with Unpromised(self.hass, Part.RUNS):
+            event = PipelineEvent(PipelineEventType.RUN_END)
+            if text is not None:
+                event = PipelineEvent(PipelineEventType.STT_END, {"stt_output": {"text": text}})
+            self._internal_on_pipeline_event(event)

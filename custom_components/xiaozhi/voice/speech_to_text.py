@@ -4,8 +4,8 @@ A pipeline asks its engine once, when all has been said, and takes what that wri
 such as early transcripts or another script, the engine is asked here, and the pipeline begins with the text.
 """
 
-from collections.abc import AsyncIterable, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncIterable, Awaitable, Callable, Generator
+from contextlib import aclosing, contextmanager
 from dataclasses import asdict, dataclass, replace
 import logging
 import re
@@ -110,18 +110,26 @@ async def speech_to_text(
 ) -> str:
     """Return what somebody says. Reports the events of a pipeline's first stage. Raises `TurnError`."""
     engine = recognizer.engine
-    if not engine.check_metadata(recognizer.metadata):
-        raise TurnError(UNSUPPORTED_SPEECH)
-    processing = asdict(engine.audio_processing)
+    with _errors_of(engine):
+        if not engine.check_metadata(recognizer.metadata):
+            raise TurnError(UNSUPPORTED_SPEECH)
+        processing = asdict(engine.audio_processing)
     on_event(PipelineEvent(PipelineEventType.STT_START, {"audio_processing": processing}))
-    try:
+    with _errors_of(engine):
         text = await hear(stream)
+    if not text:
+        raise TurnError(NOT_UNDERSTOOD)
+    on_event(PipelineEvent(PipelineEventType.STT_END, {"stt_output": {"text": text}}))
+    return text
+
+
+@contextmanager
+def _errors_of(engine: Engine) -> Generator[None]:
+    """Turn whatever an engine raises into a `TurnError`."""
+    try:
+        yield
     except TurnError:
         raise
     except Exception as err:
         _LOGGER.exception("%s could not transcribe what was said", engine.name)
         raise TurnError(RECOGNITION_FAILED) from err
-    if not text:
-        raise TurnError(NOT_UNDERSTOOD)
-    on_event(PipelineEvent(PipelineEventType.STT_END, {"stt_output": {"text": text}}))
-    return text

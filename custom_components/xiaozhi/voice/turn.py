@@ -44,11 +44,12 @@ type RunPipeline = Callable[[AsyncIterable[bytes], Callable[[PipelineEvent], boo
 
 # After which the text of the answer is there, but nothing says it.
 _VOICE_ERRORS: Final = frozenset({SPEECH_FAILED, SPEECH_HANGS})
-# The first piece of a streamed answer is a first word, too.
+# The types of events are documented, the names of their members are not. The first piece of a streamed answer
+# is a first word, too.
 _STEPS: Final = {
-    PipelineEventType.STT_VAD_END: TurnStep.DETECTED,
-    PipelineEventType.STT_END: TurnStep.TRANSCRIPT,
-    PipelineEventType.INTENT_END: TurnStep.FIRST_WORD,
+    "stt-vad-end": TurnStep.DETECTED,
+    "stt-end": TurnStep.TRANSCRIPT,
+    "intent-end": TurnStep.FIRST_WORD,
 }
 
 
@@ -115,12 +116,12 @@ class VoiceTurn:
         if self._ended:
             return False
         data = event.data or {}
-        match event.type:
-            case PipelineEventType.STT_START | PipelineEventType.STT_VAD_START:
+        match str(event.type):
+            case "stt-start" | "stt-vad-start":
                 self._wait_for_transcript(data)
-            case PipelineEventType.STT_VAD_END:
+            case "stt-vad-end":
                 self._wait_at_most(VoiceTimeouts.recognition)
-            case PipelineEventType.STT_END:
+            case "stt-end":
                 self._speech_input.understood()
                 if (code := self._refuse(data["stt_output"]["text"])) is not None:
                     raise TurnError(code)
@@ -206,7 +207,7 @@ class VoiceTurn:
             self.times.passed(TurnStep.SPEECH_ENDED, loop_time() - silent_for)
         self._passed(TurnStep.DETECTED)
         self._wait_at_most(VoiceTimeouts.recognition)
-        self._events.put_nowait(PipelineEvent(PipelineEventType.STT_VAD_END))
+        self._events.put_nowait(PipelineEvent(PipelineEventType("stt-vad-end")))
 
     @callback
     def _wait_for_transcript(self, data: dict[str, Any]) -> None:
@@ -228,27 +229,27 @@ class VoiceTurn:
     async def _follow(self, group: asyncio.TaskGroup) -> None:
         while (event := await self._events.get()) is not None:
             data = event.data or {}
-            match event.type:
-                case PipelineEventType.RUN_START:
+            match str(event.type):
+                case "run-start":
                     self._token = (data.get("tts_output") or {}).get("token")
                 # A device whose button is held would record no more, and not report its release.
-                case PipelineEventType.STT_VAD_END if self._turn.ended or not self._is_push_to_talk:
+                case "stt-vad-end" if self._turn.ended or not self._is_push_to_talk:
                     await self.answer.prepare()
-                case PipelineEventType.STT_END:
+                case "stt-end":
                     # Whisper's text begins with a space.
                     await self._heard(data["stt_output"]["text"].strip())
-                case PipelineEventType.INTENT_PROGRESS:
+                case "intent-progress":
                     self.answer.add(_content(data))
                     if data.get("tts_start_streaming"):
                         self._play(group)
-                case PipelineEventType.INTENT_END:
+                case "intent-end":
                     self.answer.understood(data["intent_output"])
-                case PipelineEventType.TTS_START:
+                case "tts-start":
                     self._acknowledges = data.get("acknowledge_override") is True
-                case PipelineEventType.TTS_END:
+                case "tts-end":
                     self._token = data["tts_output"]["token"]
                     self._play(group)
-                case PipelineEventType.ERROR:
+                case "error":
                     self._fail(data.get("code", ""))
 
     @callback

@@ -1,6 +1,5 @@
 """Whether Home Assistant understands what was said so far as a command, asked without acting on it."""
 
-import logging
 from typing import Any, Final
 
 from hassil.recognize import RecognizeResult
@@ -16,9 +15,7 @@ from homeassistant.const import ATTR_SUPPORTED_FEATURES, MATCH_ALL
 from homeassistant.core import Context, HomeAssistant, callback
 from homeassistant.helpers.intent import INTENT_GET_STATE
 
-from ..texts.issues import Part, async_report_change
-
-_LOGGER = logging.getLogger(__name__)
+from ..texts.issues import Part, Unpromised
 
 # Longer than any command.
 _LONGEST_TEXT: Final = 200
@@ -31,7 +28,6 @@ class UnderstoodCommands:
 
     def __init__(self, hass: HomeAssistant) -> None:
         self._hass = hass
-        self._failed = False
 
     async def async_is_understood(self, text: str, pipeline: Pipeline, device_id: str | None) -> bool:
         """Whether a pipeline would carry out what a device has heard, without a language model.
@@ -40,19 +36,10 @@ class UnderstoodCommands:
         """
         if len(text) > _LONGEST_TEXT:
             return False
-        try:
+        with Unpromised(self._hass, Part.RECOGNIZER):
             results = await self._recognise(text, pipeline, device_id)
-        except Exception:
-            # A new Home Assistant may have changed what is used here.
-            if not self._failed:
-                self._failed = True
-                async_report_change(self._hass, Part.RECOGNIZER)
-                _LOGGER.exception(
-                    "Home Assistant's recogniser cannot be asked whether a sentence is complete; pauses alone"
-                    " tell when somebody has finished speaking"
-                )
-            return False
-        return bool(results) and not any(_may_go_on(text, result) for result in results)
+            return bool(results) and not any(_may_go_on(text, result) for result in results)
+        return False
 
     async def _recognise(self, text: str, pipeline: Pipeline, device_id: str | None) -> list[RecognizeResult]:
         # What its recogniser is called is not promised.

@@ -12,9 +12,9 @@ from ..announcements.broadcasts import Broadcasts
 from ..const import EVENT_WOKEN_IN_VAIN
 from ..device.device import Device
 from ..device.state import DETECTORS
-from ..texts.issues import Part, async_delete_changes, async_report_change
+from ..texts.issues import Part, Unpromised, async_delete_changes
 from .missing_engines import async_report_missing_engines
-from .pipeline_runs import runs_are_known
+from .pipeline_runs import check_runs
 from .speech_detectors import SpeechDetectors
 from .speech_input import SpeechInputs
 from .wake_word_arbitration import WakeWordArbitration
@@ -32,14 +32,12 @@ class Voice:
         self.inputs = SpeechInputs(hass, self.detectors, partial(entry.async_create_background_task, hass))
         self.arbitration = WakeWordArbitration(self._woken_in_vain)
         self.broadcasts = Broadcasts()
-        self.runs_are_known = runs_are_known()
-        """Whether Home Assistant's pipeline runs look as they are used here."""
 
     @callback
     def async_start(self) -> None:
         """Report what is missing, at once and later, and load the speech detector before the first turn."""
-        if not self.runs_are_known:
-            async_report_change(self._hass, Part.RUNS)
+        with Unpromised(self._hass, Part.RUNS):
+            check_runs()
         self._entry.async_on_unload(async_report_missing_engines(self._hass, self._devices.values))
         prepare = self.detectors.async_prepare()
         self._entry.async_create_background_task(self._hass, prepare, "xiaozhi prepare speech detector")

@@ -5,6 +5,7 @@ import json
 import logging
 import sys
 
+from homeassistant.components.homeassistant import exposed_entities
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
 from homeassistant.config_entries import ConfigEntryState
 from homeassistant.core import CoreState, HomeAssistant
@@ -21,6 +22,7 @@ from custom_components.xiaozhi.diagnostics import (
 from simulator.access_point import Cloud
 from tests.integration.access_point.conftest import LAMP, LIGHT_SET, LIVE, TURN_ON, Offer, access_point
 from tests.integration.boxes import activity, state_of
+from tests.integration.changed_parts import refuses
 from tests.integration.http_device import add_to
 from tests.integration.names import LIGHT
 from tests.protocol.access_point.site import until
@@ -107,14 +109,18 @@ async def test_access_points_come_and_go_without_the_others(
     assert not (await second.call(TURN_ON, LAMP)).failed
 
 
+@pytest.mark.parametrize("is_gone", [True, False])
 async def test_it_dials_when_home_assistant_has_started_and_hangs_up_when_it_stops(
-    hass: HomeAssistant, offer: Offer, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, offer: Offer, cloud: Cloud, monkeypatch: pytest.MonkeyPatch, *, is_gone: bool
 ) -> None:
     """Earlier, the list of tools would be half empty; and some servers would go on believing in it.
 
-    Also where Home Assistant does not say any more when another entity is exposed.
+    Also where Home Assistant does not say any more, or in another way, when another entity is exposed.
     """
-    monkeypatch.setitem(sys.modules, "homeassistant.components.homeassistant.exposed_entities", None)
+    if is_gone:
+        monkeypatch.setitem(sys.modules, "homeassistant.components.homeassistant.exposed_entities", None)
+    else:
+        refuses(exposed_entities, "async_listen_entity_updates", more="reason")(monkeypatch)
     hass.set_state(CoreState.starting)
     await offer(cloud.url())
     await asyncio.sleep(30)

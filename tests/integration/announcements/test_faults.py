@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
+from homeassistant.components.assist_satellite import AssistSatelliteEntity
+from homeassistant.components.assist_satellite.const import DATA_COMPONENT
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er, intent
@@ -28,6 +30,7 @@ from simulator import Pace, Profile, SimulatedDevice, State
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.announcements.sounds import Sound, Stalling, beep, endless, is_heard
 from tests.integration.boxes import Speech, act, alerts, change_settings, wait_for_state
+from tests.integration.changed_parts import refuses
 from tests.integration.names import BRIGHTNESS, COMMAND, CONNECTED, MAC, NEW, OLD, SATELLITE, Boot
 from tests.protocol.audio.sounds import pitch_level
 
@@ -356,3 +359,16 @@ async def test_a_button_that_is_pressed_before_an_announcement_has_begun_is_answ
     await ask()
     await saying
     assert device.screen.captions == ["Which light?", "It is on.", "The door."]
+
+
+@pytest.mark.usefixtures("ffmpeg")
+async def test_an_announcement_is_said_if_home_assistant_knows_its_own_sound_by_another_name(
+    hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which is then played, too."""
+    refuses(AssistSatelliteEntity, "async_internal_announce", without="preannounce")(monkeypatch)
+    device = await boot(NEW)
+    satellite = hass.data[DATA_COMPONENT].get_entity(SATELLITE)
+    assert satellite is not None
+    await satellite.async_internal_announce(message="Dinner is ready")
+    assert device.screen.captions[-1] == "Dinner is ready"

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
+from unittest.mock import AsyncMock
 
 from homeassistant.components import conversation
 from homeassistant.components.assist_pipeline import async_get_pipeline
@@ -210,4 +211,11 @@ async def test_a_recogniser_that_has_changed_understands_nothing_and_is_told_of_
     monkeypatch.delattr(DefaultAgent, "async_recognize_intent")
     for _ in range(2):
         assert not await understands("turn on the bedroom lamp")
-    assert caplog.text.count("pauses alone tell when somebody has finished speaking") == 1
+    assert caplog.text.count("Home Assistant has changed inside") == 1
+
+
+async def test_a_result_without_its_parts_is_no_command(
+    understands: Understands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DefaultAgent, "async_recognize_intent", AsyncMock(return_value=object()))
+    assert not await understands("turn on the bedroom lamp")

@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
-from unittest.mock import AsyncMock, Mock
+from unittest.mock import AsyncMock
 
-from homeassistant.components import assist_pipeline
 from homeassistant.components.assist_pipeline import async_get_pipeline
 from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
 from homeassistant.components.assist_satellite.const import DATA_COMPONENT
@@ -16,64 +15,20 @@ from homeassistant.helpers import (
     area_registry as ar,
     device_registry as dr,
     entity_registry as er,
-    issue_registry as ir,
 )
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.announcements.speech_format import OTHER_FORMATS
 from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
-from custom_components.xiaozhi.const import CONF_WAKE_WORD_PIPELINES, DOMAIN
+from custom_components.xiaozhi.const import CONF_WAKE_WORD_PIPELINES
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
-from custom_components.xiaozhi.voice import pipeline_runs, understood_commands
 from simulator import State, converse
 from tests.integration.boxes import Speech, act, change_settings, say, state_of, wait_for_state
 from tests.integration.names import COMMAND, LIGHT, SATELLITE, Boot
 from tests.integration.speech import SAMPLE_RATE, tone
 from tests.protocol.audio.sounds import make_media
 from tests.protocol.transport.udp.device import until
-
-
-@pytest.mark.parametrize(
-    ("where", "part", "missing"),
-    [
-        (assist_pipeline, "PipelineRun", "same assistant"),
-        (assist_pipeline, "PipelineInput", "same assistant"),
-        (understood_commands, "async_get_agent", None),
-        (pipeline_runs, "SatelliteStates", "same assistant"),
-    ],
-    ids=["run", "input", "recognizer", "states"],
-)
-async def test_a_command_is_answered_also_if_home_assistant_has_changed_inside(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    states: list[str],
-    linked_entry: MockConfigEntry,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    where: Any,
-    part: str,
-    missing: str | None,
-) -> None:
-    """The owner reads what is missing until the update."""
-    changed = getattr(where, part)
-    # It works for Home Assistant, and takes nothing that we know of.
-    strange = object if part == "SatelliteStates" else Mock(side_effect=changed)
-    monkeypatch.setattr(where, part, strange)
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
-    device = await boot()
-    speech.recognizer.lines = [COMMAND]
-    talk = await converse(device, command)
-    await hass.async_block_till_done()
-    assert hass.states.is_state(LIGHT, "on")
-    assert (talk.heard, talk.answers) == ([COMMAND], ["Turned on the switch"])
-    assert states == ["listening", "processing", "responding", "idle"]
-    issue = ir.async_get(hass).async_get_issue(DOMAIN, "home_assistant_changed_runs")
-    placeholders = (issue.translation_placeholders if issue else None) or {}
-    assert (missing or "") in placeholders.get("missing", "")
-    assert (issue is None) == (missing is None)
 
 
 @pytest.mark.usefixtures("no_detector")
