@@ -66,7 +66,10 @@ class DeviceTool(Tool):
     async def async_call(
         self, hass: HomeAssistant, tool_input: ToolInput, llm_context: LLMContext
     ) -> ToolResult:
-        """Call the tool. Raises as `DeviceCommands.change`, and `InputError` for a wrong argument."""
+        """Call the tool. Raises as `DeviceCommands.change`, and `InputError` for a wrong argument.
+
+        A failure that an object reports is not raised: the model reads it.
+        """
         # The tool may have changed since the request began.
         tool = self._device.tools.get(self._tool.name)
         if tool is None or tool.user_only:
@@ -84,7 +87,10 @@ class DeviceTool(Tool):
         except ArgumentError as err:
             argument = one_line(shown.get(err.name, err.name), _MAX_NAME)
             raise argument_error(err, tool=self.name, argument=argument) from err
-        call = self._device.commands.call_tool if self.annotations.read_only else self._device.commands.change
-        with logged_call(self._device, self._tool.name, llm_context.context, "assistant"):
-            result = await call(self._tool.name, arguments)
+        name, commands, changes = self._tool.name, self._device.commands, not self.annotations.read_only
+        with logged_call(self._device, name, llm_context.context, "assistant"):
+            result = await commands.call_tool(name, arguments, changes=changes)
+            if changes and result.json() is False:
+                # Any other failure is more telling as it is.
+                commands.check_done(name, result)
         return ToolResult(data=result_data(result))

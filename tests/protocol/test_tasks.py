@@ -1,10 +1,11 @@
-"""One thing that cannot be closed does not keep the others open."""
+"""One thing that fails does not end what goes on beside it."""
 
 import asyncio
+import logging
 
 import pytest
 
-from custom_components.xiaozhi.protocol.tasks import close_all
+from custom_components.xiaozhi.protocol.tasks import LogAndGoOn, close_all
 
 
 async def test_one_that_fails_and_one_that_hangs_keep_no_other_open(caplog: pytest.LogCaptureFixture) -> None:
@@ -23,3 +24,17 @@ async def test_one_that_fails_and_one_that_hangs_keep_no_other_open(caplog: pyte
     await close_all(fail(), close(1), hang(), close(2), patience=0.05)
     assert closed == [1, 2]
     assert caplog.text.count("could not be closed") == 2
+
+
+async def test_a_loop_lives_on_and_each_kind_of_error_is_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    go_on = LogAndGoOn(logging.getLogger("loop"), "It could not be read")
+    for error in (IndexError("a"), IndexError("b"), KeyError("c")):
+        with go_on:
+            raise error
+    assert [record.exc_text is not None for record in caplog.records] == [True, True]
+    assert caplog.text.count("It could not be read") == 2
+    with pytest.raises(asyncio.CancelledError), go_on:
+        raise asyncio.CancelledError

@@ -21,6 +21,7 @@ from ..device.device import Device
 from ..device.events import AlarmEvent
 from ..errors import InputError, UserError
 from ..protocol.clock import loop_time
+from ..protocol.tasks import LogAndGoOn
 from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
@@ -64,6 +65,7 @@ class AlarmClock:
         self._device = device
         self._bell = bell
         self._changed = asyncio.Event()
+        self._go_on = LogAndGoOn(_LOGGER, f"The alarms of {device.settings.name} could not ring")
         self._set_back: dict[str, datetime] = {}
         """What counts as done instead, for alarms that were done at a time that has not come yet."""
         self._ringing: dict[str, tuple[Alarm, Alarm]] = {}
@@ -191,7 +193,7 @@ class AlarmClock:
         while True:
             self._changed.clear()
             wait = TimerTimeouts.look if self.alarms else None
-            try:
+            with self._go_on:
                 # Most is known already, but nothing of that counts in another time zone.
                 await self._hass.async_add_executor_job(upcoming, self._device)
                 alarms, now = self.alarms, dt_util.utcnow()
@@ -206,8 +208,6 @@ class AlarmClock:
                     self._device.record.notify("alarms")
                 if following is not None:
                     wait = min(max((following - now).total_seconds(), 0.1), TimerTimeouts.look)
-            except Exception:
-                _LOGGER.exception("The alarms of %s could not ring", self._device.name)
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._changed.wait()

@@ -59,7 +59,7 @@ class DeviceCommands:
             result = await session.calls.call(name, arguments, on_progress=on_progress)
         except (McpError, LinkClosedError) as err:
             raise call_error(err, self._name(), self.words_for(name)) from err
-        followed = result.json() is not False and self._tools.set_call(name, arguments or {})
+        followed = result.failure is None and self._tools.set_call(name, arguments or {})
         if (followed or changes) and not stock_tool(name).restarts:
             session.readings.read_soon(acted=True)
         return result
@@ -70,9 +70,14 @@ class DeviceCommands:
         Raises as `call_tool`, and when the tool answers that it did nothing.
         """
         result = await self.call_tool(tool, arguments, changes=True)
-        if result.json() is False:
-            raise UserError("not_done", name=self._name(), tool=self.words_for(tool))
+        self.check_done(tool, result)
         return result
+
+    def check_done(self, tool: str, result: ToolResult) -> None:
+        """Raise the error for the user if a tool answers that it did nothing."""
+        if (reason := result.failure) is not None:
+            key = "refused" if reason else "not_done"
+            raise UserError(key, name=self._name(), tool=self.words_for(tool), reason=reason)
 
     async def ask[T](self, what: str, request: Callable[[McpClient], Awaitable[T]]) -> T:
         """Ask the device's MCP server for something other than a tool, named `what` in errors.

@@ -2,20 +2,26 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+import logging
 from typing import Any, Final, override
 
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 
+from ..protocol.mcp.client import MAX_TOOLS
 from ..protocol.mcp.result import ToolResult
 from ..protocol.mcp.tool import Tool
 from ..protocol.untrusted_json import is_bounded
+from ..protocol.untrusted_text import one_line
 from ..tools.answer_values import member, parse_answer
 from ..tools.stock_tools import CATALOGUE, STATUS_TOOL
 from ..tools.tool_entities import Call, Reading, ToolEntity
 from ..tools.tool_state import prepare, shape_of
 from .store import DeviceRecord
 
+_LOGGER = logging.getLogger(__name__)
+
 _MAX_ARGUMENTS: Final = 1024
+_MAX_LOGGED: Final = 500
 
 
 class DeviceTools(Mapping[str, Tool]):
@@ -26,6 +32,8 @@ class DeviceTools(Mapping[str, Tool]):
         self._hass = hass
         self._record = record
         self._read: Counter[str] = Counter()
+        self._left_out: set[str] = set()
+        """Malformed tools that the log has named."""
 
     @override
     def __getitem__(self, name: str) -> Tool:
@@ -55,8 +63,19 @@ class DeviceTools(Mapping[str, Tool]):
         self._read[name] += 1
         return lambda: self._read.subtract((name,))
 
-    async def set_list(self, tools: tuple[Tool, ...]) -> None:
-        """Take a new list, and forget answers and calls of tools that are gone."""
+    async def set_list(self, tools: tuple[Tool, ...], left_out: Iterable[str] = ()) -> None:
+        """Take a new list, and forget answers and calls of tools that are gone.
+
+        The log names the malformed tools that were `left_out`, each once.
+        """
+        new = [name for name in dict.fromkeys(left_out) if name not in self._left_out]
+        if new and len(self._left_out) < MAX_TOOLS:
+            self._left_out.update(new)
+            _LOGGER.warning(
+                "%d tools of a device are left out, because their entries are malformed or too large: %s",
+                len(new),
+                one_line(", ".join(new), _MAX_LOGGED),
+            )
         answers = dict(self._record.state.answers)
         # Hostile texts take up to a second.
         listed = await self._hass.async_add_executor_job(

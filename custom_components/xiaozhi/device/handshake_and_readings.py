@@ -22,6 +22,7 @@ from ..protocol.device_status import StatusError, read_status
 from ..protocol.limits import TokenBucket
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError, RequestHandler
+from ..protocol.tasks import LogAndGoOn
 from ..protocol.transport.link import Link, LinkClosedError
 from ..timeouts import SessionTimeouts
 from ..tools.stock_tools import STATUS_TOOL
@@ -92,6 +93,7 @@ class HandshakeAndReadings:
         """Whether no turn is in progress. Readings wait for it."""
         self.quiet.set()
         self._reading = asyncio.Lock()
+        self._go_on = LogAndGoOn(_LOGGER, "Unexpected error while a device was read")
         self._status_due = False
         self._tools_due = False
         self._acted = False
@@ -158,29 +160,32 @@ class HandshakeAndReadings:
                 # Old firmware sounds an alarm for every question before its hello, which starts this again.
                 self._running = None
                 return
-            # Reading the status shows whether the device is there; without one, nothing else does.
-            if STATUS_TOOL not in self._tools and not (
-                answers and (poll == 0 or await self._presence.ping(self._mcp))
-            ):
-                await self._presence.not_answered()
-            self._status_due = True
-            self._tools_due |= poll % _POLLS_PER_READING == 0
-            await self._read_due()
+            with self._go_on:
+                # Reading the status shows whether the device is there; without one, nothing else does.
+                if STATUS_TOOL not in self._tools and not (
+                    answers and (poll == 0 or await self._presence.ping(self._mcp))
+                ):
+                    await self._presence.not_answered()
+                self._status_due = True
+                self._tools_due |= poll % _POLLS_PER_READING == 0
+                await self._read_due()
             await asyncio.sleep(SessionTimeouts.poll)
 
     async def _take(self) -> bool:
         """Run and remove the missing steps; return whether the device answers.
 
-        A step that the device refuses is not repeated.
+        A step that the device refuses is not repeated, nor one that fails unexpectedly.
         """
-        try:
-            while self._missing:
-                with suppress(McpCallError):
+        while self._missing:
+            with self._go_on, suppress(McpCallError):
+                try:
                     await self._missing[0]()
-                del self._missing[0]
-        except (McpError, LinkClosedError) as err:
-            _LOGGER.debug("%s: handshake failed, to be tried again: %s", self._record.mac, err)
-            return not isinstance(err, McpTimeoutError)
+                except McpCallError:
+                    raise
+                except (McpError, LinkClosedError) as err:
+                    _LOGGER.debug("%s: handshake failed, to be tried again: %s", self._record.mac, err)
+                    return not isinstance(err, McpTimeoutError)
+            del self._missing[0]
         return True
 
     async def _initialize(self) -> None:
@@ -195,18 +200,20 @@ class HandshakeAndReadings:
         async with self._listing:
             # A change from here on needs another listing.
             self._to_list = False
-            await self._tools.set_list(await self._mcp.list_tools(with_user_tools=True))
+            tools = await self._mcp.list_tools(with_user_tools=True)
+            await self._tools.set_list(tools, self._mcp.left_out)
 
     async def _list_later(self) -> None:
         # Not after the handshake: its first step may wait for an answer that does not come.
         await asyncio.sleep(max(SessionTimeouts.refresh, self._lists.delay(loop_time())))
         self._lists.take(loop_time())
-        try:
-            await self._list_tools()
-        except (McpError, LinkClosedError) as err:
-            _LOGGER.debug("%s: tools could not be listed: %s", self._record.mac, err)
-            if self._list_tools not in self._missing:
-                self._missing.append(self._list_tools)
+        with self._go_on:
+            try:
+                await self._list_tools()
+            except (McpError, LinkClosedError) as err:
+                _LOGGER.debug("%s: tools could not be listed: %s", self._record.mac, err)
+                if self._list_tools not in self._missing:
+                    self._missing.append(self._list_tools)
 
     # Readings.
 
@@ -234,24 +241,26 @@ class HandshakeAndReadings:
         """Read the tools whose answers are shown by entities."""
         for name in self._tools.to_read:
             await self.quiet.wait()
-            try:
-                await self._tools.set_answer(name, await self._calls.call(name))
-            except McpCallError as err:
-                _LOGGER.debug("%s: %s could not be read: %s", self._record.mac, name, err)
-            except (McpError, LinkClosedError) as err:
-                _LOGGER.debug("%s: tools could not be read: %s", self._record.mac, err)
-                break
+            with self._go_on:
+                try:
+                    await self._tools.set_answer(name, await self._calls.call(name))
+                except McpCallError as err:
+                    _LOGGER.debug("%s: %s could not be read: %s", self._record.mac, name, err)
+                except (McpError, LinkClosedError) as err:
+                    _LOGGER.debug("%s: tools could not be read: %s", self._record.mac, err)
+                    break
 
     async def _read_status(self) -> None:
         """Read the status of a device that has a tool for it."""
         self._status_due = False
         if STATUS_TOOL not in self._tools:
             return
-        try:
-            result = await self._calls.call(STATUS_TOOL)
-            self._record.set_state(self._record.state.after_status(read_status(result.json())))
-            self._record.notify(STATUS_READ)
-        except (McpError, LinkClosedError, StatusError) as err:
-            _LOGGER.debug("%s: status could not be read: %s", self._record.mac, err)
-            if isinstance(err, McpTimeoutError):
-                await self._presence.not_answered()
+        with self._go_on:
+            try:
+                result = await self._calls.call(STATUS_TOOL)
+                self._record.set_state(self._record.state.after_status(read_status(result.json())))
+                self._record.notify(STATUS_READ)
+            except (McpError, LinkClosedError, StatusError) as err:
+                _LOGGER.debug("%s: status could not be read: %s", self._record.mac, err)
+                if isinstance(err, McpTimeoutError):
+                    await self._presence.not_answered()

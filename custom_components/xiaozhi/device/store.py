@@ -10,6 +10,7 @@ from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers.storage import Store
 
 from ..const import DOMAIN
+from ..protocol.tasks import LogAndGoOn
 from ..timeouts import StoreTimeouts
 from .state import STORED, DeviceState, changed_keys
 
@@ -33,6 +34,7 @@ class DeviceRecord:
         self._state = state
         self._store = store
         self._listeners: list[tuple[tuple[str, ...], Listener]] = []
+        self._go_on = LogAndGoOn(_LOGGER, "A change of a device could not be shown")
 
     @property
     def state(self) -> DeviceState:
@@ -71,10 +73,8 @@ class DeviceRecord:
             if changed.isdisjoint(followed):
                 continue
             # A failure must affect neither the other listeners nor the source of the change.
-            try:
+            with self._go_on:
                 listener()
-            except Exception:
-                _LOGGER.exception("A change of a device could not be shown")
 
     async def async_save(self) -> None:
         """Save the state now."""

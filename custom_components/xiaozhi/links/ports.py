@@ -107,8 +107,11 @@ class Ports:
         stops = [self._websocket.stop(), self._endpoint.stop()]
         if self._broker is not None:
             stops.append(self._broker.stop())
-        await close_all(*stops, patience=_STOP_SECONDS)
-        self._udp.stop()
+        try:
+            await close_all(*stops, patience=_STOP_SECONDS)
+        finally:
+            # Whoever waits for this may give up before.
+            self._udp.stop()
 
     def expect(self, mac: str) -> None:
         """Expect a device on the broker, after its check-in."""

@@ -13,7 +13,13 @@ from ..const import DOMAIN
 from ..device.device import Device
 from ..errors import InputError
 from ..protocol.mcp.client import McpClient
-from ..protocol.mcp.model import McpCallError
+from ..protocol.mcp.model import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    RESOURCE_NOT_FOUND,
+    McpCallError,
+    McpError,
+)
 from ..protocol.messages import JsonObject
 from ..protocol.untrusted_text import one_line
 from .resources import MAX_URI, get_prompt, is_uri, list_prompts, list_resources, read_resource
@@ -41,6 +47,7 @@ _SCHEMA: Final = cv.make_entity_service_schema(
 )
 
 MAX_FOLLOWED: Final = 32
+_GONE: Final = frozenset({INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND})
 
 
 @callback
@@ -53,12 +60,19 @@ def async_follow_again(device: Device) -> None:
 
 
 async def _subscribe_again(device: Device, mcp: McpClient) -> None:
+    """Subscribe to all resources that are followed. Raises `McpError` if some are to be tried again."""
+    refusal: McpCallError | None = None
     for uri in device.state.followed:
         try:
             await mcp.request("resources/subscribe", {"uri": uri})
-        except McpCallError:
-            # Other firmware, which does not have this resource.
-            _remember(device, uri, followed=False)
+        except McpCallError as err:
+            if err.code in _GONE:
+                # Other firmware, which does not have this resource.
+                _remember(device, uri, followed=False)
+            else:
+                refusal = err
+    if refusal is not None:
+        raise McpError(f"a resource is refused for now: {refusal}")
 
 
 async def _follow(device: Device, mcp: McpClient, uri: str, *, wanted: bool) -> None:

@@ -61,7 +61,9 @@ async def async_show_image(hass: HomeAssistant, device: Device, picture: Image) 
             raise UserError("no_screen_size", name=device.name)
     png = await device.transfers.pictures.decode(hass, work)
     with device.transfers.offer(Download(png, "image/png")) as path:
-        await device.commands.call_tool(PREVIEW_TOOL, {"url": origin + path})
+        device.commands.check_done(
+            PREVIEW_TOOL, await device.commands.call_tool(PREVIEW_TOOL, {"url": origin + path})
+        )
 
 
 def require_tool(device: Device, tool: str) -> None:

@@ -70,8 +70,8 @@ async def async_take_photo(
     match result.json():
         case {"success": True, "result": str(text)}:
             return text, picture_entity(hass, device, PictureKind.PHOTO)
-        case {"success": False, "message": str(reason)}:
-            raise UserError("photo_not_answered", name=device.name, reason=one_line(reason))
+    if reason := result.failure:
+        raise UserError("photo_not_answered", name=device.name, reason=reason)
     raise UserError("photo_not_received", name=device.name)
 
 

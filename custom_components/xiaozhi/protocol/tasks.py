@@ -1,9 +1,11 @@
-"""Tasks that end: their errors, and closing many objects of which any may fail or hang."""
+"""Errors of tasks and loops, and closing many objects of which any may fail or hang."""
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import AbstractContextManager
 import logging
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, override
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -24,6 +26,30 @@ async def close_all(*closings: Coroutine[Any, Any, None], patience: float = _PAT
     for failure in await asyncio.gather(*map(close, closings), return_exceptions=True):
         if isinstance(failure, Exception):
             _LOGGER.error("Something could not be closed: %r", failure, exc_info=failure)
+
+
+class LogAndGoOn(AbstractContextManager[None, bool]):
+    """Keeps a loop alive that calls what it cannot trust: logs an exception of the block, and suppresses it.
+
+    Each kind of exception is logged once with its traceback, then at debug level.
+    """
+
+    def __init__(self, logger: logging.Logger, what: str) -> None:
+        """`what` says in the log what has failed."""
+        self._logger = logger
+        self._what = what
+        self._logged: set[type[BaseException]] = set()
+
+    @override
+    def __exit__(
+        self, kind: type[BaseException] | None, err: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        if kind is None or not isinstance(err, Exception):
+            return False
+        level = logging.DEBUG if kind in self._logged else logging.ERROR
+        self._logged.add(kind)
+        self._logger.log(level, "%s", self._what, exc_info=err)
+        return True
 
 
 def log_failure(task: asyncio.Task[Any]) -> None:

@@ -91,7 +91,7 @@ def members(answer: object) -> tuple[Member, ...]:
         return ()
     found: list[Member] = []
     for name, value in answer.items():
-        if name.lower() in _ENVELOPE or len(name) > _MAX_MEMBER_NAME:
+        if not name.strip() or name.lower() in _ENVELOPE or len(name) > _MAX_MEMBER_NAME:
             continue
         match value:
             case {**inner}:

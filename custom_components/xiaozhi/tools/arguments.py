@@ -6,7 +6,7 @@ All of it is in the schema, except for choices that a description lists in quote
 import re
 from typing import Final
 
-from ..protocol.mcp.tool import Tool, ToolProperty
+from ..protocol.mcp.tool import Scalar, Tool, ToolProperty
 from .stock_tools import StockTool
 from .tool_entities import Colour, OptionSetter
 from .tool_names import Verb, parse_name, word_set, words
@@ -31,8 +31,8 @@ _AFTER_EXAMPLES: Final = re.compile(
 
 
 def limits_of(argument: ToolProperty) -> tuple[int, int] | None:
-    """Return the limits of a whole number, if it has both."""
-    if argument.kind != "integer" or argument.minimum is None or argument.maximum is None:
+    """Return the limits of a whole number, if it has both and takes all numbers between them."""
+    if argument.kind != "integer" or argument.minimum is None or argument.maximum is None or argument.choices:
         return None
     low, high = argument.limits
     return (low, high) if low < high else None
@@ -46,16 +46,21 @@ def choice_of(tool: Tool, argument: str, stock: StockTool) -> OptionSetter | Non
         known = [pair for pair in zip(stock.options, stock.values, strict=True) if pair[1] <= limits[1]]
         options, values = tuple(name for name, _ in known), tuple(value for _, value in known)
         return OptionSetter(tool=tool.name, argument=argument, options=options, values=values)
+    if kind.choices and kind.kind in {"integer", "string"}:
+        return _choice_of_values(tool, argument, tuple(dict.fromkeys(kind.choices)))
     if kind.kind != "string":
         return None
-    texts = stock.options or _listed_texts(kind) or enumerated_texts(tool.description)
+    texts = stock.options or enumerated_texts(tool.description)
     return None if texts is None else OptionSetter(tool=tool.name, argument=argument, options=texts)
 
 
-def _listed_texts(kind: ToolProperty) -> tuple[str, ...] | None:
-    """Return the texts that a schema allows."""
-    texts = tuple(choice for choice in kind.choices if isinstance(choice, str))
-    return texts if texts == kind.choices and 1 < len(texts) <= _MAX_OPTIONS else None
+def _choice_of_values(tool: Tool, argument: str, choices: tuple[Scalar, ...]) -> OptionSetter | None:
+    """Return the choice among the values that a schema allows."""
+    if not 1 < len(choices) <= _MAX_OPTIONS:
+        return None
+    numbers = tuple(choice for choice in choices if isinstance(choice, int))
+    texts = tuple(str(choice) for choice in choices)
+    return OptionSetter(tool=tool.name, argument=argument, options=texts, values=numbers or None)
 
 
 def enumerated_texts(description: str) -> tuple[str, ...] | None:
@@ -92,14 +97,16 @@ def on_off_of(tool: Tool, argument: str) -> tuple[object, object] | None:
     """Return the values for on and off of the only argument of a switch."""
     kind, sets = tool.properties[argument], is_setter(tool, argument)
     if kind.kind == "boolean" and (tool.required or sets):
-        return True, False
-    if limits_of(kind) == (0, 1) and (sets or not _ENABLES.isdisjoint(words(tool.name.rpartition(".")[2]))):
+        # One that takes only one value is no switch.
+        return (True, False) if not kind.choices or len({*kind.choices}) == 2 else None
+    is_flag = kind.kind == "integer" and (limits_of(kind) == (0, 1) or {*kind.choices} == {0, 1})
+    if is_flag and (sets or not _ENABLES.isdisjoint(words(tool.name.rpartition(".")[2]))):
         return 1, 0
     return None
 
 
 def about(tool: Tool, argument: str) -> str:
     """Return what the device says of a tool and one of its arguments."""
-    schema = tool.schema.get("properties", {}).get(argument)
+    schema = tool.schema["properties"].get(argument)
     said = schema.get("description") if isinstance(schema, dict) else None
     return f"{tool.description}\n{said}" if isinstance(said, str) else tool.description

@@ -159,4 +159,4 @@ def readable_name(name: str) -> str:
             shown.append(word if word.isupper() else word.lower())
     text = _SPELT.sub(lambda found: _SPELLINGS[found[0].lower()], " ".join(shown))
     text = _WIFI.sub("Wi-Fi", text)[:_MAX_NAME].rstrip() or name[:_MAX_NAME]
-    return text[0].upper() + text[1:]
+    return text[:1].upper() + text[1:]

@@ -10,6 +10,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.errors import InputError
+from custom_components.xiaozhi.timeouts import SessionTimeouts
 from simulator import State
 from tests.integration.boxes import call_action, change_settings
 from tests.integration.http_device import paired_device
@@ -89,7 +90,7 @@ async def test_a_resource_is_followed_again_after_the_next_handshake(
     window = "sensor://room/window"
     for uri in (TEMPERATURE, window):
         await call_action(hass, "read_resource", device_id, uri=uri, follow=True)
-    full.refused.add(window)
+    full.refused[window] = -32002
     for _ in range(2):
         ready.session.readings.start_again()
         await asyncio.sleep(60)
@@ -97,6 +98,21 @@ async def test_a_resource_is_followed_again_after_the_next_handshake(
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await asyncio.sleep(60)
     assert full.subscribed[5:] == [TEMPERATURE]
+
+
+async def test_a_resource_that_is_refused_for_now_is_subscribed_to_with_a_later_poll(
+    hass: HomeAssistant, ready: Any, device_id: str, full: Any
+) -> None:
+    await call_action(hass, "read_resource", device_id, uri=TEMPERATURE, follow=True)
+    full.refused[TEMPERATURE] = -32000
+    ready.session.readings.start_again()
+    await until(lambda: len(full.subscribed) >= 3, 10 * SessionTimeouts.poll)
+    full.refused.clear()
+    await asyncio.sleep(10 * SessionTimeouts.poll)
+    asked = len(full.subscribed)
+    await asyncio.sleep(10 * SessionTimeouts.poll)
+    assert len(full.subscribed) == asked
+    assert ready.state.followed == (TEMPERATURE,)
 
 
 @pytest.mark.parametrize("allowed", [False, True])

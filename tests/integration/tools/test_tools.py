@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from functools import partial
+import logging
 import re
 
 from homeassistant.config_entries import RELOAD_AFTER_UPDATE_DELAY
@@ -14,13 +15,15 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.device.device_tools import DeviceTools
+from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import SessionTimeouts
 from custom_components.xiaozhi.tools.mapping import MAX_ENTITIES
 from simulator import Misbehaviour, SimulatedDevice, get_profile
 from simulator.board.tools import Tool
-from tests.integration.boxes import act, state_of, wait_for_state
+from tests.integration.boxes import act, call_action, state_of, wait_for_state
 from tests.integration.names import MAC, VOLUME, Boot
 from tests.integration.tools.own_tools import LAMP, STRIP, announce, calls, listed, register, tool
 from tests.paths import ROOT
@@ -271,3 +274,81 @@ async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
     await wait_for_state(hass, stop, "unknown", 30)
     await until(lambda: f"{MAC}_tool_self.gadget4.do49" in of_tools(entity_registry))
     assert entity_registry.entities[stop].name == "Stop that"
+
+
+LEVEL = {"level": {"type": "integer", "minimum": 0, "maximum": 9}}
+FLAG = {"on": {"type": "boolean"}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"content": [{"type": "text", "text": '{"success": false, "message": "not connected"}'}]},
+        {"content": [], "structuredContent": {"error": "not connected"}},
+    ],
+)
+async def test_a_failure_that_a_tool_answers_fails_and_changes_no_state(
+    hass: HomeAssistant, boot: Boot, known: Device, device_id: str, answer: dict[str, object]
+) -> None:
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
+    register(
+        device,
+        tool("self.arm.wave", answer=answer),
+        tool("self.arm.set_level", properties=LEVEL, answer=answer),
+        tool("self.arm.set_power", properties=FLAG, answer=answer),
+    )
+    number, switch = "number.kitchen_box_arm_level", "switch.kitchen_box_arm_power"
+    await wait_for_state(hass, switch, "unknown")
+    for work in (
+        act(hass, "button", "press", "button.kitchen_box_arm_wave"),
+        act(hass, "number", "set_value", number, value=3),
+        act(hass, "switch", "turn_on", switch),
+    ):
+        with pytest.raises(HomeAssistantError, match=r"refused .* not connected"):
+            await work
+    assert hass.states.is_state(number, "unknown")
+    assert hass.states.is_state(switch, "unknown")
+    given = await call_action(hass, "call_tool", device_id, tool="self.arm.wave")
+    assert "not connected" in str(given["result"])
+    assert not known.tools.last_call(["self.arm.set_level"])
+
+
+async def test_an_answer_that_nobody_expects_ends_no_poll(
+    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
+    device.values.update(temp="", humidity=40)
+    register(
+        device,
+        tool("get_temperature", "In °C", get={"": "temp"}),
+        tool("self.room.get_humidity", "In %", get="humidity"),
+    )
+    humidity = "sensor.kitchen_box_room_humidity"
+    await wait_for_state(hass, humidity, "40")
+    # A fault of our own in one reading is logged once, and the others go on.
+    take = DeviceTools.set_answer
+
+    async def fail(self: DeviceTools, name: str, result: ToolResult) -> None:
+        if name == "get_temperature":
+            raise IndexError
+        await take(self, name, result)
+
+    monkeypatch.setattr(DeviceTools, "set_answer", fail)
+    for value in (41, 42):
+        device.values["humidity"] = value
+        await wait_for_state(hass, humidity, str(value), 20 * SessionTimeouts.poll)
+    errors = [record.message for record in caplog.records if record.levelno == logging.ERROR]
+    assert errors == ["Unexpected error while a device was read"]
+
+
+async def test_a_tool_that_is_left_out_is_named_once_in_the_log(
+    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture
+) -> None:
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
+    for name in ("self.fan.stop", "self.pump.stop"):
+        register(device, tool("self.arm\nbend"), tool(name))
+        await wait_for_state(hass, f"button.kitchen_box_{name[5:].replace('.', '_')}", "unknown")
+    assert caplog.text.count("left out, because their entries are malformed or too large: self.arm bend") == 1

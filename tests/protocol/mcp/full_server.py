@@ -61,7 +61,7 @@ class FullServer:
         }
         self.subscribed: list[str] = []
         self.unsubscribed: list[str] = []
-        self.refused: set[str] = set()
+        self.refused: dict[str, int] = {}
         """Resources that cannot be subscribed to."""
         self.offer: types.InitializeRequestParams | None = None
         """What the client has announced."""
@@ -171,8 +171,8 @@ class FullServer:
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         self.subscribed.append(str(params.uri))
-        if str(params.uri) in self.refused:
-            raise MCPError(code=-32002, message="Resource not found")
+        if (refusal := self.refused.get(str(params.uri))) is not None:
+            raise MCPError(code=refusal, message="Resource not found or busy")
         return types.EmptyResult()
 
     async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:

@@ -87,9 +87,8 @@ def test_a_long_description_is_cut_and_cleaned() -> None:
         {"name": ""},
         {"name": "a\nb"},
         {"name": "\ud800"},
-        {"name": "a", "inputSchema": None},
-        {"name": "a", "inputSchema": {"properties": []}},
-        {"name": "a", "inputSchema": {"properties": {}, "required": "all"}},
+        {"name": "a", "inputSchema": "none"},
+        {"name": "a", "inputSchema": {"properties": ["level"]}},
         {"name": "a", "inputSchema": {"properties": {"b": {"description": "x" * 9000}}}},
         {"name": "a", "inputSchema": {"properties": {f"argument_{n}": {} for n in range(1000)}}},
         {"name": "a", "inputSchema": {"properties": {"b": {"default": 2**64}}}},
@@ -102,6 +101,63 @@ def test_a_tool_that_cannot_be_called_or_stored_is_refused(data: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("schema", "required"),
+    [
+        *((schema, ()) for schema in (None, {}, [], {"properties": None}, {"properties": []})),
+        *(
+            ({"properties": {"a": {}, "b": {"type": "integer", "default": 1}}, "required": stated}, names)
+            for stated, names in (
+                *((nothing, ()) for nothing in (None, [], {}, "", False, 0, [None, 7])),
+                *((listed, ("b",)) for listed in (["b"], "b", {"1": "b"}, ["b", "b", "c"])),
+                (True, ("a",)),
+            )
+        ),
+        ({"properties": {"a": {"required": True}, "b": {"required": False}, "c": None}}, ("a",)),
+    ],
+)
+def test_null_and_empty_are_as_good_as_missing(schema: Any, required: tuple[str, ...]) -> None:
+    read = tool({"name": "a", "description": None, "annotations": None, "inputSchema": schema})
+    assert read.required == required
+    assert Tool.from_dict(json.loads(json.dumps(read.as_dict()))) == read
+
+
+RANGE = {"minimum": 1, "maximum": 9}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": ["integer", "null"], **RANGE},
+        {"type": ["null", "integer"], "default": None, **RANGE},
+        {"type": ["integer"], **RANGE},
+        {"anyOf": [{"type": "integer", **RANGE}, {"type": "null"}], "default": None},
+        {"oneOf": [{"type": "null"}, {"type": ["integer", "null"], **RANGE}]},
+        {"anyOf": [{"type": "integer"}, {"type": "null"}], **RANGE},
+        {"type": "integer", "nullable": True, "enum": None, **RANGE},
+    ],
+)
+def test_a_number_that_may_be_null_keeps_its_range(schema: JsonObject) -> None:
+    assert ToolProperty.from_schema(schema) == ToolProperty(kind="integer", **RANGE)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": ["integer", "string"]},
+        {"type": []},
+        {"type": "null"},
+        {"type": {"a": 1}},
+        {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+        {"anyOf": [{"type": "null"}]},
+        {"anyOf": {"type": "integer"}},
+        {"oneOf": [None, 7]},
+    ],
+)
+def test_a_type_that_is_not_known_stays_unknown(schema: JsonObject) -> None:
+    assert ToolProperty.from_schema(schema).kind == "unknown"
+
+
+@pytest.mark.parametrize(
     ("schema", "expected"),
     [
         (
@@ -111,7 +167,6 @@ def test_a_tool_that_cannot_be_called_or_stored_is_refused(data: Any) -> None:
         ({"type": "integer", "minimum": True, "maximum": 1.5, "default": "1"}, ToolProperty(kind="integer")),
         ({"type": "boolean", "default": 1}, ToolProperty(kind="boolean")),
         ({"type": "string", "default": 1}, ToolProperty(kind="string")),
-        ({"type": ["string", "null"]}, ToolProperty(kind="unknown")),
         (
             {"type": "number", "minimum": 0.5, "maximum": 2},
             ToolProperty(kind="number", minimum=0.5, maximum=2),

@@ -8,7 +8,8 @@ from homeassistant.const import EntityCategory
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp.tool import Tool
+from custom_components.xiaozhi.protocol.mcp.tool import Tool, check_arguments
+from custom_components.xiaozhi.protocol.untrusted_text import clean_data
 from custom_components.xiaozhi.tools.answer_values import as_flag, as_number, members
 from custom_components.xiaozhi.tools.arguments import enumerated_texts
 from custom_components.xiaozhi.tools.mapping import map_tools
@@ -359,3 +360,39 @@ def test_choices_of_the_schema_are_a_choice() -> None:
     entity = only(tool("self.face.set_mood", mood=mood))
     assert isinstance(entity, SelectTool)
     assert entity.choice.options == ("happy", "sad")
+
+
+@pytest.mark.parametrize(
+    ("rule", "made"),
+    [
+        # Whatever the entity sends must pass our own check of arguments.
+        ({"type": "boolean", "enum": [True]}, ActionTool),
+        ({"type": "boolean", "enum": [True, False]}, SwitchTool),
+        ({"type": "integer", "minimum": 0, "maximum": 1, "enum": [1]}, ActionTool),
+        ({"type": "integer", "enum": [0, 1]}, SwitchTool),
+        ({"type": "integer", "minimum": 0, "maximum": 100, "enum": [0, 50, 100]}, SelectTool),
+        ({"type": "integer", "enum": [5]}, ActionTool),
+        ({"type": "string", "enum": ["a"], "description": "'a' or 'b'"}, ActionTool),
+        ({"type": ["string", "null"], "enum": ["a", "b", None]}, SelectTool),
+        ({"anyOf": [{"type": "boolean"}, {"type": "null"}]}, SwitchTool),
+        ({"type": ["integer", "null"], "minimum": 0, "maximum": 9}, NumberTool),
+    ],
+)
+def test_an_entity_sends_only_what_the_schema_allows(rule: dict[str, Any], made: type[ToolEntity]) -> None:
+    setter = tool("self.fan.set_mode", "Set 'a' or 'b'", mode=rule)
+    entity = only(setter)
+    assert type(entity) is made
+    sent = (
+        [entity.on.arguments, entity.off.arguments]
+        if isinstance(entity, SwitchTool)
+        else [entity.choice.call(option).arguments for option in entity.choice.options]
+        if isinstance(entity, SelectTool)
+        else []
+    )
+    assert all(check_arguments(setter, arguments) == arguments for arguments in sent)
+
+
+def test_a_member_without_a_name_is_left_out() -> None:
+    answer = {"": 5, " ": 6, "a": {"": 7, "b": 8}, "\u200b": 9}
+    assert [member.path for member in members(clean_data(answer))] == ["a.b"]
+    assert readable_name("") == ""

@@ -17,7 +17,7 @@ from websockets.frames import CloseCode
 from ..clock import loop_time
 from ..limits import TokenBucket
 from ..messages import encode
-from ..tasks import log_failure
+from ..tasks import LogAndGoOn, log_failure
 from ..timeouts import AccessPointTimeouts
 from .address import AccessPointAddress
 from .dialling import DialError, dial, ending_of, self_test
@@ -64,7 +64,8 @@ class AccessPointClient:
         self.last_ending: Ending | None = None
         """Why there was no connection, the last time."""
         self._tls = tls
-        self._changed = changed
+        self._on_change = changed
+        self._go_on = LogAndGoOn(_LOGGER, f"Unexpected error on the connection to {address}")
         self.reconnecting = Reconnecting(jitter, self_hosted=address.self_hosted)
         """Knows what the owner is to mend."""
         self._connection: ClientConnection | None = None
@@ -137,12 +138,14 @@ class AccessPointClient:
 
     async def _stay_connected(self) -> None:
         while True:
-            try:
+            ending = Ending(kind=EndingKind.UNREACHABLE, detail="internal error; the log has its details")
+            with self._go_on:
                 ending = await self._connect_and_serve()
-            except Exception as err:
-                _LOGGER.exception("Unexpected error on the connection to %s", self.address)
-                ending = Ending(kind=EndingKind.UNREACHABLE, detail=f"internal error: {type(err).__name__}")
             await self._pause(self._ended(ending))
+
+    def _changed(self) -> None:
+        with self._go_on:
+            self._on_change()
 
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):

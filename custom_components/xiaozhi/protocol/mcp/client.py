@@ -14,12 +14,14 @@ from typing import Any, Final
 from ..clock import loop_time
 from ..messages import JsonObject
 from ..shortening import MessageTooLongError
+from ..tasks import LogAndGoOn
 from ..timeouts import McpTimeouts
 from ..untrusted_json import is_bounded
-from ..untrusted_text import one_line
+from ..untrusted_text import label, one_line
 from .model import (
     INVALID_PARAMS,
     LATEST_VERSION,
+    METHOD_NOT_FOUND,
     STOCK_VERSION,
     McpCallError,
     McpDisconnectedError,
@@ -48,7 +50,6 @@ _MAX_ERROR: Final = 500
 # Requests of the device that are not answered yet.
 _MAX_PENDING: Final = 4
 
-_METHOD_NOT_FOUND: Final = -32601
 _INTERNAL_ERROR: Final = -32603
 _BUSY: Final = -32000
 
@@ -101,8 +102,11 @@ class McpClient:
         # The firmware reads 32 bits of an id, which no link uses up.
         self._ids = count(1)
         self._closed: str | None = None
+        self._go_on = LogAndGoOn(_LOGGER, "A notification could not be handled")
         self.dropped = 0
         """Invalid messages from the device, including late answers."""
+        self.left_out: tuple[str, ...] = ()
+        """Names of the tools of the last list that are malformed or too large."""
 
     async def initialize(
         self,
@@ -130,11 +134,24 @@ class McpClient:
         return server
 
     async def list_tools(self, *, with_user_tools: bool) -> tuple[Tool, ...]:
-        """Fetch the tools, in the device's order; `with_user_tools` since firmware 2.0. Raises `McpError`."""
+        """Fetch the tools, in the device's order; `with_user_tools` since firmware 2.0. Raises `McpError`.
+
+        The names of those that are malformed are in `left_out` afterwards.
+        """
         params: JsonObject = {"withUserTools": True} if with_user_tools else {}
-        return await self.list_items(
-            "tools/list", "tools", Tool.from_dict, MAX_TOOLS, key=lambda tool: tool.name, params=params
+        left_out: list[str] = []
+
+        def read(item: object) -> Tool | None:
+            if (tool := Tool.from_dict(item)) is None and len(left_out) < MAX_TOOLS:
+                name = item.get("name") if isinstance(item, dict) else None
+                left_out.append(label(name) or "?")
+            return tool
+
+        tools = await self.list_items(
+            "tools/list", "tools", read, MAX_TOOLS, key=lambda tool: tool.name, params=params
         )
+        self.left_out = tuple(left_out)
+        return tools
 
     async def call_tool(
         self,
@@ -298,7 +315,7 @@ class McpClient:
         if method == "ping":
             return _reply(request_id, result={})
         if (handler := self._handlers.get(method)) is None:
-            return _error(request_id, _METHOD_NOT_FOUND, "Method not found")
+            return _error(request_id, METHOD_NOT_FOUND, "Method not found")
         params = {} if params is None else params
         if not isinstance(params, dict):
             return _error(request_id, INVALID_PARAMS, "The params are no object")
@@ -339,7 +356,8 @@ class McpClient:
         if method == "notifications/progress":
             self._progressed(params)
         if listener := self._on_notification:
-            self._handle(lambda: listener(method, params))
+            with self._go_on:
+                listener(method, params)
 
     def _progressed(self, params: JsonObject) -> None:
         token = params.get("progressToken")
@@ -348,14 +366,8 @@ class McpClient:
             return
         call.extend(call.patience)
         if (report := call.on_progress) and (progress := Progress.from_dict(params)):
-            self._handle(lambda: report(progress))
-
-    @staticmethod
-    def _handle(listener: Callable[[], object]) -> None:
-        try:
-            listener()
-        except Exception:
-            _LOGGER.exception("A notification could not be handled")
+            with self._go_on:
+                report(progress)
 
     def _drop(self, what: str) -> None:
         self.dropped += 1
@@ -371,10 +383,11 @@ def _error(request_id: int | str, code: int, message: str) -> JsonObject:
     return _reply(request_id, error={"code": code, "message": message})
 
 
-def _refusal(reason: str) -> McpCallError:
+def _refusal(reason: str, code: object = None) -> McpCallError:
     """Return the error for a refusal in the device's words."""
     shown = one_line(reason, _MAX_ERROR)
-    return McpCallError(shown) if shown else McpNoReasonError("the device gave no reason")
+    number = code if type(code) is int else None
+    return McpCallError(shown, number) if shown else McpNoReasonError("the device gave no reason", number)
 
 
 def _result_of(reply: JsonObject) -> JsonObject:
@@ -384,7 +397,9 @@ def _result_of(reply: JsonObject) -> JsonObject:
     match error:
         case None:
             pass
-        case {"message": str(message)} | str(message):
+        case {"message": str(message)}:
+            raise _refusal(message, error.get("code"))
+        case str(message):
             raise _refusal(message)
         case _:
             raise McpProtocolError("the error has no message")

@@ -41,6 +41,11 @@ class McpDisconnectedError(McpNoAnswerError):
 class McpCallError(McpError):
     """The device refused, with its own text."""
 
+    def __init__(self, message: str, code: int | None = None) -> None:
+        """`code` is that of JSON-RPC or MCP; stock firmware gives none."""
+        super().__init__(message)
+        self.code = code
+
 
 class McpNoReasonError(McpCallError):
     """The device refused without a reason."""
@@ -51,6 +56,8 @@ class McpProtocolError(McpError):
 
 
 INVALID_PARAMS: Final = -32602
+METHOD_NOT_FOUND: Final = -32601
+RESOURCE_NOT_FOUND: Final = -32002
 
 type RequestHandler = Callable[[JsonObject], Awaitable[JsonObject]]
 """Answers the params of a device's request with a result. Raises `RequestError` to refuse it."""

@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 from ..messages import MAX_MESSAGE_BYTES, JsonObject
 from ..untrusted_json import parse_json
 from ..untrusted_text import clean_text
+from .failure import reason_in, reported_failure
 from .model import McpProtocolError
 
 # Kinds of content other than text.
@@ -76,8 +77,14 @@ class ToolResult:
         """The reason of an error, if given."""
         if self.text or self.structured is None:
             return self.text or ""
-        reasons = (self.structured.get(name) for name in ("message", "error", "reason", "detail"))
-        return next((text for text in reasons if isinstance(text, str) and text), json.dumps(self.structured))
+        return reason_in(self.structured) or json.dumps(self.structured)
+
+    @property
+    def failure(self) -> str | None:
+        """The reason of a failure that a successful answer reports, "" without one; None for success."""
+        value = self.json()
+        failures = map(reported_failure, (self.text if value is None else value, self.structured))
+        return next((reason for reason in failures if reason is not None), None)
 
 
 def _image(source: str) -> JsonObject:

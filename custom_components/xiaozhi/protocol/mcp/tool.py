@@ -3,7 +3,7 @@
 Source: the firmware's `main/mcp_server.h`. Everything is bounded and checked, and safe to store.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Self
 
@@ -51,6 +51,7 @@ class ToolProperty:
     @classmethod
     def from_schema(cls, schema: Any) -> Self:
         """Read a JSON schema; limits, choices and defaults that contradict it are dropped."""
+        schema = _without_null(schema)
         match schema:
             case {"type": str(name)} if name in _KINDS:
                 kind, types = _KINDS[name]
@@ -88,6 +89,20 @@ class ToolProperty:
         return (self.minimum is None or self.minimum <= value) and (
             self.maximum is None or value <= self.maximum
         )
+
+
+def _without_null(schema: Any) -> Any:
+    """Return a schema without the null that it also allows: among its types, or as one of its schemas."""
+    if not isinstance(schema, dict):
+        return schema
+    for member in ("anyOf", "oneOf"):
+        if isinstance(listed := schema.get(member), list):
+            others = [each for each in listed if isinstance(each, dict) and each.get("type") != "null"]
+            schema = {**others[0], **schema} if len(others) == 1 else schema
+    if isinstance(kinds := schema.get("type"), list):
+        others = [kind for kind in kinds if kind != "null"]
+        schema = schema | {"type": others[0] if len(others) == 1 else others}
+    return schema
 
 
 def _limit(schema: JsonObject, key: str, kind: PropertyKind) -> int | float | None:
@@ -128,22 +143,22 @@ class Tool:
         """Read a tool from a `tools/list` page or from storage; None if it is malformed or too large."""
         match data:
             case {"name": str(name)} if name.isprintable() and 0 < len(name) <= _MAX_NAME:
-                schema = data.get("inputSchema", {})
+                # Languages without a difference write an empty list or null for an empty object.
+                schema = data.get("inputSchema") or {}
             case _:
                 return None
         if not isinstance(schema, dict) or not is_bounded(schema, _MAX_SCHEMA):
             return None
-        properties, required = schema.get("properties", {}), schema.get("required", [])
-        if not isinstance(properties, dict) or not isinstance(required, list):
+        if not isinstance(listed := schema.get("properties") or {}, dict):
             return None
         description, annotations = data.get("description"), data.get("annotations")
         annotations = annotations if isinstance(annotations, dict) else {}
-        required_names = {key for key in required if isinstance(key, str)}
+        properties = {key: ToolProperty.from_schema(value) for key, value in listed.items()}
         return cls(
             name=name,
             description=clean_text(description, _MAX_DESCRIPTION) if isinstance(description, str) else "",
-            properties={key: ToolProperty.from_schema(value) for key, value in properties.items()},
-            required=tuple(key for key in properties if key in required_names),
+            properties=properties,
+            required=tuple(_required(schema.get("required"), listed, properties)),
             user_only=_is_for_user_only(annotations.get("audience")),
             # In the standard of 2025-03-26 it is among the annotations.
             title=label(data.get("title")) or label(annotations.get("title")),
@@ -160,6 +175,22 @@ class Tool:
         if self.user_only:
             annotations["audience"] = ["user"]
         return data | ({"annotations": annotations} if annotations else {})
+
+
+def _required(
+    stated: object, listed: Mapping[str, Any], properties: Mapping[str, ToolProperty]
+) -> Iterator[str]:
+    """Yield the names of required properties: as the standard lists them, or as older schemas mark them."""
+    match stated:
+        case True:
+            stated = [key for key, kind in properties.items() if kind.default is None]
+        case dict():
+            # An array, as Lua writes it.
+            stated = [*stated.values()]
+    names = stated if isinstance(stated, list) else [stated]
+    for key, schema in listed.items():
+        if key in names or (isinstance(schema, dict) and schema.get("required") is True):
+            yield key
 
 
 def _is_for_user_only(audience: object) -> bool:

@@ -127,6 +127,27 @@ async def test_a_message_that_the_broker_has_kept_is_old(broker: Mosquitto) -> N
             assert not site.links
 
 
+@pytest.mark.timeouts(BrokerTimeouts, first_retry=0.01)
+async def test_an_error_of_who_is_told_of_the_broker_ends_neither_connection_nor_attempts(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[BrokerError | None] = []
+
+    def fail(_self: Site, problem: BrokerError | None) -> None:
+        told.append(problem)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Site, "state_changed", fail)
+    async with mosquitto(tmp_path, ANONYMOUS) as broker, running(broker.port) as site:
+        await broker.stop()
+        await until(lambda: told[-1] is not None)
+        await broker.start()
+        await until(lambda: site.broker.connected)
+    assert [problem is None for problem in told] == [True, False, True]
+    errors = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert len(errors) == 1
+
+
 @pytest.mark.parametrize(("steady", "kicks", "seconds"), [(60, 6, 0.31), (0, 15, 0)])
 @pytest.mark.timeouts(BrokerTimeouts, first_retry=0.01)
 async def test_a_broker_that_throws_us_out_is_asked_less_and_less_unless_we_were_in_for_a_while(
@@ -172,23 +193,19 @@ async def test_what_the_library_cannot_read_is_read_once(
 
 
 @pytest.mark.timeouts(BrokerTimeouts, first_retry=0.01)
+@pytest.mark.timeouts(BrokerTimeouts, first_retry=0.01)
 async def test_an_error_of_ours_does_not_end_the_search_for_the_broker(
     broker: Mosquitto, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is logged with its traceback and told as a problem; then the broker is used again."""
-
-    class Failing(Site):
-        def state_changed(self, problem: BrokerError | None) -> None:
-            super().state_changed(problem)
-            if len(self.problems) == 1:
-                raise ZeroDivisionError
-
-    site = Failing(broker.port)
+    site = Site(broker.port)
+    site.devices = None  # type: ignore[assignment]
     site.broker.start()
-    await until(lambda: len(site.problems) >= 3)
-    assert site.broker.connected
-    assert (site.problems[0], site.problems[2]) == (None, None)
-    assert "ZeroDivisionError" in str(site.problems[1])
+    await until(lambda: len(site.problems) == 1)
+    site.devices = []
+    await until(lambda: site.broker.connected)
+    assert "internal error" in str(site.problems[0])
+    assert site.problems[1:] == [None]
     assert "Traceback" in caplog.text
     await site.broker.stop()
 

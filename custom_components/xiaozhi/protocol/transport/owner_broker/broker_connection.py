@@ -17,7 +17,7 @@ from aiomqtt import Client, Message, MqttError
 from ...clock import loop_time
 from ...limits import FloodError
 from ...messages import encode, mcp
-from ...tasks import close_all
+from ...tasks import LogAndGoOn, close_all
 from ...timeouts import BrokerTimeouts
 from ..link import Admission, LinkClosedError
 from ..mqtt.mqtt_link import Carrier, MqttLink
@@ -86,6 +86,7 @@ class BrokerConnection:
         self._banned: dict[str, float] = {}
         self._delay = BrokerTimeouts.first_retry
         self._task: asyncio.Task[None] | None = None
+        self._go_on = LogAndGoOn(_LOGGER, "Unexpected error while using the broker")
 
     @property
     def connected(self) -> bool:
@@ -130,16 +131,18 @@ class BrokerConnection:
 
     async def _stay_connected(self) -> None:
         while True:
-            try:
+            problem = BrokerError(BrokerProblem.UNREACHABLE, "internal error; the log has its details")
+            with self._go_on:
                 problem = await self._use_broker()
-            except Exception as err:
-                _LOGGER.exception("Unexpected error while using the broker")
-                problem = BrokerError(BrokerProblem.UNREACHABLE, f"internal error: {err!r}")
-            if self.problem is None or self.problem.problem is not problem.problem:
-                self._state_changed(problem)
-            self.problem = problem
+            previous, self.problem = self.problem, problem
+            if previous is None or previous.problem is not problem.problem:
+                self._report(problem)
             await asyncio.sleep(self._delay)
             self._delay = min(2 * self._delay, BrokerTimeouts.last_retry)
+
+    def _report(self, problem: BrokerError | None) -> None:
+        with self._go_on:
+            self._state_changed(problem)
 
     async def _use_broker(self) -> BrokerError:
         """Use the broker until the connection is lost; return the reason."""
@@ -157,10 +160,10 @@ class BrokerConnection:
     async def _serve(self, client: Client) -> None:
         since = loop_time()
         self._client, self.problem = client, None
-        for number, mac in enumerate(self._devices()):
-            self._search(mac, BrokerTimeouts.first_probe + number * BrokerTimeouts.probe_spread)
         try:
-            self._state_changed(None)
+            for number, mac in enumerate(self._devices()):
+                self._search(mac, BrokerTimeouts.first_probe + number * BrokerTimeouts.probe_spread)
+            self._report(None)
             async for message in client.messages:
                 await self._received(message)
         finally:
