@@ -33,6 +33,8 @@ from ..voice.missing_engines import async_missing_engines_hint
 
 # For firmware that hides the field for the address.
 _HIDDEN_FIELD_PAGE: Final = "/blob/main/docs/devices.md#no-field-for-the-address"
+# Of the waiting devices in a form, those that have called last.
+_MAX_NAMED: Final = 20
 # 256 bit.
 _TOKEN_BYTES: Final = 32
 
@@ -110,12 +112,13 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         elif not registry.devices:
             return await self.async_step_wait()
         waiting = (self._card,) if self._card else registry.devices
+        named = [device.label for device in waiting[-_MAX_NAMED:]]
         return self.async_show_form(
             step_id="code",
             data_schema=self._code_schema,
             errors=errors,
             description_placeholders={
-                "devices": ", ".join(device.label for device in waiting) or "–",
+                "devices": ", ".join(["…"] * (len(waiting) > _MAX_NAMED) + named) or "–",
                 "tries": str(tries_left),
                 # As people say it: in tens.
                 "seconds": str(max(10, -int(-new_code_in // 10) * 10)),

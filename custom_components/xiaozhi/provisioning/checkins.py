@@ -49,6 +49,7 @@ class CheckIns:
             return self._discovery.answer_check_in(checkin, remote)
         if not device.calls.take(loop_time()):
             raise web.HTTPTooManyRequests(text="Too many check-ins")
+        self._discovery.recognized(device)
         # Also one that is to use the WebSocket: on the broker, nobody gets what it is sent.
         self._expect(device.mac)
         return device.answer_check_in(checkin, origin)

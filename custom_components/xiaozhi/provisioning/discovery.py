@@ -10,6 +10,7 @@ from homeassistant.helpers import discovery_flow, issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
 
 from ..const import DOMAIN
+from ..device.device import Device
 from ..links.admission import same
 from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import pairing_section
@@ -18,6 +19,8 @@ from ..settings import device_subentries
 from ..texts.issues import async_raise_issue
 from .pairing_codes import PairingRegistry, PendingDevice
 
+MAX_CARDS: Final = 64
+MAX_CARDS_FROM_ADDRESS: Final = 16
 # Between two looks for devices that have gone.
 _EXPIRY_INTERVAL: Final = timedelta(minutes=1)
 
@@ -53,6 +56,12 @@ class DeviceDiscovery:
         return pairing_section(code=device.code, challenge=device.challenge, message=message)
 
     @callback
+    def recognized(self, device: Device) -> None:
+        """Note the check-in of a paired device: another one with its MAC was a stranger."""
+        if device.subentry_id in self._issues:
+            self._clear_issue(device.subentry_id)
+
+    @callback
     def async_remove_paired(self) -> None:
         """Remove the devices that are paired by now, and the issues that are solved."""
         subentries = device_subentries(self._entry)
@@ -81,12 +90,24 @@ class DeviceDiscovery:
             self._issues[subentry.subentry_id] = subentry.data.get(CONF_CLIENT_ID)
             issue = _issue_id(subentry.subentry_id)
             async_raise_issue(self._hass, issue, "identity_changed", name=subentry.title, device=device.label)
+        if not self._has_room_for_card(device):
+            return
         discovery_flow.async_create_flow(
             self._hass,
             DOMAIN,
             context={"source": SOURCE_INTEGRATION_DISCOVERY},
             data={CONF_MAC: device.mac},
         )
+
+    @callback
+    def _has_room_for_card(self, device: PendingDevice) -> bool:
+        """Whether it has a card or may get one. Without one, its code is typed at *Add device*."""
+        progress = self._hass.config_entries.flow.async_progress_by_handler(
+            DOMAIN, include_uninitialized=True, match_context={"source": SOURCE_INTEGRATION_DISCOVERY}
+        )
+        carded = [flow["context"].get("unique_id") for flow in progress]
+        beside = sum(other.mac in carded for other in self.registry.devices if other.remote == device.remote)
+        return device.mac in carded or (len(carded) < MAX_CARDS and beside < MAX_CARDS_FROM_ADDRESS)
 
     @callback
     def _clear_issue(self, subentry_id: str) -> None:
@@ -107,6 +128,9 @@ class DeviceDiscovery:
     def _expire(self, _now: datetime) -> None:
         for mac in self.registry.expire(self._hass.loop.time()):
             self._abort_cards(mac)
+        for mac, subentry in device_subentries(self._entry).items():
+            if subentry.subentry_id in self._issues and self.registry.get(mac) is None:
+                self._clear_issue(subentry.subentry_id)
 
 
 def _issue_id(subentry_id: str) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from hmac import compare_digest
+from hmac import compare_digest, digest
 import re
 import secrets
 from typing import Final
@@ -18,13 +18,15 @@ from ..protocol.boards import sold_as
 # A device that is not accepted asks again about every 30 s (the firmware's main/application.cc, activation
 # task), so one that has been silent for this long is off or was pointed elsewhere.
 _SILENCE_SECONDS: Final = 600.0
+# A code is that of the period in which it was given, and valid to the end of the next one.
 CODE_SECONDS: Final = 600.0
 # It asks ten times, 3 s apart, and then checks in again (the firmware's main/application.cc), which brings
 # a new code onto its screen.
 _ROUND_SECONDS: Final = 40.0
 MAX_TRIES: Final = 5
-MAX_PENDING: Final = 16
-MAX_PENDING_FROM_ADDRESS: Final = 4
+# A router or bridge may have many boxes behind one address.
+MAX_PENDING: Final = 256
+MAX_PENDING_FROM_ADDRESS: Final = 64
 _CODE_DIGITS: Final = 6
 _SIX_DIGITS: Final = re.compile(rb"[0-9]{6}")
 # Longer input cannot be a code.
@@ -47,6 +49,8 @@ class PendingDevice:
     code: str = field(repr=False)
     challenge: str = field(repr=False)
     tries_left: int
+    renewals: int
+    """How often its code was replaced in this period."""
     code_until: float
     """When the code expires; the next check-in then brings a new one."""
     seen: float
@@ -89,11 +93,14 @@ class Verdict:
 class PairingRegistry:
     """The waiting devices, the one silent for longest first.
 
+    A code follows from the device and the time: one that was displaced gets the code again that it shows.
     Two with the same MAC and different Client-Ids are two devices: one of them poses as the other, and the
     code shows which one its owner holds. The number of devices is bounded, also for each IP address.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, secret: bytes | None = None) -> None:
+        """Derive the codes from a `secret`, by default a random one."""
+        self._secret = secret or secrets.token_bytes(32)
         self._pending: dict[tuple[str, str], PendingDevice] = {}
 
     @property
@@ -118,7 +125,7 @@ class PairingRegistry:
         board = re.sub(r"[^A-Za-z0-9 ._-]", "", board)[:_MAX_BOARD]
         device = self._pending.pop((mac, client_id), None)
         if device is None or now >= device.code_until:
-            device = self._new(mac, client_id, board, remote, now)
+            device = self._new(mac, client_id, board, remote, now, renewals=0)
         else:
             device = replace(device, board=board, remote=remote, seen=now)
         gone = [] if (other := self._to_drop(remote)) is None else [other]
@@ -151,8 +158,8 @@ class PairingRegistry:
             if device.tries_left > 1:
                 changed = replace(device, tries_left=device.tries_left - 1)
             else:
-                renewed = self._new(device.mac, device.client_id, device.board, device.remote, now)
-                changed = replace(renewed, seen=device.seen)
+                known = (device.mac, device.client_id, device.board, device.remote)
+                changed = replace(self._new(*known, now, renewals=device.renewals + 1), seen=device.seen)
             self._pending[device.mac, device.client_id] = changed
         if tries_left := max(device.tries_left for device in candidates) - 1:
             return Verdict(outcome=Outcome.WRONG, tries_left=tries_left)
@@ -187,10 +194,13 @@ class PairingRegistry:
         waiting = {device.mac for device in self._pending.values()}
         return list(dict.fromkeys(mac for mac, _ in keys if mac not in waiting))
 
-    def _new(self, mac: str, client_id: str, board: str, remote: str, now: float) -> PendingDevice:
+    def _new(
+        self, mac: str, client_id: str, board: str, remote: str, now: float, *, renewals: int
+    ) -> PendingDevice:
+        period = int(now // CODE_SECONDS)
         taken = {device.code for device in self._pending.values()}
-        while (code := f"{secrets.randbelow(10**_CODE_DIGITS):0{_CODE_DIGITS}}") in taken:
-            pass
+        while (code := self._code(f"{mac} {client_id} {period} {renewals}")) in taken:
+            renewals += 1
         return PendingDevice(
             mac=mac,
             client_id=client_id,
@@ -199,9 +209,14 @@ class PairingRegistry:
             code=code,
             challenge=secrets.token_hex(16),
             tries_left=MAX_TRIES,
-            code_until=now + CODE_SECONDS,
+            renewals=renewals,
+            code_until=(period + 2) * CODE_SECONDS,
             seen=now,
         )
+
+    def _code(self, what_for: str) -> str:
+        number = int.from_bytes(digest(self._secret, what_for.encode(), "sha256")) % 10**_CODE_DIGITS
+        return f"{number:0{_CODE_DIGITS}}"
 
 
 def _normalised(typed: str) -> bytes:

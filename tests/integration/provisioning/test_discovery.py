@@ -11,11 +11,11 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.access_point.access_points import AccessPoints
 from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.provisioning.pairing_codes import MAX_PENDING_FROM_ADDRESS
+from custom_components.xiaozhi.provisioning.discovery import MAX_CARDS_FROM_ADDRESS
 from custom_components.xiaozhi.texts.issues import async_raise_issue
 from tests.integration.boxes import open_issues
 from tests.integration.http_device import CLIENT_ID, TOKEN, MakeDevice, paired_device
-from tests.integration.provisioning.forms import cards
+from tests.integration.provisioning.forms import cards, start_device, submit_device
 
 OTHER_MAC = "94:a9:90:00:00:01"
 with_paired_device = pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
@@ -30,7 +30,7 @@ async def submit(hass: HomeAssistant, flow_id: str, **user_input: str) -> Config
 
 
 async def test_each_unknown_device_gets_one_card_and_a_few_those_that_an_address_makes_up(
-    hass: HomeAssistant, make_device: MakeDevice
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
     """However often it calls while its owner looks for the code; the end of the MAC tells two apart."""
     device = make_device()
@@ -40,10 +40,15 @@ async def test_each_unknown_device_gets_one_card_and_a_few_those_that_an_address
     await make_device(mac=OTHER_MAC).check_in()
     assert await card_names(hass) == ["bread-compact-wifi (00:01)", "bread-compact-wifi (A4:5F)"]
     # A flood of made-up devices stays bounded, and leaves room for those of others.
-    for number in range(MAX_PENDING_FROM_ADDRESS):
-        await make_device(mac=f"94:a9:90:00:01:{number:02x}").check_in()
-    assert len(await cards(hass)) == MAX_PENDING_FROM_ADDRESS
-    assert "bread-compact-wifi (A4:5F)" not in await card_names(hass)
+    for number in range(MAX_CARDS_FROM_ADDRESS):
+        last = await make_device(mac=f"94:a9:90:00:01:{number:02x}").code()
+    names = await card_names(hass)
+    assert len(names) == MAX_CARDS_FROM_ADDRESS
+    assert "bread-compact-wifi (A4:5F)" in names
+    # One without a card is added at *Add device*.
+    assert f"bread-compact-wifi (01:{number:02x})".upper() not in map(str.upper, names)
+    form = await submit_device(hass, await start_device(hass, gateway_entry), code=last)
+    assert form["step_id"] == "details"
 
 
 @pytest.mark.parametrize(("minutes", "count"), [(0, 1), (11, 0)], ids=["waits", "has gone"])
@@ -113,9 +118,12 @@ async def test_another_client_id_gets_a_code_a_card_and_an_issue_but_no_token(
     assert (issue.translation_key, issue.severity) == ("identity_changed", ir.IssueSeverity.WARNING)
     assert not issue.is_fixable
     assert issue.translation_placeholders == {"name": "Kitchen box", "device": "bread-compact-wifi (A4:5F)"}
-    # A stranger cannot take a device away from its owner.
+    # A stranger cannot take a device away from its owner: the device is there, and so there is no question.
     assert (await make_device().check_in())["websocket"]["token"] == TOKEN
     assert await make_device().activate() == 200
+    assert open_issues(hass) == []
+    reply = await reset.check_in()
+    (issue,) = open_issues(hass)
     # Only pairing again or removing it settles the question.
     (subentry,) = gateway_entry.subentries.values()
     hass.config_entries.async_update_subentry(gateway_entry, subentry, title="Another name")
@@ -135,6 +143,17 @@ async def test_another_client_id_gets_a_code_a_card_and_an_issue_but_no_token(
     assert open_issues(hass) == []
     assert await cards(hass) == []
     assert "activation" in await make_device(client_id=CLIENT_ID).check_in()
+
+
+@with_paired_device
+async def test_the_issue_of_a_stranger_goes_with_it(
+    hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
+) -> None:
+    """Followed later, it would take the token from a device that works."""
+    await make_device(client_id="a-stranger").check_in()
+    assert len(open_issues(hass)) == 1
+    await asyncio.sleep(60 * 12)
+    assert open_issues(hass) == []
 
 
 @with_paired_device

@@ -1,7 +1,5 @@
 """Pairing rules: codes, tries, and who is waiting."""
 
-from unittest.mock import patch
-
 from hypothesis import given, strategies as st
 import pytest
 
@@ -39,11 +37,17 @@ def wrong(code: str) -> str:
     return f"{(int(code) + 1) % 1_000_000:06}"
 
 
-def test_a_code_that_is_in_use_is_not_given_again(registry: PairingRegistry) -> None:
-    """However the dice fall."""
-    with patch("secrets.randbelow", side_effect=[42, 42, 7]):
-        codes = [check_in(registry).code, check_in(registry, mac=OTHER_MAC).code]
-    assert codes == ["000042", "000007"]
+def test_a_code_that_is_in_use_is_not_given_again() -> None:
+    macs: dict[str, str] = {}
+    for number in range(10_000):
+        mac = f"94:a9:90:28:{number >> 8:02x}:{number & 0xFF:02x}"
+        code = check_in(PairingRegistry(b"secret"), mac=mac).code
+        if code in macs:
+            break
+        macs[code] = mac
+    registry = PairingRegistry(b"secret")
+    assert check_in(registry, mac=macs[code]).code == code
+    assert check_in(registry, mac=mac).code != code
 
 
 def test_neither_code_nor_challenge_is_in_the_text_form(registry: PairingRegistry) -> None:
@@ -53,11 +57,33 @@ def test_neither_code_nor_challenge_is_in_the_text_form(registry: PairingRegistr
     assert device.challenge not in repr(device)
 
 
-def test_the_code_stays_for_ten_minutes(registry: PairingRegistry) -> None:
+@pytest.mark.parametrize("at", [0, CODE_SECONDS - 1])
+def test_the_code_stays_for_ten_minutes_at_least(registry: PairingRegistry, at: float) -> None:
     """Calling again does not change what the owner is just typing."""
-    first = check_in(registry)
-    assert check_in(registry, CODE_SECONDS - 1).code == first.code
-    assert check_in(registry, CODE_SECONDS).challenge != first.challenge
+    first = check_in(registry, at)
+    assert check_in(registry, at + CODE_SECONDS).code == first.code
+    assert check_in(registry, 2 * CODE_SECONDS).code != first.code
+
+
+def test_forty_boxes_behind_one_router_are_all_paired(registry: PairingRegistry) -> None:
+    """They call again every half minute, while their owner types one code after the other."""
+    macs = [f"94:a9:90:28:00:{number:02x}" for number in range(40)]
+    for now in (0.0, 30.0):
+        shown = {mac: check_in(registry, now, mac=mac, remote="router").code for mac in macs}
+    for mac, code in shown.items():
+        verdict = registry.verify(code, 40.0)
+        assert verdict.device is not None
+        assert verdict.device.mac == mac
+        registry.remove(mac, CLIENT)
+
+
+def test_a_device_that_was_displaced_keeps_the_code_that_it_shows(registry: PairingRegistry) -> None:
+    """Also after wrong tries at other devices."""
+    shown = check_in(registry).code
+    for number in range(MAX_PENDING + 50):
+        check_in(registry, 1.0, client=f"stranger-{number}", remote=f"{number}")
+    assert registry.get(MAC, CLIENT) is None
+    assert check_in(registry, 30.0).code == shown
 
 
 def test_a_stranger_with_the_same_mac_does_not_spoil_the_code_of_the_owner(registry: PairingRegistry) -> None:
@@ -74,18 +100,19 @@ def test_a_stranger_with_the_same_mac_does_not_spoil_the_code_of_the_owner(regis
 
 def test_an_address_takes_only_a_few_places_and_none_of_others(registry: PairingRegistry) -> None:
     real = check_in(registry, remote="home")
-    for number in range(40):
+    for number in range(MAX_PENDING_FROM_ADDRESS + 20):
         mac = f"94:a9:90:28:00:{number:02x}"
         _, dropped = registry.check_in(mac, CLIENT, BOARD, "stranger", 1.0)
-        assert dropped == ([f"94:a9:90:28:00:{number - 4:02x}"] if number >= 4 else [])
+        displaced = number - MAX_PENDING_FROM_ADDRESS
+        assert dropped == ([f"94:a9:90:28:00:{displaced:02x}"] if displaced >= 0 else [])
     assert len(registry.devices) == 1 + MAX_PENDING_FROM_ADDRESS
     assert registry.get(MAC) == real
 
 
 def test_when_all_places_are_taken_who_has_the_most_makes_room(registry: PairingRegistry) -> None:
     real = check_in(registry, remote="home")
-    for number in range(30):
-        mac = f"94:a9:90:28:00:{number:02x}"
+    for number in range(MAX_PENDING + 20):
+        mac = f"94:a9:90:28:{number >> 8:02x}:{number & 0xFF:02x}"
         check_in(registry, 1.0, mac=mac, remote=f"stranger-{number % 6}")
     assert len(registry.devices) == MAX_PENDING
     assert registry.get(MAC) == real
@@ -124,13 +151,13 @@ def test_a_wrong_try_without_a_mac_counts_for_everybody(registry: PairingRegistr
 def test_an_old_code_is_expired_and_costs_nothing(registry: PairingRegistry) -> None:
     """Also the right one: the device will show another at its next check-in."""
     device = check_in(registry)
-    assert registry.verify(device.code, CODE_SECONDS, MAC).outcome is Outcome.EXPIRED
+    assert registry.verify(device.code, 2 * CODE_SECONDS, MAC).outcome is Outcome.EXPIRED
     assert [known.tries_left for known in registry.devices] == [MAX_TRIES]
 
 
-def test_the_seventeenth_device_pushes_out_the_one_silent_for_longest(registry: PairingRegistry) -> None:
+def test_one_device_too_many_pushes_out_the_one_silent_for_longest(registry: PairingRegistry) -> None:
     """Memory is bounded, and who still calls stays."""
-    macs = [f"94:a9:90:28:00:{i:02x}" for i in range(MAX_PENDING)]
+    macs = [f"94:a9:90:28:01:{i:02x}" for i in range(MAX_PENDING)]
     for now, mac in enumerate([*macs, macs[0]]):
         check_in(registry, now / 100, mac=mac)
     assert registry.check_in(MAC, CLIENT, BOARD, MAC, 2.0)[1] == [macs[1]]
