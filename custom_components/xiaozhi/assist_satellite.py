@@ -200,7 +200,9 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         """Begin to hold the device's conversations."""
         await super().async_added_to_hass()
         self.async_on_remove(self.device.conversations.hold(self._conversations.begin))
-        self.async_on_remove(self.device.record.listen((SETTINGS,), self._conversations.settings_changed))
+        self.async_on_remove(
+            self.device.record.listen((SETTINGS, "microphone"), self._conversations.settings_changed)
+        )
 
     @override
     async def async_will_remove_from_hass(self) -> None:

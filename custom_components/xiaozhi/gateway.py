@@ -88,7 +88,7 @@ class Gateway:
         self._device_listeners: list[DeviceListener] = []
 
     async def async_start(self) -> None:
-        """Load the stored state and open the ports. Raises `ConfigEntryNotReady` if a port fails to open."""
+        """Load the stored state and open the ports. Raises `ConfigEntryNotReady` if one fails."""
         await self._store.async_load()
         self.async_entry_updated()
         await self.ports.start()
@@ -110,12 +110,16 @@ class Gateway:
             self.access_points.async_stop(),
             patience=_STOP_SECONDS,
         )
-        await self._store.async_save()
+        await self._store.async_close()
         # Nothing runs that could raise them again.
         self.firmware_files.async_stop()
         self.voice.async_stop()
         ir.async_delete_issue(self.hass, DOMAIN, BROKER_ISSUE)
         async_delete_model_issue(self.hass)
+
+    async def async_check_storage(self) -> None:
+        """Raise `UserError` if nothing can be stored now."""
+        await self._store.async_save(again=True)
 
     def wake_words(self, device: Device) -> WakeWords:
         """Return what wakes a device, and what else could."""

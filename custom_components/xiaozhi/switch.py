@@ -11,6 +11,7 @@ from .const import CONF_INTERRUPT_BY_SPEAKING, CONF_MICROPHONE
 from .device.device import Device
 from .device.state import DETECTORS, SETTINGS
 from .entity import (
+    XiaozhiEntity,
     XiaozhiSettingEntity,
     XiaozhiToolEntity,
     add_entities_of,
@@ -56,6 +57,25 @@ class XiaozhiSettingSwitch(XiaozhiSettingEntity, SwitchEntity):
         self.device.set_option(self.entity_description.key, False)
 
 
+class XiaozhiMicrophoneSwitch(XiaozhiEntity, SwitchEntity):
+    """Whether a device may hear. It is stored when the action is done."""
+
+    follows = (SETTINGS, "microphone")
+
+    @property
+    @override
+    def is_on(self) -> bool:
+        return self.device.microphone
+
+    @override
+    async def async_turn_on(self, **kwargs: Any) -> None:
+        await self.device.async_switch_microphone(True)
+
+    @override
+    async def async_turn_off(self, **kwargs: Any) -> None:
+        await self.device.async_switch_microphone(False)
+
+
 class XiaozhiInterruptSwitch(XiaozhiSettingSwitch):
     """Whether speech interrupts an answer, on a device that listens while it speaks."""
 
@@ -96,7 +116,7 @@ async def async_setup_entry(
     add_entities_of(
         entry,
         async_add_entities,
-        of_devices(existing([_MICROPHONE]), XiaozhiSettingSwitch),
+        of_devices(existing([_MICROPHONE]), XiaozhiMicrophoneSwitch),
         of_devices(existing([_INTERRUPT_BY_SPEAKING], _has_had_use), XiaozhiInterruptSwitch),
         of_tools(SwitchTool, XiaozhiSwitch),
     )

@@ -46,6 +46,8 @@ class StoreTimeouts:
     next handshake."""
     soon: float = 1
     """Between two times that something is saved at once which would be missed after a crash."""
+    retry: float = 60
+    """Until what could not be written is tried again."""
 
 
 class FirmwareTimeouts:

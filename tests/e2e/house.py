@@ -42,12 +42,10 @@ class House:
 
     def record(self, device: SimulatedDevice) -> dict[str, Any]:
         """Return what is stored on disk of a device."""
-        # One file is of the gateway's devices; what is known of the speech detectors has a file of its own.
+        record: dict[str, Any] = {}
         for path in (self.config / ".storage").glob("xiaozhi.*"):
-            record: dict[str, Any] | None = json.loads(path.read_text())["data"].get(device.mac)
-            if record is not None:
-                return record
-        return {}
+            record |= json.loads(path.read_text())["data"].get(device.mac, {})
+        return record
 
     async def crash(self) -> None:
         """Kill Home Assistant, so that it neither saves anything nor closes connections in order."""

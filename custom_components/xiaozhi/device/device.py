@@ -14,7 +14,7 @@ from homeassistant.helpers.device_registry import DeviceInfo
 from homeassistant.helpers.dispatcher import async_dispatcher_send
 from homeassistant.util.signal_type import SignalType
 
-from ..const import DOMAIN, MANUFACTURER, VISION_PATH
+from ..const import CONF_MICROPHONE, DOMAIN, MANUFACTURER, VISION_PATH
 from ..device_http.transfers import Transfers
 from ..firmware.installation import Installation
 from ..protocol.boards import sold_as
@@ -109,6 +109,20 @@ class Device:
         return self.record.state
 
     @property
+    def microphone(self) -> bool:
+        """Whether conversations are held; else each is ended at once, and nothing of it is heard.
+
+        Off in one of two places is off: in the subentry, which is written a second later, 0.5.0 has it.
+        """
+        return self.state.microphone and self.settings.microphone
+
+    async def async_switch_microphone(self, on: bool) -> None:
+        """Switch the microphone on or off. Raises `UserError` if that could not be stored."""
+        self.record.update(microphone=on)
+        self.set_option(CONF_MICROPHONE, on)
+        await self.record.async_save()
+
+    @property
     def registry_id(self) -> str | None:
         """Id in the device registry."""
         return registered.id if (registered := self._registered) else None
@@ -128,18 +142,22 @@ class Device:
     def describe(self) -> dict[str, Any]:
         """Return the whole state of the device for diagnostics. Much of it is private."""
         link = self.session.link if self.session else None
-        return self.state.as_dict() | {
-            "conversation_style": self.settings.conversation_style,
-            "follow_up_wait": self.settings.follow_up_wait,
-            "interrupt_by_speaking": self.settings.interrupt_by_speaking,
-            "microphone": self.settings.microphone,
-            "wanted_link": self.settings.link,
-            "linked_over": link and link.kind,
-            "conversation": self.state.conversation,
-            "dropped_events": self.events.dropped,
-            "turns": self.conversations.describe(),
-            "statistics": link.statistics() if link else self._last_statistics,
-        }
+        return (
+            self.state.as_dict()
+            | self.state.owned_as_dict()
+            | {
+                "conversation_style": self.settings.conversation_style,
+                "follow_up_wait": self.settings.follow_up_wait,
+                "interrupt_by_speaking": self.settings.interrupt_by_speaking,
+                "microphone": self.microphone,
+                "wanted_link": self.settings.link,
+                "linked_over": link and link.kind,
+                "conversation": self.state.conversation,
+                "dropped_events": self.events.dropped,
+                "turns": self.conversations.describe(),
+                "statistics": link.statistics() if link else self._last_statistics,
+            }
+        )
 
     @contextmanager
     def installing(self, installation: Installation) -> Iterator[None]:

@@ -64,9 +64,7 @@ _RECORD: Final[dict[str, Any]] = {
     "followed": vol.All([str], vol.Coerce(tuple)),
     "extended": bool,
     "answers": dict,
-    **dict.fromkeys(
-        ("calls", "timers", "alarms"), _each(lambda each: each if isinstance(each, dict) else None)
-    ),
+    "calls": _each(lambda each: each if isinstance(each, dict) else None),
     "volume_to_restore": vol.Maybe(vol.All(vol.Coerce(tuple), vol.ExactSequence([int, int]))),
     "last_contact": vol.Maybe(MOMENT),
 }
@@ -152,6 +150,8 @@ class DeviceState:
     """The voice timers that were set on it and have not rung, by id; `clock/timers.py` reads them."""
     alarms: Mapping[str, Any] = field(default_factory=dict)
     """Its alarms and reminders, by id, as `clock/alarm.py` reads them."""
+    microphone: bool = True
+    """Whether conversations are held; else each is ended at once, and nothing of it is heard."""
 
     pictures: Mapping[PictureKind, Picture] = field(default_factory=dict)
     """The last picture of each kind."""
@@ -163,16 +163,12 @@ class DeviceState:
     """State of its conversation."""
 
     @classmethod
-    def from_dict(cls, data: Any, read_alarm: Callable[[Any], Any] = lambda stored: stored) -> Self:
-        """Read the stored form; what is missing or damaged has its default. Raises for what is no record.
-
-        Alarms must not be lost with a field that another version has written in another way.
-        """
+    def from_dict(cls, data: Any) -> Self:
+        """Read the stored form; what is missing or damaged has its default. Raises for what is no record."""
         stored: dict[str, Any] = {}
         for name in _RECORD.keys() & data.keys():
             with suppress(vol.Invalid):
                 stored[name] = vol.Schema(_RECORD[name])(data[name])
-        alarms = {uid: read_alarm(each) for uid, each in stored.pop("alarms", {}).items()}
         try:
             tools = MappedTools.from_dict(data)
         except Exception:
@@ -182,13 +178,12 @@ class DeviceState:
             preferred_link=stored.pop("told", None),
             session_id=stored.pop("session", None),
             tools=tools,
-            alarms={uid: alarm for uid, alarm in alarms.items() if alarm is not None},
             status=DeviceStatus.from_dict(data.get("status")),
             **stored,
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the stored form as JSON values."""
+        """Return the stored form as JSON values, without what is the owner's."""
         return {
             **{name: getattr(self, name) for name in _RECORD if name not in {"told", "session"}},
             "told": self.preferred_link,
@@ -196,11 +191,15 @@ class DeviceState:
             "wake_words": list(self.wake_words),
             "installed_wake_words": list(self.installed_wake_words),
             "followed": list(self.followed),
-            "alarms": {uid: alarm.as_dict() for uid, alarm in self.alarms.items()},
             **self.tools.as_dict(),
             "status": asdict(self.status),
             "last_contact": self.last_contact.isoformat() if self.last_contact else None,
         }
+
+    def owned_as_dict(self) -> dict[str, Any]:
+        """Return what is the owner's as JSON values."""
+        alarms = {uid: alarm.as_dict() for uid, alarm in self.alarms.items()}
+        return {"alarms": alarms, "timers": dict(self.timers), "microphone": self.microphone}
 
     @property
     def available(self) -> bool:
@@ -295,8 +294,10 @@ class DeviceState:
 
 
 _FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE)
-STORED: Final = frozenset(_FIELDS) - {AVAILABLE, "pictures", "notified", "linked", "conversation"}
-"""Keys of what is saved."""
+OWNED: Final = frozenset({"alarms", "timers", "microphone"})
+"""Keys of what the owner has made. It does not come again, as what a device reports does."""
+STORED: Final = frozenset(_FIELDS) - OWNED - {AVAILABLE, "pictures", "notified", "linked", "conversation"}
+"""Keys of what else is saved."""
 
 
 def changed_keys(old: DeviceState, new: DeviceState) -> Iterator[str]:

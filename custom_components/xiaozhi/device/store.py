@@ -1,29 +1,35 @@
-"""The last known state of every device, stored, so that its entities exist before it connects."""
+"""The last known state of every device, stored, so that its entities exist before it connects.
+
+What its owner has made is in a file of its own, which versions before 0.6.0 leave alone.
+"""
 
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import replace
 import logging
 from math import inf
 from typing import Any, Final
 
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
-from homeassistant.helpers.storage import Store
 
 from ..const import DOMAIN
+from ..errors import UserError
 from ..protocol.tasks import LogAndGoOn
 from ..timeouts import StoreTimeouts
-from .state import STORED, DeviceState, changed_keys
+from .safe_store import SafeStore
+from .state import OWNED, STORED, DeviceState, changed_keys
 
 _LOGGER = logging.getLogger(__name__)
 
-_VERSION: Final = 1
-# Without its tools, a device has no entities after a crash. The owner is notified of timers that it ended.
-# The conversation that it cut off is ended when the device comes back.
-_SOON: Final = frozenset({"tools", "timers", "alarms", "session_id"})
+# Without its tools, a device has no entities after a crash. The conversation that it cut off is ended when
+# the device comes back.
+_SOON: Final = frozenset({"tools", "session_id"})
 # A device that shows once a minute that it is there must not wear out a memory card.
 _SAVED_WITH_OTHERS: Final = frozenset({"last_contact"})
 
 type Listener = Callable[[], None]
+type Read = Callable[[Any], Any]
+"""Reads something stored; returns None or raises if it is damaged."""
 
 
 class DeviceRecord:
@@ -77,35 +83,72 @@ class DeviceRecord:
                 listener()
 
     async def async_save(self) -> None:
-        """Save the state now."""
+        """Save what is the owner's, and return when it is on the disk. Raises `UserError` if it is not."""
         await self._store.async_save()
 
 
 class DeviceStore:
     """The records of all devices of a gateway, by MAC."""
 
-    def __init__(
-        self, hass: HomeAssistant, entry_id: str, read_alarm: Callable[[Any], Any] = lambda stored: stored
-    ) -> None:
-        """Prepare the store of the gateway `entry_id`; `read_alarm` returns None for what is damaged."""
-        self._read_alarm = read_alarm
+    def __init__(self, hass: HomeAssistant, entry_id: str, read_alarm: Read = lambda stored: stored) -> None:
+        """Prepare the store of the gateway `entry_id`."""
         self._hass = hass
-        self._store: Store[dict[str, Any]] = Store(hass, _VERSION, f"{DOMAIN}.{entry_id}", private=True)
+        self._read: dict[str, Read] = {"alarms": read_alarm, "timers": _mapping}
+        key = f"{DOMAIN}.{entry_id}"
+        self._readings = SafeStore(hass, key, self._data, survives_power_cut=False)
+        self._owned = SafeStore(hass, f"{key}.owned", self._owned_data, survives_power_cut=True)
         self._records: dict[str, DeviceRecord] = {}
+        self._moving: dict[str, dict[str, Any]] = {}
+        """What 0.5.0 had among the readings: it stays there until the other file has it."""
         self._due: float | None = None
         self._saved = -inf
 
     async def async_load(self) -> None:
-        """Read all states. With a damaged file, the devices report their state again."""
-        try:
-            stored = dict(await self._store.async_load() or {})
-        except Exception:
-            # Pairings are in the config entry, so the gateway can start without this file.
-            _LOGGER.exception("Stored states are unreadable. They are learned from the devices again")
-        else:
-            # Mapping their tools to entities takes a while.
-            states = await self._hass.async_add_executor_job(_read, stored, self._read_alarm)
-            self._records = {mac: DeviceRecord(mac, state, self) for mac, state in states.items()}
+        """Read all states. What is damaged is set aside; a device reports its state again.
+
+        Raises `ConfigEntryNotReady` or `ConfigEntryError` if a file cannot be read.
+        """
+        readings, owned = await self._readings.async_load(), await self._owned.async_load()
+        # Mapping their tools to entities takes a while.
+        states = await self._hass.async_add_executor_job(_states, readings)
+        for mac, data in readings.items():
+            if moving := {
+                name: data[name] for name in self._read if isinstance(data, dict) and data.get(name)
+            }:
+                self._moving[mac] = moving
+        for source, store in ((self._moving, self._readings), (owned, self._owned)):
+            damaged: list[str] = []
+            for mac, data in source.items():
+                states[mac] = self._with_owned(states.get(mac, DeviceState()), data, damaged)
+            if damaged:
+                _LOGGER.error("Damaged data of a device are left out: %s", ", ".join(damaged))
+                await store.async_set_aside()
+        self._records = {mac: DeviceRecord(mac, state, self) for mac, state in states.items()}
+        self._readings.opened = self._owned.opened = True
+        with suppress(UserError):
+            await self._owned.async_save()
+            if self._moving:
+                await self._readings.async_save()
+
+    def _with_owned(self, state: DeviceState, data: Any, damaged: list[str]) -> DeviceState:
+        """Return a state with what is stored of the owner's; the names of `damaged` parts are added there."""
+        microphone = data.get("microphone", True) if isinstance(data, dict) else None
+        if not isinstance(microphone, bool):
+            damaged.append("microphone")
+        parts: dict[str, Any] = {"microphone": microphone is not False}
+        for name, read in self._read.items() if isinstance(data, dict) else ():
+            stored = data.get(name, {})
+            parts[name] = dict(getattr(state, name))
+            for uid, each in stored.items() if isinstance(stored, dict) else [("", stored)]:
+                # One that raises must not take the others with it.
+                found = None
+                with suppress(Exception):
+                    found = read(each)
+                if found is None:
+                    damaged.append(name)
+                else:
+                    parts[name][uid] = found
+        return replace(state, **parts)
 
     @callback
     def record(self, mac: str, board: str | None = None) -> DeviceRecord:
@@ -115,6 +158,8 @@ class DeviceStore:
     @callback
     def changed(self, keys: Collection[str]) -> None:
         """Save in time a record in which something with these keys has changed."""
+        if not OWNED.isdisjoint(keys):
+            self._owned.save_in(0)
         if due := STORED.intersection(keys) - _SAVED_WITH_OTHERS:
             self._schedule_save(soon=bool(due & _SOON))
 
@@ -124,6 +169,7 @@ class DeviceStore:
         if gone := self._records.keys() - macs:
             for mac in gone:
                 del self._records[mac]
+            self._owned.save_in(0)
             self._schedule_save()
 
     @callback
@@ -137,27 +183,47 @@ class DeviceStore:
         due = now + delay
         if self._due is None or due < self._due:
             self._due = due
-            self._store.async_delay_save(self._data, delay)
+            self._readings.delay_save(delay)
 
-    async def async_save(self) -> None:
-        """Save now."""
-        await self._store.async_save(self._data())
+    async def async_save(self, *, again: bool = False) -> None:
+        """Save what is the owner's. Raises `UserError` if that fails; it is tried again each minute."""
+        await self._owned.async_save(again=again)
+
+    async def async_close(self) -> None:
+        """Save everything, for the last time."""
+        for store in (self._owned, self._readings):
+            with suppress(UserError):
+                await store.async_save()
+            store.cancel()
 
     async def async_remove(self) -> None:
-        """Delete the file."""
-        await self._store.async_remove()
+        """Delete the files."""
+        await self._readings.async_remove()
+        await self._owned.async_remove()
 
     @callback
     def _data(self) -> dict[str, Any]:
         self._due, self._saved = None, self._hass.loop.time()
-        return {mac: record.state.as_dict() for mac, record in self._records.items()}
+        if self._owned.is_stored:
+            self._moving = {}
+        return {
+            mac: record.state.as_dict() | self._moving.get(mac, {}) for mac, record in self._records.items()
+        }
+
+    @callback
+    def _owned_data(self) -> dict[str, Any]:
+        return {mac: record.state.owned_as_dict() for mac, record in self._records.items()}
 
 
-def _read(stored: dict[str, Any], read_alarm: Callable[[Any], Any]) -> dict[str, DeviceState]:
+def _mapping(stored: Any) -> dict[str, Any] | None:
+    return stored if isinstance(stored, dict) else None
+
+
+def _states(stored: dict[str, Any]) -> dict[str, DeviceState]:
     states: dict[str, DeviceState] = {}
     for mac, data in stored.items():
         try:
-            states[mac] = DeviceState.from_dict(data, read_alarm)
+            states[mac] = DeviceState.from_dict(data)
         except Exception:
             # The other devices keep theirs.
             _LOGGER.exception("The stored state of a device is unreadable. It is learned from it again")

@@ -24,6 +24,7 @@ from homeassistant.loader import async_get_integration
 import voluptuous as vol
 
 from ..const import CONF_ADDRESS, CONF_BOARD, CONF_LINK, DOMAIN
+from ..errors import UserError
 from ..gateway import Gateway, running_gateway
 from ..provisioning.address import PORTAL_URL, check_in_url, is_https_only
 from ..provisioning.pairing_codes import PendingDevice
@@ -134,7 +135,14 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             CONF_TOKEN: secrets.token_urlsafe(_TOKEN_BYTES),
             CONF_BOARD: device.board,
         }
-        if (known := device_subentries(gateway.entry).get(device.mac)) is not None:
+        known = device_subentries(gateway.entry).get(device.mac)
+        if known is not None or user_input is not None:
+            try:
+                await gateway.async_check_storage()
+            except UserError as err:
+                # Home Assistant writes the device a second later, and does not tell if it cannot.
+                raise AbortFlow(err.key) from err
+        if known is not None:
             self.hass.config_entries.async_update_subentry(
                 gateway.entry, known, data={**known.data, **identity}
             )

@@ -98,7 +98,7 @@ class VoiceConversations:
     @callback
     def settings_changed(self) -> None:
         """End the conversation that is going on if the microphone was switched off."""
-        if not self.device.settings.microphone:
+        if not self.device.microphone:
             self.cancel()
 
     async def _hold(self, conversation: Conversation, before: Collection[asyncio.Task[Any]]) -> None:
@@ -145,7 +145,7 @@ class _HeldConversation:
         followed_up = False
         while (turn := await self._next_turn()) is not None:
             # A question that was typed needs no microphone.
-            if not self._device.settings.microphone and turn.start.question is None:
+            if not self._device.microphone and turn.start.question is None:
                 await self._show_microphone_off()
                 break
             if not await self._take_turn(turn, followed_up=followed_up):

@@ -86,7 +86,7 @@ async def test_it_is_stopped_and_does_not_ring_again(
     """Nor does a kill lose or double it: it is on the disk when it is set, while it rings and when it has."""
 
     def stored() -> list[str]:
-        alarms = hass_storage[f"{DOMAIN}.{linked_entry.entry_id}"]["data"][MAC]["alarms"]
+        alarms = hass_storage[f"{DOMAIN}.{linked_entry.entry_id}.owned"]["data"][MAC]["alarms"]
         return [alarm["name"] for alarm in alarms.values()]
 
     device = await boot()

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import pytest
 
-from custom_components.xiaozhi.clock.alarm import Alarm
 from custom_components.xiaozhi.clock.timers import SetTimer
 from custom_components.xiaozhi.device.state import DeviceState, changed_keys
 from custom_components.xiaozhi.protocol.boards import cancels_echo
@@ -42,7 +41,6 @@ STORED: Final[dict[str, Any]] = {
     "status": {"volume": 70},
     "answers": {"self.room.get": {"co2": 600}},
     "calls": {"self.lamp.on": {}},
-    "timers": {"a": {"name": "tea", "seconds": 240, "ends_at": None}},
     "last_contact": "2026-10-01T12:00:00+00:00",
 }
 TIMER: Final = {"name": "Eggs", "seconds": 300, "ends_at": "2026-11-20T08:00:00+00:00"}
@@ -69,7 +67,7 @@ def test_what_changed_follows_from_comparing(changes: dict[str, Any], keys: set[
 
 
 def test_what_0_2_0_stored_is_read() -> None:
-    state = DeviceState.from_dict(STORED, Alarm.from_dict)
+    state = DeviceState.from_dict(STORED)
     assert state.preferred_link is LinkKind.MQTT
     assert state.tools.by_name.keys() == {"self.room.get"}
     # It stored no shapes: they are those of the answers.
@@ -78,11 +76,11 @@ def test_what_0_2_0_stored_is_read() -> None:
     kept = STORED.keys() - {"capabilities", "offers", "tools", "status"}
     assert {key: again[key] for key in kept} == {key: STORED[key] for key in kept}
     assert again["status"]["volume"] == 70
-    assert DeviceState.from_dict(again, Alarm.from_dict) == state
+    assert DeviceState.from_dict(again) == state
 
 
 def test_a_moment_without_a_time_zone_can_be_compared() -> None:
-    moment = DeviceState.from_dict({"last_contact": "2026-02-01T12:00:00"}, Alarm.from_dict).last_contact
+    moment = DeviceState.from_dict({"last_contact": "2026-02-01T12:00:00"}).last_contact
     assert moment is not None
     assert moment.tzinfo is not None
 
@@ -144,8 +142,7 @@ def test_the_table_of_builds_agrees_with_the_simulated_boards() -> None:
 
 @pytest.mark.parametrize("name", DeviceState().as_dict())
 def test_what_is_damaged_or_missing_in_a_record_costs_nothing_that_is_intact(name: str) -> None:
-    alarm = Alarm(start=datetime.fromisoformat("2026-03-02T07:00"), rule="FREQ=DAILY", done=datetime.now(UTC))
-    intact = {**DeviceState.from_dict(STORED).as_dict(), "alarms": {"a": alarm.as_dict()}}
+    intact = DeviceState.from_dict(STORED).as_dict()
     # A shape belongs to a tool.
     others = intact.keys() - ({name, "shapes"} if name == "tools" else {name})
     damages: tuple[Any, ...] = (
@@ -162,5 +159,5 @@ def test_what_is_damaged_or_missing_in_a_record_costs_nothing_that_is_intact(nam
     )
     without = {other: intact[other] for other in intact.keys() - {name}}
     for stored in (without, *({**intact, name: damage} for damage in damages)):
-        read = DeviceState.from_dict(stored, Alarm.from_dict).as_dict()
+        read = DeviceState.from_dict(stored).as_dict()
         assert {other: read[other] for other in others} == {other: intact[other] for other in others}, stored

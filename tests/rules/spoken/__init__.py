@@ -1,1 +1,0 @@
-"""What people say of alarms, through the recogniser of Home Assistant."""
