@@ -1,0 +1,269 @@
+"""The meaning of what people say about alarms: when, how often, and of what to remind them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+import re
+from typing import Final
+
+from ..errors import InputError
+from .language import Element, Language
+
+DAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+"""The days of the week, as rules write them."""
+_DAY: Final = 24 * 60
+_AROUND: Final = 3 * 60
+_EVENING: Final = 17 * 60
+_WEEKDAYS: Final = {"weekdays": {0, 1, 2, 3, 4}, "weekends": {5, 6}}
+_TERM: Final = re.compile(r"([+-])(\d+|minute)")
+_LONGEST: Final = 300
+
+
+# Of two times on a named day a reminder takes the first at which people are up. In minutes.
+_UP: Final = 7 * 60
+
+
+@dataclass(slots=True, kw_only=True)
+class Meaning:
+    """What was said of an alarm."""
+
+    minutes: int | None = None
+    """Time of day in minutes, 0 to 1440."""
+    is_exact: bool = False
+    """Whether there is only one such time in a day, because it was said in 24 hours."""
+    parts: list[tuple[int, int]] = field(default_factory=list)
+    """Parts of the day, in minutes from its beginning. Those of a night end on the next day."""
+    day: int | None = None
+    """Days from today."""
+    on: tuple[int, int] | None = None
+    """Month and day."""
+    weekdays: set[int] = field(default_factory=set)
+    repeat: str = ""
+    """daily, weekly, monthly, yearly or nothing."""
+    delay: int | None = None
+    """Seconds from now."""
+    named: int | None = None
+    """A time that has a name, such as noon, in minutes."""
+    is_each: bool = False
+    """Whether each of the days or parts of the day is meant."""
+    text: str = ""
+    """All other words, such as the text of a reminder."""
+
+    @property
+    def has_time(self) -> bool:
+        """Whether a moment was said."""
+        return self.minutes is not None or self.delay is not None
+
+    @property
+    def has_day(self) -> bool:
+        """Whether a day, or several, were said."""
+        return self.day is not None or self.on is not None or bool(self.weekdays)
+
+    def candidates(self) -> list[int]:
+        """Return the times of day that may be meant, in minutes. Those of a night may be later than 1440."""
+        if self.minutes is None:
+            return []
+        first = self.minutes if self.is_exact else self.minutes % (_DAY // 2)
+        times = [first] if self.is_exact else [first, first + _DAY // 2]
+        # A night ends on the next day.
+        times += [first + _DAY] if self.parts and first < _DAY else []
+        return [time for time in times if all(start <= time < end for start, end in self.parts)]
+
+    def start(self, now: datetime, *, is_reminder: bool) -> datetime | None:
+        """Return the first time on the wall that is meant; None if there is none.
+
+        Of seven in the morning and in the evening, an alarm takes the first and a reminder the next one.
+        """
+        if self.delay is not None:
+            return (now + timedelta(seconds=self.delay)).replace(microsecond=0)
+        times = self.candidates()
+        if not self.parts and not self.is_exact:
+            if not is_reminder:
+                times = [time for time in times if time < _EVENING]
+            if self.has_day or self.repeat:
+                # Twelve is noon then.
+                times.sort(key=lambda time: (time == 0, is_reminder and time < _UP, time))
+                times = times[:1] if self.repeat else times
+        starts = [
+            moment
+            for day in self._days(now.date())
+            for time in times
+            if (moment := datetime.combine(day, datetime.min.time()) + timedelta(minutes=time)) > now
+        ]
+        return (starts[0] if self.has_day else min(starts)) if starts else None
+
+    def _days(self, today: date) -> list[date]:
+        """Return the days that may be meant, the first one first."""
+        if self.on is not None:
+            return [day for year in (today.year, today.year + 1) if (day := _date(year, *self.on))]
+        if self.day is not None:
+            return [today + timedelta(days=self.day)]
+        # Tonight at two may be a time of the night that began yesterday.
+        following = [today + timedelta(days=number) for number in range(-1, 8)]
+        return [day for day in following if day >= today and day.weekday() in self.weekdays] or following
+
+    def rule(self) -> str:
+        """Return the rule of the repetition."""
+        days = ",".join(DAYS[number] for number in sorted(self.weekdays))
+        if not self.repeat:
+            return ""
+        return f"FREQ={self.repeat.upper()}" + (f";BYDAY={days}" if days else "")
+
+
+def understand(language: Language, said: str) -> Meaning | None:
+    """Return what was said of a time, a day and a repetition, and all other words as its text.
+
+    The text may stand before or after these. None if they contradict each other.
+    """
+    text = language.plain(said)
+    if len(text) > _LONGEST:
+        return None
+    found = language.elements(text)
+    if found and found[-1].end == len(text):
+        return _meaning(found)
+    while found and found[-1].kind == "filler":
+        found.pop()
+    meaning = _meaning(found)
+    rest = text[found[-1].end if found else 0 :]
+    if meaning is not None and not meaning.has_time:
+        # The time may follow: remind me to take the bins out at six.
+        for at in range(len(rest)):
+            after = language.elements(rest, at)
+            if (
+                after
+                and after[-1].end == len(rest)
+                and (both := _meaning([*found, *after]))
+                and both.has_time
+            ):
+                meaning, rest = both, rest[:at]
+                break
+    if meaning is not None:
+        meaning.text = rest.strip()
+    return meaning
+
+
+def read(language: Language, action: str, slots: Mapping[str, str]) -> Meaning:
+    """Return what was said in the slots of a sentence with an action, a key of the data. Raises `InputError`.
+
+    The text is that of a reminder, or a name.
+    """
+    meaning = understand(language, " ".join(slots[name] for name in "abd" if name in slots))
+    if meaning is None:
+        raise InputError("alarm_not_understood")
+    if action == "remind":
+        meaning.text = language.text(meaning.text)
+    elif meaning.text and action != "delete":
+        if (name := language.name(meaning.text)) is None:
+            raise InputError("alarm_not_understood")
+        meaning.text = name
+    if action in ("set", "remind") and not meaning.has_time:
+        raise InputError("alarm_time_missing")
+    return meaning
+
+
+def _meaning(elements: list[Element]) -> Meaning | None:
+    """Return what elements mean together; None if they contradict each other."""
+    meaning = Meaning()
+    if not all(_ADD[element.kind](meaning, element) for element in elements):
+        return None
+    if meaning.minutes is None and meaning.named is not None:
+        meaning.minutes, meaning.is_exact = meaning.named, True
+    elif meaning.named is not None:
+        # Twelve o'clock noon.
+        meaning.parts.append((meaning.named - _AROUND, meaning.named + _AROUND))
+    if meaning.repeat in _WEEKDAYS:
+        meaning.weekdays |= _WEEKDAYS[meaning.repeat]
+        meaning.repeat = "weekly"
+    elif not meaning.repeat and (meaning.is_each or len(meaning.weekdays) > 1):
+        if not meaning.weekdays and not meaning.parts:
+            return None
+        meaning.repeat = "weekly" if meaning.weekdays else "daily"
+    return None if _contradicts_itself(meaning) else meaning
+
+
+def _add_time(meaning: Meaning, element: Element) -> bool:
+    if ":" in element.value:
+        hour, minute = map(int, element.value.split(":"))
+        is_first, meaning.named = meaning.named is None, hour * 60 + minute
+        return is_first
+    is_first, hour = meaning.minutes is None, element.numbers["hour"]
+    minutes = hour * 60
+    for sign, term in _TERM.findall(element.value):
+        number = element.numbers["minute"] if term == "minute" else int(term)
+        minutes += number if sign == "+" else -number
+    meaning.is_exact = element.is_exact or not 1 <= hour <= 12
+    meaning.minutes = minutes if meaning.is_exact else minutes % _DAY
+    return is_first
+
+
+def _add_delay(meaning: Meaning, element: Element) -> bool:
+    each, more = element.value if isinstance(element.value, list) else (element.value, 0)
+    meaning.delay = (meaning.delay or 0) + element.numbers.get("number", 1) * each + more
+    return True
+
+
+def _add_date(meaning: Meaning, element: Element) -> bool:
+    is_first, meaning.on = meaning.on is None, (element.numbers["month"], element.numbers["number"])
+    return is_first
+
+
+def _add_weekday(meaning: Meaning, element: Element) -> bool:
+    first, last = element.numbers.get("weekday", element.value), element.numbers.get("until")
+    following = range(1 if last is None else (last - first) % 7 + 1)
+    meaning.weekdays |= {(first + number) % 7 for number in following}
+    meaning.is_each = meaning.is_each or element.value is not None
+    return True
+
+
+def _add_repeat(meaning: Meaning, element: Element) -> bool:
+    is_first, value = not meaning.repeat, element.value
+    meaning.repeat, *part = value if isinstance(value, list) else (value,)
+    return is_first and (not part or _add_part(meaning, replace(element, value=part)))
+
+
+def _add_every(meaning: Meaning, _element: Element) -> bool:
+    meaning.is_each = True
+    return True
+
+
+def _add_day(meaning: Meaning, element: Element) -> bool:
+    is_first, meaning.day = meaning.day is None, element.value
+    return is_first
+
+
+def _add_part(meaning: Meaning, element: Element) -> bool:
+    start, end, *day = element.value
+    meaning.parts.append((start * 60, end * 60))
+    return not day or _add_day(meaning, replace(element, value=day[0]))
+
+
+_ADD: Final[Mapping[str, Callable[[Meaning, Element], bool]]] = {
+    "time": _add_time,
+    "delay": _add_delay,
+    "date": _add_date,
+    "weekday": _add_weekday,
+    "repeat": _add_repeat,
+    "every": _add_every,
+    "day": _add_day,
+    "part": _add_part,
+    "filler": lambda _meaning, _element: True,
+}
+"""Adds what an element means; False if it contradicts what was said before."""
+
+
+def _contradicts_itself(meaning: Meaning) -> bool:
+    days = (meaning.day is not None) + (meaning.on is not None) + bool(meaning.weekdays)
+    return (
+        days > 1
+        or (meaning.minutes is not None and not meaning.candidates())
+        or (meaning.delay is not None and (meaning.minutes is not None or days > 0 or bool(meaning.repeat)))
+        or (bool(meaning.weekdays) and meaning.repeat not in ("", "weekly"))
+        or (meaning.repeat == "daily" and days > 0)
+    )
+
+
+def _date(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""What people say of alarms, through the recogniser of Home Assistant."""

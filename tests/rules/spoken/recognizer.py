@@ -1,0 +1,84 @@
+"""Home Assistant's recogniser with its own sentences and ours, in a home with a lamp in the kitchen."""
+
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, Final
+
+from hassil.intents import Intents, TextSlotList
+from hassil.recognize import recognize_best
+from hassil.util import merge_dict
+from home_assistant_intents import get_intents
+import yaml
+
+from custom_components.xiaozhi.errors import InputError
+from custom_components.xiaozhi.spoken.language import Language, load_language
+from custom_components.xiaozhi.spoken.sentences import ALARM_SENTENCE, sentences
+from custom_components.xiaozhi.spoken.understanding import DAYS, Meaning, read
+
+NOW: Final = datetime.fromisoformat("2026-11-25T15:00")
+"""A Wednesday."""
+CODES: Final = {"zh-Hans": "zh-CN", "zh-Hant": "zh-TW"}
+"""What Home Assistant calls a language."""
+_HOME: Final = {"name": ("lamp", {"domain": "light"}), "area": ("kitchen", {}), "floor": ("attic", {})}
+
+
+@cache
+def recognizer(code: str, *, with_ours: bool = True) -> Intents:
+    theirs: dict[str, Any] = get_intents(CODES.get(code, code)) or {}
+    if with_ours:
+        ours = yaml.safe_load(sentences(load_language(code), CODES.get(code, code)))
+        for intent in ours["intents"].values():
+            for data in intent["data"]:
+                data["metadata"] = {"is_custom": True}
+        merge_dict(theirs, ours)
+    return Intents.from_dict(theirs)
+
+
+def recognized(code: str, phrase: str, *, with_ours: bool = True) -> tuple[str, dict[str, str]]:
+    """Return the intent of a phrase and its slots, as Home Assistant finds them."""
+    result = recognize_best(
+        phrase,
+        recognizer(code, with_ours=with_ours),
+        slot_lists={
+            name: TextSlotList.from_tuples([(each, each, context)]) for name, (each, context) in _HOME.items()
+        },
+        language=CODES.get(code, code),
+        best_metadata_key="is_custom",
+        best_slot_name="name",
+    )
+    if result is None:
+        return "nothing", {}
+    return result.intent.name, {entity.name: entity.text or entity.value for entity in result.entities_list}
+
+
+def understood(code: str, phrase: str) -> str:
+    """Return in a few words what a phrase means: of its alarm, the time, repetition and text."""
+    intent, slots = recognized(code, phrase)
+    if intent != ALARM_SENTENCE:
+        return intent
+    language: Language = load_language(code)
+    action = slots["action"]
+    try:
+        meaning = read(language, action, slots)
+    except InputError as err:
+        return "refused: no time" if err.key == "alarm_time_missing" else "refused"
+    if action in ("set", "remind"):
+        start = meaning.start(NOW, is_reminder=action == "remind")
+        when = f"{start:%Y-%m-%d %H:%M}{f':{start:%S}' if start.second else ''}" if start else "never"
+        return f"{action} {when} {meaning.rule()}".strip() + (f": {meaning.text}" if meaning.text else "")
+    return " ".join([action, *_said(meaning)])
+
+
+def _said(meaning: Meaning) -> list[str]:
+    times = [f"{minutes // 60:02}:{minutes % 60:02}" for minutes in meaning.candidates()]
+    day = [] if meaning.day is None else [str((NOW + timedelta(days=meaning.day)).date())]
+    on = [] if meaning.on is None else [f"{meaning.on[0]:02}-{meaning.on[1]:02}"]
+    week = [DAYS[number] for number in sorted(meaning.weekdays)]
+    return [
+        *day,
+        *on,
+        *week,
+        *[meaning.repeat][: bool(meaning.repeat)],
+        *times,
+        *[meaning.text][: bool(meaning.text)],
+    ]
