@@ -30,15 +30,16 @@ can be called by name only. This table has all tools of the stock firmware; `pyt
 writes it from the code. Tools of other firmware become entities by their arguments:
 
 - A tool that takes red, green and blue makes a light with a colour, together with `set_brightness` and on and
-  off of the same group.
+  off of the same group. While it is lit, it is sent only what is to change.
 - Two tools without arguments for on and off (`turn_on` and `turn_off`, `enable` and `disable`, 打开 and 关闭)
   are a switch, or a light if their name says lamp, light, LED or 灯.
-- One argument that takes one of the texts that the schema lists (`enum`), or the description in quotes
-  (`'cool', 'heat' or 'dry'`), makes a choice.
+- One argument that takes one of the values that the schema lists (`enum`), or of the texts that the
+  description has in quotes (`'cool', 'heat' or 'dry'`), makes a choice.
 - One argument that is true or false, or 0 or 1, makes a switch, and a whole number with limits makes a
   number: if the tool is named `set_…`, 设置… or like its argument.
-- A tool without arguments named `get_…`, `read_…` or 获取… is a sensor. If its answer is an object, each
-  member is a sensor. One named `is_…`, `has_…` or 是否… is a sensor of yes and no.
+- A tool without arguments named `get_…`, `read_…`, `list_…`, `….list`, `….keys`, `….show` or 获取… is a
+  sensor. If its answer is an object, each member is a sensor. One named `is_…`, `has_…` or 是否… is a
+  sensor of yes and no.
 - Any other tool that needs no argument is a button: also one whose arguments all have defaults.
 
 All others can be called by name only. A device can have 128 entities made from its tools; the tools of more
@@ -53,6 +54,9 @@ can be called by name, too.
 - The title of a tool, which stock firmware does not have, is the name of the entity made from that tool
   alone.
 - Tools that the device reserves for users are configuration.
+- An answer that reports a failure, such as `false`, `{"success": false, "message": …}`, `{"error": …}`,
+  `{"status": "error"}` or a code with a message, makes the action fail with that message, and the state
+  stays. The assistant gets the answer itself.
 - When a tool makes another entity than before, because the firmware has changed, the old entity is removed.
   When a tool is gone, its entity is unavailable, and you can delete it.
 

@@ -74,25 +74,35 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
 
     @override
     async def async_turn_on(self, **kwargs: Any) -> None:
-        """Switch the light on, in the given colour and brightness or the last ones."""
+        """Switch the light on, in the given colour and brightness or the last ones.
+
+        A lit one is sent only what is to change: on some lamps, the tool for on means full brightness.
+        """
         tool, lit = self.tool, self.is_on is True
         wanted: int | None = kwargs.get(ATTR_BRIGHTNESS)
-        colour: Rgb | None = kwargs.get(ATTR_RGB_COLOR, self.rgb_color)
-        if tool.brightness is not None and (wanted is not None or self.brightness == 0):
-            # First, so that a new colour does not flash up in the old brightness.
+        colour: Rgb | None = kwargs.get(ATTR_RGB_COLOR)
+        # A brightness of 0 would leave it dark.
+        dims = tool.brightness is not None and (wanted is not None or self.brightness == 0)
+        shown = colour if lit and dims else colour or self.rgb_color
+        # Without a tool of its own, the brightness is in the colour.
+        in_colour = wanted is not None and not dims
+        colours = tool.colour is not None and (
+            shown is not None or in_colour or (tool.on is None and not (lit and dims))
+        )
+        # Stock firmware's colour switches on.
+        by_colour = colours and tool.colour is not None and tool.colour.tool in CATALOGUE
+        if tool.on is not None and (not (lit or by_colour) or not (dims or colours)):
+            await self._call(tool.on)
+        if dims and tool.brightness is not None:
+            # Before the colour, which would flash up in the old brightness.
             level = _level(tool.brightness, _FULL if wanted is None else wanted)
             arguments = {tool.brightness.argument: level}
             await self._change(tool.brightness.tool, arguments, only_attribute=lit)
-        if tool.colour is not None and (colour is not None or tool.on is None or wanted is not None):
-            shown = colour or _WHITE
+        if colours and tool.colour is not None:
+            shown = shown or _WHITE
             if tool.brightness is None:
                 shown = _scaled(shown, (wanted or self.brightness or _FULL) / _FULL)
-            # Stock firmware's colour switches on.
-            if tool.on is not None and not lit and tool.colour.tool not in CATALOGUE:
-                await self._call(tool.on)
             await self._show(tool.colour, shown, only_attribute=lit)
-        elif tool.on is not None:
-            await self._call(tool.on)
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:

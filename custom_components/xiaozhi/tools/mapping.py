@@ -169,8 +169,9 @@ class _Mapper:
         self._coloured.add(group)
         subject = parse_name(f"{group}.set").subject
         on, off = self._left(Verb.ON, subject), self._left(Verb.OFF, subject)
-        if on is None or off is None:
-            on = off = None
+        if off is None:
+            # Black is off.
+            on = None
         return self._light_of(group, subject, on, off, colour)
 
     def _pair(self, tool: Tool) -> SwitchTool | LightTool | None:
@@ -195,7 +196,7 @@ class _Mapper:
         self, named: str, subject: Subject, on: str | None, off: str | None, colour: Colour | None
     ) -> LightTool:
         setter = next((found for word in _BRIGHTNESS if (found := self._setter((*subject, word)))), None)
-        state = self._flag_state(subject) if on else None
+        state = self._flag_state(subject) if off else None
         level = self._value_state(parse_name(setter.tool).subject) if setter else None
         coloured, dimmed = colour.tool if colour else None, setter.tool if setter else None
         names = self._take(on, off, coloured, dimmed, state, level)
@@ -203,7 +204,7 @@ class _Mapper:
         return LightTool(
             key=f"light_{named}" if of_group else _key(names[0]),
             tools=names,
-            name=readable_name(named or names[0]),
+            name=readable_name(named if subject or not coloured else parse_name(coloured).rest or coloured),
             on=Call(tool=on) if on else None,
             off=Call(tool=off) if off else None,
             colour=colour,

@@ -15,6 +15,8 @@ def word_set(*texts: str) -> frozenset[str]:
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
 _CAMEL: Final = re.compile(r"(?<=[^\W_])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])")
 # The dot in PM2.5 does not end a group.
+# Of all tools: `self` of stock firmware, `user` of sketches for Arduino.
+_PREFIX: Final = re.compile(r"^(?:self|user)\.")
 _DECIMAL: Final = re.compile(r"(?<=\d)\.(?=\d)")
 _WIFI: Final = re.compile(r"\bwi ?fi\b", re.IGNORECASE)
 # Words that are written in another way than others.
@@ -56,7 +58,7 @@ _ENGLISH: Final = {
 _CHINESE: Final = {
     word: verb
     for verb, listed in {
-        Verb.GET: "获取 查询 查看 得到 读取 检查 检测 测量 当前",
+        Verb.GET: "获取 查询 查看 得到 读取 检查 检测 测量 当前 列出 列举",
         Verb.IS: "是否",
         Verb.SET: "设置 设定 修改 更改 切换 调节 调整 选择",
         Verb.ON: "打开 开启",
@@ -73,6 +75,15 @@ _IN_THE_MIDDLE: Final = frozenset({"set", "get", "is", "read"})
 # Before such a verb: a question that is answered in words, as in ask_what_is_seen.
 _QUESTIONS: Final = frozenset({"ask", "describe", "explain", "how", "tell", "what", "which", "who", "why"})
 _STATES: Final = frozenset({"state", "status"})
+# Last words of tools that answer with a list, unless another word says that they do something with it.
+_LISTS: Final = frozenset({"keys", "list", "show"})
+_DOES: Final = word_set(
+    "add apply cancel clear copy create cycle delete download erase export import learn load make move next",
+    "pause play power press previous random refresh reload remove reset restore save send share shuffle sort",
+    "start stop store sync test turn type update upload write",
+)
+_PERFORMED: Final = word_set("dance fire fireworks light lights led magic slide talk")
+_CHANGES_LIST: Final = re.compile("[保停刷删加发学播更添清移]")
 # These begin with a verb without a separator, as in setbacklight.
 _SETS: Final = re.compile(r"set(?!s?$|t|up)")
 
@@ -100,7 +111,7 @@ def parse_name(name: str) -> ParsedName:
     """Return the parts of a name: on and lamp for `lamp.turn_on`, `turnOnLamp` and 打开lamp."""
     group, _, last = _DECIMAL.sub("_", name).rpartition(".")
     verb, rest = _chinese(last) if not last.isascii() else _english(last)
-    found = [word for word in (*words(group), *words(rest)) if word != "self"]
+    found = [word for word in (*words(_PREFIX.sub("", f"{group}.")), *words(rest)) if word != "self"]
     subject = tuple(word for at, word in enumerate(found) if at == 0 or word != found[at - 1])
     return ParsedName(verb, group, rest, subject)
 
@@ -113,9 +124,10 @@ def join_name(group: str, rest: str) -> str:
 def _english(last: str) -> tuple[Verb, str]:
     parts = [part for part in re.split(r"_+", _CAMEL.sub("_", last)) if part]
     found = [part.lower() for part in parts]
-    if found and found[-1] in _STATES and found[0] not in {"is", "has", "set"}:
-        # The word stays in the name: a state is shown as one.
-        return Verb.GET, "_".join(parts[1:] if _ENGLISH.get(found[0]) is Verb.GET else parts)
+    if _lists(found) or (found and found[-1] in _STATES and found[0] not in {"is", "has", "set"}):
+        # The last word stays in the name: a state is shown as one.
+        reads = _ENGLISH.get(found[0]) is Verb.GET or (found[0] == "list" and len(found) > 1)
+        return Verb.GET, "_".join(parts[1:] if reads else parts)
     for length in (2, 1):
         if (verb := _ENGLISH.get(" ".join(found[:length]))) is not None:
             return verb, "_".join(parts[length:])
@@ -129,7 +141,18 @@ def _english(last: str) -> tuple[Verb, str]:
     return Verb.OTHER, last
 
 
+def _lists(found: list[str]) -> bool:
+    """Whether a tool with these words answers with a list."""
+    if not found or found[0] in _ENGLISH or not _DOES.isdisjoint(found):
+        return False
+    return found[0] == "list" or (
+        found[-1] in _LISTS and (found[-1] != "show" or _PERFORMED.isdisjoint(found))
+    )
+
+
 def _chinese(last: str) -> tuple[Verb, str]:
+    if last.endswith("列表") and not _CHANGES_LIST.match(last) and not _AT_THE_BEGINNING.match(last):
+        return Verb.GET, last
     begin, end = _AT_THE_BEGINNING.match(last), _AT_THE_END.search(last)
     rest = last[begin.end() if begin else 0 : end.start() if end else len(last)]
     verbs = (begin[0] if begin else "") or (end[0] if end else "")
@@ -154,7 +177,7 @@ def words(text: str) -> list[str]:
 def readable_name(name: str) -> str:
     """Return a tool's name as text for people: `Enter Wi-Fi config` for `self.enterWiFiConfig`."""
     shown: list[str] = []
-    for word in re.split(r"[\W_]+", _CAMEL.sub(" ", name.removeprefix("self."))):
+    for word in re.split(r"[\W_]+", _CAMEL.sub(" ", _PREFIX.sub("", name))):
         if word and (not shown or word.lower() != shown[-1].lower()):
             shown.append(word if word.isupper() else word.lower())
     text = _SPELT.sub(lambda found: _SPELLINGS[found[0].lower()], " ".join(shown))

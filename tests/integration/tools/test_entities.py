@@ -93,6 +93,91 @@ async def test_a_lamp_that_keeps_its_colour_while_it_is_off_is_switched_on_with_
         assert device.values["mood"] is False
 
 
+@pytest.mark.parametrize(
+    ("on", "off", "level"),
+    [("lamp.turn_on", "lamp.turn_off", "brightness"), ("desk_light.on", "desk_light.off", "level")],
+)
+async def test_a_lit_lamp_is_only_dimmed_and_a_dark_one_is_switched_on_before(
+    hass: HomeAssistant, boot: Boot, on: str, off: str, level: str
+) -> None:
+    """The tool for on means full brightness on some lamps."""
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
+    group = on.partition(".")[0]
+    lamp, dim = f"light.kitchen_box_{group}", f"{group}.set_brightness"
+    register(
+        device,
+        tool(on, "Full brightness", set={"lamp": 100}),
+        tool(off, set={"lamp": 0}),
+        tool(dim, properties={level: CHANNEL | {"maximum": 100}}, set={"lamp": f"${level}"}),
+    )
+    await wait_for_state(hass, lamp, "unknown")
+    for wanted, called, lit in (
+        ({"brightness": 102}, [on, dim], 40),
+        ({"brightness": 204}, [dim], 80),
+        ({}, [on], 100),
+        ({"brightness": 51}, [dim], 20),
+    ):
+        before = len(calls(device))
+        await act(hass, "light", "turn_on", lamp, **wanted)
+        assert calls(device)[before:] == called
+        assert device.values["lamp"] == lit
+        assert hass.states.is_state(lamp, "on")
+        if wanted:
+            assert state_of(hass, lamp).attributes["brightness"] == wanted["brightness"]
+    await act(hass, "light", "turn_off", lamp)
+    assert hass.states.is_state(lamp, "off")
+    await act(hass, "light", "turn_on", lamp, brightness=102)
+    assert calls(device)[-3:] == [off, on, dim]
+
+
+async def test_of_a_lamp_with_all_tools_only_what_changes_is_called(hass: HomeAssistant, boot: Boot) -> None:
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
+    register(
+        device,
+        tool("ring.turn_on"),
+        tool("ring.turn_off"),
+        tool("ring.set_color", properties=dict.fromkeys("rgb", CHANNEL)),
+        tool("ring.set_brightness", properties={"value": CHANNEL}),
+    )
+    ring, on, colours, dim = "light.kitchen_box_ring", "ring.turn_on", "ring.set_color", "ring.set_brightness"
+    await wait_for_state(hass, ring, "unknown")
+    for wanted, called in (
+        ({"rgb_color": [9, 8, 7], "brightness": 100}, [on, dim, colours]),
+        ({"brightness": 50}, [dim]),
+        ({"rgb_color": [1, 2, 3]}, [colours]),
+    ):
+        before = len(calls(device))
+        await act(hass, "light", "turn_on", ring, **wanted)
+        assert calls(device)[before:] == called
+    assert light(hass, ring) == ("on", (1, 2, 3), 50)
+
+
+async def test_a_tool_for_off_alone_is_the_off_of_a_colour(
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
+) -> None:
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
+    register(
+        device,
+        tool("rgb.set_color", properties=dict.fromkeys("rgb", CHANNEL)),
+        tool("rgb.turn_off"),
+    )
+    rgb = "light.kitchen_box_rgb"
+    await wait_for_state(hass, rgb, "unknown")
+    for service, colour_of_it in (
+        ("turn_on", {"rgb_color": [255, 0, 0]}),
+        ("turn_off", {}),
+        ("turn_on", {}),
+        ("turn_off", {}),
+    ):
+        await act(hass, "light", service, rgb, **colour_of_it)
+        assert hass.states.is_state(rgb, service.removeprefix("turn_"))
+    assert calls(device)[-4:] == ["rgb.set_color", "rgb.turn_off"] * 2
+    assert "button.kitchen_box_rgb_turn_off" not in entity_registry.entities
+
+
 async def test_a_strip_of_leds_has_its_colour_again_and_is_darkened_by_it_and_not_by_its_status_light(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, entity_registry: er.EntityRegistry
 ) -> None:

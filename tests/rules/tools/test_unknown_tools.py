@@ -229,6 +229,24 @@ def test_only_some_readings_are_on_at_first() -> None:
         # To read a sensor every few minutes would ask a language model every few minutes.
         ([tool("self.eye.ask_what_is_seen")], ButtonTool, "Eye ask what is seen"),
         ([tool("self.eye.tell_me_who_it_is")], ButtonTool, "Eye tell me who it is"),
+        # What only lists is read; what does something with a list is not.
+        ([tool("ir.keys")], SensorTool, "IR keys"),
+        ([tool("alarm.list")], SensorTool, "Alarm list"),
+        ([tool("self.music.list_songs")], SensorTool, "Music songs"),
+        ([tool("story_list")], SensorTool, "Story list"),
+        ([tool("menu.show")], SensorTool, "Menu show"),
+        ([tool("故事列表")], SensorTool, "故事列表"),
+        ([tool("列出故事")], SensorTool, "故事"),
+        ([tool("self.music.play_list")], ButtonTool, "Music play list"),
+        ([tool("timer.clear_list")], ButtonTool, "Timer clear list"),
+        ([tool("ir.send_keys")], ButtonTool, "IR send keys"),
+        ([tool("self.light_show")], ButtonTool, "Light show"),
+        ([tool("清空列表")], ButtonTool, "清空列表"),
+        # The prefix of sketches for Arduino.
+        ([tool("user.led_on"), tool("user.led_off")], LightTool, "LED"),
+        ([tool("user.servo_set_angle", angle=number(0, 180))], NumberTool, "Servo angle"),
+        ([tool("user.get_temperature")], SensorTool, "Temperature"),
+        ([tool("self.user.greet")], ButtonTool, "User greet"),
         # Not enough is known to make more of these.
         ([tool("self.arm.move", x=number(), y=number())], ActionTool, "Arm move"),
         ([tool("self.fan.set_speed", speed={"type": "integer"})], ActionTool, "Fan set speed"),
