@@ -1,5 +1,6 @@
 """The tools of the house: those of Home Assistant's LLM APIs that the owner lets an access point offer."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +18,7 @@ import voluptuous as vol
 from ..const import DOMAIN
 from ..protocol.access_point.tools import OfferedTool, ToolError
 from ..protocol.messages import JsonObject
+from ..protocol.timeouts import AccessPointTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -27,8 +29,8 @@ _REMOTE: Final = "mcp"
 # Lists of about 25 tools and more were refused by some clouds.
 _MANY: Final = 40
 _FAILED: Final = "The tool failed without saying why."
-# Tools whose faults are in the log already: the list is made again whenever something changes in the house.
-_UNDESCRIBED: Final = set[str]()
+# Faults that are in the log already: the list is made again whenever something changes in the house.
+_LOGGED: Final = set[str]()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,15 +80,19 @@ def _schema(tool: llm.Tool, api: llm.APIInstance) -> JsonObject:
         converted = probatio.to_openapi(
             tool.parameters, custom_serializer=api.custom_serializer, openapi_version="3.1.0"
         )
-    except Exception:
+    except Exception:  # noqa: BLE001 - logged with its traceback
         # One tool of another integration must not take all the others with it.
-        level = logging.DEBUG if tool.name in _UNDESCRIBED else logging.ERROR
-        _LOGGER.log(level, "The arguments of the tool %s cannot be described", tool.name, exc_info=True)
-        _UNDESCRIBED.add(tool.name)
+        _log_once(f"The arguments of the tool {tool.name} cannot be described")
     schema = {"type": "object", "properties": converted.get("properties", {})}
     if required := converted.get("required"):
         schema["required"] = required
     return schema
+
+
+def _log_once(fault: str) -> None:
+    """Log the exception that is being handled."""
+    _LOGGER.log(logging.DEBUG if fault in _LOGGED else logging.ERROR, "%s", fault, exc_info=True)
+    _LOGGED.add(fault)
 
 
 async def _call(tool: llm.Tool, api: llm.APIInstance, arguments: JsonObject) -> Any:
@@ -118,10 +124,18 @@ async def async_house(
         device_id=device_id,
     )
     tools: list[HouseTool] = []
+    missing = [api for api in apis if api not in known]
     for api_id in filter(known.__contains__, apis):
-        api, taken = await llm.async_get_api(hass, api_id, context), {tool.name for tool in tools}
-        tools += [_house_tool(tool, api, taken=tool.name in taken) for tool in api.tools]
-    return tools, tuple(api for api in apis if api not in known)
+        taken = {tool.name for tool in tools}
+        try:
+            async with asyncio.timeout(AccessPointTimeouts.api):
+                api = await llm.async_get_api(hass, api_id, context)
+            tools += [_house_tool(tool, api, taken=tool.name in taken) for tool in api.tools]
+        except Exception:  # noqa: BLE001 - logged with its traceback
+            # One API of another integration must not take all the others with it.
+            _log_once(f"The tools of {known[api_id]} cannot be listed")
+            missing.append(api_id)
+    return tools, tuple(missing)
 
 
 def automatic_tools(tools: Iterable[HouseTool]) -> list[str]:

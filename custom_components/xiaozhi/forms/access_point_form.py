@@ -127,11 +127,8 @@ class AccessPointFlow(ConfigSubentryFlow):
 
     async def async_step_tools(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
         """Ask which tools are offered, with the size of each."""
-        try:
-            tools, _missing = await async_house(self.hass, self._data[CONF_LLM_HASS_API], None)
-        except Exception:
-            # Any integration may have made them. The page would show no text, or count a failed login.
-            _LOGGER.exception("The tools could not be listed")
+        tools, missing = await async_house(self.hass, self._data[CONF_LLM_HASS_API], None)
+        if not offerable_apis(self.hass).keys().isdisjoint(missing):
             return await self._show_offer(self._data, {CONF_LLM_HASS_API: "api_failed"})
         questions_only = self._data[CONF_QUESTIONS_ONLY]
         possible = offered_tools(tools, [tool.name for tool in tools], questions_only=questions_only)

@@ -119,6 +119,8 @@ class AccessPointTimeouts:
     """For which a new address is tested: self-hosted servers accept any token, and refuse it after that."""
     listing: float = 8
     """To make the list of tools. The cloud waits 10 s for any answer."""
+    api: float = 3
+    """For an LLM API to give its tools. The list may be made twice meanwhile."""
     call: float = 25
     """For an action, until the model hears that it is still running. Self-hosted servers wait 30 s."""
     finish: float = 300

@@ -228,3 +228,46 @@ async def test_an_api_that_comes_back_unseen(
     async with asyncio.timeout(100):
         renewed = await (await cloud.session(before + 1)).ready()
     assert "one" in renewed.tools
+
+
+class HangingApi(ScriptedApi):
+    """Never answers."""
+
+    async def async_get_api_instance(self, llm_context: llm.LLMContext) -> llm.APIInstance:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+class RaisingApi(ScriptedApi):
+    """Has a fault."""
+
+    async def async_get_api_instance(self, llm_context: llm.LLMContext) -> llm.APIInstance:
+        raise KeyError("a fault of another integration")
+
+
+class WrongApi(ScriptedApi):
+    """Gives something else than tools."""
+
+    async def async_get_api_instance(self, llm_context: llm.LLMContext) -> llm.APIInstance:
+        return llm.APIInstance(api=self, api_prompt="", llm_context=llm_context, tools=[None])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("kind", [HangingApi, RaisingApi, WrongApi])
+async def test_an_api_that_fails_costs_no_tool_of_another_and_is_reported(
+    hass: HomeAssistant,
+    offer: Offer,
+    cloud: Cloud,
+    apis: Apis,
+    caplog: pytest.LogCaptureFixture,
+    kind: type[ScriptedApi],
+) -> None:
+    apis(kind(hass, api_id="failing"))
+    apis(ScriptedApi(hass, ScriptedTool("one", **HOME)))
+    await offer(cloud.url(), llm_hass_api=["failing", "scripted"])
+    session = await (await cloud.session()).ready()
+    assert set(session.tools) == {"one"}
+    assert not (await session.call("one", {})).failed
+    assert issues(hass) == {"api_gone"}
+    assert caplog.text.count("The tools of Failing cannot be listed") >= 1
+    errors = [record.message for record in caplog.records if record.levelname == "ERROR"]
+    assert errors.count("The tools of Failing cannot be listed") <= 1

@@ -239,6 +239,20 @@ async def test_what_a_tool_says_that_is_no_json_costs_no_other_tool(desk: Desk) 
     assert listed[2]["inputSchema"]["properties"] == {"at": {"default": "1:00:00", "maximum": None}}
 
 
+@pytest.mark.parametrize("key", [("a", "b"), object(), b"a", frozenset({"a"})])
+async def test_a_tool_that_cannot_be_described_is_left_out_and_named_once(
+    desk: Desk, caplog: pytest.LogCaptureFixture, key: Any
+) -> None:
+    name = f"odd_{type(key).__name__}"
+    desk.house.made.append(replace(scripted_tool(name, nothing), schema=lambda: {"properties": {key: {}}}))
+    for _ in range(2):
+        listed = (await desk.ask("tools/list"))["result"]["tools"]
+        assert [tool["name"] for tool in listed] == ["light__turn_on", "slow"]
+        desk.house.made[:] = [*desk.house.made]
+    errors = [record.message for record in caplog.records if record.levelname == "ERROR"]
+    assert errors == [f"The tool {name} is left out, since it cannot be described"]
+
+
 JSON = any_json()
 
 

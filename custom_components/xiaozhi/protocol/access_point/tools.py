@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 import json
+import logging
 import re
 from typing import Any, Final, Self
 
@@ -10,7 +11,11 @@ from ..distinct_names import distinct_names
 from ..messages import JsonObject
 from ..untrusted_text import clean_text
 
+_LOGGER = logging.getLogger(__name__)
+
 _MAX_DESCRIPTION: Final = 1024
+# Tools that the log has named: the list is made again and again.
+_LEFT_OUT: Final = set[str]()
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -49,18 +54,27 @@ class ToolList:
     @classmethod
     def of(cls, tools: Sequence[OfferedTool]) -> Self:
         """Describe tools, in a thread. Each has three members: not every server accepts others."""
-        listed = tuple(
-            {
-                "name": name,
-                "description": clean_text(tool.description, _MAX_DESCRIPTION),
-                "inputSchema": tool.schema(),
-            }
-            for name, tool in by_shown_name(tools).items()
-        )
-        encoded = json.dumps(listed, ensure_ascii=False, separators=(",", ":"), default=str)
+        described = (_encoded(name, tool) for name, tool in by_shown_name(tools).items())
+        encoded = [entry for entry in described if entry is not None]
         # What a tool of another integration has in its schema may be no JSON, as an infinite limit is not.
-        read = json.loads(encoded, parse_constant=lambda _: None)
-        return cls(tuple(read), len(encoded.encode(errors="replace")))
+        read = (json.loads(entry, parse_constant=lambda _: None) for entry in encoded)
+        return cls(tuple(read), len(f"[{','.join(encoded)}]".encode(errors="replace")))
+
+
+def _encoded(name: str, tool: OfferedTool) -> str | None:
+    """Describe a tool; None, and once a line in the log, for one that cannot be described as JSON."""
+    try:
+        entry = {
+            "name": name,
+            "description": clean_text(tool.description, _MAX_DESCRIPTION),
+            "inputSchema": tool.schema(),
+        }
+        return json.dumps(entry, ensure_ascii=False, separators=(",", ":"), default=str)
+    except Exception:
+        level = logging.DEBUG if name in _LEFT_OUT else logging.ERROR
+        _LOGGER.log(level, "The tool %s is left out, since it cannot be described", name, exc_info=True)
+        _LEFT_OUT.add(name)
+        return None
 
 
 def by_shown_name(tools: Sequence[OfferedTool]) -> dict[str, OfferedTool]:
