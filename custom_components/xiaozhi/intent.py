@@ -1,8 +1,8 @@
-"""Intents for alarms: for sentences of the owner's, as in `docs/alarms.md`, and for assistants."""
+"""Intents for alarms: for the sentences that come with the integration, and for assistants."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from datetime import datetime, time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final, override
 
 from homeassistant.auth.permissions.const import POLICY_CONTROL, POLICY_READ
@@ -10,31 +10,42 @@ from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import Unauthorized
 from homeassistant.helpers import config_validation as cv, intent
 from homeassistant.helpers.llm import IntentTool, Tool, ToolAnnotations
+from homeassistant.util import dt as dt_util
 import voluptuous as vol
 
 from .actions.rights import allowed_devices, check_device
-from .clock.alarm import Alarm, wall_time
+from .clock.alarm import Alarm, moment_of, wall_time
 from .clock.alarm_clock import upcoming
 from .clock.device_clock import DeviceClock
-from .clock.spoken_alarm import spoken, spoken_date, spoken_rule, spoken_start, spoken_time, time_of_day
+from .clock.spoken_alarm import async_language, described, find_alarms, wall_now
 from .const import DOMAIN
 from .device.device import Device
 from .errors import InputError, UserError
 from .gateway import find_device, running_gateway
+from .spoken.answers import say_list, say_time
+from .spoken.language import Language, load_language
+from .spoken.sentences import ALARM_SENTENCE, WORDS
+from .spoken.understanding import Meaning, read, read_fields
 from .texts.translated import async_text
 
+_ENGLISH: Final = "en"
+_DAYS_ONLY: Final = "today, tomorrow, monday to sunday, or a date such as 2026-11-25"
+_REPETITIONS: Final = "daily, weekdays, weekends, weekly, monthly, yearly, or days such as MO,TH or MO-FR"
 _HOURS: Final = vol.All(vol.Coerce(int), vol.Range(min=0, max=23))
 _MINUTES: Final = vol.All(vol.Coerce(int), vol.Range(min=0, max=59))
+_DAY: Final = vol.All(
+    cv.string, vol.Match(r"^([0-9]{4}-[0-9]{2}-[0-9]{2}|[^0-9]*)$", msg=f"allowed are {_DAYS_ONLY}")
+)
 _DAY_AND_PERIOD: Final = {
     vol.Optional("minutes"): _MINUTES,
     vol.Optional("period", description="Only if the hours count to twelve."): vol.In(("am", "pm")),
-    vol.Optional("day", description="today, tomorrow, MO to SU, or a date such as 2026-11-25."): cv.string,
+    vol.Optional("day", description=f"One of: {_DAYS_ONLY}."): _DAY,
 }
 
 
 type Answer = tuple[str, dict[str, str]]
 """Key of a text, and its placeholders."""
-type Act = Callable[[Speaker, dict[str, Any]], Awaitable[Answer]]
+type Act = Callable[[Speaker, Meaning], Awaitable[Answer]]
 """Does what was said. Raises `UserError`."""
 
 
@@ -47,6 +58,7 @@ class Speaker:
     devices: list[Device]
     """All that may be used."""
     clock: Callable[[Device], DeviceClock]
+    language: Language
 
     @property
     def here(self) -> DeviceClock:
@@ -66,47 +78,85 @@ class Speaker:
         return [self.clock(device) for device in ringing]
 
 
-async def _set(speaker: Speaker, slots: dict[str, Any]) -> Answer:
-    first = await speaker.here.alarms.async_set(
-        spoken_start(_time(slots), slots.get("day", "")),
-        slots.get("name", ""),
-        slots.get("text", ""),
-        spoken_rule(slots.get("repeat", "")),
-    )
-    return "alarm_set", {"time": spoken_time(first)}
+async def _set(speaker: Speaker, meaning: Meaning) -> Answer:
+    language, rule = speaker.language, meaning.rule().upper()
+    if (start := meaning.start(wall_now(), is_reminder=bool(meaning.text))) is None:
+        raise InputError("alarm_over")
+    alarm = Alarm(start=start, name=meaning.name, text=meaning.text, rule=rule, done=dt_util.utcnow())
+    for at, _, known in upcoming(_known(speaker.device)):
+        if (at, known.name, known.text, known.rule) == (moment_of(start), alarm.name, alarm.text, rule):
+            return "alarm_already_set", {"alarm": described(language, at, known)}
+    first = await speaker.here.alarms.async_set(start, alarm.name, alarm.text, rule)
+    if alarm.text:
+        time = described(language, first, replace(alarm, name="", text=""))
+        return "reminder_set", {"time": time, "text": alarm.text}
+    return "alarm_set", {"alarm": described(language, first, alarm)}
 
 
-async def _list(speaker: Speaker, _slots: dict[str, Any]) -> Answer:
-    alarms = [spoken(at, alarm) for at, _, alarm in upcoming(_known(speaker.device))]
-    return ("alarms_listed", {"alarms": ", ".join(alarms)}) if alarms else ("no_alarms", {})
-
-
-async def _delete(speaker: Speaker, slots: dict[str, Any]) -> Answer:
-    def is_meant(at: datetime, alarm: Alarm) -> bool:
-        return (
-            slots.get("name", "").casefold() in f"{alarm.name} {alarm.text}".casefold()
-            and ("hours" not in slots or alarm.start.time() == _time(slots))
-            and ("day" not in slots or wall_time(at).date() == spoken_date(slots["day"]))
-        )
-
+async def _list(speaker: Speaker, meaning: Meaning) -> Answer:
     alarms = upcoming(_known(speaker.device))
-    meant = {uid: spoken(at, alarm) for at, uid, alarm in alarms if is_meant(at, alarm)}
-    shown = {"alarms": ", ".join(meant.values())}
-    if not meant:
+    found = find_alarms(meaning, alarms)
+    shown = [described(speaker.language, at, alarm) for at, uid, alarm in alarms if uid in found]
+    return ("alarms_listed", {"alarms": say_list(speaker.language, shown)}) if shown else ("no_alarms", {})
+
+
+async def _next(speaker: Speaker, _meaning: Meaning) -> Answer:
+    for at, _, alarm in upcoming(_known(speaker.device)):
+        return "alarm_next", {"alarm": described(speaker.language, at, replace(alarm, rule=""))}
+    return "no_alarms", {}
+
+
+async def _delete(speaker: Speaker, meaning: Meaning) -> Answer:
+    found = find_alarms(meaning, upcoming(_known(speaker.device)))
+    if len(found) > 1:
+        alarms = [described(speaker.language, moment_of(time), alarm) for alarm, time in found.values()]
+        raise InputError("several_alarms", alarms=say_list(speaker.language, alarms))
+    return await _delete_found(speaker, found, meaning)
+
+
+async def _delete_all(speaker: Speaker, meaning: Meaning) -> Answer:
+    return await _delete_found(speaker, find_alarms(meaning, upcoming(_known(speaker.device))), meaning)
+
+
+async def _skip(speaker: Speaker, meaning: Meaning) -> Answer:
+    if meaning.has_day:
+        return await _delete(speaker, meaning)
+    alarms = upcoming(_known(speaker.device))[:1]
+    return await _delete_found(speaker, find_alarms(meaning, alarms), meaning, is_once=True)
+
+
+async def _delete_found(
+    speaker: Speaker, found: Mapping[str, tuple[Alarm, datetime]], meaning: Meaning, *, is_once: bool = False
+) -> Answer:
+    """Delete alarms, or of repeated ones the time of the day that is meant."""
+    if not found:
         raise InputError("unknown_alarm")
-    if len(meant) > 1 and not slots.get("all"):
-        raise InputError("several_alarms", **shown)
-    await speaker.here.alarms.async_store(dict.fromkeys(meant))
-    return "alarm_deleted", shown
+    language, is_once = speaker.language, is_once or (meaning.has_day and not meaning.repeat)
+    changes = {
+        uid: alarm.without(time) if is_once and alarm.rule else None for uid, (alarm, time) in found.items()
+    }
+    shown = [
+        described(language, moment_of(time), replace(alarm, rule="" if changes[uid] else alarm.rule))
+        for uid, (alarm, time) in found.items()
+    ]
+    await speaker.here.alarms.async_store(changes)
+    stays = [
+        described(language, at, alarm)
+        for at, uid, alarm in upcoming(_known(speaker.device))
+        if changes.get(uid) is not None
+    ]
+    if stays:
+        return "alarm_skipped", {"alarms": say_list(language, shown), "rest": say_list(language, stays)}
+    return "alarm_deleted", {"alarms": say_list(language, shown)}
 
 
-async def _snooze(speaker: Speaker, _slots: dict[str, Any]) -> Answer:
+async def _snooze(speaker: Speaker, _meaning: Meaning) -> Answer:
     clocks = speaker.to_end(lambda clock: clock.alarms.rings)
     first, *_ = [await clock.alarms.async_snooze() for clock in clocks]
-    return "alarm_snoozed", {"time": spoken_time(first)}
+    return "alarm_snoozed", {"time": say_time(speaker.language, wall_time(first))}
 
 
-async def _stop(speaker: Speaker, _slots: dict[str, Any]) -> Answer:
+async def _stop(speaker: Speaker, _meaning: Meaning) -> Answer:
     were_alarms = [await clock.async_stop() for clock in speaker.to_end(lambda clock: clock.rings)]
     return "alarm_stopped" if any(were_alarms) else "timer_stopped", {}
 
@@ -117,32 +167,27 @@ def _known(device: Device | None) -> Device:
     return device
 
 
-def _time(slots: dict[str, Any]) -> time:
-    return time_of_day(slots["hours"], slots.get("minutes", 0), slots.get("period", ""))
+_ACTIONS: Final[Mapping[str, Act]] = {
+    "set": _set,
+    "remind": _set,
+    "list": _list,
+    "next": _next,
+    "delete": _delete,
+    "delete_all": _delete_all,
+    "skip": _skip,
+    "snooze": _snooze,
+    "stop": _stop,
+}
+"""By the names in the data of the languages."""
 
 
 class AlarmIntent(intent.IntentHandler):
-    """An intent for alarms, which is also a tool of assistants."""
+    """An intent for alarms."""
 
-    def __init__(
-        self,
-        name: str,
-        act: Act,
-        description: str,
-        slots: dict[Any, Any],
-        annotations: ToolAnnotations,
-    ) -> None:
-        self.intent_type = f"Xiaozhi{name.title().replace('_', '')}"
+    def __init__(self, intent_type: str, description: str, slots: dict[Any, Any]) -> None:
+        self.intent_type = intent_type
         self.description = description
         self._slots = slots
-        self._act = act
-        self.tool = IntentTool(
-            f"{DOMAIN}__{name}",
-            self,
-            title=name.replace("_", " ").capitalize(),
-            integration=DOMAIN,
-            annotations=annotations,
-        )
 
     @property
     @override
@@ -155,22 +200,34 @@ class AlarmIntent(intent.IntentHandler):
         """Do what was said; what is wrong with it is the answer."""
         hass, language = intent_obj.hass, intent_obj.language
         response = intent_obj.create_response()
+        code = intent.IntentResponseErrorCode.FAILED_TO_HANDLE
         try:
-            speaker = await self._async_speaker(intent_obj)
-            slots = self._checked(intent_obj.slots)
-            key, placeholders = await self._act(speaker, slots)
+            words = await async_language(hass, language)
+            speaker = await self._async_speaker(intent_obj, words)
+            action, meaning = self._read(self._checked(intent_obj.slots), words)
+            key, placeholders = await _ACTIONS[action](speaker, meaning)
             response.async_set_speech(await async_text(hass, key, language, **placeholders))
         except UserError as err:
+            if err.key == "alarm_not_understood":
+                # A language model may try it then, if the pipeline has one.
+                code = intent.IntentResponseErrorCode.NO_INTENT_MATCH
             text = await async_text(hass, err.key, language, **err.placeholders)
-            response.async_set_error(intent.IntentResponseErrorCode.FAILED_TO_HANDLE, text)
+            response.async_set_error(code, text)
         return response
 
-    async def _async_speaker(self, intent_obj: intent.Intent) -> Speaker:
+    def _read(self, slots: dict[str, Any], language: Language) -> tuple[str, Meaning]:
+        """Return what is to be done, and with which alarm. Raises `InputError`."""
+        return slots["action"], read(language, slots["action"], slots)
+
+    def _only_reads(self, slots: Mapping[str, Any]) -> bool:
+        return slots.get("action", {}).get("value") in ("list", "next")
+
+    async def _async_speaker(self, intent_obj: intent.Intent, language: Language) -> Speaker:
         """Return who speaks, if the rights of that user are enough. Raises `UserError`."""
         hass, context = intent_obj.hass, intent_obj.context
         if (gateway := running_gateway(hass)) is None:
             raise InputError("unknown_device", device_id="-")
-        policy = POLICY_READ if self.tool.annotations.read_only else POLICY_CONTROL
+        policy = POLICY_READ if self._only_reads(intent_obj.slots) else POLICY_CONTROL
         device = find_device(hass, intent_obj.device_id or "")
         if device is not None:
             try:
@@ -178,7 +235,7 @@ class AlarmIntent(intent.IntentHandler):
             except Unauthorized as err:
                 raise InputError("not_permitted", name=device.name) from err
         allowed = await allowed_devices(hass, context, gateway.devices.values(), policy)
-        return Speaker(device=device, devices=allowed, clock=gateway.clock)
+        return Speaker(device=device, devices=allowed, clock=gateway.clock, language=language)
 
     def _checked(self, slots: dict[str, Any]) -> dict[str, Any]:
         """Return the values of slots. Raises `InputError`."""
@@ -190,10 +247,36 @@ class AlarmIntent(intent.IntentHandler):
             raise InputError("slot_invalid", slot=slot, reason=problem.msg) from err
 
 
-_HANDLERS: Final = (
-    AlarmIntent(
+class AlarmTool(AlarmIntent):
+    """An intent that is also a tool of assistants, with a slot for each part of what was said."""
+
+    def __init__(
+        self, name: str, action: str, description: str, slots: dict[Any, Any], annotations: ToolAnnotations
+    ) -> None:
+        super().__init__(f"Xiaozhi{name.title().replace('_', '')}", description, slots)
+        self._action = action
+        self.tool = IntentTool(
+            f"{DOMAIN}__{name}",
+            self,
+            title=name.replace("_", " ").capitalize(),
+            integration=DOMAIN,
+            annotations=annotations,
+        )
+
+    @override
+    def _only_reads(self, slots: Mapping[str, Any]) -> bool:
+        return self.tool.annotations.read_only
+
+    @override
+    def _read(self, slots: dict[str, Any], language: Language) -> tuple[str, Meaning]:
+        action = "delete_all" if slots.get("all") else self._action
+        return action, read_fields((load_language(_ENGLISH), language), slots, wall_now().date())
+
+
+_TOOLS: Final = (
+    AlarmTool(
         "set_alarm",
-        _set,
+        "set",
         "Sets an alarm or a reminder on this device. For a time from now, such as ten minutes, use a timer.",
         {
             vol.Required("hours"): _HOURS,
@@ -202,22 +285,22 @@ _HANDLERS: Final = (
             vol.Optional("text", description="For a reminder: the sentence to be said."): cv.string,
             vol.Optional(
                 "repeat",
-                description="daily, weekdays, weekends, weekly, monthly, yearly, or days such as MO,TH.",
+                description=f"One of: {_REPETITIONS}.",
             ): cv.string,
         },
         ToolAnnotations(destructive=False, open_world=False),
     ),
-    AlarmIntent(
+    AlarmTool(
         "list_alarms",
-        _list,
+        "list",
         "Lists the alarms and reminders of this device.",
         {},
         ToolAnnotations(read_only=True, open_world=False),
     ),
-    AlarmIntent(
+    AlarmTool(
         "delete_alarm",
-        _delete,
-        "Deletes an alarm or a reminder of this device, with all its repetitions.",
+        "delete",
+        "Deletes an alarm or a reminder of this device. With a day, only that time of a repeated one.",
         {
             vol.Optional("hours"): _HOURS,
             **_DAY_AND_PERIOD,
@@ -226,16 +309,16 @@ _HANDLERS: Final = (
         },
         ToolAnnotations(open_world=False),
     ),
-    AlarmIntent(
+    AlarmTool(
         "snooze_alarm",
-        _snooze,
+        "snooze",
         "Lets the alarm that rings, or was stopped just now, ring again in nine minutes.",
         {},
         ToolAnnotations(destructive=False, open_world=False),
     ),
-    AlarmIntent(
+    AlarmTool(
         "stop_alarm",
-        _stop,
+        "stop",
         "Stops the alarm that rings or is snoozed, on this device or elsewhere.",
         {},
         ToolAnnotations(idempotent=True, open_world=False),
@@ -243,12 +326,21 @@ _HANDLERS: Final = (
 )
 
 
+_SENTENCE: Final = AlarmIntent(
+    ALARM_SENTENCE,
+    "What somebody says about alarms, in sentences that come with the integration.",
+    {vol.Required("action"): vol.In(_ACTIONS), **{vol.Optional(name): cv.string for name in WORDS}},
+)
+
+
 async def async_setup_intents(hass: HomeAssistant) -> None:
     """Register the intents."""
-    for handler in _HANDLERS:
+    # It is cached: models write English in any language.
+    await async_language(hass, _ENGLISH)
+    for handler in (_SENTENCE, *_TOOLS):
         intent.async_register(hass, handler)
 
 
 def alarm_tools() -> list[Tool]:
     """Return the intents as tools for an assistant."""
-    return [handler.tool for handler in _HANDLERS]
+    return [handler.tool for handler in _TOOLS]

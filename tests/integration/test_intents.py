@@ -16,6 +16,7 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator,
 
 from custom_components.xiaozhi.intent import alarm_tools
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.spoken.sentences import ALARM_SENTENCE
 from tests.integration.boxes import TWO_DEVICES, alerts
 from tests.integration.clock.alarms import has_rung, rings_no_more, set_alarm
 from tests.integration.clock.conftest import Handle, handle
@@ -47,6 +48,7 @@ async def token(hass: HomeAssistant, user: User) -> str:
 def ours(hass: HomeAssistant) -> dict[str, bool]:
     """Return all our intents, with whether they only read."""
     reads = {tool.intent_type: tool.annotations.read_only for tool in alarm_tools()}
+    reads[ALARM_SENTENCE] = False
     return {
         handler.intent_type: reads[handler.intent_type]
         for handler in intent.async_get(hass)

@@ -26,8 +26,9 @@ from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..voice.pipelines import spoken_language
-from .alarm import MAX_NAME, Alarm, checked_rule, wall_time
+from .alarm import MAX_NAME, Alarm, checked_rule
 from .ring import Bell, Ring, RingEnd, async_report, can_ring_idle
+from .spoken_alarm import async_language, described_moment
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -277,8 +278,9 @@ class AlarmClock:
     async def _report(self, key: str, alarms: Alarms, due: Mapping[str, datetime]) -> None:
         """Notify the owner of alarms that nobody has heard."""
         alarm_word = await async_text(self._hass, "alarm")
+        language = await async_language(self._hass, self._hass.config.language)
         descriptions = (
-            f"{alarm.name or alarm.text or alarm_word} ({wall_time(due[uid]):%Y-%m-%d %H:%M})"
+            f"{alarm.name or alarm.text or alarm_word} ({described_moment(language, due[uid])})"
             for uid, alarm in alarms.items()
         )
         await async_report(self._device, key, descriptions)

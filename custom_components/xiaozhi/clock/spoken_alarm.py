@@ -1,76 +1,66 @@
-"""Alarms as people put them: at seven, tomorrow, on weekdays."""
+"""Alarms as people talk about them: which one is meant, and how it is described."""
 
-from datetime import date, datetime, time, timedelta
-from typing import Final
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 
+from homeassistant.core import HomeAssistant
 from homeassistant.util import dt as dt_util
 
-from ..errors import InputError
-from ..protocol.untrusted_text import one_line
-from .alarm import MAX_NAME, Alarm, wall_time
-
-_DAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-_REPETITIONS: Final = {
-    "": "",
-    "none": "",
-    "daily": "FREQ=DAILY",
-    "weekdays": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
-    "weekends": "FREQ=WEEKLY;BYDAY=SA,SU",
-    "weekly": "FREQ=WEEKLY",
-    "monthly": "FREQ=MONTHLY",
-    "yearly": "FREQ=YEARLY",
-}
+from ..spoken.answers import say_alarm, say_moment
+from ..spoken.language import Language, load_language
+from ..spoken.understanding import Meaning
+from .alarm import Alarm, moment_of, wall_time
 
 
-def time_of_day(hours: int, minutes: int = 0, period: str = "") -> time:
-    """Return a time of day: by the 24 hour clock, or of a period, am or pm."""
-    return time(hours % 12 + (12 if period == "pm" else 0) if period else hours, minutes)
+async def async_language(hass: HomeAssistant, language: str) -> Language:
+    """Return the words of a language."""
+    return await hass.async_add_executor_job(load_language, language)
 
 
-def spoken_start(at: time, day: str) -> datetime:
-    """Return the next time of day, or that of a day, on the wall. Raises `InputError`."""
-    now = wall_time(dt_util.utcnow())
-    start = datetime.combine(spoken_date(day) if day else now.date(), at)
-    if start <= now and (not day or _weekday(day)):
-        start += timedelta(days=7 if day else 1)
-    return start
+def wall_now() -> datetime:
+    """Return what clocks here show now."""
+    return wall_time(dt_util.utcnow())
 
 
-def spoken_date(day: str) -> date:
-    """Return the next date of a day: today, tomorrow, one of the week or a date. Raises `InputError`."""
-    today = wall_time(dt_util.utcnow()).date()
-    if weekday := _weekday(day):
-        return today + timedelta(days=(_DAYS.index(weekday) - today.weekday()) % 7)
-    if (name := day.strip().lower()) in {"today", "tomorrow"}:
-        return today + timedelta(days=name == "tomorrow")
-    try:
-        return date.fromisoformat(day)
-    except ValueError as err:
-        raise InputError("alarm_day", day=one_line(day, MAX_NAME)) from err
+def described(language: Language, moment: datetime, alarm: Alarm) -> str:
+    """Return an alarm in words: when it rings or how it is repeated, and its name."""
+    name = alarm.name or alarm.text
+    return say_alarm(language, alarm.start, alarm.rule, name, wall_time(moment), wall_now())
 
 
-def _weekday(day: str) -> str | None:
-    """Return a day of the week, such as monday or MO, as rules write it."""
-    short = day.strip()[:2].upper()
-    return short if short in _DAYS else None
+def described_moment(language: Language, moment: datetime) -> str:
+    """Return a moment in words."""
+    return say_moment(language, wall_time(moment), wall_now())
 
 
-def spoken_rule(repeat: str) -> str:
-    """Return the rule of a repetition."""
-    if (rule := _REPETITIONS.get(repeat.strip().lower())) is not None:
-        return rule
-    days = [day for day in map(_weekday, repeat.split(",")) if day]
-    if days and "=" not in repeat:
-        return f"FREQ=WEEKLY;BYDAY={','.join(days)}"
-    return repeat
+def find_alarms(
+    meaning: Meaning, upcoming: Iterable[tuple[datetime, str, Alarm]]
+) -> Mapping[str, tuple[Alarm, datetime]]:
+    """Return by id the alarms that are meant, with the time on the wall that is meant of each."""
+    found: dict[str, tuple[Alarm, datetime]] = {}
+    for at, uid, alarm in upcoming:
+        time = _time_on(meaning, alarm) if meaning.has_day and not meaning.repeat else wall_time(at)
+        if time is not None and _is_meant(meaning, alarm):
+            found[uid] = alarm, time
+    return found
 
 
-def spoken_time(moment: datetime) -> str:
-    """Return when something is, with its date unless that is within a day."""
-    soon = moment - dt_util.utcnow() < timedelta(days=1)
-    return f"{wall_time(moment):{'%H:%M' if soon else '%Y-%m-%d %H:%M'}}"
+def _is_meant(meaning: Meaning, alarm: Alarm) -> bool:
+    minutes = alarm.start.hour * 60 + alarm.start.minute
+    words = meaning.name or meaning.text
+    return (
+        words.casefold() in f"{alarm.name} {alarm.text}".casefold()
+        and (not meaning.repeat or bool(alarm.rule))
+        and (meaning.minutes is None or minutes in {time % (24 * 60) for time in meaning.candidates()})
+    )
 
 
-def spoken(moment: datetime, alarm: Alarm) -> str:
-    """Return an alarm and when it rings in a few words."""
-    return f"{spoken_time(moment)} {alarm.name or alarm.text}".strip()
+def _time_on(meaning: Meaning, alarm: Alarm) -> datetime | None:
+    """Return the first time of an alarm on the day that is meant."""
+    now = wall_now()
+    for day in meaning.days(now.date()):
+        midnight = datetime.combine(day, datetime.min.time())
+        start, end = moment_of(max(midnight, now)), moment_of(midnight + timedelta(days=1))
+        if (time := next((time for time, _ in alarm.listed(start, end)), None)) is not None:
+            return time
+    return None

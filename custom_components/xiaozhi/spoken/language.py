@@ -147,6 +147,8 @@ class Language:
 def load_language(language: str) -> Language:
     """Return the data of a language, or of English if there are none for it. Reads a file: for threads."""
     code = language_of_texts(language)
+    if not (_FOLDER / f"{code}.json").is_file():
+        code = "en"
     return Language(code, json.loads((_FOLDER / f"{code}.json").read_text(encoding="utf-8")))
 
 

@@ -7,17 +7,18 @@ from homeassistant.util.yaml import dump
 from .language import Language
 
 ALARM_SENTENCE: Final = "XiaozhiAlarm"
-"""The intent of all sentences, with slots: the action, and in `a`, `b` and `d` what was said."""
+"""The intent of all sentences, with the slot `action`."""
+WORDS: Final = ("a", "b", "d")
+"""Its slots with what was said, in this order."""
 
 
 def sentences(language: Language, code: str) -> str:
     """Return the content of a file of custom sentences, by Home Assistant's code of the language."""
     words, days = "xiaozhi_words", "xiaozhi_days"
-    lists = {"a": words, "b": words, "d": days}
 
     def template(sentence: str) -> str:
-        for slot, name in lists.items():
-            sentence = sentence.replace(f"{{{slot}}}", f"{{{name}:{slot}}}")
+        for slot in WORDS:
+            sentence = sentence.replace(f"{{{slot}}}", f"{{{days if slot == 'd' else words}:{slot}}}")
         return sentence
 
     data: dict[str, Any] = {

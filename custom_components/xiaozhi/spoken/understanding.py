@@ -1,20 +1,27 @@
 """The meaning of what people say about alarms: when, how often, and of what to remind them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 import re
-from typing import Final
+from typing import Any, Final
 
 from ..errors import InputError
+from ..protocol.untrusted_text import one_line
 from .language import Element, Language
 
 DAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 """The days of the week, as rules write them."""
 _DAY: Final = 24 * 60
+# As in rules; English sentences have the words "we" and "mo".
+_ENGLISH: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_SHORT_DAYS: Final = re.compile(rf"\b({'|'.join(DAYS)})\b", re.IGNORECASE)
+_HALVES: Final = {"am": (0, 12 * 60), "pm": (12 * 60, 24 * 60)}
+_SHOWN: Final = 100
 _AROUND: Final = 3 * 60
 _EVENING: Final = 17 * 60
-_WEEKDAYS: Final = {"weekdays": {0, 1, 2, 3, 4}, "weekends": {5, 6}}
+WEEKDAYS: Final = {"weekdays": {0, 1, 2, 3, 4}, "weekends": {5, 6}}
+"""Days of the week that have a word of their own."""
 _TERM: Final = re.compile(r"([+-])(\d+|minute)")
 _LONGEST: Final = 300
 
@@ -39,13 +46,14 @@ class Meaning:
     """Month and day."""
     weekdays: set[int] = field(default_factory=set)
     repeat: str = ""
-    """daily, weekly, monthly, yearly or nothing."""
+    """daily, weekly, monthly, yearly, a rule as in calendars, or nothing."""
     delay: int | None = None
     """Seconds from now."""
     named: int | None = None
     """A time that has a name, such as noon, in minutes."""
     is_each: bool = False
     """Whether each of the days or parts of the day is meant."""
+    name: str = ""
     text: str = ""
     """All other words, such as the text of a reminder."""
 
@@ -86,13 +94,13 @@ class Meaning:
                 times = times[:1] if self.repeat else times
         starts = [
             moment
-            for day in self._days(now.date())
+            for day in self.days(now.date())
             for time in times
             if (moment := datetime.combine(day, datetime.min.time()) + timedelta(minutes=time)) > now
         ]
         return (starts[0] if self.has_day else min(starts)) if starts else None
 
-    def _days(self, today: date) -> list[date]:
+    def days(self, today: date) -> list[date]:
         """Return the days that may be meant, the first one first."""
         if self.on is not None:
             return [day for year in (today.year, today.year + 1) if (day := _date(year, *self.on))]
@@ -105,8 +113,8 @@ class Meaning:
     def rule(self) -> str:
         """Return the rule of the repetition."""
         days = ",".join(DAYS[number] for number in sorted(self.weekdays))
-        if not self.repeat:
-            return ""
+        if not self.repeat or "=" in self.repeat:
+            return self.repeat
         return f"FREQ={self.repeat.upper()}" + (f";BYDAY={days}" if days else "")
 
 
@@ -145,9 +153,9 @@ def understand(language: Language, said: str) -> Meaning | None:
 def read(language: Language, action: str, slots: Mapping[str, str]) -> Meaning:
     """Return what was said in the slots of a sentence with an action, a key of the data. Raises `InputError`.
 
-    The text is that of a reminder, or a name.
+    Its text is that of a reminder, or in a deletion a part of a name.
     """
-    meaning = understand(language, " ".join(slots[name] for name in "abd" if name in slots))
+    meaning = understand(language, " ".join(slots[name] for name in ("a", "b", "d") if name in slots))
     if meaning is None:
         raise InputError("alarm_not_understood")
     if action == "remind":
@@ -155,10 +163,52 @@ def read(language: Language, action: str, slots: Mapping[str, str]) -> Meaning:
     elif meaning.text and action != "delete":
         if (name := language.name(meaning.text)) is None:
             raise InputError("alarm_not_understood")
-        meaning.text = name
+        meaning.name, meaning.text = name, ""
     if action in ("set", "remind") and not meaning.has_time:
         raise InputError("alarm_time_missing")
     return meaning
+
+
+def read_fields(languages: Iterable[Language], fields: Mapping[str, Any], today: date) -> Meaning:
+    """Return what the fields of a form mean, filled in by a language model. Raises `InputError`.
+
+    A day and a repetition are read as strictly as sentences, in any of the languages.
+    """
+    meaning = Meaning(name=fields.get("name", ""), text=fields.get("text", ""))
+    if (hours := fields.get("hours")) is not None:
+        # Without a period they count to 24.
+        period = fields.get("period")
+        meaning.minutes = hours * 60 + fields.get("minutes", 0)
+        meaning.is_exact = period is None or hours > 12
+        meaning.parts = [_HALVES[period]] if period else []
+    if day := fields.get("day"):
+        found = _date_of(day, today) or _field(languages, day)
+        if found is None or found.repeat or not found.has_day:
+            raise InputError("alarm_day", day=one_line(day, _SHOWN))
+        meaning.day, meaning.on, meaning.weekdays = found.day, found.on, found.weekdays
+    if (repeat := fields.get("repeat", "").strip()) and repeat.lower() != "none":
+        found = Meaning(repeat=repeat) if "=" in repeat else _field(languages, repeat)
+        if found is None or found.day is not None or found.on or not (found.repeat or found.weekdays):
+            raise InputError("alarm_repeat", repeat=one_line(repeat, _SHOWN))
+        meaning.repeat = found.repeat or "weekly"
+        meaning.weekdays = found.weekdays or (meaning.weekdays if meaning.repeat == "weekly" else set())
+    if _contradicts_itself(meaning):
+        raise InputError("alarm_not_understood")
+    return meaning
+
+
+def _date_of(day: str, today: date) -> Meaning | None:
+    try:
+        return Meaning(day=(date.fromisoformat(day.strip()) - today).days)
+    except ValueError:
+        return None
+
+
+def _field(languages: Iterable[Language], words: str) -> Meaning | None:
+    """Return what words say of days and repetitions; None if they say anything else."""
+    words = _SHORT_DAYS.sub(lambda match: _ENGLISH[DAYS.index(match[0].upper())], words)
+    found = (understand(language, words) for language in languages)
+    return next((each for each in found if each and not (each.text or each.has_time or each.parts)), None)
 
 
 def _meaning(elements: list[Element]) -> Meaning | None:
@@ -171,8 +221,8 @@ def _meaning(elements: list[Element]) -> Meaning | None:
     elif meaning.named is not None:
         # Twelve o'clock noon.
         meaning.parts.append((meaning.named - _AROUND, meaning.named + _AROUND))
-    if meaning.repeat in _WEEKDAYS:
-        meaning.weekdays |= _WEEKDAYS[meaning.repeat]
+    if meaning.repeat in WEEKDAYS:
+        meaning.weekdays |= WEEKDAYS[meaning.repeat]
         meaning.repeat = "weekly"
     elif not meaning.repeat and (meaning.is_each or len(meaning.weekdays) > 1):
         if not meaning.weekdays and not meaning.parts:

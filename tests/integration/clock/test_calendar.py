@@ -105,34 +105,44 @@ async def test_an_assistant_and_sentences_set_list_and_delete_alarms(
         answer: Any = result.data if isinstance(result, llm.ToolResult) else result
         return str(answer["speech"]["plain"]["speech"])
 
-    day = (soon(0) + timedelta(days=40)).date().isoformat()
-    week = "MO,TU,WE,TH,FR,SA,SU"
-    told = await use("set_alarm", hours=7, minutes=5, day=day, name="Run", repeat=week, text=None)
-    assert told == f"Alarm set for {day} 07:05."
-    for wrong, words in (
-        ({"day": "someday"}, "is not a day"),
-        ({"day": "2020-01-01"}, "is over"),
+    on = soon(0) + timedelta(days=40)
+    day, words = on.date().isoformat(), f"{on:%B} {on.day}"
+    set_before = await use("set_alarm", hours=7, minutes=5, day=day, name="Run", text=None)
+    assert set_before == f"Alarm set: {words} at 7:05 AM, Run."
+    assert await use("set_alarm", hours=7, minutes=5, day=day, name="Run") == (
+        f"That alarm is set already: {words} at 7:05 AM, Run."
+    )
+    for wrong, answer in (
+        ({"day": "someday"}, "Say it again with today, tomorrow, a day of the week, or a date"),
+        ({"day": "2020-01-01"}, "That time is over."),
         ({"day": "2039-01-01"}, "more than a year away"),
         ({"repeat": "FREQ=SECONDLY"}, "cannot be repeated"),
+        ({"repeat": "week"}, "Say it again with daily, weekdays, weekends"),
     ):
-        assert words in await use("set_alarm", hours=7, **wrong)
-    assert await use("list_alarms") == f"These alarms are set: {day} 07:05 Run."
+        assert answer in await use("set_alarm", hours=7, **wrong)
+    assert await use("list_alarms") == f"These alarms are set: {words} at 7:05 AM, Run."
     assert await use("delete_alarm", day="tomorrow") == "There is no such alarm."
-    assert "Run" in await use("delete_alarm", name="run", day=day)
+    assert await use("delete_alarm", name="run", day=day) == f"Deleted: {words} at 7:05 AM, Run."
     assert await use("list_alarms") == "No alarm is set."
 
-    assert (await handle("XiaozhiSetAlarm", hours=7, period="pm")).startswith("Alarm set for 19:00")
-    assert await handle(
-        "XiaozhiSetAlarm", hours=6, minutes=30, day="Monday", repeat="weekdays", name="School"
+    assert "day at 7 PM" in await handle(
+        "XiaozhiSetAlarm", hours=7, period="pm", day="Thursday", repeat="daily"
     )
-    assert "Several alarms are set" in await handle("XiaozhiDeleteAlarm")
+    school = {"hours": 6, "minutes": 30, "day": "Monday", "repeat": "weekdays", "name": "School"}
+    assert await handle("XiaozhiSetAlarm", **school) == "Alarm set: every weekday at 6:30 AM, School."
+    several = await handle("XiaozhiDeleteAlarm")
+    assert several.startswith("Several alarms are set: ")
+    assert several.endswith(". Say which one.")
+    assert {*several[24:-16].split("; ")} == {"every day at 7 PM", "every weekday at 6:30 AM, School"}
     # Language models fill in what they are to leave out.
-    assert "Several alarms are set" in await handle("XiaozhiDeleteAlarm", all="no")
-    assert "School" in await handle("XiaozhiListAlarms")
-    assert (await handle("XiaozhiDeleteAlarm", hours=7, period="pm")).startswith("Deleted: 19:00")
-    assert "06:30 School" in await handle("XiaozhiDeleteAlarm", name="school")
-    assert await handle("XiaozhiDeleteAlarm") == "There is no such alarm."
+    assert await handle("XiaozhiDeleteAlarm", all="no") == several
+    assert await handle("XiaozhiDeleteAlarm", hours=7, period="pm") == "Deleted: every day at 7 PM."
+    once = await handle("XiaozhiDeleteAlarm", day="monday", name="school")
+    assert once.startswith("Off: ")
+    assert once.endswith(" at 6:30 AM, School. The rest stays: every weekday at 6:30 AM, School.")
+    assert await handle("XiaozhiDeleteAlarm", day="monday", name="school") == "There is no such alarm."
+    assert await handle("XiaozhiDeleteAlarm", name="school") == "Deleted: every weekday at 6:30 AM, School."
     for hours in (1, 2):
         await handle("XiaozhiSetAlarm", hours=hours)
-    assert "02:00" in await handle("XiaozhiDeleteAlarm", all="yes")
+    assert "at 2 AM" in await handle("XiaozhiDeleteAlarm", all="yes")
     assert await handle("XiaozhiListAlarms") == "No alarm is set."

@@ -65,7 +65,9 @@ def understood(code: str, phrase: str) -> str:
     if action in ("set", "remind"):
         start = meaning.start(NOW, is_reminder=action == "remind")
         when = f"{start:%Y-%m-%d %H:%M}{f':{start:%S}' if start.second else ''}" if start else "never"
-        return f"{action} {when} {meaning.rule()}".strip() + (f": {meaning.text}" if meaning.text else "")
+        return f"{action} {when} {meaning.rule()}".strip() + (
+            f": {words}" if (words := meaning.name or meaning.text) else ""
+        )
     return " ".join([action, *_said(meaning)])
 
 

@@ -1,0 +1,80 @@
+"""Alarms as a person would describe them: tomorrow at 6:30 AM, every weekday at 7 AM."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from .language import Language
+from .understanding import DAYS
+
+_KINDS: Final = {(0, 1, 2, 3, 4): "workdays", (5, 6): "weekends", tuple(range(7)): "daily"}
+
+
+def say_time(language: Language, time: datetime) -> str:
+    """Return a time of day."""
+    said = language.said
+    hour = time.hour if said["clock"] == 24 else time.hour % 12 or 12
+    part = next((word for since, word in reversed(said["parts"]) if since <= time.hour), "")
+    template: str = said["time" if time.minute else "full_hour"]
+    return template.format(hour=hour, minute=f"{time.minute:02}", part=part)
+
+
+def say_moment(language: Language, moment: datetime, now: datetime) -> str:
+    """Return a day and a time, both on the wall."""
+    said, days = language.said, (moment.date() - now.date()).days
+    kind = {0: "today", 1: "tomorrow"}.get(days, "weekday" if 0 < days < 7 else "date")
+    template: str = said[kind]
+    return template.format(
+        time=say_time(language, moment),
+        weekday=said["weekdays"][moment.weekday()],
+        month=said["months"][moment.month - 1],
+        day=moment.day,
+    )
+
+
+def say_repetition(language: Language, start: datetime, rule: str, moment: datetime, now: datetime) -> str:
+    """Return how something is repeated by a rule as in calendars, or when it is next if that is shorter."""
+    said = language.said
+    kind, days = _repetition(start, dict(part.split("=", 1) for part in rule.split(";")))
+    words = said.get("each_weekday", said["weekdays"])
+    named = [words[day] for day in days]
+    template: str = said[kind]
+    return template.format(
+        time=say_time(language, start),
+        weekdays=said["and"].join([*([said["comma"].join(named[:-1])] if named[:-1] else []), *named[-1:]]),
+        month=said["months"][start.month - 1],
+        day=start.day,
+        when=say_moment(language, moment, now),
+    )
+
+
+def say_alarm(
+    language: Language, start: datetime, rule: str, name: str, moment: datetime, now: datetime
+) -> str:
+    """Return when an alarm rings, with its name. All times are on the wall; `moment` is the next one."""
+    # It may be snoozed.
+    if rule and moment.time() == start.time():
+        when = say_repetition(language, start, rule, moment, now)
+    else:
+        when = say_moment(language, moment, now)
+    return language.said["named"].format(when=when, name=name) if name else when
+
+
+def say_list(language: Language, alarms: list[str]) -> str:
+    """Return alarms as one text."""
+    joined: str = language.said["list"].join(alarms)
+    return joined
+
+
+def _repetition(start: datetime, parts: Mapping[str, str]) -> tuple[str, list[int]]:
+    """Return which text says a rule, and its days of the week."""
+    frequency = parts["FREQ"]
+    days = [DAYS.index(day) for day in parts.get("BYDAY", "").split(",") if day in DAYS]
+    if parts.get("INTERVAL", "1") != "1" or not parts.keys() <= {"FREQ", "INTERVAL", "WKST", "BYDAY"}:
+        return "repeated", []
+    if frequency != "WEEKLY" and "BYDAY" in parts:
+        return "repeated", []
+    if frequency != "WEEKLY":
+        return frequency.lower(), []
+    found = sorted(days) or [start.weekday()]
+    return _KINDS.get(tuple(found), "weekly"), found
