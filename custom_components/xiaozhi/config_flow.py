@@ -53,6 +53,7 @@ from .forms.gateway_form import (
 )
 from .forms.pairing_form import PairingFlow, address_placeholders, async_https_hint
 from .gateway import gateway_of
+from .protocol.untrusted_text import plain_name
 from .provisioning.address import check_in_url, found_host
 from .settings import OfferedLink, device_subentries, gateway_entry
 from .texts.translated import async_text
@@ -199,7 +200,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
                 ACCOUNT_SCHEMA, user_input or {CONF_USERNAME: known.get(CONF_USERNAME, "")}
             ),
             errors=errors,
-            description_placeholders={"host": known[CONF_HOST]},
+            description_placeholders={"host": plain_name(known[CONF_HOST])},
         )
 
     @callback
@@ -239,5 +240,5 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
             ),
         )
         return self.async_abort(
-            reason="device_added", description_placeholders={"name": name, "speech": speech}
+            reason="device_added", description_placeholders={"name": plain_name(name), "speech": speech}
         )

@@ -21,6 +21,7 @@ from .firmware.installation import Installation, PackInstallation
 from .firmware.library import Firmware
 from .gateway import XiaozhiConfigEntry
 from .protocol.firmware_version import FirmwareVersion
+from .protocol.untrusted_text import plain_name
 from .texts.translated import async_explain, async_text
 from .voice.wake_words import takes_packs
 
@@ -75,7 +76,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
         if takes_packs(self.device):
             notes.append(await async_text(self.hass, "updates_leave_pack"))
         if font := self.device.state.font:
-            notes.append(await async_text(self.hass, "updates_leave_font", font=font))
+            notes.append(await async_text(self.hass, "updates_leave_font", font=plain_name(font)))
         return "\n\n".join(notes)
 
     @property

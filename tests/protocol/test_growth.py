@@ -9,7 +9,6 @@ from typing import Any, Final
 import pytest
 
 from custom_components.xiaozhi.mcp_extras.ai_questions import read_question
-from custom_components.xiaozhi.mcp_extras.person_questions import plain_markdown
 from custom_components.xiaozhi.mcp_extras.question_form import parse_question_form
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress, AddressError
 from custom_components.xiaozhi.protocol.access_point.results import result_text
@@ -26,7 +25,7 @@ from custom_components.xiaozhi.protocol.messages import parse_message
 from custom_components.xiaozhi.protocol.multipart import parse_form
 from custom_components.xiaozhi.protocol.shortening import MessageTooLongError, encode_within
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import parse_packet
-from custom_components.xiaozhi.protocol.untrusted_text import clean_data, clean_text, one_line
+from custom_components.xiaozhi.protocol.untrusted_text import clean_data, clean_text, one_line, plain_markdown
 from tests.protocol.growth import assert_linear
 from tests.protocol.test_checkin import CLIENT_ID, HEADERS, MAC
 

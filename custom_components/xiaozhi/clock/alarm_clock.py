@@ -22,7 +22,7 @@ from ..device.events import AlarmEvent
 from ..errors import InputError, UserError
 from ..protocol.clock import loop_time
 from ..protocol.tasks import LogAndGoOn
-from ..protocol.untrusted_text import one_line
+from ..protocol.untrusted_text import one_line, plain_markdown
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..voice.pipelines import spoken_language
@@ -279,10 +279,8 @@ class AlarmClock:
         """Notify the owner of alarms that nobody has heard."""
         alarm_word = await async_text(self._hass, "alarm")
         language = await async_language(self._hass, self._hass.config.language)
-        descriptions = (
-            f"{alarm.name or alarm.text or alarm_word} ({described_moment(language, due[uid])})"
-            for uid, alarm in alarms.items()
-        )
+        names = {uid: plain_markdown(alarm.name or alarm.text or alarm_word) for uid, alarm in alarms.items()}
+        descriptions = (f"{name} ({described_moment(language, due[uid])})" for uid, name in names.items())
         await async_report(self._device, key, descriptions)
 
 

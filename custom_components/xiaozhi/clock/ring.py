@@ -34,6 +34,7 @@ from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face
 from ..protocol.messages import DOWNLINK
 from ..protocol.transport.link import LinkKind
+from ..protocol.untrusted_text import plain_name
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..tools.stock_tools import STATUS_TOOL
@@ -222,12 +223,12 @@ class Bell:
 
 
 async def async_report(device: Device, key: str, what: Iterable[str]) -> None:
-    """Notify the owner of what nobody has heard, with texts of a key."""
+    """Notify the owner of what nobody has heard, described in Markdown, with texts of a key."""
     hass = device.hass
     named = {key.partition("_")[0]: ", ".join(what)}
     persistent_notification.async_create(
         hass,
-        await async_text(hass, key, name=device.name, **named),
+        await async_text(hass, key, name=plain_name(device.name), **named),
         title=await async_text(hass, f"{key}_title"),
         notification_id=f"{DOMAIN}_{key}_{device.mac}_{ulid_now()}",
     )

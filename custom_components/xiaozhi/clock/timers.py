@@ -22,7 +22,7 @@ from ..const import DOMAIN
 from ..device.device import Device
 from ..device.state import SETTINGS
 from ..protocol.clock import loop_time
-from ..protocol.untrusted_text import one_line
+from ..protocol.untrusted_text import one_line, plain_markdown
 from ..settings import MOMENT
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
@@ -258,4 +258,4 @@ class VoiceTimers:
 def _description(timer: SetTimer) -> str:
     minutes, seconds = divmod(timer.seconds, 60)
     duration = f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
-    return f"{one_line(timer.name)} ({duration})" if timer.name else duration
+    return f"{plain_markdown(one_line(timer.name))} ({duration})" if timer.name else duration

@@ -23,6 +23,7 @@ from homeassistant.util.json import json_loads
 
 from ..const import DOMAIN
 from ..errors import UserError
+from ..protocol.untrusted_text import plain_name
 from ..texts.issues import async_raise_issue
 from ..timeouts import StoreTimeouts
 
@@ -97,7 +98,7 @@ class SafeStore:
             is_persistent=True,
             severity=ir.IssueSeverity.WARNING,
             translation_key="storage_damaged",
-            translation_placeholders={"path": copy},
+            translation_placeholders={"path": plain_name(copy)},
         )
 
     async def async_save(self, *, again: bool = False) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 from ..protocol.checkin import Partition
 from ..protocol.firmware_version import FirmwareVersion
-from ..protocol.messages import named_font, plain_name
+from ..protocol.messages import identifier, named_font
 from ..protocol.untrusted_json import parse_json
 from .assets_pack import Asset, Models, PackError, read_models, read_pack, write_models, write_pack
 from .faces import own_faces
@@ -96,8 +96,8 @@ class Board:
             return None
         return FirmwareError(
             "wake_words_unknown_board",
-            board=plain_name(self.name) or "?",
-            chip=plain_name(self.chip) or "?",
+            board=identifier(self.name) or "?",
+            chip=identifier(self.chip) or "?",
             version=str(self.firmware or "?"),
         )
 
@@ -186,7 +186,7 @@ def _font(index: Mapping[str, Any]) -> str | None:
     """Return the name of the font. Since 2.4.0 there is a description of it."""
     described = index.get("text_font_meta")
     named = named_font(described) if isinstance(described, dict) else None
-    return named or plain_name(str(index.get("text_font") or "").removesuffix(".bin"))
+    return named or identifier(str(index.get("text_font") or "").removesuffix(".bin"))
 
 
 def _words(assets: Mapping[str, Asset]) -> tuple[dict[str, Any], str, Models]:

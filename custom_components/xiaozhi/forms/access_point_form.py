@@ -36,6 +36,7 @@ from ..const import CONF_QUESTIONS_ONLY, CONF_TOOLS
 from ..protocol.access_point.address import AccessPointAddress, AddressError
 from ..protocol.access_point.dialling import DialError, check_address
 from ..protocol.access_point.tools import ToolList
+from ..protocol.untrusted_text import plain_name
 from ..texts.translated import async_text
 from .multiple_choice import multiple_choice
 
@@ -63,7 +64,7 @@ class AccessPointFlow(ConfigSubentryFlow):
             self._known = self._get_reconfigure_subentry()
         known = self._known
         errors: dict[str, str] = {}
-        placeholders = {"code": "", "other": "", "name": known.title if known else ""}
+        placeholders = {"code": "", "other": "", "name": plain_name(known.title) if known else ""}
         # The address is a password: it is typed again after an error.
         name = known.title if known else await async_text(self.hass, "access_point_default_name")
         if user_input is not None:
@@ -76,10 +77,10 @@ class AccessPointFlow(ConfigSubentryFlow):
                     data = {**same.data, CONF_URL: self._address.url}
                     self.hass.config_entries.async_update_subentry(self._get_entry(), same, data=data)
                     return self.async_abort(
-                        reason="address_updated", description_placeholders={"name": same.title}
+                        reason="address_updated", description_placeholders={"name": plain_name(same.title)}
                     )
                 errors = {CONF_URL: "agent_known"}
-                placeholders["other"] = same.title
+                placeholders["other"] = plain_name(same.title)
             if not errors:
                 self._name = user_input[CONF_NAME].strip() or (known.title if known else self._address.host)
                 self._data = {**_DEFAULTS, **before}
@@ -109,7 +110,10 @@ class AccessPointFlow(ConfigSubentryFlow):
 
     async def _show_offer(self, suggested: Mapping[str, Any], errors: dict[str, str]) -> SubentryFlowResult:
         apis = offerable_apis(self.hass)
-        placeholders = {"assist": apis.get(llm.LLM_API_ASSIST, ""), **await self._address_placeholders()}
+        placeholders = {
+            "assist": plain_name(apis.get(llm.LLM_API_ASSIST, "")),
+            **await self._address_placeholders(),
+        }
         # One that is gone is shown as well, so that it can be taken away.
         apis = {**{api: api for api in self._data[CONF_LLM_HASS_API]}, **apis}
         schema = vol.Schema(
@@ -197,8 +201,10 @@ class AccessPointFlow(ConfigSubentryFlow):
         address = self._address
         expires = address.expires
         return {
-            "host": address.host,
-            "agent": address.agent or await async_text(self.hass, "access_point_untold"),
+            "host": plain_name(address.host),
+            "agent": plain_name(address.agent)
+            if address.agent
+            else await async_text(self.hass, "access_point_untold"),
             "expires": await async_text(self.hass, "access_point_untold")
             if expires is None
             else dt_util.as_local(expires).date().isoformat(),

@@ -47,6 +47,7 @@ from ..device.link_settings import kind_of_link
 from ..firmware.wake_words import MAX_PHRASES, Phrase
 from ..gateway import Gateway, gateway_of
 from ..protocol.boards import sold_as
+from ..protocol.untrusted_text import plain_name
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 from ..texts.translated import async_explain, async_text
@@ -155,7 +156,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         return self.async_show_form(
             step_id="reconfigure",
             data_schema=self.add_suggested_values_to_schema(schema, user_input or subentry.data),
-            description_placeholders={"name": subentry.title, "notes": "\n\n".join(notes)},
+            description_placeholders={"name": plain_name(subentry.title), "notes": "\n\n".join(notes)},
             errors=errors,
         )
 
@@ -179,7 +180,9 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         if link is not before.link:
             reason = await _apply_link(gateway, device, link, restart_now=restart_now) or reason
         if reason:
-            return self.async_abort(reason=reason, description_placeholders={"name": subentry.title})
+            return self.async_abort(
+                reason=reason, description_placeholders={"name": plain_name(subentry.title)}
+            )
         return result
 
     async def _fields(self, before: DeviceSettings, device: Device | None) -> tuple[vol.Schema, list[str]]:
@@ -201,7 +204,9 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
             by_word = section(pipelines, {"collapsed": True})
             schema = schema.extend({vol.Optional(CONF_WAKE_WORD_PIPELINES): by_word})
         if device is not None and (count := len(device.state.alarms)):
-            text = async_text(self.hass, "alarms_deleted_with_device", name=device.name, count=str(count))
+            text = async_text(
+                self.hass, "alarms_deleted_with_device", name=plain_name(device.name), count=str(count)
+            )
             notes.append(await text)
         return schema, notes
 
@@ -211,7 +216,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
             title=name,
             data=data,
             unique_id=mac,
-            description_placeholders={"name": name, "speech": speech},
+            description_placeholders={"name": plain_name(name), "speech": speech},
         )
 
 

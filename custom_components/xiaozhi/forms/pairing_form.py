@@ -26,6 +26,7 @@ import voluptuous as vol
 from ..const import CONF_ADDRESS, CONF_BOARD, CONF_LINK, DOMAIN
 from ..errors import UserError
 from ..gateway import Gateway, running_gateway
+from ..protocol.untrusted_text import plain_name
 from ..provisioning.address import PORTAL_URL, check_in_url, is_https_only
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, device_subentries
@@ -119,7 +120,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             data_schema=self._code_schema,
             errors=errors,
             description_placeholders={
-                "devices": ", ".join(["…"] * (len(waiting) > _MAX_NAMED) + named) or "–",
+                "devices": plain_name(", ".join(["…"] * (len(waiting) > _MAX_NAMED) + named)) or "–",
                 "tries": str(tries_left),
                 # As people say it: in tens.
                 "seconds": str(max(10, -int(-new_code_in // 10) * 10)),
@@ -147,7 +148,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
                 gateway.entry, known, data={**known.data, **identity}
             )
             return self.async_abort(
-                reason="device_paired_again", description_placeholders={"name": known.title}
+                reason="device_paired_again", description_placeholders={"name": plain_name(known.title)}
             )
         usual = await async_text(self.hass, "device_default_name")
         if user_input is not None:
@@ -166,7 +167,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
                     vol.Optional(CONF_NAME, default=usual): TextSelector(),
                 }
             ),
-            description_placeholders={"device": device.label},
+            description_placeholders={"device": plain_name(device.label)},
             last_step=True,
         )
 
@@ -207,7 +208,7 @@ async def address_placeholders(hass: HomeAssistant, address: str | None) -> dict
     if url is None and not notes:
         notes = f"\n\n**{await async_text(hass, 'address_unknown')}**"
     if address is not None:
-        notes += f"\n\n{await async_text(hass, 'address_for_devices', address=address)}"
+        notes += f"\n\n{await async_text(hass, 'address_for_devices', address=plain_name(address))}"
     return {
         "check_in_url": url or "–",
         "portal_url": PORTAL_URL,

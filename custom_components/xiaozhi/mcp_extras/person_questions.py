@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import dataclass
-import re
 from typing import Any, Final, Literal
 from uuid import uuid4
 
@@ -13,13 +12,12 @@ from homeassistant.helpers import issue_registry as ir
 from ..const import DOMAIN
 from ..device.device import Device
 from ..protocol.messages import JsonObject
-from ..protocol.untrusted_text import one_line
+from ..protocol.untrusted_text import one_line, plain_markdown, plain_name
 from ..texts.translated import async_text
 from ..timeouts import SessionTimeouts
 from .question_form import FormField, parse_question_form
 
 _MAX_NAME: Final = 64
-_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+.!|<>~&$:-])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +46,7 @@ async def ask_people(device: Device, params: JsonObject) -> JsonObject:
     question = OpenQuestion(
         fields=fields,
         placeholders={
-            "name": plain_markdown(one_line(device.name, _MAX_NAME)),
+            "name": plain_name(one_line(device.name, _MAX_NAME)),
             "message": plain_markdown(message),
             "fields": "\n\n".join(map(plain_markdown, described)),
         },
@@ -85,9 +83,3 @@ async def ask_people(device: Device, params: JsonObject) -> JsonObject:
         device.open_questions.pop(issue_id, None)
         ir.async_delete_issue(hass, DOMAIN, issue_id)
         persistent_notification.async_dismiss(hass, issue_id)
-
-
-def plain_markdown(text: str) -> str:
-    """Return a text of a device so that Markdown shows it as it is: without links and pictures."""
-    # A link that is written out becomes one by itself; a space without width keeps it a text.
-    return _MARKDOWN.sub(r"\\\1", text.replace("://", ":\u200b//").replace("www.", "www\u200b."))

@@ -33,7 +33,7 @@ _BROKEN_ERROR: Final = re.compile(
 )
 _MAX_ID: Final = 2**31 - 1
 # Pages make a link of what begins with `www.`.
-_PLAIN_NAME: Final = re.compile(r"(?!_*www\.)[\w.-]{1,64}", re.IGNORECASE)
+_IDENTIFIER: Final = re.compile(r"(?!_*www\.)[\w.-]{1,64}", re.IGNORECASE)
 
 
 class MessageError(ValueError):
@@ -190,13 +190,13 @@ def _parse_hello(message: JsonObject) -> DeviceHello:
 
 def named_font(font: JsonObject) -> str | None:
     """Return bundle and character set of a font, as a hello and the index of a pack describe it."""
-    words = plain_name(font.get("bundle")), plain_name(font.get("charset"))
+    words = identifier(font.get("bundle")), identifier(font.get("charset"))
     return " ".join(filter(None, words)) if all(words) else None
 
 
-def plain_name(value: Any) -> str | None:
-    """Return a short name that Markdown shows as it is; None for anything else."""
-    return value if isinstance(value, str) and _PLAIN_NAME.fullmatch(value) else None
+def identifier(value: Any) -> str | None:
+    """Return a text that is one word, as firmware names boards and fonts; None for anything else."""
+    return value if isinstance(value, str) and _IDENTIFIER.fullmatch(value) else None
 
 
 def _parse_listen(message: JsonObject) -> ListenDetect | ListenStart | ListenStop:

@@ -1,10 +1,14 @@
 """Makes texts from the network safe to show, log, store and pass to a language model."""
 
+import re
 from typing import Any, Final
 import unicodedata
 
 _MAX_LINE: Final = 500
 _MAX_LABEL: Final = 64
+# Where Markdown begins a link, a picture or an element, or makes a link of an address by itself.
+_LINKS: Final = re.compile(r"(?<=\])(?=[(\[:])|(?<=<)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)", re.IGNORECASE)
+_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+.!|<>~&$:-])")
 # These join letters of some scripts, and parts of an emoji.
 _JOINERS: Final = "\u200c\u200d"
 
@@ -22,6 +26,17 @@ def one_line(text: str, limit: int = _MAX_LINE) -> str:
 def label(value: object, limit: int = _MAX_LABEL) -> str | None:
     """Return a device's name for something as one line; None if it is empty or not a text."""
     return one_line(value, limit) or None if isinstance(value, str) else None
+
+
+def plain_name(name: str) -> str:
+    """Return a name that is no link, picture or element in Markdown, and looks the same in a plain title."""
+    # A space without width.
+    return _LINKS.sub("\u200b", name)
+
+
+def plain_markdown(text: str) -> str:
+    """Return a text for Markdown, which shows it as it is."""
+    return _MARKDOWN.sub(r"\\\1", plain_name(text))
 
 
 def clean_text(text: str, limit: int) -> str:

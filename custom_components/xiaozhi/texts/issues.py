@@ -10,6 +10,7 @@ from homeassistant.helpers import issue_registry as ir
 from homeassistant.util.hass_dict import HassKey
 
 from ..const import DOMAIN
+from ..protocol.untrusted_text import plain_name
 from .translated import known_text
 
 _LOGGER = logging.getLogger(__name__)
@@ -27,7 +28,10 @@ def async_raise_issue(
     learn_more_url: str | None = None,
     **placeholders: str,
 ) -> None:
-    """Raise an issue with the text `key`, by default that of its id."""
+    """Raise an issue with the text `key`, by default that of its id.
+
+    Placeholders are plain texts: Markdown in them is shown as it is.
+    """
     ir.async_create_issue(
         hass,
         DOMAIN,
@@ -36,7 +40,7 @@ def async_raise_issue(
         severity=severity,
         learn_more_url=learn_more_url,
         translation_key=key or issue_id,
-        translation_placeholders=placeholders or None,
+        translation_placeholders={name: plain_name(text) for name, text in placeholders.items()} or None,
     )
 
 

@@ -13,6 +13,7 @@ from homeassistant.helpers.start import async_at_started
 
 from ..const import DOMAIN
 from ..device.device import Device
+from ..protocol.untrusted_text import plain_name
 from ..texts.issues import async_raise_issue
 from ..texts.translated import async_text
 from .pipelines import chosen_pipeline
@@ -36,7 +37,7 @@ async def async_missing_engines_hint(hass: HomeAssistant) -> str:
     missing = _MISSING.get((_hears(hass, pipeline), _speaks(hass, pipeline)))
     if missing is None:
         return ""
-    hint = await async_text(hass, f"{missing}_hint", pipeline=pipeline.name, page=_PAGE)
+    hint = await async_text(hass, f"{missing}_hint", pipeline=plain_name(pipeline.name), page=_PAGE)
     guide = await async_text(hass, "engines_guide", guide=_GUIDE)
     # Chinese and Japanese have no space after a full stop.
     return f"\n\n{hint}{'' if hint.endswith('。') else ' '}{guide}"

@@ -7,7 +7,6 @@ from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.mcp_extras.ai_questions import read_question
-from custom_components.xiaozhi.mcp_extras.person_questions import plain_markdown
 from custom_components.xiaozhi.mcp_extras.question_form import parse_question_form
 from custom_components.xiaozhi.protocol.mcp.model import RequestError
 from custom_components.xiaozhi.protocol.messages import JsonObject
@@ -112,15 +111,6 @@ def test_a_flat_form_is_read() -> None:
 def test_other_questions_to_people_are_refused(params: JsonObject) -> None:
     with pytest.raises(RequestError):
         parse_question_form(params)
-
-
-def test_words_of_a_device_are_no_markdown() -> None:
-    """No link, no picture, no page that is opened by showing it."""
-    shown = plain_markdown("![a](https://b.example/c.png) <img src=x> www.d.example `e`")
-    assert "](" not in shown
-    assert "://" not in shown
-    assert "<img" not in shown.replace("\\<", "")
-    assert "www." not in shown
 
 
 @given(
