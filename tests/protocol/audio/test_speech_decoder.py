@@ -106,6 +106,34 @@ async def test_what_follows_the_samples_of_a_wav_is_no_sound_and_not_waited_for(
     assert b"".join([pcm async for pcm in decode_speech(source.stream(), sample_rate=RATE)]) == TONE
 
 
+@pytest.mark.parametrize("sized", [True, False])
+@pytest.mark.parametrize("piece", [1, 1000, 100_000])
+async def test_a_wav_for_each_sentence_is_heard_whole(sized: bool, piece: int) -> None:
+    """Without the heads: each would be a click. What stands after the samples is no sound."""
+    first, second = TONE[:3000], TONE[3000:5000]
+    tags = chunk(b"LIST", b"INFOx") if sized else b""
+    parts = [wav_header(RATE, len(part) * sized) + part + tags for part in (first, second, first)]
+    if not sized:
+        parts.insert(1, wav_header(RATE, 0))
+    assert await decode(b"".join(parts), piece) == first + second + first
+
+
+async def test_sentences_may_have_different_formats() -> None:
+    low = make_media("wav", "pcm_s24le", TONE, RATE)
+    both = wav_header(RATE, len(TONE)) + TONE + low + wav_header(2 * RATE, 0) + tone(1, 2 * RATE)
+    alone = await decode(low)
+    whole = await decode(both)
+    assert whole.startswith(TONE + alone[:-200])
+    assert abs(len(whole) - len(TONE) - len(alone) - 2 * RATE) < 400
+
+
+async def test_bytes_that_only_look_like_a_head_are_samples() -> None:
+    sound = b"RIFF" * 300 + b"RIFFxxxxWAVX" * 20 + b"RIFFR"
+    sound += bytes(len(sound) % 2)
+    for piece in (1, 7, 5000):
+        assert await decode(wav_header(RATE, 0) + sound, piece) == sound
+
+
 async def test_a_wav_cut_within_a_sample_keeps_the_whole_ones() -> None:
     assert await decode(wav_header(RATE, 0) + TONE[:4097], 10_000) == TONE[:4096]
 

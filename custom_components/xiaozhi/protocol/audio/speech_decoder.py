@@ -8,13 +8,16 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from enum import Enum, auto
+import logging
 import sys
 from typing import Final
 
 import av
 
 from .opus_codec import audio_frame
-from .wav import SAMPLE_RATES, WavHeader, read_wav_header
+from .wav import CHUNK, SAMPLE_RATES, WAV_HEAD, WAV_HEAD_SIZE, WavHeader, read_wav_header
+
+_LOGGER = logging.getLogger(__name__)
 
 # The most that is queued between source and decoder, and between decoder and listener.
 _MAX_PIECES: Final = 8
@@ -137,11 +140,42 @@ class _Stream:
         self._waiting = waiting[size:]
         return waiting[:size]
 
+    def read_before_wav(self, size: int) -> bytes:
+        """Return up to `size` bytes before the next head of a WAV; nothing in front of it, or at the end."""
+        while True:
+            if found := WAV_HEAD.search(self._waiting, 0, size + WAV_HEAD_SIZE):
+                return self.read(min(size, found.start())) if found.start() else b""
+            # The last bytes may be the beginning of one.
+            begins = self._waiting.find(b"R", -(WAV_HEAD_SIZE - 1))
+            ready = len(self._waiting) if begins < 0 else begins
+            if ready > 0:
+                return self.read(min(size, ready))
+            if not (more := self._take()):
+                return self.read(size)
+            self._waiting += more
+
     def peek(self, size: int) -> bytes:
         """Return the next `size` bytes without taking them; fewer only if the stream ends before."""
         while len(self._waiting) < size and (more := self._take()):
             self._waiting += more
         return self._waiting[:size]
+
+
+class _WavPart:
+    """One WAV of several in a stream, as a file for FFmpeg."""
+
+    name = ""
+
+    def __init__(self, stream: _Stream) -> None:
+        self._stream = stream
+        self._begun = False
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes of this WAV, as soon as there are any; nothing at its end."""
+        if self._begun:
+            return self._stream.read_before_wav(size)
+        self._begun = True
+        return self._stream.read(min(size, WAV_HEAD_SIZE))
 
 
 def _decode_stream(stream: _Stream, sample_rate: int) -> Iterator[bytes]:
@@ -177,11 +211,33 @@ def _pcm(resampler: av.AudioResampler | None, frame: av.AudioFrame | None) -> It
 def _frames(stream: _Stream) -> Iterator[av.AudioFrame]:
     if not stream.peek(1):
         raise SpeechError(SpeechFault.EMPTY, "there is nothing in it")
-    header = read_wav_header(stream.peek)
-    if header is not None:
-        yield from _wav_frames(stream, header)
-    else:
+    if not WAV_HEAD.match(stream.peek(WAV_HEAD_SIZE)):
         yield from _container_frames(stream)
+        return
+    # Some voices send a file for each sentence.
+    while True:
+        if (header := read_wav_header(stream.peek)) is not None:
+            yield from _wav_frames(stream, header)
+        else:
+            yield from _container_frames(_WavPart(stream))
+        if not _find_next_wav(stream):
+            return
+
+
+def _find_next_wav(stream: _Stream) -> bool:
+    """Skip the chunks after the samples of a WAV; return whether a further WAV follows."""
+    while len(head := stream.peek(WAV_HEAD_SIZE)) == WAV_HEAD_SIZE:
+        if WAV_HEAD.match(head):
+            return True
+        name, size = CHUNK.unpack_from(head)
+        if not name.strip().isalnum():
+            break
+        left = CHUNK.size + size + size % 2
+        while left and (skipped := stream.read_before_wav(min(_MAX_PIECE, left))):
+            left -= len(skipped)
+    if head:
+        _LOGGER.debug("What follows the samples of a WAV is not decoded")
+    return False
 
 
 def _wav_frames(stream: _Stream, header: WavHeader) -> Iterator[av.AudioFrame]:
@@ -189,7 +245,7 @@ def _wav_frames(stream: _Stream, header: WavHeader) -> Iterator[av.AudioFrame]:
     left = sys.maxsize if header.size is None else header.size
     block = 2 * header.channels
     samples = b""
-    while left and (data := stream.read(min(_WAV_READ, left))):
+    while left and (data := stream.read_before_wav(min(_WAV_READ, left))):
         left -= len(data)
         samples += data
         if whole := len(samples) - len(samples) % block:
@@ -197,7 +253,7 @@ def _wav_frames(stream: _Stream, header: WavHeader) -> Iterator[av.AudioFrame]:
             samples = samples[whole:]
 
 
-def _container_frames(stream: _Stream) -> Iterator[av.AudioFrame]:
+def _container_frames(stream: _Stream | _WavPart) -> Iterator[av.AudioFrame]:
     with av.open(stream, "r", options=_OPTIONS) as container:
         audio = next(iter(container.streams.audio), None)
         if audio is None:

@@ -6,15 +6,20 @@ out any: 1.5 s of a speech engine's answer. It begins sooner with floats and com
 
 from collections.abc import Callable
 from dataclasses import dataclass
+import re
 from struct import Struct
 from typing import Final
 
 SAMPLE_RATES: Final = range(1000, 384001)
 """Hz. To resample from a made-up rate takes seconds and gigabytes."""
 
+WAV_HEAD: Final = re.compile(rb"RIFF.{4}WAVE", re.DOTALL)
+WAV_HEAD_SIZE: Final = 12
+CHUNK: Final = Struct("<4sI")
+"""Name and size of a chunk, which is padded to an even size."""
+
 # More than this before the samples (tags, pictures) is left to FFmpeg.
 _MAX_HEADER: Final = 64 * 1024
-_CHUNK: Final = Struct("<4sI")
 _FORMAT: Final = Struct("<HHIIHH")
 _PCM: Final = 1
 
@@ -39,13 +44,13 @@ def read_wav_header(peek: Callable[[int], bytes]) -> WavHeader | None:
     `peek(n)` returns the first n bytes of the stream, fewer only if it ends before. No more is asked for than
     the head itself.
     """
-    if (start := peek(12))[:4] != b"RIFF" or start[8:12] != b"WAVE":
+    if not WAV_HEAD.match(peek(WAV_HEAD_SIZE)):
         return None
     sample_rate = channels = 0
-    offset = 12
-    while offset <= _MAX_HEADER and len(head := peek(offset + _CHUNK.size)) == offset + _CHUNK.size:
-        name, size = _CHUNK.unpack_from(head, offset)
-        offset += _CHUNK.size
+    offset = WAV_HEAD_SIZE
+    while offset <= _MAX_HEADER and len(head := peek(offset + CHUNK.size)) == offset + CHUNK.size:
+        name, size = CHUNK.unpack_from(head, offset)
+        offset += CHUNK.size
         if name == b"data":
             if not channels:
                 return None
