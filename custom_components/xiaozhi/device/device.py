@@ -21,10 +21,10 @@ from ..protocol.boards import sold_as
 from ..protocol.checkin import CheckIn
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.readiness import MainTask
-from ..protocol.limits import TokenBucket
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import Link, LinkKind
 from ..settings import DeviceSettings, GatewaySettings
+from .bounds import DeviceBounds
 from .commands import DeviceCommands
 from .device_tools import DeviceTools
 from .events import DeviceConversations, DeviceEvent, DeviceEvents
@@ -65,20 +65,20 @@ class Device:
         self._gateway = gateway
         self.session: LinkSession | None = None
         """The session on its link; commands go through `commands`."""
-        self.calls = TokenBucket(rate=1 / 3, burst=60)
-        """How often it may check in or connect: each changes the registry, or states of its entities."""
+        self.bounds = DeviceBounds()
         self.tools = DeviceTools(hass, record)
         self.commands = DeviceCommands(
             hass, record, self.tools, name=lambda: self.name, session=lambda: self.session
         )
         self.events = DeviceEvents(
+            self.bounds,
             partial(async_dispatcher_send, hass, EVENT_SIGNAL, self),
             self._publish_notification,
             name=lambda: self.name,
             shares_texts=lambda: self.settings.share_transcripts,
         )
         self.conversations = DeviceConversations(self.events)
-        self.handshake = Handshake(self.tools, self._vision)
+        self.handshake = Handshake(self.tools, self.bounds, self._vision)
         self.open_questions: dict[str, Any] = {}
         """Its questions that a person can answer now, by the id of their repair issue."""
         self._main_task = MainTask(
@@ -153,7 +153,7 @@ class Device:
                 "wanted_link": self.settings.link,
                 "linked_over": link and link.kind,
                 "conversation": self.state.conversation,
-                "dropped_events": self.events.dropped,
+                "exceeded_bounds": dict(self.bounds.exceeded),
                 "turns": self.conversations.describe(),
                 "statistics": link.statistics() if link else self._last_statistics,
             }

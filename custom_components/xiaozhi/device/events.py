@@ -9,19 +9,15 @@ from typing import Any, Final
 
 from homeassistant.core import CALLBACK_TYPE, callback
 
-from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation
-from ..protocol.limits import TokenBucket
 from ..protocol.messages import JsonObject
 from ..protocol.untrusted_json import is_bounded
 from ..protocol.untrusted_text import clean_data, one_line
+from .bounds import Bound, DeviceBounds
 from .turn_times import TurnTimes
 
 _LOGGER = logging.getLogger(__name__)
 
-# Enough for actions of people; a higher rate would only fill the database.
-_RATE: Final = 5
-_BURST: Final = 20
 # For attributes, which are stored with every state; the bus event has all params.
 _MAX_ATTRIBUTE_PARAMS: Final = 2048
 # Enough to distinguish a slow turn from a slow engine.
@@ -90,6 +86,7 @@ class DeviceEvents:
 
     def __init__(
         self,
+        bounds: DeviceBounds,
         send: Callable[[DeviceEvent], None],
         publish: Callable[[str, JsonObject], None],
         *,
@@ -100,38 +97,30 @@ class DeviceEvents:
 
         `shares_texts` returns whether what is said may be sent.
         """
-        self.dropped = 0
-        """Number of events dropped because there were too many."""
+        self._bounds = bounds
         self._send = send
         self._publish = publish
         self._name = name
         self._limit_logged = False
         self._shares_texts = shares_texts
-        self._notifications = TokenBucket(rate=_RATE, burst=_BURST)
-        # Each is a row of the database.
-        self._notification_events = TokenBucket(rate=1 / 60, burst=100)
-        self._progress_events = TokenBucket(rate=1 / 60, burst=100)
-        self._conversation_events = TokenBucket(rate=1 / 2, burst=100)
 
     @callback
-    def admit_notification(self) -> bool:
-        """Count a notification; False if it exceeds the limit."""
-        return self._admit(self._notifications)
+    def fire_notification(self, method: str, params: JsonObject, *, published: bool = False) -> bool:
+        """Publish a notification unless it is `published`, and send its event; return whether that was sent.
 
-    @callback
-    def fire_notification(self, method: str, params: JsonObject) -> None:
-        """Send the event of a notification, unless a whole hour of them would be too many to keep.
-
-        Reports of progress do not count among the others: a long call sends hundreds.
+        It is not sent if a whole hour of them would be too many to keep.
         """
+        if not published:
+            self._publish(method, params)
         event = notification_event(method, params)
         is_progress = event.type is NotificationType.PROGRESS
-        if self._admit(self._progress_events if is_progress else self._notification_events):
+        if self._bounds.take(Bound.PROGRESS_EVENTS if is_progress else Bound.NOTIFICATION_EVENTS):
             self._send(event)
-            self._publish(method, params)
-        elif not self._limit_logged:
+            return True
+        if not self._limit_logged:
             self._limit_logged = True
-            _LOGGER.warning("%s sends too many notifications: one a minute is an event now", self._name())
+            _LOGGER.warning("%s sends too many notifications: its event shows one a minute now", self._name())
+        return False
 
     @callback
     def fire(
@@ -142,7 +131,7 @@ class DeviceEvents:
         Texts are cut to one line.
         """
         # Those of alarms are ours, and few.
-        if not isinstance(event, AlarmEvent) and not self._admit(self._conversation_events):
+        if not isinstance(event, AlarmEvent) and not self._bounds.take(Bound.CONVERSATION_EVENTS):
             return
         if text is not None and self._shares_texts():
             attributes["text"] = text
@@ -150,11 +139,6 @@ class DeviceEvents:
             name: one_line(value) if isinstance(value, str) else value for name, value in attributes.items()
         }
         self._send(DeviceEvent(type=event, attributes=cleaned))
-
-    def _admit(self, bucket: TokenBucket) -> bool:
-        admitted = bucket.take(loop_time())
-        self.dropped += not admitted
-        return admitted
 
 
 class DeviceConversations:

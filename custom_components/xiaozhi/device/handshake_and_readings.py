@@ -16,16 +16,15 @@ from typing import Final
 from homeassistant import const
 from homeassistant.core import callback
 
-from ..protocol.clock import loop_time
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.device_status import StatusError, read_status
-from ..protocol.limits import TokenBucket
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError, RequestHandler
 from ..protocol.tasks import LogAndGoOn
 from ..protocol.transport.link import Link, LinkClosedError
 from ..timeouts import SessionTimeouts
 from ..tools.stock_tools import STATUS_TOOL
+from .bounds import Bound, DeviceBounds
 from .device_tools import DeviceTools
 from .presence import Presence
 from .state import STATUS_READ
@@ -46,6 +45,7 @@ class Handshake:
     """What is done on each link of a device first: capabilities are announced, tools listed, and more."""
 
     tools: DeviceTools
+    bounds: DeviceBounds
     vision: Callable[[], Mapping[str, str] | None]
     """Returns where the device is to send its photos; None before its first check-in."""
     handlers: dict[str, RequestHandler] = field(default_factory=dict)
@@ -83,8 +83,7 @@ class HandshakeAndReadings:
         self._running: asyncio.Task[None] | None = None
         self._listing = asyncio.Lock()
         self._to_list = False
-        # Each may remove a hundred entities and make as many.
-        self._lists = TokenBucket(rate=1 / 30, burst=10)
+        self._bounds = handshake.bounds
         self._missing: list[Callable[[], Awaitable[None]]] = []
         """Steps of the handshake that have not succeeded yet."""
         self._listed = asyncio.Event()
@@ -152,7 +151,7 @@ class HandshakeAndReadings:
     async def _run(self, delay: float = 0) -> None:
         await asyncio.sleep(delay)
         steps = [partial(step, self._mcp) for step in self._handshake.steps]
-        self._missing = [self._initialize, self._list_tools, *steps]
+        self._missing = [self._initialize, self._list_first, *steps]
         for poll in count():
             answers = await self._take()
             self._listed.set()
@@ -196,6 +195,13 @@ class HandshakeAndReadings:
         )
         self._record.set_state(self._record.state.after_handshake(server))
 
+    async def _list_first(self) -> None:
+        """List the tools, or later, if that was done too often: until then, those of the last list count."""
+        if self._bounds.take(Bound.LISTS):
+            await self._list_tools()
+        else:
+            self.list_again()
+
     async def _list_tools(self) -> None:
         async with self._listing:
             # A change from here on needs another listing.
@@ -205,15 +211,15 @@ class HandshakeAndReadings:
 
     async def _list_later(self) -> None:
         # Not after the handshake: its first step may wait for an answer that does not come.
-        await asyncio.sleep(max(SessionTimeouts.refresh, self._lists.delay(loop_time())))
-        self._lists.take(loop_time())
+        await asyncio.sleep(max(SessionTimeouts.refresh, self._bounds.delay(Bound.LISTS)))
+        self._bounds.take(Bound.LISTS)
         with self._go_on:
             try:
                 await self._list_tools()
             except (McpError, LinkClosedError) as err:
                 _LOGGER.debug("%s: tools could not be listed: %s", self._record.mac, err)
-                if self._list_tools not in self._missing:
-                    self._missing.append(self._list_tools)
+                if self._list_first not in self._missing:
+                    self._missing.append(self._list_first)
 
     # Readings.
 

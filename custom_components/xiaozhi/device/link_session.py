@@ -4,16 +4,14 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 import logging
-from typing import Any, override
+from typing import Any, Final, override
 
 from homeassistant.core import callback
 
 from ..protocol import messages
-from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.readiness import MainTask
 from ..protocol.conversation.state_table import ConversationState
-from ..protocol.limits import TokenBucket
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpError
 from ..protocol.messages import (
@@ -28,6 +26,7 @@ from ..protocol.messages import (
 from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandler
 from ..timeouts import SessionTimeouts
 from ..tools.stock_tools import STATUS_TOOL
+from .bounds import Bound
 from .events import ConversationEvent, DeviceConversations
 from .handshake_and_readings import Handshake, HandshakeAndReadings
 from .presence import Presence
@@ -36,6 +35,8 @@ from .store import DeviceRecord
 from .tool_calls import TaskFactory, ToolCalls
 
 _LOGGER = logging.getLogger(__name__)
+
+_STATE_CHANGED: Final = "notifications/state_changed"
 
 
 class LinkSession(LinkHandler):
@@ -90,8 +91,10 @@ class LinkSession(LinkHandler):
         self._tasks: set[asyncio.Task[None]] = set()
         self._talked = False
         self._hanging_up: asyncio.Task[None] | None = None
-        # Each is an entity that comes or goes.
-        self._mode_changes = TokenBucket(rate=1 / 60, burst=5)
+        self._bounds = handshake.bounds
+        self._held_back: tuple[JsonObject, bool] | None = None
+        """The last state that the device reported, if a bound holds it back, and whether it was published."""
+        self._shows_later = False
 
     @callback
     def start(self, *, can_answer: bool) -> None:
@@ -164,7 +167,7 @@ class LinkSession(LinkHandler):
                 case ListenStart(mode) if mode is not ListenMode.MANUAL:
                     realtime = mode is ListenMode.REALTIME
                     changes = realtime is not self._record.state.listens_while_speaking
-                    if changes and self._mode_changes.take(loop_time()):
+                    if changes and self._bounds.take(Bound.MODES):
                         self._record.update(listens_while_speaking=realtime)
                 case Abort():
                     self._conversations.events.fire(ConversationEvent.INTERRUPTED)
@@ -259,9 +262,16 @@ class LinkSession(LinkHandler):
         # Before the limit, so that the last change of the tools is not missed.
         if method == "notifications/tools/list_changed":
             self.readings.list_again()
-        events = self._conversations.events
-        if not events.admit_notification():
-            return
+        published = self._bounds.take(Bound.NOTIFICATIONS)
+        shown = published and self._show_notification(method, params)
+        if method == _STATE_CHANGED:
+            self._held_back = None if shown else (params, published)
+            if not shown and not self._shows_later:
+                self._shows_later = True
+                self._create_task(self._show_held_back(), "show state")
+
+    @callback
+    def _show_notification(self, method: str, params: JsonObject, *, published: bool = False) -> bool:
         match method, params:
             # During a conversation, its own state is faster and more reliable.
             case "notifications/state_changed", {"state": str(state)} if (
@@ -270,7 +280,18 @@ class LinkSession(LinkHandler):
                 self._notified_state = ConversationState(state)
                 self._show()
         self._record.update(notified=True)
-        events.fire_notification(method, params)
+        return self._conversations.events.fire_notification(method, params, published=published)
+
+    async def _show_held_back(self) -> None:
+        """Show the last state of a burst when the bounds allow that."""
+        while (held := self._held_back) is not None:
+            params, published = held
+            bound = Bound.NOTIFICATION_EVENTS if published else Bound.NOTIFICATIONS
+            await asyncio.sleep(self._bounds.delay(bound))
+            if self._held_back is held and (published or self._bounds.take(bound)):
+                shown = self._show_notification(_STATE_CHANGED, params, published=published)
+                self._held_back = None if shown else (params, True)
+        self._shows_later = False
 
     @callback
     def _on_conversation_state(self, state: ConversationState) -> None:

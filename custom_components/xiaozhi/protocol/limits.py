@@ -12,6 +12,9 @@ from typing import Final
 class FloodError(Exception):
     """A link delivers more than any device can produce."""
 
+# After a `delay`, an event is allowed although the sum of the times is not exact.
+_ROUNDING: Final = 1e-6
+
 
 class TokenBucket:
     """Allows events worth `burst` at once and `rate` a second in the long run."""
@@ -29,7 +32,7 @@ class TokenBucket:
         if self._updated is not None:
             self._tokens = min(self._burst, self._tokens + (now - self._updated) * self._rate)
         self._updated = now
-        if self._tokens < cost:
+        if self._tokens < cost - _ROUNDING:
             return False
         self._tokens -= cost
         return True
@@ -37,8 +40,8 @@ class TokenBucket:
     def delay(self, now: float) -> float:
         """Return the seconds from `now` until an event is allowed."""
         updated = now if self._updated is None else self._updated
-        tokens = self._tokens + (now - updated) * self._rate
-        return max(0.0, (1 - tokens) / self._rate)
+        missing = 1 - self._tokens - (now - updated) * self._rate
+        return missing / self._rate if missing > _ROUNDING else 0.0
 
 
 class FloodGuard:

@@ -9,10 +9,10 @@ from aiohttp import web
 from homeassistant.config_entries import SAVE_DELAY, ConfigEntry
 from homeassistant.const import CONF_TOKEN
 
+from ..device.bounds import Bound
 from ..device.device import Device
 from ..links.admission import PairedDevices
 from ..protocol.checkin import CheckIn
-from ..protocol.clock import loop_time
 from ..protocol.messages import JsonObject
 from ..settings import device_subentries
 from .discovery import DeviceDiscovery
@@ -47,7 +47,7 @@ class CheckIns:
         """
         if (device := await self._find(checkin)) is None:
             return self._discovery.answer_check_in(checkin, remote)
-        if not device.calls.take(loop_time()):
+        if not device.bounds.take(Bound.CONNECTIONS):
             raise web.HTTPTooManyRequests(text="Too many check-ins")
         self._discovery.recognized(device)
         # Also one that is to use the WebSocket: on the broker, nobody gets what it is sent.

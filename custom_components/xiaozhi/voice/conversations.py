@@ -12,6 +12,7 @@ from homeassistant.core import callback
 from ..announcements.announcement_speech import text_utterance, voice_language
 from ..announcements.in_conversation import ConversationAnnouncements
 from ..announcements.room_player import said_in_house
+from ..device.bounds import Bound
 from ..device.device import Device
 from ..device.events import ConversationEvent
 from ..protocol import messages
@@ -20,7 +21,6 @@ from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.state_table import Interruption, TurnStart
 from ..protocol.conversation.turn_audio import Turn
-from ..protocol.limits import TokenBucket
 from ..protocol.messages import ListenMode
 from ..protocol.tasks import log_failure
 from ..protocol.timeouts import ConversationTimeouts
@@ -53,9 +53,6 @@ _LOGGER = logging.getLogger(__name__)
 
 # Seconds between two comparisons with other devices that may have heard the same person.
 _COMPARISONS: Final = 0.25
-# Rates and bursts of the pipeline runs of one device, above what a person can cause. Each run is four states
-# of its satellite and more of its engines: the second one bounds what a day of them adds to the database.
-_RUNS: Final = ((1.0, 6), (1 / 5, 60))
 
 
 @dataclass(eq=False, slots=True)
@@ -68,9 +65,6 @@ class VoiceConversations:
     shared: Voice
     announcements: ConversationAnnouncements
     """Announcements between two turns."""
-    run_limits: tuple[TokenBucket, ...] = field(
-        default_factory=lambda: tuple(TokenBucket(rate=rate, burst=burst) for rate, burst in _RUNS)
-    )
     _task: asyncio.Task[None] | None = None
     _unfinished: set[asyncio.Task[Any]] = field(default_factory=set)
 
@@ -247,10 +241,9 @@ class _HeldConversation:
             )
 
     async def _finish_turn(self, turn: Turn, *, followed_up: bool) -> bool:
-        limits = self._voice.run_limits
-        await asyncio.sleep(max(limit.delay(loop_time()) for limit in limits))
-        for limit in limits:
-            limit.take(loop_time())
+        bounds = self._device.bounds
+        await asyncio.sleep(bounds.delay(Bound.TURNS))
+        bounds.take(Bound.TURNS)
         no_speech = VoiceTimeouts.no_speech
         if (is_patient := self._is_patient(turn)) or followed_up:
             settings = self._device.settings

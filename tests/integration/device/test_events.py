@@ -1,6 +1,7 @@
 """What happens at a device becomes events for automations: bounded, and private unless the owner says so."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 from homeassistant.core import Event, HomeAssistant, callback
@@ -73,7 +74,7 @@ async def test_a_notification_is_an_event_of_the_device_and_on_the_bus_and_a_flo
     # While the flood arrives, a few more become due.
     assert 20 <= len(events) < 35
     assert [event.data["params"]["data"] for event in events[:20]] == list(range(20))
-    assert known.describe()["dropped_events"] == known.events.dropped == 60 - len(events)
+    assert known.describe()["exceeded_bounds"] == {"notifications": 60 - len(events)}
 
 
 async def test_a_device_that_is_woken_all_the_time_hides_no_alarm(hass: HomeAssistant, known: Device) -> None:
@@ -96,24 +97,73 @@ async def test_a_device_that_is_woken_all_the_time_hides_no_alarm(hass: HomeAssi
 async def test_after_a_hundred_in_an_hour_one_notification_a_minute_is_an_event(
     hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """At a rate that no limit of a moment cuts: each would be a row of the database."""
-    events = async_capture_events(hass, EVENT_NOTIFICATION)
+    """At a rate that no limit of a moment cuts. On the bus, each is there."""
+    published = async_capture_events(hass, EVENT_NOTIFICATION)
+    shown: list[Mapping[str, Any]] = []
+
+    @callback
+    def take(_device: Device, event: DeviceEvent) -> None:
+        shown.append(event.attributes)
+
+    stop = async_dispatcher_connect(hass, EVENT_SIGNAL, take)
     device = await boot()
     # A long call sends hundreds, which leave room for a doorbell.
     for number in range(150):
         device.notify("notifications/progress", progressToken=1, progress=number)
         await asyncio.sleep(1)
-    assert 100 <= len(events) <= 103
+    assert 100 <= len(shown) <= 103
     await notify(hass, device, "notifications/doorbell")
-    events.clear()
+    shown.clear()
     for number in range(220):
         device.notify("notifications/other", data=number)
         await asyncio.sleep(1)
-    assert 99 <= len(events) <= 104
-    assert events[-1].data["params"]["data"] > 150
+    assert 99 <= len(shown) <= 104
+    assert shown[-1]["params"]["data"] > 150
+    assert len(published) == 150 + 1 + 220
+    stop()
     told = [record for record in caplog.records if "sends too many notifications" in record.message]
     assert len(told) == 1
     caplog.clear()
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
+async def test_of_hours_of_honest_notifications_none_is_missing_on_the_bus(
+    hass: HomeAssistant, boot: Boot
+) -> None:
+    """A door sensor that reports every half minute, and a talkative device."""
+    device = await boot()
+    events = async_capture_events(hass, EVENT_NOTIFICATION)
+    for _ in range(150):
+        device.notify("notifications/door", open=True)
+        await asyncio.sleep(30)
+    for _ in range(30):
+        for state in ("connecting", "listening", "thinking", "speaking", "idle"):
+            device.notify("notifications/state_changed", state=state)
+        await asyncio.sleep(120)
+    assert len(events) == 300
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
+async def test_the_last_state_of_a_burst_arrives(hass: HomeAssistant, boot: Boot, known: Device) -> None:
+    """Soon on the bus and in the sensor, and within minutes in the event, which is stored."""
+    device = await boot()
+    events = async_capture_events(hass, EVENT_NOTIFICATION)
+    for states in ([*["thinking", "speaking"] * 30, "idle"], ["idle", "thinking"] * 30):
+        for state in states:
+            device.notify("notifications/state_changed", state=state)
+        await known.commands.call_tool("self.get_device_status")
+        await asyncio.sleep(2)
+        assert events[-1].data["params"]["state"] == states[-1]
+        assert hass.states.is_state(DOING, states[-1])
+        assert len(events) < 40
+        events.clear()
+    for _ in range(200):
+        device.notify("notifications/state_changed", state="listening")
+        await asyncio.sleep(1)
+    device.notify("notifications/state_changed", state="idle")
+    await asyncio.sleep(120)
+    assert state_of(hass, NOTIFICATION).attributes["params"]["state"] == "idle"
+    assert sum(event.data["params"]["state"] == "idle" for event in events) == 1
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])

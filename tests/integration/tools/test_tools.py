@@ -14,6 +14,7 @@ from homeassistant.helpers import entity_registry as er
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
+from custom_components.xiaozhi.device.bounds import Bound
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.device_tools import DeviceTools
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
@@ -174,7 +175,7 @@ async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_we
 ) -> None:
     device = await boot(get_profile("otto"))
     await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
-    while known.events.admit_notification():
+    while known.bounds.take(Bound.NOTIFICATIONS):
         pass
     register(device, tool("self.fan.stop"))
     await wait_for_state(hass, "button.kitchen_box_fan_stop", "unknown")
@@ -238,6 +239,19 @@ async def test_tools_that_change_all_the_time_are_listed_ten_times_and_then_twic
     assert len([change for change in changes if "gadget" in change.data["entity_id"]]) <= 40 * (10 + 2)
     # The last change is not missed.
     await until(lambda: hass.states.is_state("button.kitchen_box_gadget1_do19", "unknown"))
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
+async def test_a_new_link_brings_no_new_lists_of_tools(hass: HomeAssistant, boot: Boot, known: Device) -> None:
+    """The tools of the last list stay, and the last change is seen."""
+    device = await boot()
+    for _ in range(20):
+        await device.power_off()
+        await device.boot()
+        await known.commands.call_tool("self.get_device_status")
+    assert 9 <= listed(device) <= 12
+    register(device, tool("self.fan.stop"))
+    await wait_for_state(hass, "button.kitchen_box_fan_stop", "unknown", 60)
 
 
 async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
