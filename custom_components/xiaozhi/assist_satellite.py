@@ -23,7 +23,7 @@ from .announcements.announcement_speech import announcement_utterance
 from .announcements.speech_format import speech_options
 from .const import EVENT_LEFT_OUT
 from .device.device import Device
-from .device.state import AVAILABLE, SETTINGS, STATUS_READ
+from .device.state import AVAILABLE, PRESENT, SETTINGS, STATUS_READ
 from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
 from .gateway import Gateway, XiaozhiConfigEntry
 from .media.stream import media_sound
@@ -44,7 +44,7 @@ _SATELLITE: Final = AssistSatelliteEntityDescription(
     key="assist_satellite", translation_key="assist_satellite"
 )
 # No event reports where the parts of its pipeline work: it is looked up when the status is read.
-_FOLLOWED: Final = (AVAILABLE, SETTINGS, STATUS_READ, "linked", "wake_words")
+_FOLLOWED: Final = (AVAILABLE, SETTINGS, STATUS_READ, PRESENT, "wake_words")
 
 
 class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
@@ -75,7 +75,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     def extra_state_attributes(self) -> dict[str, Any]:
         """Return whether an action would reach it, and where the parts of its pipeline work."""
         return {
-            "reachable": self.device.state.linked,
+            "reachable": self.device.state.present,
             **engine_locations(self.hass, self.device),
         }
 

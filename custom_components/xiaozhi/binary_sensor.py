@@ -15,7 +15,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import ConnectedSensor
 from .device.device import Device
-from .device.state import AVAILABLE, part_key
+from .device.state import AVAILABLE, PRESENT, part_key
 from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
@@ -48,8 +48,8 @@ BINARY_SENSORS: Final = (
         key="connected",
         device_class=BinarySensorDeviceClass.CONNECTIVITY,
         entity_category=EntityCategory.DIAGNOSTIC,
-        value=lambda device: device.state.linked if device.state.link else None,
-        follows=("linked", "link"),
+        value=lambda device: device.state.present if device.state.link else None,
+        follows=(PRESENT, "link"),
         of_link=True,
     ),
     XiaozhiBinarySensorDescription(

@@ -21,6 +21,8 @@ class SessionTimeouts:
     """Between two readings of the status."""
     starting: float = 3
     """From a device's check-in to its connection to the broker."""
+    away: float = 30
+    """For a device that comes and goes to stay away until it is shown as gone."""
     idle: float = 1.0
     """Until a device that goes idle has cleared its screen: alerts are shown after that."""
     ai_answer: float = 120.0

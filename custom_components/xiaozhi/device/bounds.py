@@ -17,6 +17,8 @@ class Bound(StrEnum):
 
     CONNECTIONS = "connections"
     """Check-ins and links: each changes the registry, or states of its entities."""
+    LINKS = "links"
+    """Ends of links that make all entities unavailable at once: each of them is two rows of the database."""
     LISTS = "lists"
     """Lists of tools: each may remove a hundred entities and make as many."""
     MODES = "modes"
@@ -41,9 +43,10 @@ class Bound(StrEnum):
 # loop, and the second bounds what a day adds to the database.
 _BOUNDS: Final[Mapping[Bound, tuple[tuple[float, float], ...]]] = {
     Bound.CONNECTIONS: ((1 / 3, 60),),
+    Bound.LINKS: ((1 / 180, 20),),
     Bound.LISTS: ((1 / 30, 10),),
     Bound.MODES: ((1 / 60, 5),),
-    Bound.TURNS: ((1, 6), (1 / 5, 60)),
+    Bound.TURNS: ((1, 6), (1 / 15, 600)),
     Bound.NOTIFICATIONS: ((5, 20), (1 / 5, 1000)),
     Bound.NOTIFICATION_EVENTS: ((1 / 60, 100),),
     Bound.PROGRESS_EVENTS: ((1 / 60, 100),),

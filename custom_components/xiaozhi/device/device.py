@@ -24,7 +24,7 @@ from ..protocol.conversation.readiness import MainTask
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import Link, LinkKind
 from ..settings import DeviceSettings, GatewaySettings
-from .bounds import DeviceBounds
+from .bounds import Bound, DeviceBounds
 from .commands import DeviceCommands
 from .device_tools import DeviceTools
 from .events import DeviceConversations, DeviceEvent, DeviceEvents
@@ -300,7 +300,8 @@ class Device:
 
     def _log(self, link: Link, text: str, value: str) -> None:
         # A device on WebSocket comes and goes with every conversation.
-        _LOGGER.log(logging.INFO if link.stays_connected else logging.DEBUG, text, self.name, value)
+        seldom = link.stays_connected and not self.bounds.delay(Bound.LINKS)
+        _LOGGER.log(logging.INFO if seldom else logging.DEBUG, text, self.name, value)
 
     @callback
     def _close_link(self, reason: str) -> None:

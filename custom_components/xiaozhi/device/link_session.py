@@ -104,7 +104,8 @@ class LinkSession(LinkHandler):
         answer that it cannot send.
         """
         self.presence.begin(can_answer=can_answer)
-        self._show(replace(self._record.state, link=self.link.kind).after_contact())
+        state = replace(self._record.state, link=self.link.kind)
+        self._show(state if state.lingers else state.after_contact())
         if self.link.stays_connected and can_answer:
             self._hanging_up = self._create_task(self._hang_up(self._record.state.session_id), "hang up")
             self.readings.start()
@@ -211,16 +212,26 @@ class LinkSession(LinkHandler):
         if not self.over:
             self.over = True
             self._on_gone(reason)
-            gone = replace(self._record.state, linked=False, conversation=ConversationState.IDLE)
-            self._record.set_state(gone.after_contact())
+            state = self._record.state
+            lingers = state.present and not self._bounds.take(Bound.LINKS)
+            gone = replace(state, linked=False, lingers=lingers, conversation=ConversationState.IDLE)
+            self._record.set_state(gone if lingers else gone.after_contact())
+            if lingers:
+                self._start_task(self._leave(), "leave")
 
     @callback
     def _show(self, state: DeviceState | None = None) -> None:
         if not self.over:
             linked, conversation = self.presence.linked, self.conversation_state
-            self._record.set_state(
-                replace(state or self._record.state, linked=linked, conversation=conversation)
-            )
+            state = replace(state or self._record.state, linked=linked, conversation=conversation)
+            self._record.set_state(replace(state, lingers=state.lingers and not linked))
+
+    async def _leave(self) -> None:
+        """Show a device that comes and goes as gone, if it stays away."""
+        ends = self._bounds.exceeded[Bound.LINKS]
+        await asyncio.sleep(SessionTimeouts.away)
+        if self._bounds.exceeded[Bound.LINKS] == ends:
+            self._record.update(lingers=False)
 
     async def read_at_rest(self) -> None:
         """Read the status, and tools that are due, after the last answer.

@@ -26,6 +26,8 @@ _LOGGER = logging.getLogger(__name__)
 # Keys that listeners of a device follow, beside the fields of `DeviceState` and the parts of its mappings.
 AVAILABLE: Final = "available"
 """Whether the state counts as current."""
+PRESENT: Final = "present"
+"""Whether it is shown as linked."""
 SETTINGS: Final = "settings"
 """The owner's settings."""
 STATUS_READ: Final = "status_read"
@@ -159,6 +161,8 @@ class DeviceState:
     """Whether its firmware has sent a notification since the gateway started; stock firmware never does."""
     linked: bool = False
     """Whether a command would arrive now."""
+    lingers: bool = False
+    """Whether it is shown as linked although it has just gone, because it comes and goes all the time."""
     conversation: ConversationState = ConversationState.IDLE
     """State of its conversation."""
 
@@ -208,7 +212,12 @@ class DeviceState:
         A device on MQTT stays linked. One on WebSocket is linked only during conversations: between them, its
         last state stays valid, and a command fails with an error that says so.
         """
-        return self.linked or self.link is not LinkKind.MQTT
+        return self.present or self.link is not LinkKind.MQTT
+
+    @property
+    def present(self) -> bool:
+        """Whether it is shown as linked."""
+        return self.linked or self.lingers
 
     @property
     def can_be_interrupted(self) -> bool:
@@ -293,10 +302,11 @@ class DeviceState:
         return replace(self, status=status, last_contact=last_contact)
 
 
-_FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE)
+_FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE, PRESENT)
 OWNED: Final = frozenset({"alarms", "timers", "microphone"})
 """Keys of what the owner has made. It does not come again, as what a device reports does."""
-STORED: Final = frozenset(_FIELDS) - OWNED - {AVAILABLE, "pictures", "notified", "linked", "conversation"}
+_FLEETING: Final = {AVAILABLE, PRESENT, "pictures", "notified", "linked", "lingers", "conversation"}
+STORED: Final = frozenset(_FIELDS) - OWNED - _FLEETING
 """Keys of what else is saved."""
 
 

@@ -12,6 +12,7 @@ from typing import Final
 class FloodError(Exception):
     """A link delivers more than any device can produce."""
 
+
 # After a `delay`, an event is allowed although the sum of the times is not exact.
 _ROUNDING: Final = 1e-6
 

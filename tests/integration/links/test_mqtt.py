@@ -178,23 +178,51 @@ async def test_a_device_that_never_told_its_firmware_is_not_asked_again_when_it_
 async def test_a_device_that_connects_and_leaves_without_end_does_not_fill_the_database(
     hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
 ) -> None:
-    """It may do so sixty times, and then as often as somebody could talk to it: once in three seconds."""
+    """It may do so sixty times, and then as often as somebody could talk to it: once in three seconds.
+
+    After twenty times within an hour it is shown as gone only when it stays away.
+    """
     device = await boot()
     await wait_for_state(hass, VOLUME, "70")
     await device.power_off()
     changes = async_capture_events(hass, EVENT_STATE_CHANGED)
-    start = hass.loop.time()
-    for _ in range(100):
+
+    async def come_and_go() -> None:
         client = await WireClient.open(linked_entry.data[CONF_MQTT_PORT])
         await client.send(connect(mqtt_client_id(MAC), MAC, TOKEN))
         await client.receive()
         await client.close()
+
+    for _ in range(100):
+        await come_and_go()
+        await asyncio.sleep(0.1)
     written = Counter(change.data["entity_id"] for change in changes)
-    assert 100 < written[VOLUME] <= 2 * (60 + (hass.loop.time() - start) / 3)
+    assert 20 <= written[VOLUME] <= 2 * 20 + 1
+    for _ in range(40):
+        await come_and_go()
+        await asyncio.sleep(3)
+    written = Counter(change.data["entity_id"] for change in changes)
+    assert max(written.values()) <= 2 * 20 + 3, written
+    assert hass.states.is_state(VOLUME, "70")
+    with pytest.raises(HomeAssistantError, match="not connected"):
+        await hass.services.async_call(
+            "number", "set_value", {"entity_id": VOLUME, "value": 5}, blocking=True
+        )
+    await wait_for_state(hass, VOLUME, "unavailable", 35)
     # It is let in again.
-    await asyncio.sleep(10)
     await device.boot()
     await wait_for_state(hass, VOLUME, "70")
+
+
+async def test_a_device_in_bad_wifi_is_shown_as_gone_at_once(hass: HomeAssistant, boot: Boot) -> None:
+    """Every five minutes it loses its link for a moment."""
+    device = await boot()
+    for _ in range(20):
+        await wait_for_state(hass, VOLUME, "70")
+        await device.power_off()
+        await wait_for_state(hass, VOLUME, "unavailable", 5)
+        await asyncio.sleep(290)
+        await device.boot()
 
 
 async def next_request(client: WireClient) -> Any:

@@ -242,7 +242,9 @@ async def test_tools_that_change_all_the_time_are_listed_ten_times_and_then_twic
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
-async def test_a_new_link_brings_no_new_lists_of_tools(hass: HomeAssistant, boot: Boot, known: Device) -> None:
+async def test_a_new_link_brings_no_new_lists_of_tools(
+    hass: HomeAssistant, boot: Boot, known: Device
+) -> None:
     """The tools of the last list stay, and the last change is seen."""
     device = await boot()
     for _ in range(20):
