@@ -26,6 +26,7 @@ from .services import async_setup_services
 from .settings import GatewaySettings, device_subentries
 from .texts.issues import async_raise_issue
 from .tools.migration import async_migrate_entities
+from .voice.alarm_sentences import async_write_sentences
 
 CONFIG_SCHEMA: Final = cv.config_entry_only_config_schema(DOMAIN)
 
@@ -105,6 +106,7 @@ async def async_remove_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> 
     for mac in device_subentries(entry):
         await async_forget_pictures(hass, mac)
     await async_forget_models(hass)
+    await async_write_sentences(hass, ())
     # Of versions before 0.5.0.
     await Store[Any](hass, 1, f"{DOMAIN}.speech_detector").async_remove()
 

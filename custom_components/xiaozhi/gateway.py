@@ -27,6 +27,7 @@ from .protocol.tasks import close_all
 from .provisioning.checkins import CheckIns
 from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
+from .voice.alarm_sentences import async_keep_sentences
 from .voice.voice import Voice
 from .voice.wake_words import WakeWords
 
@@ -94,6 +95,8 @@ class Gateway:
         await self.ports.start()
         self.access_points.async_start()
         self.voice.async_start()
+        wanted = self.settings.understands_alarms
+        self.entry.async_on_unload(await async_keep_sentences(self.hass, is_wanted=wanted))
         look = self.firmware_files.async_look
         self.entry.async_create_background_task(self.hass, look(), "xiaozhi look for firmware")
         self.entry.async_on_unload(

@@ -25,6 +25,7 @@ from .const import (
     CONF_LOOK_AT_PHOTOS,
     CONF_SHOW_ANNOUNCEMENTS,
     CONF_TLS,
+    CONF_UNDERSTAND_ALARMS,
     DEFAULT_MQTT_PORT,
     DEFAULT_UDP_PORT,
     DEFAULT_WEBSOCKET_PORT,
@@ -152,6 +153,8 @@ class GatewaySettings:
     """None unless the link is `BROKER`."""
     firmware_releases: str | None = stored(str)
     """Address of a list of firmware releases."""
+    understands_alarms: bool = stored(bool, False, key=CONF_UNDERSTAND_ALARMS)
+    """Whether sentences about alarms are written for Home Assistant's own assistant."""
 
     @classmethod
     def from_entry(cls, entry: ConfigEntry[Any]) -> Self:

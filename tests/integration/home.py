@@ -51,6 +51,8 @@ async def run_home(folder: Path) -> AsyncGenerator[HomeAssistant]:
     def caught(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         uncaught.append(context.get("exception") or RuntimeError(context["message"]))
 
+    # Home Assistant reads it when sentences are reloaded.
+    (folder / "configuration.yaml").touch()
     async with async_test_home_assistant(loop, config_dir=str(folder)) as hass:
         loop.set_exception_handler(caught)
         wake(hass)

@@ -33,6 +33,7 @@ from ..const import (
     CONF_STOCK_RELEASES,
     CONF_TLS,
     CONF_UDP_PORT,
+    CONF_UNDERSTAND_ALARMS,
     CONF_WEBSOCKET_PORT,
     DEFAULT_BROKER_PORT,
     DEFAULT_MQTT_PORT,
@@ -77,14 +78,15 @@ _FIELDS: Final[Mapping[vol.Marker, Any]] = {
     vol.Required(CONF_UDP_PORT, default=DEFAULT_UDP_PORT): _PORT,
     vol.Optional(CONF_ADDRESS): TextSelector(),
 }
-_STOCK_RELEASES: Final[Mapping[vol.Marker, Any]] = {
-    vol.Required(CONF_STOCK_RELEASES, default=False): BooleanSelector()
+_CHOICES: Final[Mapping[vol.Marker, Any]] = {
+    vol.Required(CONF_UNDERSTAND_ALARMS, default=True): BooleanSelector(),
+    vol.Required(CONF_STOCK_RELEASES, default=False): BooleanSelector(),
 }
 SECTION_ADVANCED: Final = "advanced"
 RECONFIGURE_SCHEMA: Final = vol.Schema(
     {
         **_FIELDS,
-        **_STOCK_RELEASES,
+        **_CHOICES,
         vol.Optional(CONF_FIRMWARE_RELEASES): TextSelector(TextSelectorConfig(type=TextSelectorType.URL)),
     }
 )
@@ -125,14 +127,14 @@ type _Ports = dict[str, tuple[SocketKind, int]]
 
 
 def gateway_schema(shown: Collection[str]) -> vol.Schema:
-    """Return the form of a new gateway: the choice to look for firmware, and the `shown` fields.
+    """Return the form of a new gateway: its choices, and the `shown` fields.
 
     The others are below *Advanced*, and all have defaults. A form shows no errors within a section, so that
     fields with errors must be outside.
     """
     above = {field: selector for field, selector in _FIELDS.items() if field in shown}
     below = {field: selector for field, selector in _FIELDS.items() if field not in shown}
-    above |= _STOCK_RELEASES
+    above |= _CHOICES
     if below:
         above[vol.Required(SECTION_ADVANCED)] = section(vol.Schema(below), {"collapsed": True})
     return vol.Schema(above)
@@ -153,7 +155,7 @@ def cleaned_gateway(user_input: Mapping[str, Any]) -> dict[str, Any]:
     A list of firmware of the owner's takes the place of GitHub's.
     """
     user_input = {**user_input, **user_input.get(SECTION_ADVANCED, {})}
-    settings = {key: user_input[key] for key in (CONF_LINK, *_OPENED)}
+    settings = {key: user_input[key] for key in (CONF_LINK, CONF_UNDERSTAND_ALARMS, *_OPENED)}
     addresses = {
         CONF_ADDRESS: user_input.get(CONF_ADDRESS, "").strip().lower(),
         CONF_FIRMWARE_RELEASES: user_input.get(CONF_FIRMWARE_RELEASES, "").strip()

@@ -147,9 +147,18 @@ class Language:
 def load_language(language: str) -> Language:
     """Return the data of a language, or of English if there are none for it. Reads a file: for threads."""
     code = language_of_texts(language)
-    if not (_FOLDER / f"{code}.json").is_file():
-        code = "en"
-    return Language(code, json.loads((_FOLDER / f"{code}.json").read_text(encoding="utf-8")))
+    path = _FOLDER / f"{code}.json"
+    return (
+        Language(code, json.loads(path.read_text(encoding="utf-8")))
+        if path.is_file()
+        else load_language("en")
+    )
+
+
+def is_known(language: str) -> bool:
+    """Whether there are data of a language. Looks for a file: for threads."""
+    code = language_of_texts(language)
+    return code[:2] == language[:2] and (_FOLDER / f"{code}.json").is_file()
 
 
 def _either(templates: list[str]) -> str:

@@ -169,6 +169,14 @@ def read(language: Language, action: str, slots: Mapping[str, str]) -> Meaning:
     return meaning
 
 
+def is_complete(language: Language, slots: Mapping[str, str]) -> bool:
+    """Whether a sentence needs nothing more. The text of a reminder may go on."""
+    try:
+        return not read(language, slots["action"], slots).text
+    except InputError:
+        return False
+
+
 def read_fields(languages: Iterable[Language], fields: Mapping[str, Any], today: date) -> Meaning:
     """Return what the fields of a form mean, filled in by a language model. Raises `InputError`.
 

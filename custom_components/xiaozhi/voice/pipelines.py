@@ -11,7 +11,7 @@ from homeassistant.components.assist_pipeline import (
     async_get_pipelines,
 )
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
-from homeassistant.const import Platform
+from homeassistant.const import MATCH_ALL, Platform
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity import entity_sources
@@ -74,6 +74,13 @@ def assist_select(hass: HomeAssistant, device: Device, key: str) -> str | None:
 def spoken_language(hass: HomeAssistant, device: Device) -> str:
     """Return the language that a device speaks."""
     return voice_language(chosen_pipeline(hass, device))
+
+
+def command_language(pipeline: Pipeline) -> str:
+    """Return the language of the commands, as the pipeline does for an agent that speaks every language."""
+    if pipeline.conversation_language == MATCH_ALL:
+        return pipeline.stt_language or pipeline.tts_language or pipeline.language
+    return pipeline.conversation_language
 
 
 @callback

@@ -11,11 +11,15 @@ from homeassistant.components.conversation import (
     async_get_agent,
 )
 from homeassistant.components.media_player import INTENT_MEDIA_SEARCH_AND_PLAY
-from homeassistant.const import ATTR_SUPPORTED_FEATURES, MATCH_ALL
+from homeassistant.const import ATTR_SUPPORTED_FEATURES
 from homeassistant.core import Context, HomeAssistant, callback
 from homeassistant.helpers.intent import INTENT_GET_STATE
 
+from ..spoken.language import Language, load_language
+from ..spoken.sentences import ALARM_SENTENCE
+from ..spoken.understanding import is_complete
 from ..texts.issues import Part, Unpromised
+from .pipelines import command_language
 
 # Longer than any command.
 _LONGEST_TEXT: Final = 200
@@ -38,7 +42,8 @@ class UnderstoodCommands:
             return False
         with Unpromised(self._hass, Part.RECOGNIZER):
             results = await self._recognise(text, pipeline, device_id)
-            return bool(results) and not any(_may_go_on(text, result) for result in results)
+            language = await self._hass.async_add_executor_job(load_language, command_language(pipeline))
+            return bool(results) and not any(_may_go_on(text, result, language) for result in results)
         return False
 
     async def _recognise(self, text: str, pipeline: Pipeline, device_id: str | None) -> list[RecognizeResult]:
@@ -52,7 +57,7 @@ class UnderstoodCommands:
             conversation_id=None,
             device_id=device_id,
             satellite_id=None,
-            language=_language(pipeline),
+            language=command_language(pipeline),
             agent_id=HOME_ASSISTANT_AGENT,
         )
         if triggered := await agent.async_recognize_sentence_trigger(asked):
@@ -72,15 +77,11 @@ class UnderstoodCommands:
         return _LEFT_TO_MODEL if features & ConversationEntityFeature.CONTROL else frozenset()
 
 
-def _language(pipeline: Pipeline) -> str:
-    """Return the language of the commands, as the pipeline does for an agent that speaks every language."""
-    if pipeline.conversation_language == MATCH_ALL:
-        return pipeline.stt_language or pipeline.tts_language or pipeline.language
-    return pipeline.conversation_language
-
-
-def _may_go_on(text: str, result: RecognizeResult) -> bool:
+def _may_go_on(text: str, result: RecognizeResult, language: Language) -> bool:
     """Whether a sentence ends with words that it does not know, as a message or a title: more may follow."""
+    if result.intent.name == ALARM_SENTENCE:
+        slots = {entity.name: str(entity.value) for entity in result.entities_list}
+        return not is_complete(language, slots)
     end = text.rstrip(" .,;:!?。，！？").casefold()
     return any(
         entity.is_wildcard and end.endswith(entity.text_clean.casefold()) for entity in result.entities_list

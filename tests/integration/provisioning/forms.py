@@ -35,7 +35,8 @@ def websocket_only(port: int, **fields: Any) -> dict[str, Any]:
 
 def stored(port: int, **fields: Any) -> dict[str, Any]:
     """Return what is stored of `websocket_only`: the ports for other links, too."""
-    return {**websocket_only(port), "mqtt_port": 1884, "udp_port": 8765, **fields}
+    ports = {**websocket_only(port), "mqtt_port": 1884, "udp_port": 8765}
+    return {**ports, "understand_alarms": True, **fields}
 
 
 def texts(section: str, language: str = "en") -> dict[str, Any]:

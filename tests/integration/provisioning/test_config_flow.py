@@ -41,6 +41,7 @@ async def test_the_gateway_is_set_up_and_says_what_to_type_into_devices(
     # Somebody who knows nothing about ports just goes on: all is below *Advanced*.
     assert form["data_schema"].schema["advanced"].options == {"collapsed": True}
     assert form["data_schema"]({"advanced": {}}) == {
+        "understand_alarms": True,
         "stock_releases": False,
         "advanced": {"link": "mqtt", "websocket_port": 8765, "mqtt_port": 1884, "udp_port": 8765},
     }

@@ -37,13 +37,13 @@ def taken_udp_port() -> Generator[int]:
 @pytest.fixture
 def settings(free_port: int, mqtt_data: dict[str, Any]) -> dict[str, Any]:
     """What an owner fills in who takes MQTT without a broker."""
-    return {"websocket_port": free_port, **mqtt_data}
+    return {"websocket_port": free_port, "understand_alarms": True, **mqtt_data}
 
 
 @pytest.fixture
 async def entry(hass: HomeAssistant, make_entry: MakeEntry, mqtt_data: dict[str, Any]) -> MockConfigEntry:
     """A running gateway that offers MQTT, with a paired device."""
-    return await running(hass, make_entry(paired_device(), **mqtt_data))
+    return await running(hass, make_entry(paired_device(), understand_alarms=True, **mqtt_data))
 
 
 @pytest.fixture

@@ -1,0 +1,108 @@
+"""Files with sentences about alarms for Home Assistant's own assistant, in the pipelines' languages.
+
+Home Assistant offers integrations no other way: sentence triggers would keep the sentences from language
+models.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import timedelta
+from hashlib import sha256
+import logging
+from pathlib import Path
+from typing import Final
+
+from home_assistant_intents import get_languages
+from homeassistant.components.assist_pipeline import async_get_pipelines
+from homeassistant.components.conversation import DOMAIN as CONVERSATION
+from homeassistant.const import SERVICE_RELOAD
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import issue_registry as ir
+from homeassistant.helpers.event import async_track_time_interval
+from homeassistant.util.file import WriteError, write_utf8_file_atomic
+from homeassistant.util.language import matches
+
+from ..const import DOMAIN
+from ..spoken.language import is_known, load_language
+from ..spoken.sentences import sentences
+from ..texts.issues import async_raise_issue
+from .pipelines import command_language
+
+_LOGGER = logging.getLogger(__name__)
+
+_FOLDER: Final = "custom_sentences"
+_NAME: Final = "xiaozhi.yaml"
+_MARK: Final = "# Written by the XiaoZhi integration, which leaves it alone once it is changed. "
+_ISSUE: Final = "sentences_changed"
+# As for missing engines: Home Assistant does not report new pipelines.
+_INTERVAL: Final = timedelta(seconds=10)
+
+
+async def async_keep_sentences(hass: HomeAssistant, *, is_wanted: bool) -> CALLBACK_TYPE:
+    """Write the files, or remove them, at once and when pipelines have changed. Returns what ends this."""
+    written: set[str] | None = None
+
+    async def look(_: object = None) -> None:
+        nonlocal written
+        languages = {command_language(pipeline) for pipeline in async_get_pipelines(hass) if is_wanted}
+        if languages != written:
+            written = languages
+            await async_write_sentences(hass, languages)
+
+    await look()
+    return async_track_time_interval(hass, look, _INTERVAL, cancel_on_shutdown=True)
+
+
+async def async_write_sentences(hass: HomeAssistant, languages: Iterable[str]) -> None:
+    """Write the files of these languages and remove all others, except those that the owner has changed."""
+    folder = Path(hass.config.path(_FOLDER))
+    has_changed, left_alone = await hass.async_add_executor_job(_write, folder, set(languages))
+    if left_alone:
+        async_raise_issue(hass, _ISSUE, files=", ".join(f"`{path}`" for path in left_alone))
+    else:
+        ir.async_delete_issue(hass, DOMAIN, _ISSUE)
+    if has_changed and hass.services.has_service(CONVERSATION, SERVICE_RELOAD):
+        try:
+            await hass.services.async_call(CONVERSATION, SERVICE_RELOAD, blocking=True)
+        except (HomeAssistantError, OSError) as err:
+            # It reads the owner's configuration, too.
+            _LOGGER.warning("The sentences about alarms are used after a restart: %s", err)
+
+
+def _write(folder: Path, languages: set[str]) -> tuple[bool, list[Path]]:
+    """Return whether a file has changed, and which were left alone."""
+    variants = {next(iter(matches(language, get_languages())), "") for language in languages}
+    wanted = {folder / code / _NAME: _content(code) for code in variants if is_known(code)}
+    has_changed, left_alone = False, []
+    for path in sorted({*folder.glob(f"*/{_NAME}"), *wanted}):
+        try:
+            found = path.read_text(encoding="utf-8") if path.is_file() else None
+            if found is not None and not _is_unchanged(found):
+                left_alone.append(path)
+            elif (content := wanted.get(path)) is None:
+                path.unlink()
+                with suppress(OSError):
+                    path.parent.rmdir()
+                has_changed = True
+            elif content != found:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_utf8_file_atomic(str(path), content)
+                has_changed = True
+        except (OSError, UnicodeDecodeError, WriteError) as err:
+            _LOGGER.warning("The sentences about alarms in %s cannot be written: %s", path, err)
+    return has_changed, left_alone
+
+
+def _content(code: str) -> str:
+    content = sentences(load_language(code), code)
+    return f"{_MARK}{_digest(content)}\n{content}"
+
+
+def _is_unchanged(found: str) -> bool:
+    mark, _, content = found.partition("\n")
+    return mark == _MARK + _digest(content)
+
+
+def _digest(content: str) -> str:
+    return sha256(content.encode()).hexdigest()[:16]

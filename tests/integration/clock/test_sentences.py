@@ -1,0 +1,150 @@
+"""People set, list and delete alarms in their own words, without a language model."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from homeassistant.components.assist_pipeline import async_get_pipeline, async_update_pipeline
+from homeassistant.components.conversation import HOME_ASSISTANT_AGENT, async_converse
+from homeassistant.core import Context, HomeAssistant
+from homeassistant.helpers import issue_registry as ir
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.const import CONF_UNDERSTAND_ALARMS, DOMAIN
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from tests.integration.names import Boot
+
+LINK = LinkKind.MQTT
+
+pytestmark = pytest.mark.usefixtures("wall_clock")
+
+type Say = Callable[..., Awaitable[str]]
+
+
+@pytest.fixture
+def link_data(mqtt_data: dict[str, Any]) -> dict[str, Any]:
+    return mqtt_data | {CONF_UNDERSTAND_ALARMS: True}
+
+
+@pytest.fixture
+def say(hass: HomeAssistant, device_id: str) -> Say:
+    """Return what says something to the device and returns the answer of Home Assistant's own assistant."""
+
+    async def say(text: str, language: str = "en") -> str:
+        result = await async_converse(
+            hass, text, None, Context(), language, HOME_ASSISTANT_AGENT, device_id=device_id
+        )
+        return str(result.response.speech["plain"]["speech"])
+
+    return say
+
+
+def files(hass: HomeAssistant) -> set[str]:
+    folder = Path(hass.config.path("custom_sentences"))
+    return {path.parent.name for path in folder.glob("*/xiaozhi.yaml")}
+
+
+def file(hass: HomeAssistant, language: str) -> Path:
+    return Path(hass.config.path("custom_sentences", language, "xiaozhi.yaml"))
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def write(path: Path, content: str) -> None:
+    path.write_text(content, encoding="utf-8")
+
+
+async def speak(hass: HomeAssistant, language: str) -> None:
+    """Let the owner's only pipeline have another language."""
+    await async_update_pipeline(hass, async_get_pipeline(hass), conversation_language=language)
+    await asyncio.sleep(11)
+    await hass.async_block_till_done()
+
+
+async def test_alarms_are_talked_about_as_people_talk(boot: Boot, known: Device, say: Say) -> None:
+    await boot()
+    assert await say("wake me at half past seven tomorrow") == "Alarm set: tomorrow at 7:30 AM."
+    assert (
+        await say("Set an alarm for 7:30 am tomorrow.") == "That alarm is set already: tomorrow at 7:30 AM."
+    )
+    assert await say("set an alarm for six thirty on weekdays") == "Alarm set: every weekday at 6:30 AM."
+    reminder = await say("remind me in ten minutes to turn the oven off")
+    assert reminder.endswith(": turn the oven off.")
+    assert await say("remind me every friday at 4pm to water the plants") == (
+        "I’ll remind you every Friday at 4 PM: water the plants."
+    )
+    listed = await say("what alarms do I have")
+    for each in ("every weekday at 6:30 AM", "tomorrow at 7:30 AM", "every Friday at 4 PM, water the plants"):
+        assert each in listed
+    assert "turn the oven off" in await say("when is my next alarm")
+    several = await say("delete the alarm")
+    assert several.startswith("Several alarms are set: ")
+    assert await say("cancel the alarm at half past seven") == "Deleted: tomorrow at 7:30 AM."
+    assert await say("delete the plants reminder") == "Deleted: every Friday at 4 PM, water the plants."
+    off = await say("skip my alarm on wednesday")
+    assert off.startswith("Off: ")
+    assert off.endswith(". The rest stays: every weekday at 6:30 AM.")
+    assert await say("delete the alarm on wednesday") == "There is no such alarm."
+    before = known.state.alarms
+    for unknown in ("wake me at dawn", "set an alarm for the party", "wake me when it rains"):
+        assert (await say(unknown)).startswith("I did not understand when."), unknown
+    assert await say("wake me tomorrow") == "At what time? Say, for example: wake me tomorrow at seven."
+    assert await say("alarm clock kitchen banana")
+    assert await say("stop the alarm") == "No alarm rings."
+    assert known.state.alarms == before
+    assert (await say("delete all alarms")).startswith("Deleted: ")
+    assert not known.state.alarms
+
+
+async def test_sentences_come_in_the_languages_of_the_pipelines(
+    hass: HomeAssistant, boot: Boot, known: Device, say: Say, linked_entry: MockConfigEntry
+) -> None:
+    """A file that the owner has changed is left alone, and named."""
+    await boot()
+    assert files(hass) == {"en"}
+    assert not ir.async_get(hass).async_get_issue(DOMAIN, "sentences_changed")
+    await speak(hass, "de")
+    assert files(hass) == {"de"}
+    assert await say("weck mich morgen um halb acht", "de") == "Wecker gestellt: morgen um 7:30 Uhr."
+    assert await say("morgen nicht", "de") == "Gelöscht: morgen um 7:30 Uhr."
+    await speak(hass, "zh-CN")
+    assert await say("每个工作日早上七点半叫我起床", "zh-CN") == "闹钟已设置：每个工作日早上7:30。"
+    assert await say("删除所有闹钟", "zh-CN") == "已删除：每个工作日早上7:30。"
+    path = file(hass, "zh-CN")
+    written = read(path)
+    write(path, written + "# mine\n")
+    await speak(hass, "en")
+    assert files(hass) == {"en", "zh-CN"}
+    issue = ir.async_get(hass).async_get_issue(DOMAIN, "sentences_changed")
+    assert issue is not None
+    assert issue.translation_placeholders == {"files": f"`{path}`"}
+    write(path, written)
+    hass.config_entries.async_update_entry(
+        linked_entry, data=linked_entry.data | {CONF_UNDERSTAND_ALARMS: False}
+    )
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await hass.async_block_till_done()
+    assert not files(hass)
+    assert not ir.async_get(hass).async_get_issue(DOMAIN, "sentences_changed")
+    assert "Alarm set" not in await say("wake me at seven tomorrow")
+
+
+async def test_an_update_writes_them_again_and_the_end_removes_them(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    path = file(hass, "en")
+    written = read(path)
+    await hass.config_entries.async_unload(linked_entry.entry_id)
+    older = "language: en\nintents: {}\n"
+    write(path, f"{written.partition('. ')[0]}. {sha256(older.encode()).hexdigest()[:16]}\n{older}")
+    await hass.config_entries.async_setup(linked_entry.entry_id)
+    await hass.async_block_till_done()
+    assert read(path) == written
+    await hass.config_entries.async_remove(linked_entry.entry_id)
+    assert not files(hass)
