@@ -107,6 +107,8 @@ class VoiceTimeouts:
     """For the speech detector to run once in a process of its own, on a slow computer that starts up."""
     detector_wait: float = 1
     """For a turn to wait for that; then Home Assistant's detector serves it."""
+    dry: float = 1
+    """For more text or speech of an answer to come before a sentence without its end is shown."""
     no_speech: float = 8
     """For speech to begin after the wake word; the pipeline's own detector gives up only after 15 s."""
     pipeline_silence: float = 14

@@ -177,6 +177,8 @@ class ScriptedAgent(conversation.ConversationEntity):
         self.offered: list[str] = []
         """Names of the tools that it was offered last."""
         self.prompt = ""
+        self.pause = 0.05
+        """Seconds after each piece."""
         self.results: list[conversation.ToolResultContent] = []
         self.thinking: asyncio.Event = asyncio.Event()
         self.may_go_on: asyncio.Event = asyncio.Event()
@@ -207,7 +209,7 @@ class ScriptedAgent(conversation.ConversationEntity):
                 yield {"role": "assistant"}
             for sentence in line.split("|"):
                 yield {"content": sentence}
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(self.pause)
 
         async for content in chat_log.async_add_delta_content_stream(self.entity_id, deltas()):
             if isinstance(content, conversation.ToolResultContent):

@@ -15,6 +15,7 @@ from yarl import URL
 
 from ..protocol.audio.speech_decoder import decode_speech
 from ..protocol.audio.speech_pauses import SpeechShape
+from ..protocol.conversation.caption_text import has_words
 from ..protocol.messages import DOWNLINK
 from ..timeouts import AnnouncementTimeouts
 from .announcement_errors import SourceError
@@ -28,6 +29,8 @@ type OpenMedia = Callable[[str], OpenSpeech]
 _TEST_SOUND: Final = "/api/assist_satellite/connection_test/"
 # A sound before an announcement is kept in memory, and cut to this length.
 _MAX_SOUND_SECONDS: Final = 30
+# In place of a text without a word, which is only shown: engines have no sound for it, or fail.
+_SILENCE: Final = bytes(2 * DOWNLINK.sample_rate)
 
 
 async def announcement_utterance(
@@ -70,6 +73,9 @@ def text_utterance(
     """Return what a pipeline's voice makes of a text."""
 
     async def speak() -> AsyncGenerator[bytes]:
+        if not has_words(text):
+            yield _SILENCE
+            return
         engine = tts.async_resolve_engine(hass, pipeline.tts_engine)
         if engine is None:
             raise SourceError("announcement_no_voice")
@@ -92,12 +98,18 @@ def _speech_of(
     origin: str | None,
 ) -> OpenSpeech:
     token = announcement.tts_token
+    if token is not None and not has_words(announcement.message):
+        return _silence
     if token is not None and (stream := tts.async_get_stream(hass, token)) is not None:
         return spoken_text(stream)
     # Only the library knows where its media are, and needs no detour over our web server.
     if announcement.media_id_source == "media_id":
         return open_media(announcement.original_media_id)
     return open_media(_near(hass, announcement.media_id, origin))
+
+
+async def _silence() -> AsyncGenerator[bytes]:
+    yield _SILENCE
 
 
 def _near(hass: HomeAssistant, address: str, origin: str | None) -> str:

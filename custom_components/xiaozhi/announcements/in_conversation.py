@@ -11,6 +11,7 @@ from homeassistant.core import callback
 from ..device.device import Device
 from ..protocol import messages
 from ..protocol.audio.speech_pauses import SpeechShape
+from ..protocol.conversation.caption_text import has_words
 from ..protocol.conversation.captions import Captions
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of
@@ -173,7 +174,7 @@ class ConversationAnnouncements:
         def open_speech() -> AsyncGenerator[bytes]:
             nonlocal shape
             # Only where all that is heard is the text, its pauses show where the voice is in it.
-            if utterance.text_begins or utterance.gives_way:
+            if utterance.text_begins or utterance.gives_way or not has_words(utterance.text):
                 return utterance.speech()
             shape = SpeechShape(messages.DOWNLINK.sample_rate)
             return _shaped(utterance.speech(), shape)

@@ -1,7 +1,8 @@
 """The answer of a turn: its text and face on the screen, its voice on the loudspeaker."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 import logging
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from ..protocol.conversation.captions import Captions
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of
 from ..protocol.transport.link import LinkClosedError
+from ..timeouts import VoiceTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -50,6 +52,7 @@ class Answer:
         self._speech: Speech | None = None
         self._face: Face | None = None
         self._prepared = False
+        self._dry: asyncio.TimerHandle | None = None
         self.begun = False
         """Whether the user has been understood."""
         self.complete = False
@@ -76,6 +79,8 @@ class Answer:
         """Append a piece of the assistant's text."""
         self.text += text
         self._captions.add(text)
+        if text and self._dry is not None:
+            self._wait_for_more()
 
     @callback
     def understood(self, output: dict[str, Any]) -> None:
@@ -123,7 +128,31 @@ class Answer:
             # Speech engines may raise anything.
             _LOGGER.exception("The answer could not be spoken")
             return False
+        finally:
+            self._stop_waiting()
         return True
+
+    @callback
+    def _wait_for_more(self) -> None:
+        """Show an unfinished sentence when text and sound have run dry: its end may never come."""
+        self._stop_waiting()
+        self._dry = self._hass.loop.call_later(VoiceTimeouts.dry, self._run_dry)
+
+    @callback
+    def _stop_waiting(self) -> None:
+        if self._dry is not None:
+            self._dry.cancel()
+            self._dry = None
+
+    @callback
+    def _run_dry(self) -> None:
+        self._dry = None
+        self._device.create_task(self._show_written(), "show caption")
+
+    async def _show_written(self) -> None:
+        with suppress(LinkClosedError):
+            for caption in self._captions.unfinished():
+                await self._conversation.show(messages.tts_caption(caption))
 
     async def _heard(self, speech: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         async for pcm in speech:
@@ -145,6 +174,7 @@ class Answer:
 
     async def _before_packet(self, seconds: float) -> None:
         self._on_packet()
+        self._wait_for_more()
         await self._show_face()
         seconds -= self._speech.begins if self._speech else 0
         if seconds >= 0 and (

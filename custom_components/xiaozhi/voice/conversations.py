@@ -252,8 +252,6 @@ class _HeldConversation:
         await self._run(turn, no_speech, followed_up=followed_up)
         if (voice_turn := self._voice_turn) is None or voice_turn.error == ANSWERED_ELSEWHERE:
             return False
-        if self._question is not None:
-            self._question.end()
         error, is_answered = voice_turn.error, voice_turn.error is None
         has_failed = not is_answered and error not in UNHEARD
         if has_failed:

@@ -18,6 +18,7 @@ from ..device.state import RESPONSE
 from ..device.turn_times import TurnStep, TurnTimes
 from ..protocol import messages
 from ..protocol.clock import loop_time
+from ..protocol.conversation.caption_text import has_words
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.turn_audio import Turn
 from ..protocol.faces import Face
@@ -304,7 +305,9 @@ class VoiceTurn:
 
     @callback
     def _play(self, group: asyncio.TaskGroup) -> None:
-        if self._playing is None and self._token:
+        # What has no word is only shown: engines have no sound for it, or fail.
+        is_silent = self.answer.complete and bool(self.answer.text) and not has_words(self.answer.text)
+        if self._playing is None and self._token and (self._acknowledges or not is_silent):
             self._playing = group.create_task(self._speak(self._token))
 
     async def _speak(self, token: str) -> None:

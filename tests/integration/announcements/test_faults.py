@@ -372,3 +372,18 @@ async def test_an_announcement_is_said_if_home_assistant_knows_its_own_sound_by_
     assert satellite is not None
     await satellite.async_internal_announce(message="Dinner is ready")
     assert device.screen.captions[-1] == "Dinner is ready"
+
+
+@pytest.mark.parametrize("message", ["👍", "."])
+async def test_a_text_without_a_word_is_shown_and_no_voice_is_asked(
+    hass: HomeAssistant, boot: Boot, speech: Speech, message: str
+) -> None:
+    speech.voice.error = OSError("no sound for this")
+    device = await boot(NEW)
+    await act(hass, "assist_satellite", "announce", SATELLITE, message=message, preannounce=False)
+    assert [text for _, text in device.announcements[0].shown] == [message]
+    await device.wake()
+    await device.wait_state(State.LISTENING, 5)
+    await act(hass, "assist_satellite", "announce", SATELLITE, message=message, preannounce=False)
+    assert device.screen.captions[-1] == message
+    assert speech.voice.spoken == []

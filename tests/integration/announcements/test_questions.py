@@ -61,6 +61,19 @@ async def test_the_next_conversation_is_the_answer(
     assert hass.states.is_state(LIGHT, "on")
 
 
+@pytest.mark.parametrize("heard", [None, ""])
+async def test_a_noise_leaves_the_question_to_the_next_conversation(
+    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes, heard: str | None
+) -> None:
+    speech.recognizer.lines = [heard, heard, "yes please"]
+    device, asking = await begin_asking(hass, boot)
+    for number in range(2):
+        await say(device, command, f"hello {number}")
+    assert not asking.done()
+    assert (await converse(device, command)).answers == ["Thank you."]
+    assert await asking == {"id": "yes", "sentence": "yes please", "slots": {}}
+
+
 async def test_what_was_said_comes_with_its_slots_or_as_it_was_understood(
     hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
 ) -> None:

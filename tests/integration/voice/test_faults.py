@@ -225,6 +225,34 @@ async def test_a_long_answer_is_spoken_while_it_is_still_written(
     assert len(speech.streaming_voice.spoken) >= 2
 
 
+async def test_a_sentence_is_shown_although_the_model_pauses_before_its_end(
+    speech: Speech, boot: Boot, command: bytes
+) -> None:
+    begin = "Let me look that up for you right now, it will only take me a moment"
+    await speech.answer_with(f"{begin}|, or two. Here it is.")
+    speech.agent.pause = 25
+    await speech.use(tts_engine=speech.streaming_voice.entity_id)
+    device = await boot()
+    await hear_answer(device, command)
+    await asyncio.sleep(8)
+    assert device.screen.captions[-1] == begin
+    await device.wait_state(State.IDLE, 120)
+    assert " ".join(device.screen.captions).endswith(f"{begin} , or two. Here it is.")
+
+
+@pytest.mark.parametrize("answer", ["👍", ".", "…!"])
+async def test_an_answer_without_a_word_is_shown_and_needs_no_voice(
+    speech: Speech, boot: Boot, command: bytes, answer: str
+) -> None:
+    speech.voice.error = OSError("no sound for this")
+    await speech.answer_with(answer)
+    device = await boot()
+    talk = await converse(device, command)
+    assert talk.answers == [answer]
+    assert "confused" not in str(device.events("received"))
+    assert talk.played_seconds == 0
+
+
 async def test_turns_that_no_person_causes_do_not_fill_the_database(
     hass: HomeAssistant, speech: Speech, boot: Boot
 ) -> None:

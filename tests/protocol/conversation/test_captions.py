@@ -8,7 +8,12 @@ import re
 from hypothesis import example, given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.conversation.caption_text import clauses, plain_text, sentence_ends
+from custom_components.xiaozhi.protocol.conversation.caption_text import (
+    clauses,
+    has_words,
+    plain_text,
+    sentence_ends,
+)
 from custom_components.xiaozhi.protocol.conversation.captions import Captions
 from custom_components.xiaozhi.protocol.conversation.subtitles import subtitles
 from tests.protocol.growth import assert_linear
@@ -145,6 +150,35 @@ def test_a_sentence_that_may_still_grow_is_kept_back() -> None:
     assert captions.due(5, complete=False) is None
     captions.add(" raining.")
     assert captions.due(6, complete=True) == "And raining."
+
+
+@pytest.mark.parametrize("end", [". ", "! ", "?  ", '." ', "… ", ".\n", "。"])
+def test_a_sentence_that_has_ended_waits_for_no_other(end: str) -> None:
+    captions = Captions()
+    captions.add(f"Let me look that up{end}")
+    assert captions.due(0, complete=False) == f"Let me look that up{end}".strip()
+
+
+@pytest.mark.parametrize("text", ["It costs 3.", "Ask Dr. ", "Either e. ", "Wait"])
+def test_what_may_go_on_is_shown_when_nothing_comes_any_more(text: str) -> None:
+    captions = Captions()
+    captions.add(text)
+    assert captions.due(0, complete=False) is None
+    assert captions.unfinished() == [text.strip()]
+    captions.add(" On.")
+    assert captions.unfinished() == ["On."]
+    # What the voice has yet to come to is in its hands.
+    captions.add("One. Two. Thr")
+    assert captions.due(60, complete=False) == "One."
+    assert captions.unfinished() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("👍", False), (".", False), ("…!? 🎉🎉", False), ("", False), ("好", True), ("5 👍", True)],
+)
+def test_what_has_words(text: str, words: bool) -> None:
+    assert has_words(text) is words
 
 
 def test_what_the_voice_did_not_come_to_is_shown_at_the_end() -> None:

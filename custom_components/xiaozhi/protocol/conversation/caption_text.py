@@ -74,18 +74,23 @@ def sentence_ends(text: str, *, complete: bool) -> Iterator[int]:
 
 
 def _ends(text: str, match: re.Match[str], *, complete: bool) -> bool:
-    if match[1] is None:
-        return True
-    if match.end() == len(text):
-        return complete
-    if "\n" in match[1]:
+    at_end = match.end() == len(text)
+    if match[1] is None or "\n" in match[1] or (at_end and complete):
         return True
     if not match[0].startswith(".") or match[0].startswith(".."):
         return True
     stop = match.start() + 1
     word = _LAST_WORD.search(text[max(0, stop - _LAST_WORD_LENGTH) : stop])
     last = word[1].casefold() if word else ""
-    return not (text[match.end()].islower() or last in _ABBREVIATIONS or (len(last) == 1 and last.isalpha()))
+    if last in _ABBREVIATIONS or (len(last) == 1 and last.isalpha()):
+        return False
+    # To wait for the next letter would take as long as the model pauses.
+    return at_end or not text[match.end()].islower()
+
+
+def has_words(text: str) -> bool:
+    """Whether there is anything to say: a letter or a digit, and not only marks and emoji."""
+    return any(map(str.isalnum, text))
 
 
 def plain_text(text: str) -> str:

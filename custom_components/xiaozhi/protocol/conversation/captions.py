@@ -69,6 +69,10 @@ class Captions:
         self._next = len(self._clauses)
         return rest
 
+    def unfinished(self) -> list[str]:
+        """Return the end of the text that was kept back, if the voice has come to all before it."""
+        return self.rest() if self._next_caption() is None else []
+
     def _split_text(self, most: int | None, *, complete: bool) -> None:
         if self._searched == (self._text, complete):
             return
