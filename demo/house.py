@@ -126,10 +126,13 @@ async def pair(client: Client, device: SimulatedDevice, name: str, room: Room) -
     code = device.pairing_code
     if code is None:
         raise DemoError(f"the device shows no code but {device.screen.status!r} ({device.last_error})")
-    [card, *_] = await until(
-        partial(client.flows, _DOMAIN, "integration_discovery"), "the device is not shown as discovered"
-    )
-    form = await client.submit(await client.open_flow(card), code=code)
+
+    async def card() -> dict[str, Any] | None:
+        flows = await client.flows(_DOMAIN, "integration_discovery")
+        return next((flow for flow in flows if flow["context"]["unique_id"] == device.mac), None)
+
+    found = await until(card, "the device is not shown as discovered")
+    form = await client.submit(await client.open_flow(found), code=code)
     await client.finish(form, "device_added", name=name, area_id=room)
     with naming_fault("the device does not learn that it is paired"):
         await device.wait_paired()

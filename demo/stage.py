@@ -213,13 +213,14 @@ async def demo(
             )
             await enter(device)
             owners[key] = Owner(client=client, device=device, name=box.name, wake_word=box.wake_word)
-            await house.pair(client, device, box.name, box.room)
-            if device.link != box.link:
-                await house.change_link(client, device, box.link)
+        # At the same time: each waits for seconds between its check-ins, and the cloud for its connection.
+        pairing = [_pair(owner, DEVICES[key]) for key, owner in owners.items()]
         cloud = None
         if with_cloud:
             tell("Adding an access point of a simulated cloud ...")
-            cloud = await enter(cloud_assistant(client))
+            cloud, *_ = await asyncio.gather(enter(cloud_assistant(client)), *pairing)
+        else:
+            await asyncio.gather(*pairing)
         yield Demo(
             url=url,
             folder=folder,
@@ -229,3 +230,9 @@ async def demo(
             speech=engines,
             cloud=cloud,
         )
+
+
+async def _pair(owner: Owner, box: _Box) -> None:
+    await house.pair(owner.client, owner.device, box.name, box.room)
+    if owner.device.link != box.link:
+        await house.change_link(owner.client, owner.device, box.link)
