@@ -1,7 +1,6 @@
 """The setup of the demo's home, as in the web page: areas, speech, the gateway and devices."""
 
 from enum import StrEnum
-from functools import partial
 from time import monotonic
 from typing import Any, Final
 

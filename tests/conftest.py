@@ -8,6 +8,7 @@ from itertools import chain, zip_longest
 import logging
 import os
 from pathlib import Path
+import re
 from typing import Any
 from unittest.mock import patch
 
@@ -38,6 +39,11 @@ settings.load_profile("loaded")
 # objects, as Python does by itself, takes a tenth of the processor time.
 gc.set_threshold(20_000)
 
+# Folders of tests whose fixtures have a Home Assistant, and what needs one in the imports of other files.
+_WITH_HOME_ASSISTANT = ("e2e", "integration")
+_NEEDS_HOME_ASSISTANT = re.compile(
+    r"^\s*(?:from|import) (?:homeassistant|custom_components\.xiaozhi(?!\.protocol)|demo)\b", re.MULTILINE
+)
 # Folders of tests that start other processes.
 _REAL_TIME = ("e2e", "benchmarks", "demo", "scripts", "validator")
 # Their files that take longest, mostly waiting. All but one of the workers on two cores begin with them; the
@@ -55,6 +61,12 @@ def _name(path: Path) -> str:
 
 def _folder(item: pytest.Item) -> str:
     return _name(item.path).partition("/")[0]
+
+
+@cache
+def _needs_home_assistant(path: Path) -> bool:
+    is_needed = _name(path).startswith(_WITH_HOME_ASSISTANT)
+    return is_needed or _NEEDS_HOME_ASSISTANT.search(path.read_text()) is not None
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -92,8 +104,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the tests in real time, so that the others run while those wait."""
+    for item in items:
+        if not _needs_home_assistant(item.path):
+            item.add_marker("any_version")
     files: dict[str, str] = {_name(item.path): _folder(item) for item in items}
     first = [file for file in _FIRST if file in files]
     in_real_time = [file for file, folder in files.items() if folder in _REAL_TIME and file not in first]
