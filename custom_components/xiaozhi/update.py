@@ -64,9 +64,12 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     @property
     @override
     def latest_version(self) -> str | None:
-        """Return the newest version for the device; its own if none is found that suits."""
+        """Return the newest version for the device; its own if none of those for its board suits.
+
+        It is not known where there is none for its board: nobody can say that it is up to date.
+        """
         suitable = (firmware.version for firmware in self._found if _objection(self.device, firmware) is None)
-        return next(suitable, self.installed_version)
+        return next(suitable, self.installed_version if self._found else None)
 
     @override
     async def async_release_notes(self) -> str:
