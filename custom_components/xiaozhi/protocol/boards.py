@@ -1,5 +1,6 @@
 """Facts about the firmware's builds by their names, before a device shows them."""
 
+import re
 from typing import Final
 
 # Waveshare's panels with an ESP32-P4; those with the newer P4X have had two names.
@@ -77,12 +78,32 @@ _SOLD_AS: Final = {
     "xingzhi-cube-1.54tft-ml307": "Xingzhi Cube 1.54 ML307",
     "xingzhi-cube-1.54tft-wifi": "Xingzhi Cube 1.54",
 }
-"""By the names of builds, as `docs/devices.md` has them; of others, no name is known."""
+"""By the names of builds, as `docs/devices.md` has them; others follow a rule, if their maker is known."""
+
+_MAKERS: Final = {
+    "atk": "ALIENTEK",
+    "lilygo": "LILYGO",
+    "m5stack": "M5Stack",
+    "movecall": "Movecall",
+    "waveshare": "Waveshare",
+    "xingzhi": "Xingzhi",
+    "zhengchen": "Zhengchen",
+}
+_PANEL: Final = re.compile(r"esp32-\w+-.*(?:lcd|amoled)-")
+"""Builds of Waveshare that do not name their maker."""
+_RULED: Final = re.compile(r"[a-z0-9.-]{1,64}")
+_UPPER_CASE: Final = re.compile(r"\d.*|[a-z]{1,2}\d.*|.*(?:esp32|lcd|oled|tft).*|aec|box\d?|cam")
+_SPELLED: Final = {"epaper": "ePaper", "wifi": "WiFi", "wifi6": "WiFi6"}
 
 
 def sold_as(build: str) -> str | None:
     """Return the name that a device of a build is sold under, if known."""
-    return next((_SOLD_AS[name] for name in _names(build) if name in _SOLD_AS), None)
+    if listed := next((_SOLD_AS[name] for name in _names(build) if name in _SOLD_AS), None):
+        return listed
+    maker, _, name = ("waveshare", "", build) if _PANEL.match(build) else build.partition("-")
+    if maker not in _MAKERS or not name or not _RULED.fullmatch(build):
+        return None
+    return f"{_MAKERS[maker]} {'-'.join(map(_spelled, name.split('-')))}"
 
 
 def cancels_echo(build: str) -> bool:
@@ -96,6 +117,10 @@ def replaces_lines(build: str) -> bool:
     Some add a line for each, as in a chat, and electronic paper takes seconds.
     """
     return "epaper" not in build and _KEEPS_LINES.isdisjoint(_names(build))
+
+
+def _spelled(word: str) -> str:
+    return _SPELLED.get(word) or (word.upper() if _UPPER_CASE.fullmatch(word) else word.capitalize())
 
 
 def _names(build: str) -> tuple[str, str]:

@@ -61,6 +61,9 @@ class PendingDevice:
         """Name of the board and end of the MAC, such as `M5Stack CoreS3 (A4:5F)`."""
         board = sold_as(self.board) or self.board or "XiaoZhi"
         if len(board) > _MAX_LABEL_BOARD:
+            # The maker says less than the rest.
+            board = board.partition(" ")[2] or board
+        if len(board) > _MAX_LABEL_BOARD:
             board = f"{board[: _MAX_LABEL_BOARD - 1]}…"
         return f"{board} ({self.mac[-5:].upper()})"
 

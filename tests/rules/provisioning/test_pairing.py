@@ -174,7 +174,10 @@ def test_one_device_too_many_pushes_out_the_one_silent_for_longest(registry: Pai
         ("盒子", "XiaoZhi (A4:5F)"),
         ("[x](http://e.vil)<b>", "xhttpe.vilb (A4:5F)"),
         ("a" * 500, f"{'a' * 24}… (A4:5F)"),
-        ("waveshare-esp32-s3-touch-amoled-1.8", "waveshare-esp32-s3-touch… (A4:5F)"),
+        ("waveshare-esp32-s3-touch-amoled-1.8", "ESP32-S3-Touch-AMOLED-1.8 (A4:5F)"),
+        ("esp32-p4-wifi6-touch-lcd-4b", "ESP32-P4-WiFi6-Touch-LCD… (A4:5F)"),
+        ("m5stack-tab5", "M5Stack Tab5 (A4:5F)"),
+        ("waveshare-<b>", "Waveshare B (A4:5F)"),
     ],
 )
 def test_a_board_name_is_made_harmless_and_readable(
