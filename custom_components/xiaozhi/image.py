@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Final, override
 
 from homeassistant.components.image import ImageEntity, ImageEntityDescription
@@ -18,6 +19,8 @@ from .pictures.picture_file import PictureFile
 from .tools.stock_tools import own_name
 
 PARALLEL_UPDATES = 0
+
+_NO_PICTURE: Final = Path(__file__).parent / "brand" / "icon.png"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +50,6 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
     """The last picture of a kind, which is stored."""
 
     entity_description: XiaozhiImageDescription
-    _attr_content_type = "image/jpeg"
     follows = (AVAILABLE, "pictures")
 
     def __init__(self, gateway: Gateway, device: Device, description: XiaozhiImageDescription) -> None:
@@ -87,9 +89,8 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
 
     @property
     @override
-    def available(self) -> bool:
-        """Return whether there is a picture: Home Assistant's page would show a broken one."""
-        return self._picture is not None and super().available
+    def content_type(self) -> str:
+        return "image/jpeg" if self._picture else "image/png"
 
     @property
     @override
@@ -98,7 +99,10 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
 
     @override
     async def async_image(self) -> bytes | None:
-        return self._picture.data if self._picture else None
+        """Return the picture, or an icon: Home Assistant's page would show a broken picture."""
+        if self._picture is not None:
+            return self._picture.data
+        return await self.hass.async_add_executor_job(_NO_PICTURE.read_bytes)
 
 
 async def async_setup_entry(
