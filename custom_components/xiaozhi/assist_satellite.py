@@ -18,10 +18,8 @@ from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from .announcements.announcement_errors import check_length
+from .announcements.announcement_errors import AnnouncementInterruptedError, check_length
 from .announcements.announcement_speech import announcement_utterance
-from .announcements.delivery import Delivery
-from .announcements.heard import End
 from .announcements.speech_format import speech_options
 from .const import EVENT_LEFT_OUT
 from .device.device import Device
@@ -119,12 +117,12 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
 
     @override
     async def async_announce(self, announcement: AssistSatelliteAnnouncement) -> None:
-        """Say or play something, and return when it has been heard. Raises `HomeAssistantError`."""
+        """Say or play something, and return when it has been heard. Raises `AnnouncementError`."""
         await self._say(announcement, expects_answer=False)
 
     @override
     async def async_start_conversation(self, start_announcement: AssistSatelliteAnnouncement) -> None:
-        """Say something in the conversation that goes on, and listen. Raises `HomeAssistantError`."""
+        """Say something in the conversation that goes on, and listen. Raises `AnnouncementError`."""
         await self._say(start_announcement, expects_answer=True)
         self.asked(self.device.conversation)
 
@@ -159,13 +157,15 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         )
         if utterance.waits_for_device and not self._announcer.can_announce:
             # The voice set-up wants the sound fetched. The wake word, its next step, needs no loudspeaker.
-            async with aclosing(utterance.speech(Delivery.NONE)) as sound:
+            async with aclosing(utterance.speech()) as sound:
                 await anext(sound)
             return
-        heard = await self._announcer.say(utterance)
-        # Of its test sound, Home Assistant wants to know only that the device has fetched it.
-        if heard.end is not End.WOKEN or not utterance.waits_for_device:
-            heard.check()
+        try:
+            await self._announcer.say(utterance)
+        except AnnouncementInterruptedError:
+            # Of its test sound, Home Assistant wants to know only that the device has fetched it.
+            if not utterance.waits_for_device:
+                raise
 
     @callback
     @override
@@ -176,7 +176,8 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         Home Assistant gets none: it asks the user to say the active one.
         """
         wake_words = self.gateway.wake_words(self.device)
-        available, active = wake_words.available, wake_words.active
+        available = wake_words.available
+        active = tuple(each for each in wake_words.active if each in available)
         if not active:
             active = self.device.state.wake_words[:1]
             available = {**{word: (word, "") for word in active}, **(available if active else {})}

@@ -28,6 +28,7 @@ from .provisioning.checkins import CheckIns
 from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
 from .voice.alarm_sentences import async_keep_sentences
+from .voice.pack_recovery import PackRecovery, async_forget_lost_pack
 from .voice.voice import Voice
 from .voice.wake_words import WakeWords
 
@@ -115,6 +116,8 @@ class Gateway:
         )
         await self._store.async_close()
         # Nothing runs that could raise them again.
+        for mac in self.devices:
+            async_forget_lost_pack(self.hass, mac)
         self.firmware_files.async_stop()
         self.voice.async_stop()
         ir.async_delete_issue(self.hass, DOMAIN, BROKER_ISSUE)
@@ -147,6 +150,7 @@ class Gateway:
         for mac in self.devices.keys() - subentries.keys():
             gone, announcer = self.devices.pop(mac), self._announcers.pop(mac)
             self._clocks.pop(mac).stop()
+            async_forget_lost_pack(self.hass, mac)
             gone.create_task(_close([announcer], [gone]), "close link")
             # Also of entities that are disabled.
             gone.create_task(async_forget_pictures(self.hass, mac), "forget pictures")
@@ -162,6 +166,7 @@ class Gateway:
             self._register(device)
             self._clocks[mac] = clock = DeviceClock(device, announcer)
             clock.start()
+            PackRecovery(self.hass, device, self.wake_words(device)).start()
             for listener in tuple(self._device_listeners):
                 listener(device)
         self.access_points.async_entry_updated()

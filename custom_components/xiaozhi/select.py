@@ -32,7 +32,6 @@ from .firmware.installation import PackInstallation
 from .firmware.wake_words import ORIGINAL
 from .gateway import Gateway, XiaozhiConfigEntry
 from .settings import ConversationStyle
-from .texts.translated import known_text
 from .tools.stock_tools import ASSETS_TOOL
 from .tools.tool_entities import SelectTool
 from .voice.pipelines import END_OF_SPEECH_SELECT, PIPELINE_SELECT
@@ -104,7 +103,7 @@ class XiaozhiConversationsSelect(XiaozhiSettingEntity, SelectEntity):
 class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
     """What wakes a device. It has none where other words are not known to fit."""
 
-    follows = (INSTALLATION, SETTINGS, *DECIDE_ABOUT_PACKS, "wake_words", "installed_wake_words")
+    follows = (INSTALLATION, SETTINGS, *DECIDE_ABOUT_PACKS, "wake_words", "installed_wake_words", "sent_pack")
     _unrecorded_attributes = frozenset({"fetched", "sent", "hint"})
 
     def __init__(self, gateway: Gateway, device: Device, described: EntityDescription) -> None:
@@ -139,12 +138,11 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
     @property
     @override
     def extra_state_attributes(self) -> dict[str, Any]:
-        """Return how much of what was chosen Home Assistant and the device have got."""
-        running = self.device.installation
+        """Return what a choice fetches, and how much of it Home Assistant and the device have got."""
+        running, hint = self.device.installation, self._words.hint
         if not isinstance(running, PackInstallation):
-            return {}
-        hint = {"hint": known_text(self.hass, "wake_words_waiting")} if running.waiting else {}
-        return {"fetched": running.fetched, "sent": running.percentage, **hint}
+            return {"hint": hint}
+        return {"fetched": running.fetched, "sent": running.percentage, **({"hint": hint} if hint else {})}
 
     @override
     async def async_select_option(self, option: str) -> None:

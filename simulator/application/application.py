@@ -138,6 +138,7 @@ class Application:
             recorder=hardware.recorder,
             faults=hardware.faults,
             listener=self.server_messages,
+            charset=lambda: self._assets.charset,
             idle=lambda: self.state is State.IDLE,
             schedule=self.loop.schedule,
             spawn=self.spawn,

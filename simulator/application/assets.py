@@ -29,6 +29,8 @@ class Assets:
         self._control = control
         self._wakes: dict[str, str] | None = None
         """What it listens to, in lower case, with what it reports; None for any word, as without a pack."""
+        self.charset = "basic"
+        """The characters of its font: those of the one in the firmware, until a pack is loaded."""
 
     def heard(self, word: str) -> str | None:
         """Return what the device reports when it hears a word; None if that does not wake it."""
@@ -96,6 +98,7 @@ class Assets:
         data = (partition.files() or {}).get(str((index or {}).get("srmodels")))
         if index is None or data is None:
             return {}
+        self.charset = (index.get("text_font_meta") or {}).get("charset", self.charset)
         models = read_models(data)
         for model in models:
             if model.startswith(("wn", "mn")) and model.partition("_")[0] not in _KNOWN:

@@ -44,7 +44,7 @@ class Board:
     snapshot: bool = False
     camera: bool = False
     free_memory: int = 8_318_916
-    """Bytes, at its check-in."""
+    """Bytes at its check-in, most of them in a PSRAM, which no C3 has."""
     battery: bool = False
     chip_temperature: bool = False
     network: Network = "wifi"
@@ -65,6 +65,7 @@ class Board:
         return self.width > 0 if feature == "screen" else bool(getattr(self, feature))
 
 
+_C3: Final[dict[str, Any]] = {"chip": "esp32c3", "sends_wake_audio": False, "free_memory": 92_416}
 _COLOUR_SCREEN: Final[dict[str, Any]] = {"backlight": True, "theme": True, "snapshot": True}
 
 BOARDS: Final = {
@@ -91,25 +92,21 @@ BOARDS: Final = {
         name="xmini-c3",
         type="xmini-c3",
         folder="xmini/c3",
-        chip="esp32c3",
         width=128,
         height=64,
         monochrome=True,
         battery=True,
         chip_temperature=True,
-        sends_wake_audio=False,
+        **_C3,
     ),
-    "led-strip": Board(
-        name="kevin-c3", type="kevin-c3", folder="kevin/c3", chip="esp32c3", sends_wake_audio=False
-    ),
+    "led-strip": Board(name="kevin-c3", type="kevin-c3", folder="kevin/c3", **_C3),
     "dog": Board(
         name="esp-hi",
         type="esp-hi",
         folder="espressif/esp-hi",
-        chip="esp32c3",
         width=160,
         height=80,
-        sends_wake_audio=False,
+        **_C3,
         speaker_rate=16000,
         **_COLOUR_SCREEN | {"snapshot": False},
     ),

@@ -53,7 +53,7 @@ class MqttTransport(Transport):
         self.session_id = ""
         self._hello.clear()
         await self._faults.before_hello(self.send_raw)
-        text = dumps(device_hello(self._profile, version=3, transport="udp"))
+        text = dumps(device_hello(self._profile, version=3, transport="udp", charset=self._charset()))
         if not await self.send_text(text):
             return False
         try:

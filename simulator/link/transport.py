@@ -56,6 +56,8 @@ class TransportContext:
     recorder: Recorder
     faults: FaultInjector
     listener: TransportListener
+    charset: Callable[[], str]
+    """The characters of the font that it uses."""
     idle: Callable[[], bool]
     """Whether the device is idle."""
     schedule: Callable[[Callable[[], Coroutine[Any, Any, None]]], None]
@@ -78,6 +80,7 @@ class Transport(ABC):
         self._recorder = context.recorder
         self._faults = context.faults
         self._listener = context.listener
+        self._charset = context.charset
         self._idle = context.idle
         self._schedule = context.schedule
         self._spawn = context.spawn

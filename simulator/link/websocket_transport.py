@@ -69,7 +69,10 @@ class WebSocketTransport(Transport):
             self._drop()
             return self._fail("SERVER_NOT_CONNECTED")
         await self._faults.before_hello(self.send_raw)
-        text = dumps(device_hello(self._profile, version=self._version, transport="websocket"))
+        hello = device_hello(
+            self._profile, version=self._version, transport="websocket", charset=self._charset()
+        )
+        text = dumps(hello)
         if not await self.send_text(text):
             return False
         try:

@@ -31,7 +31,7 @@ from .events import DeviceConversations, DeviceEvent, DeviceEvents
 from .handshake_and_readings import Handshake
 from .link_session import LinkSession
 from .link_settings import link_settings
-from .state import INSTALLATION, SETTINGS, DeviceState
+from .state import INSTALLATION, NO_PACK, SETTINGS, DeviceState
 from .store import DeviceStore
 
 _LOGGER = logging.getLogger(__name__)
@@ -212,11 +212,14 @@ class Device:
             return
         if (old.token, old.client_id) != (self.settings.token, self.settings.client_id):
             self._close_link("paired again")
+        if old.client_id != self.settings.client_id:
+            # It was flashed anew.
+            self.record.update(**NO_PACK)
         self.record.notify(SETTINGS)
 
     @callback
-    def answer_check_in(self, checkin: CheckIn, origin: str) -> JsonObject:
-        """Take a check-in, which was sent to this scheme, host and port.
+    def answer_check_in(self, checkin: CheckIn, *, remote: str, origin: str) -> JsonObject:
+        """Take a check-in from an IP address, which was sent to this scheme, host and port.
 
         Returns the reply: link settings, and a firmware if one is to be installed.
         """
@@ -233,7 +236,7 @@ class Device:
             self.session.restart()
         if self.installation is None:
             return link.sections
-        return link.sections | self.installation.checked_in(self.state.firmware, link.origin)
+        return link.sections | self.installation.checked_in(self.state.firmware, remote, link.origin)
 
     @callback
     def attach(self, link: Link) -> LinkSession:

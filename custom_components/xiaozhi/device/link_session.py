@@ -145,7 +145,7 @@ class LinkSession(LinkHandler):
             self._start_task(self.conversation.end(), "end conversation")
         self._record.set_state(self._record.state.after_contact())
         if font := channel.hello.font:
-            self._record.update(font=font)
+            self._record.set_state(self._record.state.after_font(font))
         if self.link.stays_connected:
             self._record.update(session_id=channel.session_id)
 
@@ -173,12 +173,6 @@ class LinkSession(LinkHandler):
                 case Abort():
                     self._conversations.events.fire(ConversationEvent.INTERRUPTED)
             self.conversation.message_received(message)
-
-    @override
-    @callback
-    def message_too_long(self) -> None:
-        """Fail the call that it has most likely answered."""
-        self.mcp.message_too_long()
 
     @override
     @callback

@@ -44,8 +44,25 @@ DETECTORS: Final = "detectors"
 """Whether speech can be detected here."""
 
 _MAX_WAKE_WORDS: Final = 8
+_OWN_FONT: Final = " basic"
+_PACK_FONT: Final = " common"
 ENOUGH_SILENT_WAKINGS: Final = 10
 """From which on a device counts as one that does not report its wake word: nobody only presses a button."""
+
+
+class LostPack(StrEnum):
+    """A device has shown that it does not use its pack, and what was done about that."""
+
+    NOTICED = "noticed"
+    RESTARTED = "restarted"
+    REPORTED = "reported"
+
+
+NO_PACK: Final[dict[str, Any]] = {
+    **dict.fromkeys(("installed_wake_words", "sent_pack", "wake_words"), ()),
+    **dict.fromkeys(("font", "lost_pack")),
+}
+"""The fields about the pack of a device, where nothing is known of it."""
 
 
 def _each(read: Callable[[Any], Any]) -> vol.All:
@@ -62,6 +79,7 @@ _RECORD: Final[dict[str, Any]] = {
     "told": vol.Maybe(vol.Coerce(LinkKind)),
     "listens_while_speaking": vol.Maybe(bool),
     **dict.fromkeys(("wake_words", "installed_wake_words"), vol.All([str], vol.Coerce(tuple))),
+    "lost_pack": vol.Maybe(vol.Coerce(LostPack)),
     "silent_wakings": int,
     "followed": vol.All([str], vol.Coerce(tuple)),
     "extended": bool,
@@ -129,6 +147,10 @@ class DeviceState:
     """How often it has begun to listen by itself without reporting one, if it never has."""
     installed_wake_words: tuple[str, ...] = ()
     """Ids of those in the pack that it has fetched last; empty if that is not known."""
+    sent_pack: tuple[str, ...] = ()
+    """Ids of the wake words in a pack that it was told to load; empty from its check-in with it."""
+    lost_pack: LostPack | None = None
+    """What has become of its pack; None while it uses that, or nothing else is known."""
     font: str | None = None
     """Its font, as its last hello or the pack that it has fetched since names it."""
     extended: bool = False
@@ -203,7 +225,12 @@ class DeviceState:
     def owned_as_dict(self) -> dict[str, Any]:
         """Return what is the owner's as JSON values."""
         alarms = {uid: alarm.as_dict() for uid, alarm in self.alarms.items()}
-        return {"alarms": alarms, "timers": dict(self.timers), "microphone": self.microphone}
+        return {
+            "alarms": alarms,
+            "timers": dict(self.timers),
+            "microphone": self.microphone,
+            "sent_pack": list(self.sent_pack),
+        }
 
     @property
     def available(self) -> bool:
@@ -283,6 +310,20 @@ class DeviceState:
         """Whether it is a program on a computer or a phone: its check-in names no chip of a device."""
         return self.host is not None and not (self.chip or "").lower().startswith("esp32")
 
+    def after_font(self, font: str) -> Self:
+        """Return the state after a hello has named its font.
+
+        With a pack, a device has the font of that, of more characters than its own, which serves without one.
+        """
+        lost = self.lost_pack
+        if not font.endswith(_OWN_FONT):
+            lost = None
+        elif lost is LostPack.RESTARTED:
+            lost = LostPack.REPORTED
+        elif lost is None and (self.font or "").endswith(_PACK_FONT):
+            lost = LostPack.NOTICED
+        return replace(self, font=font, lost_pack=lost)
+
     def after_silent_waking(self) -> Self:
         """Return the state after the device has begun to listen without a wake word."""
         if self.wake_words or self.silent_wakings >= ENOUGH_SILENT_WAKINGS:
@@ -303,7 +344,7 @@ class DeviceState:
 
 
 _FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE, PRESENT)
-OWNED: Final = frozenset({"alarms", "timers", "microphone"})
+OWNED: Final = frozenset({"alarms", "timers", "microphone", "sent_pack"})
 """Keys of what the owner has made. It does not come again, as what a device reports does."""
 _FLEETING: Final = {AVAILABLE, PRESENT, "pictures", "notified", "linked", "lingers", "conversation"}
 STORED: Final = frozenset(_FIELDS) - OWNED - _FLEETING

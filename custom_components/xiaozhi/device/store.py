@@ -135,7 +135,11 @@ class DeviceStore:
         microphone = data.get("microphone", True) if isinstance(data, dict) else None
         if not isinstance(microphone, bool):
             damaged.append("microphone")
-        parts: dict[str, Any] = {"microphone": microphone is not False}
+        sent_pack = data.get("sent_pack", []) if isinstance(data, dict) else []
+        if not isinstance(sent_pack, list) or not all(isinstance(each, str) for each in sent_pack):
+            damaged.append("sent_pack")
+            sent_pack = []
+        parts: dict[str, Any] = {"microphone": microphone is not False, "sent_pack": tuple(sent_pack)}
         for name, read in self._read.items() if isinstance(data, dict) else ():
             stored = data.get(name, {})
             parts[name] = dict(getattr(state, name))

@@ -11,7 +11,6 @@ from typing import ClassVar, Final, Protocol
 from aiohttp import web
 
 from ..const import FILE_PATH, STREAM_PATH, UPLOAD_PATH
-from ..protocol.ranked_lock import RankedLock
 from .picture_slots import PictureSlots
 
 # The token is the only credential of these requests.
@@ -38,7 +37,9 @@ class Download:
     progressed: Callable[[], None] = lambda: None
     """To be called after every change of what follows."""
     sent: int = 0
-    """Bytes that the device has downloaded."""
+    """Bytes that were downloaded."""
+    remote: str = ""
+    """IP address of who downloads it."""
     started: bool = False
     ended: bool = False
     """Whether the download is over, complete or not."""
@@ -84,7 +85,7 @@ class Transfers:
 
     def __init__(self) -> None:
         self.pictures = PictureSlots()
-        self.speaking = defaultdict[str, RankedLock](RankedLock)
+        self.speaking = defaultdict[str, asyncio.Lock](asyncio.Lock)
         """Held, by its entity id, while a media player speaks for a device."""
         self._open: dict[str, Offered] = {}
 

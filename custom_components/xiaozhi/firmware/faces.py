@@ -15,6 +15,7 @@ from PIL import Image, ImageOps, ImageSequence
 
 from .assets_pack import Asset
 from .image import FirmwareError
+from .owner_files import read_file
 
 FACES_FOLDER: Final = ("xiaozhi", "faces")
 """Relative to Home Assistant's configuration folder."""
@@ -46,8 +47,7 @@ def own_faces(assets: Mapping[str, Asset], index: Mapping[str, Any], folder: Pat
 
 def _fitted(path: Path, before: bytes) -> bytes:
     """Return a picture in the size and kind of another; raises if it is damaged or too large."""
-    with path.open("rb") as file:
-        data = file.read(_MAX_BYTES + 1)
+    data = read_file(path, _MAX_BYTES)
     if len(data) > _MAX_BYTES:
         raise ValueError
     target = io.BytesIO()

@@ -46,6 +46,8 @@ class Installation:
         """Whether it can be reached since that, or since that check-in."""
         self._version: str | None = None
         """The version in its last check-in."""
+        self._remote = ""
+        """The IP address of its last check-in."""
         self._news = asyncio.Event()
 
     @property
@@ -55,9 +57,9 @@ class Installation:
         return 100 * download.sent // len(download.content) if download and download.started else None
 
     @callback
-    def checked_in(self, version: str | None, origin: str | None) -> JsonObject:
+    def checked_in(self, version: str | None, remote: str, origin: str | None) -> JsonObject:
         """Handle a check-in; return the section that offers the firmware, once, and nothing otherwise."""
-        self._version = version
+        self._version, self._remote = version, remote
         self._linked = False
         self._news.set()
         if self._offer is None or self._offered:
@@ -158,8 +160,21 @@ class PackInstallation(Installation):
 
     fetched: int | None = None
     """Percentage of the models that Home Assistant has got; None while it does not need any."""
+    source: tuple[str, int] | None = None
+    """Host and bytes of what Home Assistant fetches."""
     waiting = False
     """Whether its owner has to wake the device first."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether the device has shown itself since it was last sent a pack, and waits for none."""
+        return self._returned or self._linked
+
+    @callback
+    def fetching(self, host: str, size: int) -> None:
+        """Note what Home Assistant begins to fetch."""
+        self.source = host, size
+        self._progressed()
 
     @callback
     def prepared(self, fraction: float) -> None:
@@ -181,13 +196,12 @@ class PackInstallation(Installation):
         `send` gives the device the path of the pack, and restarts it. Raises `HomeAssistantError` that says
         what the device has now.
         """
-        self._linked, self.waiting = linked, not linked
+        self._linked, self.waiting, self.source = linked, not linked, None
         self._progressed()
         await self._within(FirmwareTimeouts.by_hand, lambda: self._linked, "pack_not_woken")
         self.waiting = False
         for _ in range(_ATTEMPTS):
-            download = await self._attempt(content, transfers, send)
-            if download.complete:
+            if await self._attempt(content, transfers, send):
                 return
             # It loads no pack now: it is without a wake word, but its link works.
             failure = "pack_broke_off" if self.begun else "pack_not_fetched"
@@ -200,8 +214,9 @@ class PackInstallation(Installation):
 
     async def _attempt(
         self, content: bytes, transfers: Transfers, send: Callable[[str], Awaitable[None]]
-    ) -> Download:
-        download = self._begin(content)
+    ) -> bool:
+        """Send the pack once. Returns whether the device has fetched all of it."""
+        begun, download = self.begun, self._begin(content)
         with transfers.offer(download) as path:
             await send(path)
             # Without having reached us, the device goes on to its check-in.
@@ -211,4 +226,8 @@ class PackInstallation(Installation):
             if download.started:
                 await self._reach(lambda: download.ended)
         await self._within(FirmwareTimeouts.come_back, lambda: self._returned, "pack_did_not_return")
-        return download
+        if download.started and download.remote != self._remote:
+            # Somebody else who has read the address on the network has used it up.
+            self.begun = begun
+            return False
+        return download.complete

@@ -1,7 +1,7 @@
 """Available firmware: files in a folder, and a list of releases on the web."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
@@ -29,6 +29,7 @@ from ..texts.issues import async_raise_issue
 from ..texts.translated import async_explain
 from ..timeouts import FirmwareTimeouts
 from .image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware, read_partition
+from .owner_files import read_file
 
 FIRMWARE_FOLDER: Final = ("xiaozhi", "firmware")
 PACKS_FOLDER: Final = ("xiaozhi", "packs")
@@ -51,6 +52,9 @@ _MAX_FILES: Final = 1000
 _MAX_LIST_BYTES: Final = 1024 * 1024
 _MAX_LISTED: Final = 1000
 
+type Fetching = Callable[[str, int], None]
+"""Called with the host and the bytes of what is fetched next."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Firmware:
@@ -64,6 +68,8 @@ class Firmware:
     source: Path | URL
     page: str | None = None
     """Web page of the release."""
+    download: int | None = None
+    """Bytes to fetch, as the list says."""
     chip: str | None = None
     """None until the file is read."""
     size: int | None = None
@@ -129,6 +135,11 @@ class FirmwareFiles:
         return sorted(own, key=attrgetter("number"), reverse=True)
 
     @property
+    def releases(self) -> str:
+        """The list in which releases are looked up when they are needed."""
+        return self._releases or STOCK_RELEASES
+
+    @property
     def has_releases(self) -> bool:
         """Whether a list is known: without newer firmware in it, a device is up to date."""
         return bool(self._listed) and self._releases_problem is None
@@ -154,8 +165,13 @@ class FirmwareFiles:
         session = async_get_clientsession(self._hass)
         return await fetch(session, firmware.source, MAX_FILE_BYTES, FirmwareTimeouts.file)
 
-    async def async_load_pack(self, board: str, version: str, chip: str, partition: Partition) -> bytes:
-        """Return the asset pack of a release: the owner's file, or else cut out. Raises `FirmwareError`."""
+    async def async_load_pack(
+        self, board: str, version: str, chip: str, partition: Partition, fetching: Fetching
+    ) -> bytes:
+        """Return the asset pack of a release: the owner's file, or else cut out. Raises `FirmwareError`.
+
+        The release is fetched also where the owner does not have Home Assistant look for new firmware.
+        """
         run = self._hass.async_add_executor_job
         problem = FirmwareError("pack_missing", board=board, version=version)
         path = Path(self._hass.config.path(*PACKS_FOLDER, f"{board}_{version}.bin"))
@@ -164,23 +180,33 @@ class FirmwareFiles:
             raise problem
         if await run(path.is_file):
             return await run(_content, path)
-        listed = [each for each in self.find(board) if each.version == version]
         try:
-            # The usual list has the latest release only, and a file of the owner's may hold no pack.
-            on_web = any(isinstance(each.source, URL) for each in listed)
-            if not on_web and self._releases is not None and self._releases.endswith(_LATEST):
-                address = self._releases.removesuffix(_LATEST) + f"tags/v{version}"
-                released = await async_fetch_releases(self._hass, address)
-                listed += [each for each in released if (each.board, each.version) == (board, version)]
-            for firmware in listed:
+            async for firmware in self._released(board, version):
+                if isinstance(firmware.source, URL) and firmware.download:
+                    fetching(str(firmware.source.host), firmware.download)
                 data = await self._data(firmware)
                 if pack := await run(read_partition, data, partition, version, chip):
                     return pack
         except FirmwareError as err:
+            if err.key not in {"releases_unreachable", "releases_bad_status"}:
+                raise
             # Not every version has a release.
-            if err.key != "releases_bad_status":
-                problem = err
+            if err.placeholders.get("status") != str(HTTPStatus.NOT_FOUND.value):
+                host = err.placeholders["host"]
+                raise FirmwareError("pack_unreachable", host=host, board=board, version=version) from err
         raise problem
+
+    async def _released(self, board: str, version: str) -> AsyncGenerator[Firmware]:
+        """Yield what there is of a version for a board, last what its release has. Raises `FirmwareError`."""
+        listed = [each for each in self.find(board) if each.version == version]
+        for firmware in listed:
+            yield firmware
+        # The usual list has the latest release only, and a file of the owner's may hold no pack.
+        if not any(isinstance(each.source, URL) for each in listed) and self.releases.endswith(_LATEST):
+            address = self.releases.removesuffix(_LATEST) + f"tags/v{version}"
+            for firmware in await async_fetch_releases(self._hass, address):
+                if (firmware.board, firmware.version) == (board, version):
+                    yield firmware
 
     async def _report(self) -> None:
         """Raise repair issues about unusable files and an unusable list."""
@@ -247,7 +273,8 @@ def _assets(release: dict[str, Any]) -> Iterator[Firmware]:
                 url = _web_address(address)
                 shown = page if isinstance(page, str) and _web_address(page) else None
                 if url and (firmware := Firmware.from_name(name, url, shown)):
-                    yield firmware
+                    size = asset.get("size")
+                    yield replace(firmware, download=size if isinstance(size, int) else None)
 
 
 def _web_address(text: str) -> URL | None:
@@ -320,8 +347,7 @@ def _describe(path: Path, _changed: int, _size: int) -> Firmware | FirmwareError
 def _content(path: Path) -> bytes:
     """Return a file of the owner's. Raises `FirmwareError`."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+        data = read_file(path, MAX_FILE_BYTES)
     except OSError as err:
         raise _unreadable(err) from err
     if len(data) > MAX_FILE_BYTES:

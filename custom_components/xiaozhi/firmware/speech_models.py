@@ -5,6 +5,7 @@ those of ESP-SR 2.1.5 that are the same in 2.4.6: firmware from 2.0.2 on has one
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 import json
@@ -22,7 +23,8 @@ from ..const import DOMAIN
 from ..timeouts import FirmwareTimeouts
 from .assets_pack import Models
 from .image import FirmwareError
-from .library import fetch
+from .library import Fetching, fetch
+from .owner_files import read_file
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -39,30 +41,40 @@ FIXED_WORDS: Final[dict[str, tuple[str, str]]] = {
 
 
 async def async_models(
-    hass: HomeAssistant, names: Iterable[str], progressed: Callable[[float], None]
+    hass: HomeAssistant, names: Iterable[str], fetching: Fetching, progressed: Callable[[float], None]
 ) -> Models:
     """Return models with their files. `progressed` gets the fraction of their files that are there.
 
-    Raises `FirmwareError`.
+    Raises `FirmwareError`, which names the folders of all that are missing.
     """
     run = hass.async_add_executor_job
     wanted = [(model, name) for model in names for name in TABLE["models"][model]["files"]]
     found: dict[str, dict[str, bytes]] = {}
+    missing: dict[str, None] = {}
     for number, (model, name) in enumerate(wanted, 1):
         size, digest = TABLE["models"][model]["files"][name]
         own, kept = (Path(hass.config.path(*folder, model, name)) for folder in (MODELS_FOLDER, _CACHE))
         content = await run(_read, (own, kept), size, digest)
+        # What is not reached once is not waited for again.
+        if content is None and not missing:
+            url = source().joinpath(TABLE["models"][model]["folder"], model, name)
+            fetching(str(url.host), size)
+            with suppress(FirmwareError):
+                fetched = await fetch(async_get_clientsession(hass), url, size, FirmwareTimeouts.file)
+                content = fetched if await run(_keep, kept, fetched, digest) else None
         if content is None:
-            url = URL("/".join((TABLE["source"], TABLE["models"][model]["folder"], model, name)))
-            try:
-                content = await fetch(async_get_clientsession(hass), url, size, FirmwareTimeouts.file)
-            except FirmwareError as err:
-                raise _missing(model, name) from err
-            if not await run(_keep, kept, content, digest):
-                raise _missing(model, name)
+            missing[model] = None
+            continue
         found.setdefault(model, {})[name] = content
         progressed(number / len(wanted))
+    if missing:
+        raise FirmwareError("model_missing", host=str(source().host), folders=", ".join(missing))
     return found
+
+
+def source() -> URL:
+    """Return where Espressif's models are."""
+    return URL(TABLE["source"])
 
 
 async def async_forget_models(hass: HomeAssistant) -> None:
@@ -74,8 +86,7 @@ def _read(paths: Iterable[Path], size: int, digest: str) -> bytes | None:
     """Return a file of the owner's, or one that was fetched before, if it is the right one."""
     for path in paths:
         try:
-            with path.open("rb") as file:
-                content = file.read(size + 1)
+            content = read_file(path, size)
         except OSError:
             continue
         if sha256(content).hexdigest() == digest:
@@ -94,7 +105,3 @@ def _keep(path: Path, content: bytes, digest: str) -> bool:
     except OSError as err:
         _LOGGER.warning("A speech model cannot be kept, and is fetched again the next time: %s", err)
     return True
-
-
-def _missing(model: str, name: str) -> FirmwareError:
-    return FirmwareError("model_missing", file=f"{'/'.join(MODELS_FOLDER)}/{model}/{name}")

@@ -104,10 +104,15 @@ class Board:
     @property
     def objection_to_phrases(self) -> FirmwareError | None:
         """Why it can have no phrases of the owner's, or None."""
-        if self.objection is None and self.chip == _PHRASE_CHIP and (self.memory or 0) > _PHRASE_MEMORY:
+        if self.objection is not None:
+            return self.objection
+        if self.chip != _PHRASE_CHIP:
+            # It is one of those in `_FIXED`.
+            return FirmwareError("phrases_need_chip", chip=f"ESP32-{(self.chip or '')[5:].upper()}")
+        if (self.memory or 0) > _PHRASE_MEMORY:
             return None
         needed, free = (f"{size / 1e6:.1f}" for size in (_PHRASE_MEMORY, self.memory or 0))
-        return self.objection or FirmwareError("phrases_need_memory", needed=needed, free=free)
+        return FirmwareError("phrases_need_memory", needed=needed, free=free)
 
     @property
     def fixed_words(self) -> Mapping[str, tuple[str, str]]:

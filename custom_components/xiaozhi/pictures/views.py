@@ -53,7 +53,7 @@ class FileView(DeviceView[Transfers]):
         response = web.StreamResponse(headers={"Content-Type": download.content_type})
         response.content_length = len(download.content)
         _send_no_faster_than_taken(request)
-        download.started = True
+        download.started, download.remote = True, request.remote or ""
         download.progressed()
         try:
             await response.prepare(request)

@@ -52,7 +52,7 @@ class CheckIns:
         self._discovery.recognized(device)
         # Also one that is to use the WebSocket: on the broker, nobody gets what it is sent.
         self._expect(device.mac)
-        return device.answer_check_in(checkin, origin)
+        return device.answer_check_in(checkin, remote=remote, origin=origin)
 
     async def activation(self, checkin: CheckIn) -> HTTPStatus:
         """Answer a device that asks whether its code was typed: yes, not yet, or it must check in first."""

@@ -1,21 +1,24 @@
 """The wake words of a device, as its owner sees and changes them."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 import re
-from typing import Final
+from typing import Any, Final
 
 from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+from yarl import URL
 
 from ..device.device import Device
-from ..device.state import INSTALLATION
+from ..device.state import INSTALLATION, NO_PACK
 from ..errors import InputError
 from ..firmware.faces import FACES_FOLDER
 from ..firmware.image import FirmwareError
 from ..firmware.installation import PackInstallation
 from ..firmware.library import FirmwareFiles
-from ..firmware.speech_models import async_models
+from ..firmware.speech_models import FIXED_WORDS, async_models, source
 from ..firmware.wake_words import ORIGINAL, Board, Choice, Phrase, build_pack
 from ..protocol.checkin import Partition
 from ..protocol.faces import Face
@@ -62,29 +65,35 @@ class WakeWords:
 
     @property
     def active(self) -> tuple[str, ...]:
-        """Ids of those that wake it; empty while that is not known.
+        """Ids of those that wake it: those that were installed, since they cannot be read.
 
-        They cannot be read: they are those that were installed, or the one that it has reported since.
+        Empty if that is not known, also while others are on their way, and after it has reported another.
         """
-        state, available = self._device.state, self.available
-        installed = tuple(each for each in state.installed_wake_words if each in available)
+        state = self._device.state
+        installed, heard = state.installed_wake_words, _plain(*state.wake_words[:1])
         # Of a release, nobody knows the word.
-        if not (heard := _plain(*state.wake_words[:1])) or installed == (ORIGINAL,):
-            return installed
-        # A phrase may wake it that is not in the form any more.
-        words = {each: (each, "") for each in state.installed_wake_words} | {**available}
-        fits = [
-            each
-            for each, (word, _) in words.items()
-            if each != ORIGINAL and any(_plain(part) in heard for part in word.split(", "))
-        ]
-        return installed if {*state.installed_wake_words} & {*fits} else tuple(fits[:1])
+        fits = not heard or ORIGINAL in installed or any(_is_heard(each, heard) for each in installed)
+        return installed if fits and not state.sent_pack else ()
+
+    @property
+    def hint(self) -> str:
+        """What is fetched for a choice, or what its owner has to do now; empty if that is nothing."""
+        running = self._device.installation
+        if not isinstance(running, PackInstallation):
+            hosts = {"releases": _host(self._files.releases), "models": str(source().host)}
+            return known_text(self._hass, "wake_words_ask", **hosts)
+        if running.source is not None:
+            host, size = running.source
+            return known_text(self._hass, "wake_words_fetching", host=host, size=f"{size / 1e6:.1f}")
+        return known_text(self._hass, "wake_words_waiting") if running.waiting else ""
 
     async def async_choose(self, ids: Sequence[str]) -> None:
         """Put wake words on the device, which restarts for them. Raises `HomeAssistantError`."""
         device = self._device
         if device.installation is not None:
             raise InputError("update_running", name=device.name)
+        if device.state.origin is None:
+            raise InputError("pack_no_address", name=device.name)
         progressed = partial(device.record.notify, INSTALLATION)
         installation = PackInstallation(device.name, progressed)
         with device.installing(installation):
@@ -94,44 +103,60 @@ class WakeWords:
                 reason = await async_explain(self._hass, err)
                 raise InputError("wake_words_unusable", name=device.name, reason=reason) from err
             installation.check()
-            installed: tuple[str, ...] = ()
+            known: dict[str, Any] = {}
             try:
-                linked = device.state.linked
                 await installation.deliver(
-                    pack, device.transfers, self._send, device.commands.restart, linked=linked
+                    pack,
+                    device.transfers,
+                    partial(self._send, tuple(ids)),
+                    device.commands.restart,
+                    linked=device.state.linked,
                 )
-                installed = tuple(ids)
+                known = {"installed_wake_words": tuple(ids), "font": font}
             finally:
                 # A word that it has heard before is no longer known to wake it.
-                if installation.begun:
-                    device.record.update(
-                        installed_wake_words=installed, wake_words=(), font=font if installed else None
-                    )
+                changes = NO_PACK | known if installation.begun else {}
+                waits = () if installation.settled else device.state.sent_pack
+                device.record.update(**changes | {"sent_pack": waits})
 
     async def async_renew(self) -> None:
-        """Put the pack of its firmware on the device, with what wakes it now. Raises `HomeAssistantError`.
+        """Put the pack of its firmware on the device, with what wakes it, or was to.
 
-        If that is one of its owner's phrases, it gets those that there are now.
+        If these are phrases of its owner, it gets those that there are now. Raises `HomeAssistantError`.
         """
-        own, active = tuple(phrase.text for phrase in self.phrases), self.active
-        await self.async_choose(own if {*active} & {*own} else active or (ORIGINAL,))
+        wanted = self._device.state.sent_pack or self.active or (ORIGINAL,)
+        if not FIXED_WORDS.keys() >= {*wanted} - {ORIGINAL}:
+            wanted = tuple(phrase.text for phrase in self.phrases) or (ORIGINAL,)
+        await self.async_choose(wanted)
 
     async def _pack(self, ids: Sequence[str], installation: PackInstallation) -> tuple[bytes, str | None]:
         board, state = self.board, self._device.state
         settings = self._device.settings
         choice = Choice.of(ids, self.phrases, settings.wake_threshold, board)
         base = await self._files.async_load_pack(
-            board.name or "", state.firmware or "", board.chip or "", board.partition or Partition(0, 0)
+            board.name or "",
+            state.firmware or "",
+            board.chip or "",
+            board.partition or Partition(0, 0),
+            installation.fetching,
         )
         wanted = () if choice is None else choice.models
-        models = await async_models(self._hass, wanted, installation.prepared)
+        models = await async_models(self._hass, wanted, installation.fetching, installation.prepared)
         faces = Path(self._hass.config.path(*FACES_FOLDER))
         return await self._hass.async_add_executor_job(build_pack, base, choice, models, board, faces)
 
-    async def _send(self, path: str) -> None:
+    async def _send(self, ids: tuple[str, ...], path: str) -> None:
         device = self._device
         language = spoken_language(self._hass, device)
-        await device.commands.call_tool(ASSETS_TOOL, {"url": f"{device.state.origin}{path}"})
+        # Without it after a crash, the device would look for the pack in vain, and be left without any.
+        device.record.update(sent_pack=ids)
+        await device.record.async_save()
+        try:
+            await device.commands.call_tool(ASSETS_TOOL, {"url": f"{device.state.origin}{path}"})
+        except HomeAssistantError:
+            if device.installation is not None and not device.installation.stopped:
+                device.record.update(sent_pack=())
+            raise
         text = await async_text(self._hass, "wake_words_coming", language)
         await device.commands.show(status="Home Assistant", message=text, emotion=Face.NEUTRAL)
         await device.commands.restart()
@@ -152,6 +177,18 @@ def board_of(device: Device) -> Board:
         memory=state.free_memory,
         partition=state.assets if ASSETS_TOOL in device.tools else None,
     )
+
+
+def _host(address: str) -> str:
+    with suppress(ValueError):
+        return URL(address).host or address
+    return address
+
+
+def _is_heard(wake_word: str, heard: str) -> bool:
+    """Whether what a device reports is a wake word with this id."""
+    word, _ = FIXED_WORDS.get(wake_word, (wake_word, ""))
+    return any(_plain(part) in heard for part in word.split(", "))
 
 
 def _plain(*words: str) -> str:

@@ -43,6 +43,7 @@ STORED_AS = {
     "listens_while_speaking": "whether it listens while it speaks",
     "wake_words": "the last wake words",
     "installed_wake_words": "those that were put on it",
+    "lost_pack": "whether it has lost its pack",
     "font": "its font",
     "silent_wakings": "how often it listened without reporting one",
     "followed": "the resources that are followed",
@@ -59,6 +60,7 @@ OWNED_AS = {
     "timers": "timers that run, with their names",
     "alarms": "alarms and reminders, with their names and texts",
     "microphone": "whether its microphone is switched on",
+    "sent_pack": "wake words that are on their way to it",
 }
 
 

@@ -5,28 +5,34 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from hashlib import sha256
 import json
+import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
+import aiohttp
 from aiohttp import web
-from homeassistant.core import HomeAssistant
+from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
+from homeassistant.helpers import issue_registry as ir
+from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
-from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES
+from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.firmware.assets_pack import Asset, read_pack
+from custom_components.xiaozhi.firmware.library import FirmwareFiles
 from custom_components.xiaozhi.firmware.speech_models import TABLE
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import FirmwareTimeouts
 from simulator import BOARDS, Misbehaviour, SimulatedDevice, State, build_image, get_profile
 from tests.integration import boxes
 from tests.integration.boxes import act, state_of, wait_for_state
-from tests.integration.firmware.conftest import BOARD, QUICK, release_notes
+from tests.integration.firmware.conftest import BOARD, QUICK, look, release_notes
 from tests.integration.links.test_broker import through
 from tests.integration.media.media_server import MediaServer, media_server
-from tests.integration.names import CONNECTED, SATELLITE, Boot
+from tests.integration.names import CONNECTED, MAC, SATELLITE, Boot
 from tests.integration.provisioning.forms import change_device, submit_device
 from tests.protocol.transport.mqtt.brokers import PushingBroker
 from tests.protocol.transport.udp.device import until
@@ -75,8 +81,10 @@ class Web:
 
     def release(self, archive: bytes, version: str = "2.4.2") -> None:
         """Publish a release, which is not the latest."""
+        self.archive = archive
         name = f"v{version}_{BOARD}.zip"
-        assets = [{"name": name, "browser_download_url": self.server.file("/file", archive)}]
+        url = self.server.file("/file", archive)
+        assets = [{"name": name, "browser_download_url": url, "size": len(archive)}]
         self.server.file(f"/releases/tags/v{version}", json.dumps({"assets": assets}))
 
     def fetched(self) -> list[str]:
@@ -110,10 +118,8 @@ async def hosts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncGenerator[Web]:
     async with media_server() as server:
-        data = {**linked_entry.data, CONF_FIRMWARE_RELEASES: server.url("/releases/latest")}
-        hass.config_entries.async_update_entry(linked_entry, data=data)
-        assert await hass.config_entries.async_reload(linked_entry.entry_id)
-        await hass.async_block_till_done()
+        # Home Assistant does not look for firmware by itself.
+        monkeypatch.setattr(FirmwareFiles, "releases", server.url("/releases/latest"))
         counters = linked_entry.runtime_data.ports.counters
         await until(lambda: counters().get("broker", {"connected": True})["connected"])
         yield Web(server, monkeypatch)
@@ -167,13 +173,25 @@ async def set_phrases(hass: HomeAssistant, entry: MockConfigEntry, *phrases: str
 async def test_the_owner_chooses_a_word_a_phrase_and_the_original(
     hass: HomeAssistant, device: SimulatedDevice, hosts: Web, linked_entry: MockConfigEntry
 ) -> None:
-    """Nothing is fetched before. What it has is unknown until it was chosen, or it names a word that fits."""
+    """Nothing is fetched before, and what it has is unknown until then; a choice says where it comes from."""
     await choose(hass, "not_known")
-    assert hosts.fetched() == []
+    assert hosts.server.paths() == []
+    assert "127.0.0.1, about 10 MB" in state_of(hass, WAKE_WORD).attributes["hint"]
+    hints = list[str]()
+
+    @callback
+    def note(event: Event[EventStateChangedData]) -> None:
+        if (state := event.data["new_state"]) is not None and state.attributes.get("hint"):
+            hints.append(state.attributes["hint"])
+
+    stop = async_track_state_change_event(hass, WAKE_WORD, note)
     options = state_of(hass, WAKE_WORD).attributes["options"]
     assert (options[:2], "Jarvis" in options) == (["not_known", "original"], True)
     assert options[2:] == sorted(options[2:], key=str.casefold)
     await choose(hass, "Jarvis")
+    stop()
+    size = len(hosts.archive) / 1e6
+    assert f"Home Assistant fetches {size:.1f} MB from 127.0.0.1." in hints
     assert state_of(hass, WAKE_WORD).state == "Jarvis"
     assert [await wakes(device, word) for word in ("hi xiaozhi", "jarvis")] == [False, True]
     fetched = hosts.fetched()
@@ -195,9 +213,11 @@ async def test_the_owner_chooses_a_word_a_phrase_and_the_original(
     assert state_of(hass, WAKE_WORD).state == "not_known"
     await choose(hass, "own_phrases")
     assert [await wakes(device, word) for word in ("good morning", "good night")] == [False, True]
+    # To renew gives it the phrases that there are now.
     await set_phrases(hass, linked_entry, "hello kitchen", "good morning")
     await act(hass, "button", "press", RENEW)
     assert [await wakes(device, word) for word in said] == [False, True, True, False]
+    assert state_of(hass, WAKE_WORD).state == "own_phrases"
     # It is so after its next start, too.
     await device.power_off()
     await device.boot()
@@ -237,7 +257,7 @@ async def test_the_update_says_what_it_leaves_as_it_is_and_a_button_brings_the_p
     ("board", "name", "reason"),
     [
         ("s3", None, ""),
-        ("c3", None, "Phrases of your own need an ESP32-S3 with 5.5 MB of free memory."),
+        ("c3", None, "Phrases of your own need the chip ESP32-S3. This device has an ESP32-C3."),
         ("s3", "esp-vocat", "Which other wake words would run on it is not known (board esp-vocat,"),
     ],
 )
@@ -320,6 +340,45 @@ async def test_without_a_pack_that_fits_nothing_is_sent(
     assert await wakes(device, "hi xiaozhi")
 
 
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (None, r"pack of firmware 2\.4\.2 could not be fetched from 127\.0\.0\.1\. Choose again when"),
+        (403, r"put v2\.4\.2_waveshare-esp32-s3-touch-amoled-1\.8\.zip from the firmware's releases into"),
+        (404, "There is no release of firmware"),
+    ],
+)
+async def test_what_cannot_be_had_says_what_to_do_and_a_file_of_the_owner_needs_no_internet(
+    hass: HomeAssistant,
+    device: SimulatedDevice,
+    hosts: Web,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    status: int | None,
+    reason: str,
+) -> None:
+    """Neither does a model in a folder; of those that are missing, all folders are named."""
+    nowhere = "http://127.0.0.1:1"
+    if status is None:
+        monkeypatch.setattr(FirmwareFiles, "releases", f"{nowhere}/latest")
+    else:
+        hosts.server.handlers["/releases/tags/v2.4.2"] = AsyncMock(return_value=web.Response(status=status))
+    with pytest.raises(ServiceValidationError, match=reason):
+        await choose(hass, "Jarvis")
+    (folder / f"{BOARD}_2.4.2.zip").write_bytes(release(pack()))
+    await look(hass)
+    monkeypatch.setitem(TABLE, "source", nowhere)
+    await set_phrases(hass, hass.config_entries.async_entries(DOMAIN)[0], "hello kitchen")
+    with pytest.raises(ServiceValidationError, match=r"xiaozhi/models of its configuration: fst, mn6_en\."):
+        await choose(hass, "own_phrases")
+    model = folder.parent / "models" / "wn9_jarvis_tts"
+    model.mkdir(parents=True)
+    for name, content in _FILES["wakenet_model/wn9_jarvis_tts"].items():
+        (model / name).write_bytes(content)
+    await choose(hass, "Jarvis")
+    assert await wakes(device, "jarvis")
+
+
 async def test_with_a_picture_that_cannot_be_a_face_nothing_is_sent(
     hass: HomeAssistant, device: SimulatedDevice, folder: Path
 ) -> None:
@@ -337,7 +396,9 @@ async def test_models_are_the_known_ones_or_refused_and_may_come_from_a_folder(
     name = "wakenet_model/wn9_jarvis_tts/wn9_data"
     for wrong in (b"x" * 5000, b"j" * 4999, b"j" * 5001):
         hosts.server.file(f"/models/{name}", wrong)
-        with pytest.raises(ServiceValidationError, match="xiaozhi/models/wn9_jarvis_tts/wn9_data"):
+        with pytest.raises(
+            ServiceValidationError, match=r"xiaozhi/models of its configuration: wn9_jarvis_tts\."
+        ):
             await choose(hass, "Jarvis")
     path = folder.parent / "models" / "wn9_jarvis_tts" / "wn9_data"
     path.parent.mkdir(parents=True)
@@ -452,8 +513,6 @@ async def test_a_device_that_cannot_fetch_its_pack_again_has_none(
     """It has begun to write over what it had."""
     broken = _breaks_off(hass, monkeypatch, times=1)
     _forgets_the_end(device, monkeypatch, broken)
-    await wakes(device, "jarvis")
-    assert state_of(hass, WAKE_WORD).state == "Jarvis"
     with pytest.raises(HomeAssistantError, match="has none now"):
         await choose(hass, "Jarvis")
     assert state_of(hass, WAKE_WORD).state == "not_known"
@@ -469,8 +528,12 @@ def _forgets_the_end(device: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, w
     monkeypatch.setattr(device.nvs, "set", forget)
 
 
-async def ready_again(hass: HomeAssistant, device: SimulatedDevice) -> None:
-    await device.wait_for(lambda: sum(event.kind == "restart" for event in device.transcript) >= 3)
+def restarts(device: SimulatedDevice) -> int:
+    return sum(event.kind == "restart" for event in device.transcript)
+
+
+async def ready_again(hass: HomeAssistant, device: SimulatedDevice, number: int = 3) -> None:
+    await device.wait_for(lambda: restarts(device) >= number, 60)
     await device.wait_state(State.IDLE)
     await wait_for_state(hass, CONNECTED, "on")
 
@@ -510,3 +573,148 @@ async def test_a_device_on_websocket_gets_them_in_a_conversation(
     with pytest.raises(HomeAssistantError, match="has not been woken within 15 minutes"):
         await choose(hass, "original")
     assert state_of(hass, WAKE_WORD).state == "Jarvis"
+
+
+@pytest.mark.parametrize(
+    ("event", "is_broken", "is_gone"),
+    [
+        ("restart", False, False),
+        ("restart", False, True),
+        ("assets_failed", True, False),
+        ("assets_loaded", False, False),
+    ],
+)
+async def test_a_pack_that_was_on_its_way_when_home_assistant_stopped_is_sent_again(
+    hass: HomeAssistant,
+    device: SimulatedDevice,
+    hosts: Web,
+    linked_entry: MockConfigEntry,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    event: str,
+    is_broken: bool,
+    is_gone: bool,
+) -> None:
+    """If it cannot be had any more, the device is restarted once, and its owner asked to choose again."""
+    if is_broken:
+        _breaks_off(hass, monkeypatch, times=1)
+    choosing = asyncio.create_task(choose(hass, "Jarvis"))
+    await device.wait_for(lambda: any(each.kind == event for each in device.transcript), 60)
+    await hass.config_entries.async_unload(linked_entry.entry_id)
+    with pytest.raises(HomeAssistantError):
+        await choosing
+    if is_gone:
+        hosts.release(b"")
+    await hass.config_entries.async_setup(linked_entry.entry_id)
+    if is_gone:
+        await until(lambda: _reported(hass))
+        hosts.release(release(pack()))
+        await ready_again(hass, device, 2)
+        assert await wakes(device, "hi xiaozhi")
+        await choose(hass, "Jarvis")
+    await wait_for_state(hass, WAKE_WORD, "Jarvis")
+    assert not _reported(hass)
+    assert [await wakes(device, word) for word in ("hi xiaozhi", "jarvis")] == [False, True]
+
+
+def _reported(hass: HomeAssistant) -> bool:
+    return ir.async_get(hass).async_get_issue(DOMAIN, f"pack_lost_{MAC}") is not None
+
+
+async def test_a_device_that_shows_by_its_font_that_it_uses_no_pack_is_restarted_once(
+    hass: HomeAssistant, hosts: Web, boot: Boot
+) -> None:
+    """Then its owner is asked."""
+    hosts.release(release(base_pack()))
+    profile = replace(get_profile(version="2.4.2"), glyph_push=True)
+    device = await ready(hass, await boot(profile, pace=replace(QUICK, flash=1000)))
+    await choose(hass, "Jarvis")
+
+    async def talk_by_button() -> None:
+        """Begin a conversation without a wake word; it ends by itself, since there is no assistant."""
+        await device.wait_state(State.IDLE, 60)
+        await device.click()
+        await device.wait_state(State.IDLE, 60)
+        await hass.async_block_till_done()
+
+    await talk_by_button()
+    for damaged in (False, True):
+        before = restarts(device)
+        if damaged:
+            device._hardware.assets.content[200] ^= 1
+        else:
+            device.nvs.set("assets", "download_url", hosts.server.url("/nothing"))
+        await device.power_off()
+        await device.boot()
+        await wait_for_state(hass, CONNECTED, "on")
+        assert not await wakes(device, "jarvis")
+        await talk_by_button()
+        await ready_again(hass, device, before + 1)
+        await talk_by_button()
+        assert _reported(hass) == damaged
+        assert await wakes(device, "jarvis") == (not damaged)
+    await talk_by_button()
+    await choose(hass, "Jarvis")
+    assert restarts(device) == before + 2
+    assert not _reported(hass)
+    assert await wakes(device, "jarvis")
+
+
+async def test_a_device_that_was_flashed_anew_has_nothing_that_was_put_on_it(
+    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
+) -> None:
+    """So its old wake word can be chosen again."""
+    await choose(hass, "Jarvis")
+    (subentry,) = linked_entry.subentries.values()
+    changed = {**subentry.data, "client_id": "another", "token": "another"}
+    hass.config_entries.async_update_subentry(linked_entry, subentry, data=changed)
+    await wait_for_state(hass, WAKE_WORD, "not_known")
+
+
+async def test_a_device_whose_way_to_home_assistant_is_not_known_is_told_nothing(
+    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
+) -> None:
+    linked_entry.runtime_data.devices[MAC].record.update(origin=None)
+    with pytest.raises(ServiceValidationError, match="Restart Kitchen box"):
+        await choose(hass, "Jarvis")
+    assert was_sent_nothing(device)
+
+
+async def test_a_pack_that_a_stranger_has_fetched_is_not_on_the_device(
+    hass: HomeAssistant, device: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads the network knows its address; the device then finds nothing there, and keeps what it has."""
+    remember, strangers = device.nvs.set, list[asyncio.Task[int]]()
+
+    async def fetch(url: str) -> int:
+        connector = aiohttp.TCPConnector(local_addr=("127.0.0.2", 0))
+        async with aiohttp.ClientSession(connector=connector) as session, session.get(url) as answer:
+            return len(await answer.read())
+
+    def note(namespace: str, key: str, value: str) -> None:
+        remember(namespace, key, value)
+        if key == "download_url" and value:
+            strangers.append(asyncio.create_task(fetch(value)))
+
+    monkeypatch.setattr(device.nvs, "set", note)
+    with pytest.raises(HomeAssistantError, match="keeps the old ones"):
+        await choose(hass, "Jarvis")
+    assert await strangers[0] > 0
+    assert state_of(hass, WAKE_WORD).state == "not_known"
+    await ready_again(hass, device, 2)
+    assert await wakes(device, "hi xiaozhi")
+
+
+@pytest.mark.parametrize("folders", [("models", "wn9_jarvis_tts", "wn9_data"), ("faces", "happy.png")])
+async def test_a_pipe_in_the_place_of_a_file_blocks_nothing(
+    hass: HomeAssistant, device: SimulatedDevice, folder: Path, folders: tuple[str, ...]
+) -> None:
+    path = folder.parent.joinpath(*folders)
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    if folders[0] == "faces":
+        with pytest.raises(ServiceValidationError, match="cannot be used as a face"):
+            await choose(hass, "Jarvis")
+        return
+    await choose(hass, "Jarvis")
+    assert await wakes(device, "jarvis")
