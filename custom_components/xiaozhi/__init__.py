@@ -9,7 +9,7 @@ from homeassistant.helpers import config_validation as cv, issue_registry as ir
 from homeassistant.helpers.storage import Store
 from homeassistant.helpers.typing import ConfigType
 
-from .announcements.room_player import SoundView
+from .announcements.room_sound import SoundView
 from .announcements.stream_view import StreamView
 from .const import DOMAIN, ENTRY_VERSION
 from .device.store import DeviceStore

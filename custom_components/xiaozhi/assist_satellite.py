@@ -18,8 +18,10 @@ from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from .announcements.announcement_errors import AnnouncementInterruptedError, check_length
+from .announcements.announcement_errors import check_length
 from .announcements.announcement_speech import announcement_utterance
+from .announcements.delivery import Delivery
+from .announcements.heard import End
 from .announcements.speech_format import speech_options
 from .const import EVENT_LEFT_OUT
 from .device.device import Device
@@ -117,12 +119,12 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
 
     @override
     async def async_announce(self, announcement: AssistSatelliteAnnouncement) -> None:
-        """Say or play something, and return when it has been heard. Raises `AnnouncementError`."""
+        """Say or play something, and return when it has been heard. Raises `HomeAssistantError`."""
         await self._say(announcement, expects_answer=False)
 
     @override
     async def async_start_conversation(self, start_announcement: AssistSatelliteAnnouncement) -> None:
-        """Say something in the conversation that goes on, and listen. Raises `AnnouncementError`."""
+        """Say something in the conversation that goes on, and listen. Raises `HomeAssistantError`."""
         await self._say(start_announcement, expects_answer=True)
         self.asked(self.device.conversation)
 
@@ -157,15 +159,13 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         )
         if utterance.waits_for_device and not self._announcer.can_announce:
             # The voice set-up wants the sound fetched. The wake word, its next step, needs no loudspeaker.
-            async with aclosing(utterance.speech()) as sound:
+            async with aclosing(utterance.speech(Delivery.NONE)) as sound:
                 await anext(sound)
             return
-        try:
-            await self._announcer.say(utterance)
-        except AnnouncementInterruptedError:
-            # Of its test sound, Home Assistant wants to know only that the device has fetched it.
-            if not utterance.waits_for_device:
-                raise
+        heard = await self._announcer.say(utterance)
+        # Of its test sound, Home Assistant wants to know only that the device has fetched it.
+        if heard.end is not End.WOKEN or not utterance.waits_for_device:
+            heard.check()
 
     @callback
     @override

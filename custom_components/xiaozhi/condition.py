@@ -1,14 +1,29 @@
-"""Conditions: whether a device can be reached."""
+"""Conditions: whether a device can be reached, and whether an alarm rings."""
 
 from collections.abc import Mapping
-from typing import Final, override
+from typing import Final, Unpack, override
 
 from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
+from homeassistant.const import CONF_OPTIONS, CONF_TARGET
 from homeassistant.core import HomeAssistant, State
+from homeassistant.helpers import config_validation as cv
 from homeassistant.helpers.automation import DomainSpec
-from homeassistant.helpers.condition import Condition, EntityStateConditionBase
+from homeassistant.helpers.condition import (
+    Condition,
+    ConditionCheckParams,
+    ConditionConfig,
+    EntityStateConditionBase,
+)
+from homeassistant.helpers.target import TargetSelection
+from homeassistant.helpers.typing import ConfigType
+import voluptuous as vol
 
-from .actions.targets import own_satellites
+from .actions.targets import devices_in, own_satellites
+from .gateway import running_gateway
+
+_TARGET_SCHEMA: Final = vol.Schema(
+    {vol.Required(CONF_TARGET): cv.TARGET_FIELDS, vol.Optional(CONF_OPTIONS, default={}): {}}
+)
 
 
 class _ReachableCondition(EntityStateConditionBase):
@@ -37,9 +52,31 @@ class _UnreachableCondition(_ReachableCondition):
         return not super().is_valid_state(entity_state)
 
 
+class _AlarmRingsCondition(Condition):
+    """An alarm rings on a device of the target, or waits there for the device."""
+
+    @override
+    @classmethod
+    async def async_validate_config(cls, hass: HomeAssistant, config: ConfigType) -> ConfigType:
+        validated: ConfigType = _TARGET_SCHEMA(config)
+        return validated
+
+    def __init__(self, hass: HomeAssistant, config: ConditionConfig) -> None:
+        super().__init__(hass, config)
+        self._target = TargetSelection(config.target or {})
+
+    @override
+    def _async_check(self, **kwargs: Unpack[ConditionCheckParams]) -> bool:
+        """Return whether one of the devices rings."""
+        gateway = running_gateway(self._hass)
+        devices = devices_in(self._hass, self._target)[0]
+        return gateway is not None and any(gateway.clock(device).alarms.rings for device in devices)
+
+
 _CONDITIONS: Final[Mapping[str, type[Condition]]] = {
     "is_reachable": _ReachableCondition,
     "is_not_reachable": _UnreachableCondition,
+    "alarm_rings": _AlarmRingsCondition,
 }
 
 

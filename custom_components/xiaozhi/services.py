@@ -140,6 +140,8 @@ def _satellite(hass: HomeAssistant, device: Device) -> XiaozhiSatellite:
 
 async def _get_tools(call: ServiceCall) -> ServiceResponse:
     device = target_device(call)
+    if not device.tools and device.session is not None:
+        await device.session.readings.wait_listed()
     return {"tools": [tool_data(tool) for tool in device.tools.values()]}
 
 

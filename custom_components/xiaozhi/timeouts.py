@@ -142,8 +142,17 @@ class AnnouncementTimeouts:
     """For an idle device to ask for a sound, after it received the address."""
     pause: float = 2
     """Of a source, before silence is sent instead: the device gives up after 5 s without data."""
+    waits: float = 30
+    """For a loudspeaker on which something else is heard, before an announcement fails."""
+    ring_waits: float = 5
+    """The same, before what rings ends that, or rings elsewhere; and before an answer is heard elsewhere."""
+    between_alerts: float = 3
     room_player: float = 5
     """For a media player that is to speak in place of the device to fetch the sound."""
+    buffering: float = 10
+    """For a media player that has fetched the sound and reports that it is buffering to begin to play."""
+    idle_player: float = 1
+    """For which a media player is idle before that counts as its end."""
     repeat: float = 1
     """Until an idle device that has not asked for the sound is sent its address again."""
     stall: float = 15
@@ -162,6 +171,8 @@ class AnnouncementTimeouts:
     """What the device holds to be played when it has read everything: 20 packets and 2 decoded frames."""
     margin: float = 0.5
     """For the loudspeaker's buffers and the device's way back to idle."""
+    waking: float = 3
+    """From the end of a sound that was ended by waking the device until its conversation begins."""
     cancelled: float = 5
     """For which a download that the user has ended may keep the device from beginning another one."""
     idle: float = 1
@@ -175,9 +186,8 @@ class TimerTimeouts:
     """For which a timer rings with sound of our own."""
     show: float = 30
     """The same with alerts, which make a short sound."""
-    between_alerts: float = 3
-    waking: float = 3
-    """From the end of a ring that was ended by waking the device until its conversation begins."""
+    retry: float = 5
+    """From the end of a ring that was not heard, or not to its end, until it is tried again."""
     unreachable: float = 600
     """For a device that is away to come back."""
     alarm: float = 600

@@ -1,4 +1,4 @@
-"""Triggers: what happens in the conversations of a device, and whether it can be reached."""
+"""Triggers: what happens on a device, and whether it can be reached."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any, ClassVar, Final, override
 
 from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
-from homeassistant.const import ATTR_ENTITY_ID, CONF_FOR, CONF_OPTIONS, CONF_TARGET
-from homeassistant.core import CALLBACK_TYPE, HomeAssistant, State, callback
+from homeassistant.const import ATTR_DEVICE_ID, ATTR_ENTITY_ID, CONF_FOR, CONF_NAME, CONF_OPTIONS, CONF_TARGET
+from homeassistant.core import CALLBACK_TYPE, Event, HomeAssistant, State, callback
 from homeassistant.helpers import config_validation as cv
 from homeassistant.helpers.automation import DomainSpec
 from homeassistant.helpers.dispatcher import async_dispatcher_connect
@@ -29,8 +29,9 @@ import voluptuous as vol
 
 from .actions.targets import devices_in, own_satellites
 from .const import DOMAIN
-from .device.device import EVENT_SIGNAL, Device
-from .device.events import ConversationEvent, DeviceEvent
+from .device.device import EVENT_NOTIFICATION, EVENT_SIGNAL, Device
+from .device.events import AlarmEvent, ConversationEvent, DeviceEvent, TimerEvent
+from .gateway import find_device
 
 _SCHEMA: Final = vol.Schema(
     {vol.Required(CONF_TARGET): cv.TARGET_FIELDS, vol.Optional(CONF_OPTIONS, default={}): {}}
@@ -40,7 +41,18 @@ _UNREACHABLE_SCHEMA: Final = _SCHEMA.extend(
     {vol.Optional(CONF_OPTIONS, default={}): {vol.Optional(CONF_FOR, default=60): cv.positive_time_period}}
 )
 
-_EVENTS: Final[Mapping[str, ConversationEvent]] = {
+# Of an alarm or a timer, as the user has named it.
+_NAMED_SCHEMA: Final = _SCHEMA.extend(
+    {vol.Optional(CONF_OPTIONS, default={}): {vol.Optional(CONF_NAME): cv.string}}
+)
+_CONF_METHOD: Final = "method"
+_NOTIFICATION_SCHEMA: Final = _SCHEMA.extend(
+    {vol.Optional(CONF_OPTIONS, default={}): {vol.Optional(_CONF_METHOD): cv.string}}
+)
+
+type _Kind = ConversationEvent | AlarmEvent | TimerEvent
+
+_CONVERSATION_EVENTS: Final[Mapping[str, _Kind]] = {
     "woken": ConversationEvent.WAKE_WORD,
     "conversation_started": ConversationEvent.STARTED,
     "answered": ConversationEvent.ANSWERED,
@@ -48,36 +60,91 @@ _EVENTS: Final[Mapping[str, ConversationEvent]] = {
     "conversation_failed": ConversationEvent.FAILED,
     "conversation_ended": ConversationEvent.ENDED,
 }
+_NAMED_EVENTS: Final[Mapping[str, _Kind]] = {
+    "alarm_rings": AlarmEvent.RINGING,
+    "alarm_snoozed": AlarmEvent.SNOOZED,
+    "alarm_stopped": AlarmEvent.STOPPED,
+    "alarm_unanswered": AlarmEvent.STOPPED,
+    "timer_finished": TimerEvent.FINISHED,
+}
+_EVENTS: Final = {**_CONVERSATION_EVENTS, **_NAMED_EVENTS}
+_UNANSWERED: Final = {"alarm_stopped": False, "alarm_unanswered": True}
 
 
-class _ConversationTrigger(Trigger):
-    """An event of a conversation. It needs no entity, which few devices have."""
+class _TargetTrigger(Trigger):
+    """Something that happens on a device of the target. It needs no entity, which few devices have."""
+
+    _schema: ClassVar = _SCHEMA
 
     @override
     @classmethod
     async def async_validate_config(cls, hass: HomeAssistant, config: ConfigType) -> ConfigType:
         """Return the config if it has a target."""
-        validated: ConfigType = _SCHEMA(config)
+        validated: ConfigType = cls._schema(config)
         return validated
 
     def __init__(self, hass: HomeAssistant, config: TriggerConfig) -> None:
         super().__init__(hass, config)
         self._target = TargetSelection(config.target or {})
-        self._event = _EVENTS[config.key.removeprefix(f"{DOMAIN}.")]
+        self._key = config.key.removeprefix(f"{DOMAIN}.")
+        self._options = config.options or {}
+
+    def _is_meant(self, device: Device | None) -> bool:
+        return device is not None and device in devices_in(self._hass, self._target)[0]
+
+
+class _EventTrigger(_TargetTrigger):
+    """An event of a conversation."""
 
     @override
     async def async_attach_runner(
         self, run_action: TriggerActionRunner, did_not_trigger: TriggerNotTriggeredReporter | None = None
     ) -> CALLBACK_TYPE:
         """Run the action at each such event of a device in the target."""
+        kind, unanswered = _EVENTS[self._key], _UNANSWERED.get(self._key)
+        name = self._options.get(CONF_NAME, "").casefold()
 
         @callback
         def happened(device: Device, event: DeviceEvent) -> None:
-            if event.type is self._event and device in devices_in(self._hass, self._target)[0]:
-                variables: dict[str, Any] = {"device_id": device.registry_id, "data": dict(event.attributes)}
-                run_action(variables, f"{event.type} of {device.name}")
+            about = event.attributes
+            if (
+                event.type is kind
+                and unanswered in (None, about.get("unanswered"))
+                and name in ("", str(about.get("name")).casefold())
+                and self._is_meant(device)
+            ):
+                variables: dict[str, Any] = {"device_id": device.registry_id, "data": dict(about)}
+                run_action(variables, f"{self._key} of {device.name}")
 
         return async_dispatcher_connect(self._hass, EVENT_SIGNAL, happened)
+
+
+class _NamedEventTrigger(_EventTrigger):
+    """An event of an alarm or a timer, by choice of those with one name."""
+
+    _schema = _NAMED_SCHEMA
+
+
+class _NotificationTrigger(_TargetTrigger):
+    """A notification, also one of so many that not all are kept as events."""
+
+    _schema = _NOTIFICATION_SCHEMA
+
+    @override
+    async def async_attach_runner(
+        self, run_action: TriggerActionRunner, did_not_trigger: TriggerNotTriggeredReporter | None = None
+    ) -> CALLBACK_TYPE:
+        """Run the action at each notification of a device in the target."""
+        method = self._options.get(_CONF_METHOD)
+
+        @callback
+        def notified(event: Event[Mapping[str, Any]]) -> None:
+            device = find_device(self._hass, event.data[ATTR_DEVICE_ID] or "")
+            if device is not None and self._is_meant(device) and method in (None, event.data[_CONF_METHOD]):
+                variables = {"device_id": device.registry_id, "data": {**event.data}}
+                run_action(variables, f"notification of {device.name}", event.context)
+
+        return self._hass.bus.async_listen(EVENT_NOTIFICATION, notified)
 
 
 class _ReachableTrigger(EntityTargetStateTriggerBase):
@@ -153,7 +220,9 @@ def _is_reachable(state: State | None) -> bool:
 
 
 _TRIGGERS: Final[Mapping[str, type[Trigger]]] = {
-    **dict.fromkeys(_EVENTS, _ConversationTrigger),
+    **dict.fromkeys(_CONVERSATION_EVENTS, _EventTrigger),
+    **dict.fromkeys(_NAMED_EVENTS, _NamedEventTrigger),
+    "notification": _NotificationTrigger,
     "reachable": _ReachableTrigger,
     "unreachable": _UnreachableTrigger,
 }

@@ -420,6 +420,26 @@ async def test_music_is_quieter_until_the_last_answer_of_a_conversation(
     assert errors(caplog) == []
 
 
+@pytest.mark.usefixtures("wall_clock", "installed")
+async def test_lights_that_could_not_get_brighter_before_go_on_when_the_alarm_rings(
+    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The automation is there only when the alarm is close already."""
+    shone: list[int] = []
+    hass.services.async_register(
+        "light", "turn_on", callback(lambda call: shone.append(call.data["brightness_pct"]))
+    )
+    hass.states.async_set("light.bed", "off")
+    await boot()
+    await set_alarm(hass, 60)
+    await use(hass, _SUNRISE, next_alarm="sensor.kitchen_box_next_alarm", lights=["light.bed"], brightness=80)
+    await asyncio.sleep(50)
+    assert not shone
+    await asyncio.sleep(50)
+    assert shone == [80]
+    assert errors(caplog) == []
+
+
 @pytest.mark.usefixtures("wall_clock", "installed", "linked_entry")
 @pytest.mark.parametrize("ends", [None, "switched off", "deleted"])
 async def test_lights_get_brighter_until_the_alarm(

@@ -6,7 +6,8 @@ from typing import Any
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import ServiceValidationError
-from homeassistant.helpers import area_registry as ar, device_registry as dr, entity_registry as er
+from homeassistant.helpers import area_registry as ar, device_registry as dr, entity_registry as er, intent
+from homeassistant.helpers.condition import async_from_config, async_validate_condition_config
 from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import async_capture_events
@@ -16,10 +17,13 @@ import yaml
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.timeouts import TimerTimeouts
 from simulator import converse, get_profile
-from tests.integration.boxes import Speech, mac_of, paired_boxes, wait_for_state
+from tests.integration.boxes import Speech, alerts, mac_of, paired_boxes, wait_for_state
+from tests.integration.clock.alarms import has_rung, set_alarm
 from tests.integration.names import COMMAND, Boot
 from tests.paths import ROOT
+from tests.protocol.transport.udp.device import until
 
 LINK = LinkKind.MQTT
 
@@ -112,20 +116,28 @@ async def test_the_editor_offers_actions_triggers_and_conditions_for_a_device_an
     assert {"ask", "call_tool", "get_tools", "show_text", "take_photo"} <= ACTIONS
     for kind, names in (
         ("services", ACTIONS),
-        ("triggers", {*CONVERSATION, "conversation_failed", "interrupted", "reachable", "unreachable"}),
-        ("conditions", {"is_reachable", "is_not_reachable"}),
+        (
+            "triggers",
+            {*CONVERSATION, "conversation_failed", "interrupted", "reachable", "unreachable", *CLOCK},
+        ),
+        ("conditions", {"is_reachable", "is_not_reachable", "alarm_rings"}),
     ):
         assert await offered(kind, {"device_id": [device_ids[0]]}) == names
         assert await offered(kind, {"entity_id": ["assist_satellite.box_1"]}) == names
         assert await offered(kind, {"entity_id": [LIGHT]}) == set()
 
 
+CLOCK = [f"alarm_{what}" for what in ("rings", "snoozed", "stopped", "unanswered")]
+CLOCK += ["timer_finished", "notification"]
 CONVERSATION = ["woken", "conversation_started", "answered", "conversation_ended"]
 
 
-async def automate(hass: HomeAssistant, target: dict[str, Any], *names: str, **more: Any) -> None:
-    """Fire the event `seen` with each of these triggers."""
-    triggers = [{"trigger": f"xiaozhi.{name}", "id": name, "target": target} for name in names]
+async def automate(
+    hass: HomeAssistant, target: dict[str, Any], *names: str, named: str | None = None, **more: Any
+) -> None:
+    """Fire the event `seen` with each of these triggers, of alarms and timers `named` so."""
+    options = {} if named is None else {"options": {"name": named}}
+    triggers = [{"trigger": f"xiaozhi.{name}", "id": name, "target": target, **options} for name in names]
     seen = {
         "event": "seen",
         "event_data": {"what": "{{ trigger.id }}", "device": "{{ trigger.device_id | default('') }}"},
@@ -153,6 +165,69 @@ async def test_what_happens_in_conversations_of_the_target_triggers(
     await hass.async_block_till_done()
     assert sorted(event.data["what"] for event in seen) == sorted(CONVERSATION)
     assert {event.data["device"] for event in seen} == {device_ids[0]}
+    await hass.services.async_call("automation", "turn_off", {"entity_id": "automation.one"}, blocking=True)
+
+
+@pytest.mark.own_home
+@pytest.mark.timeouts(TimerTimeouts, alarm=60)
+@pytest.mark.parametrize("named", [None, "up"])
+async def test_what_alarms_and_timers_of_the_target_do_triggers_also_by_their_names(
+    hass: HomeAssistant, boot: Boot, device_ids: list[str], wall_clock: object, named: str | None
+) -> None:
+    device = await boot()
+    seen = async_capture_events(hass, "seen")
+    names = [name for name in CLOCK if name != "notification"]
+    rings = {"condition": "xiaozhi.alarm_rings", "target": {"device_id": device_ids[0]}}
+    await automate(hass, {"device_id": device_ids[0]}, *names, named=named)
+
+    async def said(name: str, /, **slots: Any) -> None:
+        values = {key: {"value": value} for key, value in slots.items()}
+        await intent.async_handle(hass, "test", name, values, device_id=device_ids[0])
+
+    async def ringing() -> bool:
+        checker = await async_from_config(hass, await async_validate_condition_config(hass, rings))
+        return bool(checker.async_check())
+
+    for alarm in ("Up", "Bread"):
+        await set_alarm(hass, 5, alarm, at="calendar.box_1_alarms")
+        assert not await ringing()
+        await has_rung(device, len(alerts(device)) + 2)
+        assert await ringing()
+        await said("XiaozhiSnoozeAlarm")
+        assert not await ringing()
+        await has_rung(device, len(alerts(device)) + 2, 600)
+        await said("XiaozhiStopAlarm")
+        await asyncio.sleep(60)
+    await set_alarm(hass, 5, "Up", at="calendar.box_1_alarms")
+    await asyncio.sleep(120)
+    await said("HassStartTimer", seconds=5, name="Up")
+    await said("HassStartTimer", seconds=5)
+    await asyncio.sleep(60)
+    for_one = ["alarm_rings", "alarm_snoozed", "alarm_rings", "alarm_stopped"]
+    unstopped = ["alarm_rings", "alarm_unanswered"]
+    timers = ["timer_finished"] * (2 - bool(named))
+    assert [event.data["what"] for event in seen] == for_one * (2 - bool(named)) + unstopped + timers
+    await hass.services.async_call("automation", "turn_off", {"entity_id": "automation.one"}, blocking=True)
+
+
+@pytest.mark.own_home
+async def test_a_notification_of_the_target_triggers_by_choice_of_those_with_one_method(
+    hass: HomeAssistant, boot: Boot, device_ids: list[str]
+) -> None:
+    first, second = await boot(), await boot(mac=mac_of(2))
+    seen = async_capture_events(hass, "seen")
+    method = "notifications/message"
+    triggers = [
+        {"trigger": "xiaozhi.notification", "id": name, "target": {"device_id": device_ids[0]}, **more}
+        for name, more in (("any", {}), ("one", {"options": {"method": method}}))
+    ]
+    await automate(hass, {}, triggers=triggers)
+    for box in (first, second):
+        for kind in (method, "notifications/state_changed"):
+            box.notify(kind, data=1)
+    await until(lambda: len(seen) >= 3)
+    await asyncio.sleep(5)
+    assert [event.data["what"] for event in seen] == ["any", "one", "any"]
     await hass.services.async_call("automation", "turn_off", {"entity_id": "automation.one"}, blocking=True)
 
 

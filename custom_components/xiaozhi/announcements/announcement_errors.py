@@ -21,30 +21,6 @@ _LOGGER = logging.getLogger(__name__)
 _MAX_TEXT: Final = 4000
 
 
-class AnnouncementError(UserError):
-    """An announcement that was not heard, or not to its end."""
-
-
-class AnnouncementRefusedError(AnnouncementError):
-    """Nothing can make the device speak now, or it has not asked for the sound."""
-
-
-class AnnouncementInterruptedError(AnnouncementError):
-    """The user or a fault has ended it."""
-
-
-class AnnouncementReplacedError(AnnouncementError):
-    """It has given way to something else."""
-
-
-class AnnouncementStoppedError(AnnouncementError):
-    """Somebody has stopped it, or the gateway is being stopped, or the device was removed."""
-
-
-class SoundError(AnnouncementError):
-    """The sound could not be made."""
-
-
 class SourceError(UserError):
     """The source of a sound failed. `sound_error` adds the name of the device to the text."""
 
@@ -59,10 +35,17 @@ def check_length(device: Device, text: str | None) -> None:
 
 
 @callback
-def refusal(device: Device, *, has_text: bool, expects_answer: bool = False) -> AnnouncementRefusedError:
-    """Return the error that says why an announcement cannot be made now, and what would help."""
-    delivery = delivery_to(device)
-    if expects_answer and delivery is not Delivery.NONE:
+def refusal(
+    device: Device, *, has_text: bool, expects_answer: bool = False, player: str | None = None
+) -> UserError:
+    """Return the error that says why an announcement cannot be made now, and what would help.
+
+    `player` is the media player that did not make it.
+    """
+    delivery, state = delivery_to(device), device.hass.states.get(player or "")
+    if player is not None:
+        key = "announcement_by_nobody"
+    elif expects_answer and delivery is not Delivery.NONE:
         key = "announcement_cannot_listen"
     elif delivery is Delivery.TEXT:
         key = "announcement_too_old" if has_text else "announcement_too_old_for_sound"
@@ -73,25 +56,27 @@ def refusal(device: Device, *, has_text: bool, expects_answer: bool = False) -> 
         key = "announcement_websocket_only" if only else "announcement_on_websocket"
     else:
         key = "not_connected"
-    return AnnouncementRefusedError(
-        key, name=device.name, board=device.state.board or "?", releases=STOCK_FIRMWARE_PAGE
+    return UserError(
+        key,
+        name=device.name,
+        board=device.state.board or "?",
+        releases=STOCK_FIRMWARE_PAGE,
+        player=state.name if state else player or "",
     )
 
 
 @callback
-def sound_error(err: BaseException, device: Device) -> AnnouncementError:
+def sound_error(err: BaseException, device: Device) -> UserError:
     """Return the error for what the source of a sound raised, which may be anything."""
     match err:
-        case AnnouncementError():
-            return err
         case UserError():
-            return SoundError(err.key, **{"name": device.name, **err.placeholders})
+            return UserError(err.key, **{"name": device.name, **err.placeholders})
         case SpeechError():
             is_empty = err.fault is SpeechFault.EMPTY
             key = "announcement_empty" if is_empty else "announcement_undecodable"
-            return SoundError(key, name=device.name)
+            return UserError(key, name=device.name)
         case HomeAssistantError():
             _LOGGER.warning("A sound for %s could not be made: %s", device.name, one_line(str(err)))
         case _:
             _LOGGER.error("A sound for %s could not be made", device.name, exc_info=err)
-    return SoundError("announcement_speech_failed", name=device.name)
+    return UserError("announcement_speech_failed", name=device.name)

@@ -19,8 +19,9 @@ from ..protocol.conversation.caption_text import has_words
 from ..protocol.messages import DOWNLINK
 from ..timeouts import AnnouncementTimeouts
 from .announcement_errors import SourceError
+from .delivery import Delivery
 from .speech_format import speech_options
-from .utterance import OpenSpeech, Utterance
+from .utterance import OpenSpeech, Rank, Utterance
 
 type OpenMedia = Callable[[str], OpenSpeech]
 """Opens media of the library or at a web address."""
@@ -55,6 +56,7 @@ async def announcement_utterance(
         speech=_after(sound, speech) if sound else speech,
         text=announcement.message,
         text_begins=len(sound) / (2 * DOWNLINK.sample_rate),
+        rank=Rank.QUESTION if expects_answer else Rank.ANNOUNCEMENT,
         expects_answer=expects_answer,
         at_announcement_volume=True,
         waits_for_device=urlsplit(announcement.media_id).path.startswith(_TEST_SOUND),
@@ -72,7 +74,7 @@ def text_utterance(
 ) -> Utterance:
     """Return what a pipeline's voice makes of a text."""
 
-    async def speak() -> AsyncGenerator[bytes]:
+    async def speak(how: Delivery) -> AsyncGenerator[bytes]:
         if not has_words(text):
             yield _SILENCE
             return
@@ -84,11 +86,17 @@ def text_utterance(
             options[tts.ATTR_VOICE] = pipeline.tts_voice
         stream = tts.async_create_stream(hass, engine, language=pipeline.tts_language, options=options)
         stream.async_set_message(text)
-        async with aclosing(spoken_text(stream)()) as pcm:
+        async with aclosing(spoken_text(stream)(how)) as pcm:
             async for piece in pcm:
                 yield piece
 
-    return Utterance(speech=speak, text=text, expects_answer=expects_answer, at_announcement_volume=True)
+    return Utterance(
+        speech=speak,
+        text=text,
+        rank=Rank.QUESTION if expects_answer else Rank.ANNOUNCEMENT,
+        expects_answer=expects_answer,
+        at_announcement_volume=True,
+    )
 
 
 def _speech_of(
@@ -108,7 +116,7 @@ def _speech_of(
     return open_media(_near(hass, announcement.media_id, origin))
 
 
-async def _silence() -> AsyncGenerator[bytes]:
+async def _silence(_how: Delivery) -> AsyncGenerator[bytes]:
     yield _SILENCE
 
 
@@ -126,7 +134,7 @@ def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
     """
     rate = DOWNLINK.sample_rate
 
-    async def speak() -> AsyncGenerator[bytes]:
+    async def speak(_how: Delivery) -> AsyncGenerator[bytes]:
         decoded = decode_speech(
             stream.async_stream_result(),
             sample_rate=rate,
@@ -152,7 +160,7 @@ def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
 async def _short_sound(open_sound: OpenSpeech) -> bytes:
     limit = 2 * DOWNLINK.sample_rate * _MAX_SOUND_SECONDS
     sound = bytearray()
-    async with aclosing(open_sound()) as pcm:
+    async with aclosing(open_sound(Delivery.NONE)) as pcm:
         async for piece in pcm:
             sound += piece
             if len(sound) > limit:
@@ -161,9 +169,9 @@ async def _short_sound(open_sound: OpenSpeech) -> bytes:
 
 
 def _after(sound: bytes, speech: OpenSpeech) -> OpenSpeech:
-    async def play() -> AsyncGenerator[bytes]:
+    async def play(how: Delivery) -> AsyncGenerator[bytes]:
         yield sound
-        async with aclosing(speech()) as pcm:
+        async with aclosing(speech(how)) as pcm:
             async for piece in pcm:
                 yield piece
 

@@ -2,42 +2,43 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import ExitStack, aclosing, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from homeassistant.components.assist_pipeline import Pipeline
-from homeassistant.core import callback
+from homeassistant.core import CALLBACK_TYPE, callback
 from homeassistant.exceptions import HomeAssistantError
 
 from ..const import MAX_MESSAGE
 from ..device.device import Device
+from ..errors import UserError
 from ..protocol.clock import loop_time
 from ..protocol.conversation.caption_text import captions, speaking_time
 from ..protocol.faces import Face, face_of
-from ..protocol.messages import DOWNLINK
+from ..protocol.ranked_lock import RankedLock
 from ..protocol.untrusted_text import one_line
 from ..texts.translated import async_text
 from ..timeouts import AnnouncementTimeouts
-from .announcement_errors import (
-    AnnouncementError,
-    AnnouncementInterruptedError,
-    AnnouncementRefusedError,
-    AnnouncementReplacedError,
-    AnnouncementStoppedError,
-    refusal,
-    sound_error,
-)
+from ..tools.stock_tools import STATUS_TOOL
+from .announcement_errors import refusal, sound_error
 from .announcement_speech import text_utterance, voice_language
 from .announcement_volume import AnnouncementVolume
-from .delivery import Delivery, delivery_in_room, delivery_to
+from .delivery import Delivery, delivery_in_room, delivery_to, woken
+from .heard import BY_PERSON, End, EndedByPersonError, Heard
 from .in_conversation import ConversationAnnouncements
-from .room_player import RoomPlayerError, listen_for_stop, play, report
+from .room_player import PlayerFault, RoomPlayback, report
 from .to_idle_device import IdleAnnouncement
-from .utterance import Utterance
+from .utterance import Rank, Utterance
 
-_STATUS: Final = "Home Assistant"
+_IN_CHANNEL: Final = frozenset({Delivery.CONVERSATION, Delivery.MUSIC})
+_WORDS: Final = {
+    End.WOKEN: "announcement_interrupted",
+    End.STOPPED: "announcement_stopped_by_user",
+    End.REPLACED: "announcement_replaced",
+}
+"""Keys of the texts for the user, unless the fault has its own."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,20 +46,27 @@ class _Said:
     """An utterance that waits or is being said."""
 
     utterance: Utterance
-    scope: asyncio.Timeout
+    scope: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))
     over: asyncio.Event = field(default_factory=asyncio.Event)
-    ended_by: AnnouncementError | None = None
-    """Why it was ended; None if its caller did."""
+    how: Delivery = Delivery.NONE
+    """How it has begun to be heard."""
+    ended_by: End | None = None
+    """What has ended it; None if its caller did."""
+    fault: tuple[str, PlayerFault] | None = None
+    """Which media player has not said it, and why."""
+    replaced_by: Rank | None = None
+    end_refusal: CALLBACK_TYPE | None = None
+    """Ends what keeps conversations from being held while it rings."""
 
-    def end(self, error: AnnouncementError) -> None:
+    def end(self, by: End, rank: Rank | None = None) -> None:
         """Say no more of it."""
         if self.ended_by is None:
-            self.ended_by = error
+            self.ended_by, self.replaced_by = by, rank
             self.scope.reschedule(loop_time())
 
 
 class Announcer:
-    """Says and plays on one device what its user has not asked for, in the order of the calls.
+    """Says and plays on one device what its user has not asked for, the most important first.
 
     Music, which gives way to anything else, may be begun again after that.
     """
@@ -68,12 +76,10 @@ class Announcer:
         self.in_conversation = ConversationAnnouncements(device, self._volume)
         """Announcements between two turns of a conversation."""
         self._device = device
-        self._turn = asyncio.Lock()
+        self._lock = RankedLock()
         self._all = set[_Said]()
         self._now: _Said | None = None
         """The utterance that is being said."""
-        self._urgent = 0
-        """How many wait that something else gives way to."""
         self._free_at = 0.0
         """Until when the device may still be busy with what is over."""
         self._closed = False
@@ -81,219 +87,250 @@ class Announcer:
     @property
     def can_announce(self) -> bool:
         """Whether a text can be said, or at least shown, now."""
-        match self.delivery:
+        match delivery_in_room(self._device):
             case Delivery.TEXT:
                 return self._device.settings.shows_announcements
             case delivery:
                 return delivery is not Delivery.NONE
 
-    @property
-    def delivery(self) -> Delivery:
-        """How something would be heard now."""
-        return delivery_in_room(self._device)
-
     @callback
     def check_sound(self) -> None:
-        """Check that the device can play a sound now. Raises `AnnouncementRefusedError`."""
+        """Check that the device can play a sound now. Raises `UserError`."""
         if delivery_to(self._device) not in {Delivery.CONVERSATION, Delivery.NOTIFY}:
             raise refusal(self._device, has_text=False)
 
-    async def say(self, utterance: Utterance) -> None:
-        """Say something when all that was to be said before has been; return when it has been heard.
-
-        Raises `AnnouncementError`, and `HomeAssistantError` when the device goes away. Cancelling stops it.
-        """
-        if self._closed:
-            raise self._stopped("announcement_stopped")
-        said = _Said(utterance, scope=asyncio.timeout(None))
+    async def say(self, utterance: Utterance) -> Heard:
+        """Say something when its turn has come. Raises nothing of its own. Cancelling stops it."""
+        said = _Said(utterance)
+        end, error = End.FAULT, None
         try:
             async with said.scope:
                 self._all.add(said)
+                if self._closed:
+                    raise self._error("announcement_stopped")
                 async with self._turn_for(said):
-                    await self._say(utterance)
-        except TimeoutError as err:
-            raise said.ended_by or err from None
+                    end = await self._say(said)
+        except TimeoutError:
+            if said.ended_by is None:
+                raise
+            end = said.ended_by
+        except HomeAssistantError as err:
+            error = err
         finally:
+            if said.end_refusal is not None:
+                said.end_refusal()
             self._all.discard(said)
             said.over.set()
+        if end in _WORDS:
+            error = self._error(_WORDS[end], EndedByPersonError if end in BY_PERSON else UserError)
+        elif end is End.FAULT and error is None:
+            error = self._error("announcement_stopped")
+        return Heard(how=said.how, end=end, error=error, replaced_by=said.replaced_by)
 
     async def ask(self, question: str, pipeline: Pipeline, may_be_answered: Callable[[], None]) -> None:
-        """Ask for an automation, and return when the user may answer. Raises as `say`.
+        """Ask for an automation, and return when the user may answer. Raises `HomeAssistantError`.
 
         `may_be_answered` is called when what is said from then on may be the answer. In a conversation the
         device listens after the question. Otherwise it cannot, and the question says how to answer. A user
         who interrupts the question may be about to answer it.
         """
         hass = self._device.hass
-        if self.delivery is Delivery.CONVERSATION:
-            in_conversation = text_utterance(hass, question, pipeline, expects_answer=True)
+        if self._device.conversation is not None:
+            heard = await self.say(text_utterance(hass, question, pipeline, expects_answer=True))
             # The conversation may be over before there is an occasion.
-            with suppress(AnnouncementRefusedError):
-                with suppress(AnnouncementInterruptedError):
-                    await self.say(in_conversation)
+            if heard.how is not Delivery.NONE:
+                if heard.end is not End.WOKEN:
+                    heard.check()
                 may_be_answered()
                 return
-        how = await async_text(hass, "question_how_to_answer", voice_language(pipeline))
+        how_to = await async_text(hass, "question_how_to_answer", voice_language(pipeline))
 
-        def begun() -> None:
+        def begun(how: Delivery) -> None:
             # A conversation that has begun meanwhile ends after the question.
-            if self.delivery is not Delivery.CONVERSATION:
+            if how not in _IN_CHANNEL:
                 may_be_answered()
 
-        while_idle = text_utterance(hass, f"{question} {how}", pipeline)
-        with suppress(AnnouncementInterruptedError):
-            await self.say(replace(while_idle, on_start=begun))
+        while_idle = text_utterance(hass, f"{question} {how_to}", pipeline)
+        heard = await self.say(replace(while_idle, rank=Rank.QUESTION, on_start=begun))
+        if heard.end is not End.WOKEN:
+            heard.check()
             await self.in_conversation.wait_over()
         may_be_answered()
 
     async def stop(self) -> None:
         """End what is being said or played, and what waits for its turn."""
-        await self._end_all("announcement_stopped_by_user")
+        await self._end_all(End.STOPPED)
 
     async def async_close(self) -> None:
         """End everything, for good."""
         self._closed = True
-        await self._end_all("announcement_stopped")
+        await self._end_all(End.FAULT)
         self._volume.close()
 
-    async def _end_all(self, key: str) -> None:
+    async def _end_all(self, by: End) -> None:
         for said in (ending := tuple(self._all)):
-            said.end(self._stopped(key))
+            said.end(by)
         for said in ending:
             await said.over.wait()
 
     @asynccontextmanager
     async def _turn_for(self, said: _Said) -> AsyncGenerator[None]:
-        if said.utterance.gives_way:
-            await self._turn.acquire()
-            while self._urgent:
-                self._turn.release()
-                # A cancelled call does not take its turn, and counts as urgent until its task has run.
-                await asyncio.sleep(0)
-                await self._turn.acquire()
-        else:
-            if self._now is not None and self._now.utterance.gives_way:
-                self._now.end(AnnouncementReplacedError("announcement_replaced", name=self._device.name))
-            self._urgent += 1
-            try:
-                await self._turn.acquire()
-            finally:
-                self._urgent -= 1
+        """Wait until all else that is as important has been said. Raises `UserError`.
+
+        Music ends at once. A ring ends what is less important after some seconds; an announcement gives up.
+        """
+        rank, rings, now = said.utterance.rank, said.utterance.rings, self._now
+
+        @callback
+        def replace_less_important() -> None:
+            if self._now is not None and self._now.utterance.rank > rank:
+                self._now.end(End.REPLACED, rank)
+
+        if now is not None and now.utterance.rank is Rank.MUSIC:
+            replace_less_important()
+        wait, give_up = AnnouncementTimeouts.ring_waits, AnnouncementTimeouts.waits
+        replacing = asyncio.get_running_loop().call_later(wait, replace_less_important) if rings else None
+        try:
+            await self._lock.acquire(rank, None if rings or rank is Rank.MUSIC else give_up)
+        except TimeoutError as err:
+            raise self._error("announcement_waited", seconds=f"{give_up:.0f}") from err
+        finally:
+            if replacing is not None:
+                replacing.cancel()
         self._now = said
         try:
             yield
         finally:
             self._now = None
-            self._turn.release()
+            self._lock.release()
 
-    async def _say(self, utterance: Utterance) -> None:
-        in_room = self.delivery is Delivery.ROOM_PLAYER and not (utterance.stays or utterance.expects_answer)
-        if in_room and await self._say_in_room(utterance):
-            return
+    async def _say(self, said: _Said) -> End:
+        """Say something in the way that is decided now, and in another if nothing is heard in that one."""
+        device, utterance = self._device, replace(said.utterance, on_start=partial(self._begun, said))
+        elsewhere = not (utterance.stays or utterance.expects_answer or utterance.rank is Rank.MUSIC)
         while True:
-            match delivery_to(self._device):
-                case Delivery.CONVERSATION:
-                    if await self.in_conversation.say(utterance):
-                        return
+            how = (delivery_in_room if elsewhere and said.fault is None else delivery_to)(device)
+            if how is Delivery.CONVERSATION and utterance.rings and self.in_conversation.only_music:
+                how = Delivery.MUSIC
+            match how:
+                case Delivery.CONVERSATION | Delivery.MUSIC:
+                    if (end := await self.in_conversation.say(utterance, how)) is not None:
+                        return end
                     self._free_at = loop_time() + AnnouncementTimeouts.idle
+                case Delivery.ROOM_PLAYER:
+                    match await self._say_in_room(utterance):
+                        case End() as end:
+                            return end
+                        case PlayerFault() as fault if fault is not PlayerFault.CHANGED:
+                            said.fault = device.settings.loudspeaker or "", fault
                 case Delivery.NOTIFY if not utterance.expects_answer:
-                    if await self._notify(utterance):
-                        return
-                case Delivery.TEXT if (
-                    self._device.settings.shows_announcements
-                    and utterance.is_message
-                    and not utterance.needs_sound
-                ):
-                    await self._show(utterance, utterance.on_start)
-                    return
+                    if (end := await self._notify(said, utterance)) is not None:
+                        return end
+                case Delivery.TEXT if utterance.rings:
+                    return await self._show_until_woken(said, utterance)
+                case Delivery.TEXT if device.settings.shows_announcements and utterance.is_message:
+                    return await self._show(utterance)
                 case _:
                     raise refusal(
-                        self._device, has_text=utterance.is_message, expects_answer=utterance.expects_answer
+                        device,
+                        has_text=utterance.is_message,
+                        expects_answer=utterance.expects_answer,
+                        player=said.fault[0] if said.fault else None,
                     )
 
-    async def _say_in_room(self, utterance: Utterance) -> bool:
-        """Have the player of the room say it, and show the text; False if it does not say it."""
-        device, interrupted = self._device, asyncio.Event()
-        player = device.settings.loudspeaker or ""
-        heard: float | None = None
-        showing: asyncio.Task[None] | None = None
-        is_said = False
-        ended_by: list[AnnouncementError] = []
-        listeners = ExitStack()
+    @callback
+    def _begun(self, said: _Said, how: Delivery) -> None:
+        if said.fault is not None and how is not Delivery.ROOM_PLAYER:
+            report(self._device, *said.fault)
+            said.fault = None
+        if how not in _IN_CHANNEL:
+            self._refuse_conversations(said)
+        said.how = how
+        said.utterance.on_start(how)
+
+    @callback
+    def _refuse_conversations(self, said: _Said) -> None:
+        """While it rings, nobody is listened to."""
+        if said.utterance.rings and said.end_refusal is None:
+            said.end_refusal = self._device.conversations.hold(lambda _conversation: False)
+
+    async def _say_in_room(self, utterance: Utterance) -> End | PlayerFault | None:
+        """Have the player of the room say it, and show the text; None if a conversation began before."""
+        device, showing, end = self._device, None, None
+        speech = partial(utterance.speech, Delivery.ROOM_PLAYER)
+        waits, ring_waits = AnnouncementTimeouts.waits, AnnouncementTimeouts.ring_waits
+        patience = ring_waits if utterance.rings else waits
+        playback = RoomPlayback(device, speech, lambda: utterance.text, utterance.rank, patience)
 
         @callback
-        def end(error: AnnouncementError) -> None:
-            ended_by.append(error)
-            interrupted.set()
-
-        @callback
-        def look() -> None:
+        def check() -> None:
             if device.conversation is not None:
-                end(AnnouncementInterruptedError("announcement_interrupted", name=device.name))
+                playback.stop(End.WOKEN)
 
-        listeners.callback(device.record.listen(["conversation"], look))
+        unlisten = device.record.listen(["conversation"], check)
         try:
-            async with aclosing(
-                play(device, player, utterance.speech, lambda: utterance.text, in_turn=True)
-            ) as silence:
-                async for piece in silence:
-                    if heard is None:
-                        heard = loop_time()
-                        utterance.on_start()
-                        stop = partial(end, self._stopped("announcement_stopped_by_user"))
-                        listeners.callback(listen_for_stop(device.hass, player, stop))
-                        if utterance.is_message and device.state.linked:
-                            showing = device.create_task(self._show_beside(utterance), "show announcement")
-                    heard += len(piece) / (2 * DOWNLINK.sample_rate)
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout_at(heard):
-                            await interrupted.wait()
-                        break
-            is_said = not interrupted.is_set()
-        except RoomPlayerError as err:
-            report(device, player, err)
-            return False
+            if begun := await playback.start():
+                utterance.on_start(Delivery.ROOM_PLAYER)
+                if utterance.is_message and device.state.linked:
+                    showing = device.create_task(self._show_beside(utterance), "show announcement")
+            end = await playback.ended
         except Exception as err:
             raise sound_error(err, device) from err
         finally:
-            listeners.close()
-            if showing is not None and not is_said:
+            unlisten()
+            playback.stop(End.WOKEN)
+            if showing is not None and end is not End.DONE:
                 showing.cancel()
-        if not is_said:
-            raise ended_by[0]
-        return True
+        return None if end is End.WOKEN and not begun else end
 
     async def _show_beside(self, utterance: Utterance) -> None:
         with suppress(HomeAssistantError):
-            await self._show(utterance)
+            await self._show(replace(utterance, on_start=lambda _: None))
 
-    async def _notify(self, utterance: Utterance) -> bool:
-        """Have it played; False if the device has begun a conversation instead."""
+    async def _notify(self, said: _Said, utterance: Utterance) -> End | None:
+        """Have it played; None if the device has begun a conversation instead."""
         notification = IdleAnnouncement(self._device, utterance, free_at=self._free_at)
-        pause = AnnouncementTimeouts.idle
+        pause = AnnouncementTimeouts.cancelled
         try:
             async with self._volume.changed(wanted=utterance.at_announcement_volume):
-                if await notification.play():
-                    pause = 0
-                    return True
-        except AnnouncementInterruptedError:
-            pause = AnnouncementTimeouts.cancelled
-            raise
+                end = await notification.play()
+                pause = {None: AnnouncementTimeouts.idle, End.DONE: 0}.get(end, pause)
         finally:
             self._free_at = loop_time() + pause
-        if delivery_to(self._device) is Delivery.NOTIFY:
-            raise AnnouncementRefusedError("announcement_not_taken", name=self._device.name)
-        return False
+        if end is None and delivery_to(self._device) is Delivery.NOTIFY:
+            if utterance.rings:
+                return await self._show_until_woken(said, utterance)
+            raise self._error("announcement_not_taken")
+        return end
 
-    async def _show(self, utterance: Utterance, on_start: Callable[[], None] = lambda: None) -> None:
+    async def _show(self, utterance: Utterance) -> End:
         """Show it, a screen after the other."""
         emotion = face_of(utterance.text) or Face.NEUTRAL
         parts = captions(one_line(utterance.text, len(utterance.text)), MAX_MESSAGE)
         for number, part in enumerate(parts):
-            await self._device.commands.show(status=_STATUS, message=part, emotion=emotion)
-            on_start()
+            await self._device.commands.show(status=utterance.status, message=part, emotion=emotion)
+            utterance.on_start(Delivery.TEXT)
             if number + 1 < len(parts):
                 await asyncio.sleep(speaking_time(part))
+        return End.DONE
 
-    def _stopped(self, key: str) -> AnnouncementStoppedError:
-        return AnnouncementStoppedError(key, name=self._device.name)
+    async def _show_until_woken(self, said: _Said, utterance: Utterance) -> End:
+        """Show it with a sound, again and again."""
+        self._refuse_conversations(said)
+        pause, commands = AnnouncementTimeouts.between_alerts, self._device.commands
+        with woken(self._device) as is_woken:
+            for number in range(round(utterance.alert_seconds / pause)):
+                await commands.show(status=utterance.status, message=utterance.text, emotion=Face.HAPPY)
+                if number == 0:
+                    if STATUS_TOOL in self._device.tools:
+                        # Nothing else shows that the device has not lost its power.
+                        await commands.call_tool(STATUS_TOOL)
+                    utterance.on_start(Delivery.TEXT)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await is_woken.wait()
+                        return End.WOKEN
+        return End.DONE
+
+    def _error(self, key: str, kind: type[UserError] = UserError, **placeholders: str) -> UserError:
+        return kind(key, name=self._device.name, **placeholders)

@@ -1,5 +1,8 @@
 """How an announcement can reach a device now."""
 
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
 from enum import StrEnum
 
 from homeassistant.const import STATE_UNAVAILABLE
@@ -14,6 +17,8 @@ class Delivery(StrEnum):
 
     CONVERSATION = "conversation"
     """Its audio channel is open: spoken between two turns."""
+    MUSIC = "music"
+    """Its audio channel is open, but only for music: nobody talks."""
     ROOM_PLAYER = "room player"
     """It is idle, and a media player speaks in its place."""
     NOTIFY = "notify"
@@ -43,3 +48,21 @@ def delivery_in_room(device: Device) -> Delivery:
     if device.conversation is not None or state is None or state.state == STATE_UNAVAILABLE:
         return delivery_to(device)
     return Delivery.ROOM_PLAYER
+
+
+@contextmanager
+def woken(device: Device) -> Generator[asyncio.Event]:
+    """Yield what is set when the device is, or gets, in a conversation."""
+    event = asyncio.Event()
+
+    @callback
+    def check() -> None:
+        if device.conversation is not None:
+            event.set()
+
+    stop = device.record.listen(["conversation"], check)
+    try:
+        check()
+        yield event
+    finally:
+        stop()

@@ -9,6 +9,7 @@ from typing import Final
 from homeassistant.core import callback
 
 from ..device.device import Device
+from ..errors import UserError
 from ..protocol import messages
 from ..protocol.audio.speech_pauses import SpeechShape
 from ..protocol.conversation.caption_text import has_words
@@ -16,10 +17,12 @@ from ..protocol.conversation.captions import Captions
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of
 from ..protocol.transport.link import LinkClosedError
-from .announcement_errors import AnnouncementError, AnnouncementInterruptedError, sound_error
+from .announcement_errors import sound_error
 from .announcement_volume import AnnouncementVolume
+from .delivery import Delivery
+from .heard import End
 from .room_player import Speech
-from .utterance import Utterance
+from .utterance import Rank, Utterance
 
 # Seconds after which nothing more comes of what is to be said at the same occasion.
 _NEXT: Final = 0.1
@@ -27,10 +30,11 @@ _NEXT: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """An utterance and whether it was said: False if there was no occasion."""
+    """An utterance, and what has ended it: None if there was no occasion."""
 
     utterance: Utterance
-    said: asyncio.Future[bool]
+    how: Delivery
+    said: asyncio.Future[End | None]
 
 
 class ConversationAnnouncements:
@@ -45,24 +49,24 @@ class ConversationAnnouncements:
         self._volume = volume
         self._waiting: _Waiting | None = None
         self._there = asyncio.Event()
-        self.plays_music = False
-        """Whether what is heard now is music."""
+        self.only_music = False
+        """Whether the channel is open only for music, and for what has taken its place."""
 
     # For who wants something said.
 
-    async def say(self, utterance: Utterance) -> bool:
-        """Have something said at the next occasion; False if the conversation ends before there is one.
+    async def say(self, utterance: Utterance, how: Delivery) -> End | None:
+        """Have something said at the next occasion, and return what has ended it.
 
-        Raises `AnnouncementInterruptedError` and `SoundError`.
+        None if the conversation ends before there is one. Raises `UserError`.
         """
         if (conversation := self._device.conversation) is None:
-            return False
-        waiting = _Waiting(utterance, asyncio.get_running_loop().create_future())
+            return None
+        waiting = _Waiting(utterance, how, asyncio.get_running_loop().create_future())
         self._put(waiting)
         closed = asyncio.create_task(conversation.closed.wait(), name="end of the conversation")
         try:
             await asyncio.wait((waiting.said, closed), return_when=asyncio.FIRST_COMPLETED)
-            return self._waiting is not waiting and await waiting.said
+            return None if self._waiting is waiting else await waiting.said
         finally:
             closed.cancel()
             waiting.said.cancel()
@@ -90,25 +94,31 @@ class ConversationAnnouncements:
         If this is cancelled, the user has interrupted it.
         """
         expects_answer = False
-        while (waiting := self._take()) is not None:
-            said = waiting.said
-            speaking = asyncio.create_task(self._say(conversation, waiting))
-            try:
-                # It may not be wanted any more.
-                await asyncio.wait((speaking, said), return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                speaking.cancel()
-                await asyncio.wait((speaking,))
-            if not speaking.cancelled():
-                speaking.result()
-            # Nobody answers a question that failed, or is not wanted any more.
-            was_said = not said.cancelled() and said.exception() is None
-            expects_answer = was_said and waiting.utterance.expects_answer
-            # What music gives way to comes at once, and so does the music after that.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_NEXT):
-                    await self._there.wait()
+        try:
+            while (waiting := self._take()) is not None:
+                expects_answer = await self._say_at_once(conversation, waiting)
+                # What music gives way to comes at once, and so does the music after that.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_NEXT):
+                        await self._there.wait()
+        finally:
+            self.only_music = False
         return expects_answer
+
+    async def _say_at_once(self, conversation: Conversation, waiting: _Waiting) -> bool:
+        """Say something as long as it is wanted; return whether the user is to answer it."""
+        said = waiting.said
+        speaking = asyncio.create_task(self._say(conversation, waiting))
+        try:
+            await asyncio.wait((speaking, said), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            speaking.cancel()
+            await asyncio.wait((speaking,))
+        if not speaking.cancelled():
+            speaking.result()
+        # Nobody answers a question that failed, or is not wanted any more.
+        was_said = not said.cancelled() and said.exception() is None
+        return was_said and waiting.utterance.expects_answer
 
     async def acknowledge(self, conversation: Conversation, utterance: Utterance) -> None:
         """Say something short, or only show it where it cannot be said; nothing if something else waits.
@@ -118,7 +128,7 @@ class ConversationAnnouncements:
         if self._waiting is not None:
             return
         try:
-            await self._speak(conversation, utterance)
+            await self._speak(conversation, utterance, Delivery.CONVERSATION)
         except LinkClosedError:
             raise
         except Exception as err:  # noqa: BLE001 - speech engines may raise anything
@@ -140,33 +150,34 @@ class ConversationAnnouncements:
     async def _say(self, conversation: Conversation, waiting: _Waiting) -> None:
         """Say something, and report how that went. Raises `LinkClosedError`."""
         utterance, said = waiting.utterance, waiting.said
-        error: AnnouncementError | None = None
+        error: UserError | None = None
+        end: End | None = None
         begun = False
         try:
             async with self._volume.changed(wanted=utterance.at_announcement_volume):
                 if not conversation.answering:
                     await conversation.begin_answer()
                 begun = True
-                self.plays_music = utterance.gives_way
-                await self._speak(conversation, utterance)
+                self.only_music |= utterance.rank is Rank.MUSIC
+                end = await self._speak(conversation, utterance, waiting.how)
         except asyncio.CancelledError, LinkClosedError:
-            if begun:
-                error = AnnouncementInterruptedError("announcement_interrupted", name=self._device.name)
+            if begun and conversation.closed.is_set():
+                error = UserError("announcement_interrupted", name=self._device.name)
+            end = End.WOKEN
             raise
         except Exception as err:  # noqa: BLE001 - the source of a sound may raise anything
             error = sound_error(err, self._device)
         finally:
-            self.plays_music = False
             if not said.done():
                 if error is not None:
                     said.set_exception(error)
                 elif begun or conversation.closed.is_set():
-                    said.set_result(begun)
+                    said.set_result(end if begun else None)
                 else:
                     # The user was first.
                     self._put(waiting)
 
-    async def _speak(self, conversation: Conversation, utterance: Utterance) -> None:
+    async def _speak(self, conversation: Conversation, utterance: Utterance, how: Delivery) -> End:
         captions = Captions()
         captions.replace(utterance.text)
         shape: SpeechShape | None = None
@@ -174,20 +185,20 @@ class ConversationAnnouncements:
         def open_speech() -> AsyncGenerator[bytes]:
             nonlocal shape
             # Only where all that is heard is the text, its pauses show where the voice is in it.
-            if utterance.text_begins or utterance.gives_way or not has_words(utterance.text):
-                return utterance.speech()
+            if utterance.text_begins or utterance.rank is Rank.MUSIC or not has_words(utterance.text):
+                return utterance.speech(how)
             shape = SpeechShape(messages.DOWNLINK.sample_rate)
-            return _shaped(utterance.speech(), shape)
+            return _shaped(utterance.speech(how), shape)
 
-        stays = utterance.gives_way or utterance.stays
-        speech = Speech(self._device, open_speech, lambda: utterance.text, stays=stays)
+        stays = utterance.rank is Rank.MUSIC or utterance.stays
+        speech = Speech(self._device, open_speech, lambda: utterance.text, utterance.rank, stays=stays)
         begun = False
 
         async def before_packet(seconds: float) -> None:
             nonlocal begun
             if not begun:
                 begun = True
-                utterance.on_start()
+                utterance.on_start(how)
                 await conversation.show(messages.face(face_of(utterance.text) or Face.NEUTRAL))
             resumed = shape.resumed if shape else ()
             seconds -= utterance.text_begins + speech.begins
@@ -199,6 +210,7 @@ class ConversationAnnouncements:
         for caption in captions.rest():
             await conversation.show(messages.tts_caption(caption))
         await conversation.loudspeaker.wait_silent()
+        return speech.end
 
 
 async def _shaped(pcm: AsyncGenerator[bytes], shape: SpeechShape) -> AsyncGenerator[bytes]:

@@ -1,21 +1,19 @@
 """The loudspeaker of the room: a media player that says what a device would say.
 
-The device plays silence of the same length, so that it shows the text, does not listen, can be interrupted as
-usual and never counts its channel as stale.
+In a conversation the device plays silence of the same length, so that it shows the text, does not listen, can
+be interrupted as usual and never counts its channel as stale.
 
-The player fetches the sound from us and not from the address of the pipeline's run, for three reasons: only a
-request shows that it has begun, since some players report no state for an announcement; sounds before
-announcements, rings and media have no such address; and a sound of ours can be cut off where a player cannot
-be stopped.
+What the player does is read from its state: `playing` begins the clock, or else the fetch and the delay that
+the owner has set; *paused* and *off* are a person's doing, and so is *idle* that an action has caused.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from contextlib import ExitStack, aclosing, suppress
+from enum import StrEnum
 import logging
-from typing import ClassVar, Final
+from typing import Final
 
-from aiohttp import web
 from homeassistant.components.media_player import (
     ATTR_MEDIA_ANNOUNCE,
     ATTR_MEDIA_CONTENT_ID,
@@ -31,302 +29,399 @@ from homeassistant.const import (
     ATTR_ENTITY_ID,
     ATTR_NAME,
     ATTR_SUPPORTED_FEATURES,
-    EVENT_CALL_SERVICE,
+    SERVICE_MEDIA_PAUSE,
     SERVICE_MEDIA_STOP,
     STATE_UNAVAILABLE,
 )
-from homeassistant.core import CALLBACK_TYPE, Event, HomeAssistant, callback
-from homeassistant.exceptions import HomeAssistantError
+from homeassistant.core import Context, Event, EventStateChangedData, HomeAssistant, State, callback
+from homeassistant.helpers.event import async_track_state_change_event
 from homeassistant.helpers.network import get_url
-from homeassistant.helpers.target import TargetSelection, async_extract_referenced_entity_ids
 
 from ..const import EVENT_ROOM_PLAYER, SOUND_PATH
 from ..device.device import Device
-from ..device_http.access import DeviceView
-from ..device_http.transfers import Transfers
-from ..protocol.audio.mp3 import Mp3Encoder
+from ..device.state import SETTINGS
+from ..protocol.clock import loop_time
 from ..protocol.messages import DOWNLINK
 from ..protocol.tasks import log_failure
 from ..protocol.untrusted_text import one_line
 from ..timeouts import AnnouncementTimeouts
-from .utterance import OpenSpeech
+from .announcement_errors import SourceError
+from .heard import End, EndedByPersonError
+from .room_sound import SENT_AHEAD, SUFFIX, Sound
+from .utterance import Rank
 
 _LOGGER = logging.getLogger(__name__)
 
-_SUFFIX: Final = ".mp3"
-_PLAYING: Final = frozenset({MediaPlayerState.BUFFERING, MediaPlayerState.PLAYING})
-# Seconds of sound that are made before they are heard: a player holds some, and media may have no end.
-_AHEAD: Final = 10
-# Bytes that are kept for a player that fetches once more: five minutes, which is more than any text.
-_KEPT: Final = 5 * 60 * 8000
-# Seconds of silence between two looks at the player.
-_PIECE: Final = 0.24
+_ACTIVE: Final = frozenset({MediaPlayerState.BUFFERING, MediaPlayerState.PLAYING})
+_ENDED_BY_PERSON: Final = frozenset({MediaPlayerState.PAUSED, MediaPlayerState.OFF})
+# Seconds between two looks at the clock, and of each piece of silence.
+_PIECE: Final = 0.12
+# No timer is more exact.
+_RESOLUTION: Final = 0.001
+# Seconds by which our clock may be late where the player reports no beginning.
+_TOLERANCE: Final = 0.5
+
+type OpenSound = Callable[[], AsyncGenerator[bytes]]
 
 
-class RoomPlayerError(Exception):
-    """The player of the room does not say it, for a reason that `logbook` has a sentence for."""
+class PlayerFault(StrEnum):
+    """Why a player does not say something, or not to its end. `logbook` has a sentence for each."""
+
+    BUSY = "busy"
+    """Something else is heard there."""
+    CHANGED = "changed"
+    """The owner has chosen another loudspeaker."""
+    ENDED = "ended"
+    """It has stopped by itself, or plays something else."""
+    FAILED = "failed"
+    LATE = "late"
+    UNAVAILABLE = "unavailable"
 
 
-class Sound:
-    """Sound that a player fetches while it is made, perhaps several times."""
+class RoomPlayback:
+    """A sound on the player of a device. Call `start`, wait for `ended`, and call `stop` in any case."""
 
-    path: ClassVar = SOUND_PATH
+    def __init__(
+        self, device: Device, speech: OpenSound, text: Callable[[], str], rank: Rank, patience: float
+    ) -> None:
+        """Wait `patience` seconds for the player, and play; `text` returns what is said, as far as known."""
+        self.player = device.settings.loudspeaker or ""
+        self._hass = device.hass
+        self._device = device
+        self._open = speech
+        self._rank = rank
+        self._patience = patience
+        self._sound = Sound(text)
+        self._context = Context()
+        loop = asyncio.get_running_loop()
+        self._begun: asyncio.Future[bool] = loop.create_future()
+        self._ended: asyncio.Future[End | PlayerFault] = loop.create_future()
+        self._error: BaseException | None = None
+        self._since: float | None = None
+        """Since when it is heard, by the clock."""
+        self._idle: State | None = None
+        self._idle_since = 0.0
+        self._shown = False
+        """Whether the player has reported that it plays the sound."""
+        self._waits = True
+        self._task = device.create_task(self._run(), "play on a player")
 
-    def __init__(self, text: Callable[[], str]) -> None:
-        self.text = text
-        """Returns the text that is said, as far as it is known."""
-        self.requested = False
-        self.seconds = 0.0
-        """How much of it has been made."""
-        self.heard = 0.0
-        self.ended = self.stopped = False
-        self._mp3 = bytearray()
-        self._forgotten = 0
-        """Bytes before that, of media without an end."""
-        self._changed = asyncio.Event()
+    async def start(self) -> bool:
+        """Wait until it is heard; False if it has ended before."""
+        return await asyncio.shield(self._begun)
+
+    @property
+    async def ended(self) -> End | PlayerFault:
+        """What has ended it, when it has. Raises what its source has raised."""
+        end = await asyncio.shield(self._ended)
+        if self._error is not None:
+            raise self._error
+        return end
+
+    @property
+    def left(self) -> float:
+        """Seconds until its end, as far as it is known."""
+        sound = self._sound
+        if not sound.ended or self._since is None:
+            return float("inf")
+        left = self._since + sound.seconds - loop_time()
+        return left if left > _RESOLUTION else 0
+
+    async def wait(self, until: float) -> None:
+        """Wait for its end, or until a time of the clock."""
+        await asyncio.wait((self._ended,), timeout=max(until - loop_time(), 0))
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended; the player may still have to be stopped."""
+        return self._ended.done()
 
     @callback
-    def notify(self) -> None:
-        """Wake those who wait for a change."""
-        self._changed.set()
-        self._changed = asyncio.Event()
+    def stop(self, by: End) -> None:
+        """End it, unless it has ended. The player is stopped in the background."""
+        self._end(by)
+        if self._waits:
+            self._task.cancel()
 
-    async def changed(self) -> None:
-        """Wait for a change."""
-        await self._changed.wait()
+    @callback
+    def _end(self, end: End | PlayerFault) -> None:
+        if self.over:
+            return
+        self._ended.set_result(end)
+        if not self._begun.done():
+            self._begun.set_result(False)
+        self._sound.notify()
 
-    async def make(self, speech: AsyncGenerator[bytes]) -> None:
-        """Encode speech."""
-        encoder = Mp3Encoder()
+    async def _run(self) -> None:
         try:
-            async with aclosing(speech):
-                async for pcm in speech:
-                    self._mp3 += encoder.encode(pcm)
-                    old = max(0, len(self._mp3) - _KEPT)
-                    del self._mp3[:old]
-                    self._forgotten += old
-                    self.seconds += len(pcm) / (2 * DOWNLINK.sample_rate)
-                    self.notify()
-                    while self.seconds > self.heard + _AHEAD:
-                        await self.changed()
-            self._mp3 += encoder.encode(b"")
+            async with self._device.transfers.speaking[self.player].hold(self._rank, self._patience):
+                self._waits = False
+                await self._play()
+        except TimeoutError:
+            self._end(PlayerFault.BUSY)
         finally:
-            self.ended = True
-            self.notify()
+            self._end(End.WOKEN)
 
-    async def read(self) -> AsyncGenerator[bytes]:
-        """Yield it from its beginning, as far as that is kept, while it is made."""
-        self.requested = True
-        self.notify()
-        sent = 0
-        while not self.stopped:
-            sent = max(sent, self._forgotten)
-            if part := bytes(self._mp3[sent - self._forgotten :]):
-                sent += len(part)
-                yield part
-            elif self.ended:
-                return
-            else:
-                await self.changed()
+    async def _play(self) -> None:
+        sound, hass, device = self._sound, self._hass, self._device
+        music = _music_to_resume(hass, self.player)
+        making = device.create_task(sound.make(self._open()), "sound for a player")
+        making.add_done_callback(log_failure)
+        with ExitStack() as stack:
+            self._path = stack.enter_context(device.transfers.offer(sound)) + SUFFIX
+            stack.callback(async_track_state_change_event(hass, [self.player], self._state_changed))
+            stack.callback(device.record.listen([SETTINGS], self._settings_changed))
+            calling = device.create_task(self._call(), "play on a player")
+            # Some players end this call only after the sound, when nothing here waits for it any more.
+            calling.add_done_callback(lambda _: sound.notify())
+            calling.add_done_callback(log_failure)
+            stack.callback(calling.cancel)
+            began = loop_time()
+            self._check(hass.states.get(self.player))
+            while not self._ended.done():
+                wait = self._look(began, making, calling)
+                if not self._ended.done():
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(wait):
+                            await sound.changed()
+            making.cancel()
+            await asyncio.wait((making,))
+            end = self._ended.result()
+            if end is not End.DONE:
+                await self._silence()
+        if music is not None and end in {End.DONE, End.WOKEN}:
+            await hass.services.async_call(MEDIA_PLAYER, SERVICE_PLAY_MEDIA, music, blocking=False)
 
+    @callback
+    def _look(self, began: float, making: asyncio.Task[None], calling: asyncio.Task[None]) -> float:
+        """Find out how far it is; return the seconds until the next look."""
+        sound, now = self._sound, loop_time()
+        if making.done() and not making.cancelled() and (err := making.exception()) is not None:
+            self._error = err
+            self._end(End.FAULT)
+        elif sound.ended and not sound.seconds:
+            self._error = SourceError("announcement_empty")
+            self._end(End.FAULT)
+        elif calling.done() and not calling.cancelled() and (failure := calling.exception()) is not None:
+            self._call_failed(failure)
+        elif sound.requested_at is None:
+            if now >= began + AnnouncementTimeouts.room_player:
+                self._end(PlayerFault.LATE)
+        elif self._since is None:
+            return self._wait_for_sound(sound.requested_at, now)
+        else:
+            sound.heard = now - self._since
+            if not self.left:
+                self._end(End.DONE)
+            elif sound.heard > sound.seconds and not sound.ended:
+                # The voice pauses, and so does the player.
+                self._since, sound.heard = now - sound.seconds, sound.seconds
+            elif self._idle is not None and now >= self._idle_since + AnnouncementTimeouts.idle_player:
+                self._end(self._end_of_idle(self._idle))
+            sound.notify()
+        return min(_PIECE, self.left)
 
-class SoundView(DeviceView[Transfers]):
-    """Where a media player fetches a sound. The address is secret enough; a player may be a web page."""
+    @callback
+    def _wait_for_sound(self, requested_at: float, now: float) -> float:
+        state = self._hass.states.get(self.player)
+        is_buffering = state is not None and state.state == MediaPlayerState.BUFFERING
+        lead = AnnouncementTimeouts.buffering if is_buffering else self._device.settings.loudspeaker_lead
+        if now >= requested_at + lead:
+            self._is_heard()
+        return min(requested_at + lead - now, _PIECE) if self._since is None else 0
 
-    url = SOUND_PATH + "/{token}" + _SUFFIX
-    name = "api:xiaozhi:sound"
+    @callback
+    def _is_heard(self) -> None:
+        """Begin the clock."""
+        self._since = loop_time()
+        if not self._begun.done():
+            self._begun.set_result(True)
+        self._sound.notify()
 
-    async def head(self, request: web.Request, token: str) -> web.Response:
-        """Answer what some players ask first."""
-        self._sound(token)
-        return web.Response(content_type="audio/mpeg")
+    @callback
+    def _call_failed(self, err: BaseException) -> None:
+        if isinstance(err, EndedByPersonError):
+            # The player is another XiaoZhi.
+            self._end(End.STOPPED)
+        else:
+            _LOGGER.warning(
+                "%s does not speak for %s: %s", self.player, self._device.name, one_line(str(err))
+            )
+            self._end(PlayerFault.FAILED)
 
-    async def get(self, request: web.Request, token: str) -> web.StreamResponse:
-        """Send all of it, also for a range: its length is not known."""
-        sound = self._sound(token)
-        response = web.StreamResponse(headers={"Content-Type": "audio/mpeg", "Cache-Control": "no-store"})
-        await response.prepare(request)
-        async with aclosing(sound.read()) as parts:
-            async for part in parts:
-                await response.write(part)
-        return response
+    @callback
+    def _state_changed(self, event: Event[EventStateChangedData]) -> None:
+        self._check(event.data["new_state"], event.data["old_state"])
 
-    def _sound(self, token: str) -> Sound:
-        if (sound := self.part.find(Sound, token)) is None:
-            raise web.HTTPNotFound
-        return sound
+    @callback
+    def _check(self, state: State | None, old: State | None = None) -> None:
+        if state is None or state.state == STATE_UNAVAILABLE:
+            self._end(PlayerFault.UNAVAILABLE)
+            return
+        content = str(state.attributes.get(ATTR_MEDIA_CONTENT_ID, ""))
+        is_ours, was_active = self._path in content, old is not None and old.state in _ACTIVE
+        begins = old is not None and (old.state != state.state or (is_ours and not self._shown))
+        self._shown |= is_ours
+        self._idle = None
+        begins &= state.state == MediaPlayerState.PLAYING and (is_ours or not self._shown)
+        if begins and self._sound.requested_at is not None:
+            self._is_heard()
+        if self._since is None:
+            return
+        if state.state in _ENDED_BY_PERSON and was_active:
+            self._end(End.STOPPED)
+        elif state.state in _ACTIVE and self._shown and content and not is_ours:
+            self._end(self._end_of_idle(None))
+        elif state.state == MediaPlayerState.IDLE and was_active:
+            self._idle, self._idle_since = state, loop_time()
+            self._sound.notify()
+
+    @callback
+    def _end_of_idle(self, idle: State | None) -> End | PlayerFault:
+        """Return what the end on the player is: of the sound, by somebody, or a fault."""
+        late = loop_time() - self._idle_since if idle is not None else 0
+        tolerance = _TOLERANCE + self._device.settings.loudspeaker_lead + late
+        if self._sound.ended and self._sound.heard >= self._sound.seconds - tolerance:
+            return End.DONE
+        if idle is not None and idle.context.id != self._context.id and _is_by_somebody(self._hass, idle):
+            return End.STOPPED
+        return PlayerFault.ENDED
+
+    @callback
+    def _settings_changed(self) -> None:
+        if self._device.settings.loudspeaker != self.player:
+            self._end(PlayerFault.CHANGED)
+
+    async def _call(self) -> None:
+        data = {
+            ATTR_ENTITY_ID: self.player,
+            ATTR_MEDIA_CONTENT_ID: get_url(self._hass) + self._path,
+            ATTR_MEDIA_CONTENT_TYPE: MediaType.MUSIC,
+            ATTR_MEDIA_ANNOUNCE: True,
+        }
+        await self._hass.services.async_call(
+            MEDIA_PLAYER, SERVICE_PLAY_MEDIA, data, blocking=True, context=self._context
+        )
+
+    async def _silence(self) -> None:
+        """Stop the player, if it plays what is ours. Until it is quiet, its words are nobody's command."""
+        self._sound.stopped = True
+        self._sound.notify()
+        if self._sound.requested_at is None or self._is_quiet:
+            return
+        features = _features(self._hass.states.get(self.player))
+        for feature, action in (
+            (MediaPlayerEntityFeature.STOP, SERVICE_MEDIA_STOP),
+            (MediaPlayerEntityFeature.PAUSE, SERVICE_MEDIA_PAUSE),
+        ):
+            if features & feature:
+                data = {ATTR_ENTITY_ID: self.player}
+                await self._hass.services.async_call(MEDIA_PLAYER, action, data, blocking=False)
+                break
+        until = loop_time() + SENT_AHEAD + self._device.settings.loudspeaker_lead
+        while not self._is_quiet and (left := until - loop_time()) > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._sound.changed()
+
+    @property
+    def _is_quiet(self) -> bool:
+        """Whether the player reports that it plays nothing, or something else."""
+        state = self._hass.states.get(self.player)
+        if state is None or state.state not in _ACTIVE:
+            return True
+        return self._shown and self._path not in str(state.attributes.get(ATTR_MEDIA_CONTENT_ID, ""))
 
 
 class Speech:
     """What a device says: it plays it itself, or is silent while the player of the room says it."""
 
     def __init__(
-        self, device: Device, open_speech: OpenSpeech, text: Callable[[], str], *, stays: bool = False
+        self,
+        device: Device,
+        open_speech: OpenSound,
+        text: Callable[[], str],
+        rank: Rank,
+        *,
+        stays: bool = False,
     ) -> None:
         """Say a text. With `stays`, the device plays it in any case."""
         self._device = device
         self._open = open_speech
         self._text = text
-        self._player = None if stays else device.settings.loudspeaker
+        self._rank = rank
+        self._elsewhere = not stays and device.settings.loudspeaker is not None
         self.begins = 0.0
         """Seconds of silence before the speech."""
+        self.end = End.DONE
+        """What has ended it."""
 
     async def pcm(self) -> AsyncGenerator[bytes]:
         """Yield silence; all of the speech if the player does not say it, or not to its end."""
-        if (player := self._player) is not None:
-            self.begins = self._device.settings.loudspeaker_lead
-            silent = 0.0
+        if self._elsewhere:
+            patience = AnnouncementTimeouts.ring_waits
+            playback = RoomPlayback(self._device, self._open, self._text, self._rank, patience)
             try:
-                async with aclosing(play(self._device, player, self._open, self._text)) as silence:
-                    async for piece in silence:
-                        silent += len(piece) / (2 * DOWNLINK.sample_rate)
-                        yield piece
-            except RoomPlayerError as err:
-                report(self._device, player, err)
-                self.begins = silent
-            else:
+                silent = 0.0
+                if await playback.start():
+                    began = loop_time()
+                    while not playback.over and (seconds := min(playback.left, _PIECE)):
+                        yield bytes(2 * round(DOWNLINK.sample_rate * seconds))
+                        silent += seconds
+                        await playback.wait(began + silent)
+                end = await playback.ended
+            finally:
+                playback.stop(End.WOKEN)
+            if isinstance(end, End):
+                self.end = end
                 return
+            report(self._device, playback.player, end)
+            self.begins = silent
         async with aclosing(self._open()) as speech:
             async for piece in speech:
                 yield piece
 
 
-async def play(
-    device: Device, player: str, open_speech: OpenSpeech, text: Callable[[], str], *, in_turn: bool = False
-) -> AsyncGenerator[bytes]:
-    """Have a player say a text, and yield silence that lasts as long; closing this stops the player.
-
-    With `in_turn`, it waits as long as the player speaks for other devices.
-    Raises `RoomPlayerError`, and as `open_speech`.
-    """
-    sound = Sound(text)
-    making = device.create_task(sound.make(open_speech()), "sound for a player")
-    making.add_done_callback(log_failure)
-    try:
-        async with _played(device, player, sound, in_turn=in_turn) as check:
-            sound.heard = -device.settings.loudspeaker_lead
-            while True:
-                check()
-                if sound.seconds > max(sound.heard, 0):
-                    left = sound.seconds - sound.heard
-                    yield bytes(2 * round(DOWNLINK.sample_rate * min(left, _PIECE)))
-                    sound.heard += min(left, _PIECE)
-                    sound.notify()
-                elif sound.ended:
-                    await making
-                    return
-                else:
-                    await sound.changed()
-    finally:
-        making.cancel()
-        await asyncio.wait((making,))
+@callback
+def _features(state: State | None) -> int:
+    return 0 if state is None else int(state.attributes.get(ATTR_SUPPORTED_FEATURES, 0))
 
 
 @callback
-def listen_for_stop(hass: HomeAssistant, player: str, stopped: Callable[[], None]) -> CALLBACK_TYPE:
-    """Call `stopped` when Home Assistant is to stop a player. Returns a function that ends this.
-
-    When the player goes idle by itself, it may as well have failed.
-    """
-
-    @callback
-    def called(event: Event) -> None:
-        match event.data:
-            case {"domain": "media_player", "service": "media_stop" | "media_pause", "service_data": data}:
-                found = async_extract_referenced_entity_ids(hass, TargetSelection(data))
-                if player in found.referenced | found.indirectly_referenced:
-                    stopped()
-
-    return hass.bus.async_listen(EVENT_CALL_SERVICE, called)
-
-
-@callback
-def said_in_house(device: Device) -> list[Callable[[], str]]:
-    """Return getters of the texts that media players are saying now, for any device of the gateway."""
-    return [sound.text for sound in device.transfers.all_open(Sound)]
-
-
-@asynccontextmanager
-async def _played(
-    device: Device, player: str, sound: Sound, *, in_turn: bool
-) -> AsyncGenerator[Callable[[], None]]:
-    """Play a sound on a player, when no other device speaks there. Yields what checks that it still plays.
-
-    Raises `RoomPlayerError`. If it is left with an error, the player stops.
-    """
-    hass, patience = device.hass, AnnouncementTimeouts.room_player
-    async with AsyncExitStack() as stack:
-        try:
-            async with asyncio.timeout(None if in_turn else patience):
-                await stack.enter_async_context(device.transfers.speaking[player])
-        except TimeoutError:
-            raise RoomPlayerError("busy") from None
-        path = stack.enter_context(device.transfers.offer(sound)) + _SUFFIX
-        was_playing = _is_playing(hass, player)
-        calling = device.create_task(_call(hass, player, path), "play on a player")
-        calling.add_done_callback(lambda _: sound.notify())
-        # Some players end this call only after the sound, when nothing here waits for it any more.
-        calling.add_done_callback(log_failure)
-
-        def check() -> None:
-            state = hass.states.get(player)
-            if state is None or state.state == STATE_UNAVAILABLE:
-                raise RoomPlayerError("unavailable")
-            if calling.done() and not calling.cancelled() and (err := calling.exception()) is not None:
-                _LOGGER.warning("%s does not speak for %s: %s", player, device.name, one_line(str(err)))
-                raise RoomPlayerError("failed")
-
-        try:
-            check()
-            try:
-                async with asyncio.timeout(patience):
-                    while not sound.requested:
-                        await sound.changed()
-                        check()
-            except TimeoutError:
-                raise RoomPlayerError("late") from None
-            yield check
-        except BaseException:
-            sound.stopped = True
-            sound.notify()
-            calling.cancel()
-            # It may have gone back to its music.
-            if _is_playing(hass, player) and (not was_playing or _is_playing(hass, player, path)):
-                stop = hass.services.async_call(MEDIA_PLAYER, SERVICE_MEDIA_STOP, {ATTR_ENTITY_ID: player})
-                with suppress(HomeAssistantError):
-                    await stop
-            raise
-
-
-async def _call(hass: HomeAssistant, player: str, path: str) -> None:
-    data = {
-        ATTR_ENTITY_ID: player,
-        ATTR_MEDIA_CONTENT_ID: get_url(hass) + path,
-        ATTR_MEDIA_CONTENT_TYPE: MediaType.MUSIC,
-        ATTR_MEDIA_ANNOUNCE: True,
-    }
-    await hass.services.async_call(MEDIA_PLAYER, SERVICE_PLAY_MEDIA, data, blocking=True)
-
-
-@callback
-def _is_playing(hass: HomeAssistant, player: str, what: str = "") -> bool:
+def _music_to_resume(hass: HomeAssistant, player: str) -> dict[str, str] | None:
+    """Return what plays on a player that does not go on with it after an announcement, if that is known."""
     state = hass.states.get(player)
-    return (
-        state is not None
-        and state.state in _PLAYING
-        and what in str(state.attributes.get(ATTR_MEDIA_CONTENT_ID, ""))
-        and bool(state.attributes.get(ATTR_SUPPORTED_FEATURES, 0) & MediaPlayerEntityFeature.STOP)
+    if (
+        state is None
+        or state.state != MediaPlayerState.PLAYING
+        or _features(state) & MediaPlayerEntityFeature.MEDIA_ANNOUNCE
+        or not (content := state.attributes.get(ATTR_MEDIA_CONTENT_ID))
+        or SOUND_PATH in content
+    ):
+        return None
+    kind = state.attributes.get(ATTR_MEDIA_CONTENT_TYPE) or MediaType.MUSIC
+    return {ATTR_ENTITY_ID: player, ATTR_MEDIA_CONTENT_ID: content, ATTR_MEDIA_CONTENT_TYPE: kind}
+
+
+@callback
+def _is_by_somebody(hass: HomeAssistant, state: State) -> bool:
+    """Whether a person or an automation has caused a state: one that changes by itself shares no context."""
+    context = state.context
+    return bool(context.user_id or context.parent_id) or any(
+        other.context.id == context.id for other in hass.states.async_all() if other is not state
     )
 
 
 @callback
-def report(device: Device, player: str, err: RoomPlayerError) -> None:
+def report(device: Device, player: str, fault: PlayerFault) -> None:
     """Report in the device's activity why it has spoken itself."""
+    if fault is PlayerFault.CHANGED:
+        return
     state = device.hass.states.get(player)
     data = {
         ATTR_DEVICE_ID: device.registry_id,
         ATTR_NAME: device.name,
         "player": player if state is None else state.name,
-        "reason": str(err),
+        "reason": fault.value,
     }
     device.hass.bus.async_fire(EVENT_ROOM_PLAYER, data)

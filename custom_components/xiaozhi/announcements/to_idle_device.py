@@ -8,22 +8,18 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing, suppress
 
-from homeassistant.core import callback
-
 from ..device.device import Device
 from ..device_http.transfers import Stream
+from ..errors import UserError
 from ..protocol import messages
 from ..protocol.audio.ogg import OggOpusEncoder
 from ..protocol.clock import loop_time, sleep_until
 from ..protocol.conversation.subtitles import subtitles
 from ..protocol.messages import DOWNLINK, JsonObject
 from ..timeouts import AnnouncementTimeouts
-from .announcement_errors import (
-    AnnouncementInterruptedError,
-    AnnouncementRefusedError,
-    SoundError,
-    sound_error,
-)
+from .announcement_errors import sound_error
+from .delivery import Delivery, woken
+from .heard import End
 from .utterance import Utterance
 
 _CONTENT_TYPE = "audio/ogg"
@@ -39,14 +35,13 @@ class IdleAnnouncement:
         self._free_at = free_at
         self._encoder = OggOpusEncoder()
 
-    async def play(self) -> bool:
-        """Return whether the device has asked for the sound, when it has played it to its end.
+    async def play(self) -> End | None:
+        """Return what has ended it; None if the device has not asked for the sound.
 
-        Raises `AnnouncementInterruptedError`, `AnnouncementRefusedError` and `SoundError`, and as
-        `DeviceCommands.send`. Cancelling makes the device stop.
+        Raises `UserError`, and as `DeviceCommands.send`. Cancelling makes the device stop.
         """
         async with AsyncExitStack() as stack:
-            speech = await stack.enter_async_context(aclosing(self._utterance.speech()))
+            speech = await stack.enter_async_context(aclosing(self._utterance.speech(Delivery.NOTIFY)))
             # A voice that fails is known before the device makes its sound.
             first = b"" if self._utterance.waits_for_device else await self._first(speech)
             pcm = _unbroken(first, speech)
@@ -73,53 +68,43 @@ class IdleAnnouncement:
                     return piece
         except Exception as err:
             raise sound_error(err, self._device) from err
-        raise SoundError("announcement_empty", name=self._device.name)
+        raise UserError("announcement_empty", name=self._device.name)
 
-    async def _offer(self, stream: Stream) -> bool:
+    async def _offer(self, stream: Stream) -> End | None:
         if (origin := self._device.state.origin) is None:
-            raise AnnouncementRefusedError("no_web_address", name=self._device.name)
+            raise UserError("no_web_address", name=self._device.name)
         with self._device.transfers.offer(stream) as path:
             lines = subtitles(self._utterance.text, start=self._utterance.text_begins)
             requested_at = await self._call(stream, messages.notify(origin + path, lines))
             if requested_at is None:
-                return False
-        self._utterance.on_start()
-        closed_at = await asyncio.shield(stream.ended)
-        if stream.error is not None:
-            raise sound_error(stream.error, self._device) from stream.error
-        ends_at = requested_at + self._encoder.seconds
-        # A proxy reads all of it at once, and may close the connection before it is heard.
-        read_too_soon = stream.direct and closed_at < ends_at - AnnouncementTimeouts.read_ahead
-        if not stream.delivered or read_too_soon:
-            raise AnnouncementInterruptedError("announcement_interrupted", name=self._device.name)
-        played_at = ends_at + AnnouncementTimeouts.pop_up
-        await self._wait_played(played_at)
-        # A conversation that begins now does not interrupt it any more.
-        await sleep_until(played_at + AnnouncementTimeouts.margin)
-        return True
-
-    async def _wait_played(self, until: float) -> None:
-        """Wait until the device has played what it has read.
-
-        Raises `AnnouncementInterruptedError` if it begins a conversation meanwhile, or leaves.
-        """
-        interrupted = asyncio.Event()
-
-        @callback
-        def look() -> None:
-            if self._device.conversation is not None or not self._device.state.linked:
-                interrupted.set()
-
-        stop = self._device.record.listen(["linked", "conversation"], look)
-        try:
-            look()
+                return None
+        with woken(self._device) as is_woken:
+            self._utterance.on_start(Delivery.NOTIFY)
+            waiting = asyncio.create_task(is_woken.wait(), name="wait for a conversation")
+            try:
+                await asyncio.wait((waiting, stream.ended), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                waiting.cancel()
+            if is_woken.is_set():
+                return End.WOKEN
+            if stream.error is not None:
+                raise sound_error(stream.error, self._device) from stream.error
+            closed_at, ends_at = stream.ended.result(), requested_at + self._encoder.seconds
+            # A proxy reads all of it at once, and may close the connection before it is heard.
+            read_too_soon = stream.direct and closed_at < ends_at - AnnouncementTimeouts.read_ahead
+            if is_cut := not stream.delivered or read_too_soon:
+                over_at = loop_time() + AnnouncementTimeouts.waking
+            else:
+                over_at = ends_at + AnnouncementTimeouts.pop_up
             with suppress(TimeoutError):
-                async with asyncio.timeout_at(until):
-                    await interrupted.wait()
-        finally:
-            stop()
-        if interrupted.is_set():
-            raise AnnouncementInterruptedError("announcement_interrupted", name=self._device.name)
+                async with asyncio.timeout_at(over_at):
+                    await is_woken.wait()
+                    return End.WOKEN
+        if is_cut or not self._device.state.linked:
+            raise UserError("announcement_interrupted", name=self._device.name)
+        # A conversation that begins now does not interrupt it any more.
+        await sleep_until(over_at + AnnouncementTimeouts.margin)
+        return End.DONE
 
     async def _call(self, stream: Stream, message: JsonObject) -> float | None:
         """Send the address of the stream until the device asks for it; return when, or None if it does not.

@@ -2,13 +2,27 @@
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
+from enum import IntEnum
 
-type OpenSpeech = Callable[[], AsyncGenerator[bytes]]
-"""Opens signed 16 bit little endian mono PCM at the rate of `DOWNLINK`, in pieces of any size.
+from .delivery import Delivery
+
+type OpenSpeech = Callable[[Delivery], AsyncGenerator[bytes]]
+"""Opens, for a way in which it is heard, 16-bit mono PCM at the rate of `DOWNLINK`, in pieces of any size.
 
 It is called when the device's turn has come, and closed in any case. It is not asked for more than the device
 takes, so it may be endless. While it pauses, an idle device is sent silence. One that hangs raises.
 """
+
+
+class Rank(IntEnum):
+    """Kinds of utterances, the most important first."""
+
+    ALARM = 0
+    TIMER = 1
+    QUESTION = 2
+    ANNOUNCEMENT = 3
+    ANSWER = 4
+    MUSIC = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,24 +34,30 @@ class Utterance:
     """Text that is said, or the title of media. It is shown sentence by sentence."""
     text_begins: float = 0.0
     """Seconds of `speech` before the text begins."""
-    gives_way: bool = False
-    """Whether anything else that is to be said ends it."""
+    rank: Rank = Rank.ANNOUNCEMENT
     expects_answer: bool = False
     """Whether the device is to listen after it, which only an open channel allows."""
-    needs_sound: bool = False
-    """Whether its text, shown once, is not enough."""
+    status: str = "Home Assistant"
+    """What stands above its text on the screen."""
+    alert_seconds: float = 0.0
+    """For how long a device that cannot speak shows it with a sound again and again; 0 for once."""
     stays: bool = False
     """Whether no media player may say it in place of the device."""
     at_announcement_volume: bool = False
     """Whether it is said as loud as the owner wants announcements to be."""
     waits_for_device: bool = False
     """Whether `speech` is to be opened only when an idle device asks for it."""
-    on_start: Callable[[], None] = lambda: None
-    """Called when the device begins to play it."""
+    on_start: Callable[[Delivery], None] = lambda _: None
+    """Called when it begins to be heard, also when it goes on in another way."""
     on_delivered: Callable[[], object] = lambda: None
     """Called when an idle device has all of it, and plays it to its end whatever happens."""
 
     @property
     def is_message(self) -> bool:
         """Whether its text says the same; the title of music does not."""
-        return bool(self.text) and not self.gives_way
+        return bool(self.text) and self.rank is not Rank.MUSIC
+
+    @property
+    def rings(self) -> bool:
+        """Whether waking the device only ends it."""
+        return self.rank <= Rank.TIMER

@@ -184,10 +184,10 @@ class AlarmClock:
             raise UserError("no_alarm_rings")
         await self._end(rung)
 
-    async def _end(self, rung: dict[str, Alarm]) -> None:
+    async def _end(self, rung: dict[str, Alarm], *, unanswered: bool = False) -> None:
         await self.async_store(rung)
         self._stopped, self._stopped_at = rung, loop_time()
-        self._fire(AlarmEvent.STOPPED, rung.values())
+        self._fire(AlarmEvent.STOPPED, rung.values(), unanswered=unanswered)
 
     async def _run(self) -> None:
         shown: datetime | None = None
@@ -241,7 +241,7 @@ class AlarmClock:
             if rung := self._rung():
                 if ended in _REPORTED:
                     await self._report(_REPORTED[ended], rung, due)
-                await self._end(rung)
+                await self._end(rung, unanswered=ended in _REPORTED)
         finally:
             self._ringing, self._scope = {}, None
 
@@ -271,9 +271,9 @@ class AlarmClock:
             return None
 
     @callback
-    def _fire(self, event: AlarmEvent, alarms: Iterable[Alarm]) -> None:
+    def _fire(self, event: AlarmEvent, alarms: Iterable[Alarm], **more: bool) -> None:
         for alarm in alarms:
-            self._device.events.fire(event, name=alarm.name, message=alarm.text)
+            self._device.events.fire(event, None, name=alarm.name, message=alarm.text, **more)
 
     async def _report(self, key: str, alarms: Alarms, due: Mapping[str, datetime]) -> None:
         """Notify the owner of alarms that nobody has heard."""

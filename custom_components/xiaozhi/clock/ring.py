@@ -3,41 +3,35 @@
 from array import array
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import ExitStack, aclosing, suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 import logging
 from typing import Final
 
 from homeassistant.components import persistent_notification
-from homeassistant.core import CALLBACK_TYPE, callback
+from homeassistant.const import STATE_UNAVAILABLE
+from homeassistant.core import CALLBACK_TYPE, Event, EventStateChangedData, callback
 from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers.event import async_track_state_change_event
 from homeassistant.util.ulid import ulid_now
 
-from ..announcements.announcement_errors import (
-    AnnouncementInterruptedError,
-    AnnouncementRefusedError,
-    AnnouncementStoppedError,
-    SoundError,
-)
+from ..announcements.announcement_errors import sound_error
 from ..announcements.announcement_speech import text_utterance
 from ..announcements.announcer import Announcer
 from ..announcements.delivery import Delivery
-from ..announcements.utterance import Utterance
+from ..announcements.heard import End
+from ..announcements.utterance import Rank, Utterance
 from ..const import DOMAIN
 from ..device.device import Device
 from ..device.state import STATUS_READ
 from ..protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
 from ..protocol.clock import loop_time
-from ..protocol.conversation.conversation import Conversation
-from ..protocol.faces import Face
 from ..protocol.messages import DOWNLINK
 from ..protocol.transport.link import LinkKind
 from ..protocol.untrusted_text import plain_name
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
-from ..tools.stock_tools import STATUS_TOOL
 from ..voice.pipelines import chosen_pipeline, spoken_language
 
 _LOGGER = logging.getLogger(__name__)
@@ -74,7 +68,7 @@ class Ring:
     speaks: bool = False
     """Whether the text is said also while the device is idle, instead of ringing on and on."""
     on_start: Callable[[], None] = lambda: None
-    """Called whenever the device begins to ring."""
+    """Called whenever it begins to be heard."""
 
     @property
     def wakes(self) -> bool:
@@ -104,7 +98,7 @@ class Bell:
         return self._device.record.listen(_FOLLOWED, self._changed.set)
 
     async def ring(self, ring: Ring, deadline: float) -> RingEnd:
-        """Ring, as soon as the device can. Raises `TimeoutError` if it cannot until `deadline`."""
+        """Ring, as soon as it can be heard. Raises `TimeoutError` if it cannot until `deadline`."""
         async with self._turn:
             try:
                 return await self._ring(ring, deadline)
@@ -115,75 +109,71 @@ class Bell:
                         await self._device.commands.clear_screen()
 
     async def _ring(self, ring: Ring, deadline: float) -> RingEnd:
+        """Ring until somebody ends it, whatever takes the sound away meanwhile."""
+        key, language = "alarm" if ring.is_alarm else "timer", spoken_language(self._hass, self._device)
+        status = await async_text(self._hass, key, language)
+        seconds = TimerTimeouts.alarm if ring.is_alarm else TimerTimeouts.ring
+        alert_seconds = TimerTimeouts.alarm if ring.wakes else TimerTimeouts.show
+        began: float | None = None
+
+        def left(of: float) -> float:
+            return of if began is None else max(of - (loop_time() - began), 0)
+
+        @callback
+        def started(_how: Delivery) -> None:
+            nonlocal began
+            began = loop_time() if began is None else began
+            ring.on_start()
+
+        pause = TimerTimeouts.retry
         while True:
             self._changed.clear()
-            if (delivery := self._announcer.delivery) is not Delivery.NONE:
-                try:
-                    if delivery is not Delivery.TEXT:
-                        with suppress(AnnouncementRefusedError):
-                            return await self._sound(ring)
-                    return await self._show(ring)
-                except HomeAssistantError as err:
-                    _LOGGER.debug("%s did not ring: %s", self._device.name, err)
-            # Nothing tells when a media player is there that speaks in its place.
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(min(deadline, loop_time() + TimerTimeouts.look)):
-                    await self._changed.wait()
-            if loop_time() >= deadline:
-                raise TimeoutError
-
-    async def _sound(self, ring: Ring) -> RingEnd:
-        """Ring with sound. Raises as `Announcer.say`."""
-        woken = asyncio.Event()
-        in_conversation = False
-        with ExitStack() as refusal:
-
-            @callback
-            def started() -> None:
-                nonlocal in_conversation
-                ring.on_start()
-                if self._announcer.delivery is not Delivery.CONVERSATION:
-                    refusal.callback(self._refuse_conversations(woken))
-                else:
-                    in_conversation = True
-
-            utterance = Utterance(
-                text=ring.text,
-                speech=partial(self._ring_sound, ring),
-                text_begins=TIMER_SOUND_SECONDS,
-                needs_sound=True,
-                on_start=started,
-                at_announcement_volume=ring.is_alarm,
+            heard = await self._announcer.say(
+                Utterance(
+                    rank=Rank.ALARM if ring.is_alarm else Rank.TIMER,
+                    status=status,
+                    text=ring.text,
+                    speech=lambda how: self._sound(ring, how, left(seconds)),
+                    text_begins=TIMER_SOUND_SECONDS,
+                    alert_seconds=left(alert_seconds),
+                    on_start=started,
+                    at_announcement_volume=ring.is_alarm,
+                )
             )
-            try:
-                await self._announcer.say(utterance)
-            except AnnouncementInterruptedError:
-                # Waking the device has ended the ring; the conversation that follows is not meant.
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(TimerTimeouts.waking):
-                        await woken.wait()
+            if heard.by_person:
                 return RingEnd.STOPPED
-            except AnnouncementStoppedError:
-                # By the media player.
-                return RingEnd.STOPPED
-            except SoundError as err:
-                # The bell was played, and the text is on the screen.
-                _LOGGER.warning("What rings could not be spoken: %s", err)
-        return RingEnd.SAID if in_conversation else RingEnd.OVER
+            if heard.end is End.DONE:
+                return RingEnd.SAID if heard.how is Delivery.CONVERSATION else RingEnd.OVER
+            _LOGGER.debug("%s did not ring, or not to its end: %s", self._device.name, heard.error)
+            until = deadline if began is None else began + seconds
+            await self._wait(min(until, loop_time() + pause))
+            if loop_time() >= until:
+                if began is None:
+                    raise TimeoutError
+                return RingEnd.OVER
+            pause = TimerTimeouts.look
 
-    def _refuse_conversations(self, woken: asyncio.Event) -> CALLBACK_TYPE:
-        """Notify `woken` of conversations, and hold none. Returns a function that ends this."""
+    async def _wait(self, until: float) -> None:
+        """Wait until something has changed that may let it ring."""
+        player = self._device.settings.loudspeaker
 
-        def refuse(_conversation: Conversation) -> bool:
-            woken.set()
-            return False
+        @callback
+        def player_changed(event: Event[EventStateChangedData]) -> None:
+            if (old := event.data["old_state"]) is None or old.state == STATE_UNAVAILABLE:
+                self._changed.set()
 
-        return self._device.conversations.hold(refuse)
+        stop = async_track_state_change_event(self._hass, [player] if player else [], player_changed)
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(until):
+                    await self._changed.wait()
+        finally:
+            stop()
 
-    async def _ring_sound(self, ring: Ring) -> AsyncGenerator[bytes]:
+    async def _sound(self, ring: Ring, how: Delivery, seconds: float) -> AsyncGenerator[bytes]:
         """In a conversation, ring once and say the text; otherwise ring on, or say it several times."""
         strikes = await self._hass.async_add_executor_job(_strikes, ring.wakes)
-        in_conversation = self._announcer.delivery is Delivery.CONVERSATION
+        in_conversation = how is Delivery.CONVERSATION
         if in_conversation or ring.speaks:
             spoken = text_utterance(self._hass, ring.text, chosen_pipeline(self._hass, self._device))
             for number in range(1 if in_conversation else _REPETITIONS):
@@ -191,35 +181,19 @@ class Bell:
                 for _ in range(_PAUSE_SECONDS if number else 0):
                     yield bytes(2 * DOWNLINK.sample_rate)
                 yield strikes[-1]
-                async with aclosing(spoken.speech()) as speech:
-                    async for pcm in speech:
-                        yield pcm
+                try:
+                    async with aclosing(spoken.speech(how)) as speech:
+                        async for pcm in speech:
+                            yield pcm
+                except Exception as err:  # noqa: BLE001 - speech engines may raise anything
+                    # The bell rings, and the text is on the screen. It logs what is worth it.
+                    sound_error(err, self._device)
             return
-        seconds = TimerTimeouts.alarm if ring.wakes else TimerTimeouts.ring
-        for number in range(round(seconds / TIMER_SOUND_SECONDS)):
+        whole = TimerTimeouts.alarm if ring.wakes else TimerTimeouts.ring
+        first = round((whole - seconds) / TIMER_SOUND_SECONDS)
+        for number in range(first, round(whole / TIMER_SOUND_SECONDS)):
             step = int(number * TIMER_SOUND_SECONDS / _STEP_SECONDS)
             yield strikes[min(step, len(strikes) - 1)]
-
-    async def _show(self, ring: Ring) -> RingEnd:
-        """Show it with the sound of an alert, repeatedly, until the user wakes the device."""
-        status_key = "alarm" if ring.is_alarm else "timer"
-        status = await async_text(self._hass, status_key, spoken_language(self._hass, self._device))
-        seconds = TimerTimeouts.alarm if ring.wakes else TimerTimeouts.show
-        woken = asyncio.Event()
-        with ExitStack() as refusal:
-            refusal.callback(self._refuse_conversations(woken))
-            for number in range(round(seconds / TimerTimeouts.between_alerts)):
-                await self._device.commands.show(status=status, message=ring.text, emotion=Face.HAPPY)
-                if number == 0:
-                    if STATUS_TOOL in self._device.tools:
-                        # Nothing else shows that the device has not lost its power.
-                        await self._device.commands.call_tool(STATUS_TOOL)
-                    ring.on_start()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(TimerTimeouts.between_alerts):
-                        await woken.wait()
-                        return RingEnd.STOPPED
-        return RingEnd.OVER
 
 
 async def async_report(device: Device, key: str, what: Iterable[str]) -> None:

@@ -20,6 +20,7 @@ import voluptuous as vol
 
 from ..const import DOMAIN
 from ..device.device import Device
+from ..device.events import TimerEvent
 from ..device.state import SETTINGS
 from ..protocol.clock import loop_time
 from ..protocol.untrusted_text import one_line, plain_markdown
@@ -127,6 +128,8 @@ class VoiceTimers:
         for key, timer in stored.items():
             seconds = (timer.ends_at - now).total_seconds() if timer.ends_at else None
             if seconds is not None and -TimerTimeouts.unreachable < seconds <= 0:
+                if key not in self._known:
+                    self._fire(timer)
                 self._is_due(key, -seconds)
             elif seconds is not None and seconds > 0:
                 if key not in self._known:
@@ -172,7 +175,12 @@ class VoiceTimers:
         self._known.add(timer.id)
         self._device.record.update(timers={**self._device.state.timers, timer.id: stored.as_dict()})
         if event is TimerEventType.FINISHED:
+            self._fire(stored)
             self._is_due(timer.id)
+
+    @callback
+    def _fire(self, timer: SetTimer) -> None:
+        self._device.events.fire(TimerEvent.FINISHED, name=timer.name, seconds=timer.seconds)
 
     @callback
     def _forget(self, keys: Iterable[str]) -> None:

@@ -54,6 +54,12 @@ class AlarmEvent(StrEnum):
     STOPPED = "alarm_stopped"
 
 
+class TimerEvent(StrEnum):
+    """Kinds of events of a timer."""
+
+    FINISHED = "timer_finished"
+
+
 # Methods of MCP, except `state_changed`. Stock firmware sends none of them.
 _TYPE_OF_METHOD: Final = {
     "notifications/state_changed": NotificationType.STATE_CHANGED,
@@ -67,7 +73,7 @@ _TYPE_OF_METHOD: Final = {
 class DeviceEvent:
     """An event with its attributes."""
 
-    type: NotificationType | ConversationEvent | AlarmEvent
+    type: NotificationType | ConversationEvent | AlarmEvent | TimerEvent
     attributes: Mapping[str, Any] = field(hash=False)
 
 
@@ -124,14 +130,17 @@ class DeviceEvents:
 
     @callback
     def fire(
-        self, event: ConversationEvent | AlarmEvent, text: str | None = None, **attributes: str | float
+        self,
+        event: ConversationEvent | AlarmEvent | TimerEvent,
+        text: str | None = None,
+        **attributes: str | float,
     ) -> None:
-        """Send an event of a conversation or an alarm; `text` is sent only if the owner allows that.
+        """Send an event of a conversation, an alarm or a timer; `text` is sent only if the owner allows that.
 
         Texts are cut to one line.
         """
-        # Those of alarms are ours, and few.
-        if not isinstance(event, AlarmEvent) and not self._bounds.take(Bound.CONVERSATION_EVENTS):
+        # Those of alarms and timers are ours, and few.
+        if isinstance(event, ConversationEvent) and not self._bounds.take(Bound.CONVERSATION_EVENTS):
             return
         if text is not None and self._shares_texts():
             attributes["text"] = text

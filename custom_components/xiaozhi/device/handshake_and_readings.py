@@ -21,6 +21,7 @@ from ..protocol.device_status import StatusError, read_status
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError, RequestHandler
 from ..protocol.tasks import LogAndGoOn
+from ..protocol.timeouts import McpTimeouts
 from ..protocol.transport.link import Link, LinkClosedError
 from ..timeouts import SessionTimeouts
 from ..tools.stock_tools import STATUS_TOOL
@@ -109,6 +110,13 @@ class HandshakeAndReadings:
         """Start unless started."""
         if self._running is None:
             self._running = self._create_task(self._run(), "handshake")
+
+    async def wait_listed(self) -> None:
+        """Wait until the tools are listed, if that has begun; not longer than for an answer."""
+        if self.started:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(McpTimeouts.answer):
+                    await self._listed.wait()
 
     @callback
     def start_again(self) -> None:

@@ -176,6 +176,12 @@ class LinkSession(LinkHandler):
 
     @override
     @callback
+    def message_too_long(self) -> None:
+        """Fail the call that it has most likely answered."""
+        self.mcp.message_too_long()
+
+    @override
+    @callback
     def audio_received(self, packet: bytes, missing: int) -> None:
         """Route audio to the conversation."""
         if self.conversation is not None:

@@ -10,6 +10,7 @@ from ..errors import UserError
 from ..protocol.conversation.readiness import MainTask
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import (
+    McpAnswerTooLongError,
     McpCallError,
     McpDisconnectedError,
     McpError,
@@ -40,6 +41,7 @@ _TRANSLATION_KEYS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (McpTimeoutError, "no_answer"),
     (McpNoReasonError, "refused_without_reason"),
     (McpCallError, "refused"),
+    (McpAnswerTooLongError, "answer_too_long"),
     (McpError, "went_away"),
     (LinkClosedError, "went_away"),
 )

@@ -11,6 +11,7 @@ from typing import ClassVar, Final, Protocol
 from aiohttp import web
 
 from ..const import FILE_PATH, STREAM_PATH, UPLOAD_PATH
+from ..protocol.ranked_lock import RankedLock
 from .picture_slots import PictureSlots
 
 # The token is the only credential of these requests.
@@ -85,7 +86,7 @@ class Transfers:
 
     def __init__(self) -> None:
         self.pictures = PictureSlots()
-        self.speaking = defaultdict[str, asyncio.Lock](asyncio.Lock)
+        self.speaking = defaultdict[str, RankedLock](RankedLock)
         """Held, by its entity id, while a media player speaks for a device."""
         self._open: dict[str, Offered] = {}
 

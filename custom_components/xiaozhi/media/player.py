@@ -10,14 +10,10 @@ from homeassistant.components.media_player import MediaPlayerState
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
-from ..announcements.announcement_errors import (
-    AnnouncementInterruptedError,
-    AnnouncementReplacedError,
-    AnnouncementStoppedError,
-)
 from ..announcements.announcer import Announcer
 from ..announcements.delivery import Delivery
-from ..announcements.utterance import Utterance
+from ..announcements.heard import End, EndedByPersonError
+from ..announcements.utterance import Rank, Utterance
 from ..const import SOUND_PATH
 from ..device.device import Device
 from ..errors import UserError
@@ -83,7 +79,7 @@ class DevicePlayer:
         # What another device says here: two devices may have each other for their loudspeaker.
         stays = SOUND_PATH in media.media_id
         utterance = Utterance(text=text, speech=sound, at_announcement_volume=True, stays=stays)
-        await self._announcer.say(utterance)
+        (await self._announcer.say(utterance)).check()
 
     async def pause(self) -> None:
         """Stop, and remember where; does nothing if nothing is played."""
@@ -126,8 +122,7 @@ class DevicePlayer:
             raise
         except HomeAssistantError as err:
             if not _fail(begun, err):
-                by_user = isinstance(err, AnnouncementInterruptedError | AnnouncementStoppedError)
-                level = logging.DEBUG if by_user else logging.WARNING
+                level = logging.DEBUG if isinstance(err, EndedByPersonError) else logging.WARNING
                 _LOGGER.log(level, "%s: media ended: %s", self._device.name, err)
         except Exception as err:
             _LOGGER.exception("Unexpected error while %s plays media", self._device.name)
@@ -139,26 +134,28 @@ class DevicePlayer:
     async def _play_through(self, stream: MediaStream, begun: asyncio.Future[None]) -> None:
         await stream.open()
         self._titled()
-        if self._announcer.delivery is Delivery.CONVERSATION and not begun.done():
+        if self._device.conversation is not None and not begun.done():
             # The caller may be the turn after which it begins.
             begun.set_result(None)
         while True:
-            try:
-                await self._announcer.say(self._utterance(stream, begun))
-            except AnnouncementReplacedError:
-                # It goes on when what was more urgent has been said.
-                self._started_from = self._heard(stream)
-                self._change(MediaPlayerState.BUFFERING)
-                if not stream.rewind(self._started_from):
-                    return
-            else:
+            heard = await self._announcer.say(self._utterance(stream, begun))
+            if heard.end is not End.REPLACED:
+                heard.check()
+                return
+            if heard.how is Delivery.CONVERSATION and heard.replaced_by in {Rank.ALARM, Rank.TIMER}:
+                # Nobody talks in this channel: what rings there is to wake somebody.
+                return
+            # It goes on when what was more urgent has been said.
+            self._started_from = self._heard(stream)
+            self._change(MediaPlayerState.BUFFERING)
+            if not stream.rewind(self._started_from):
                 return
 
     def _utterance(self, stream: MediaStream, begun: asyncio.Future[None]) -> Utterance:
         @callback
-        def start() -> None:
+        def start(how: Delivery) -> None:
             self._started_at = loop_time()
-            if self._announcer.delivery is not Delivery.CONVERSATION:
+            if how is Delivery.NOTIFY:
                 self._started_at += AnnouncementTimeouts.pop_up
             self._change(MediaPlayerState.PLAYING)
             if not begun.done():
@@ -167,8 +164,8 @@ class DevicePlayer:
         self._shown_title = stream.title
         return Utterance(
             text=stream.title,
-            speech=stream.pcm,
-            gives_way=True,
+            speech=lambda _how: stream.pcm(),
+            rank=Rank.MUSIC,
             on_start=start,
             on_delivered=stream.kept.clear,
         )

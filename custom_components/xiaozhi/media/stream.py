@@ -13,6 +13,8 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.debounce import Debouncer
 
+from ..announcements.delivery import Delivery
+from ..announcements.utterance import OpenSpeech
 from ..errors import UserError
 from ..protocol.audio.speech_decoder import SpeechError, decode_speech
 from ..protocol.messages import DOWNLINK
@@ -204,12 +206,10 @@ class MediaStream:
         return not self._log.refused
 
 
-def media_sound(
-    hass: HomeAssistant, media_id: str, entity_id: str | None = None
-) -> Callable[[], AsyncGenerator[bytes]]:
+def media_sound(hass: HomeAssistant, media_id: str, entity_id: str | None = None) -> OpenSpeech:
     """Return what opens media of the library or at a web address."""
 
-    async def play() -> AsyncGenerator[bytes]:
+    async def play(_how: Delivery) -> AsyncGenerator[bytes]:
         async with aclosing(MediaStream(hass, Media(media_id=media_id, entity_id=entity_id))) as stream:
             await stream.open()
             async with aclosing(stream.pcm()) as pcm:

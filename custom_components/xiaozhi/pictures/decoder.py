@@ -26,6 +26,7 @@ _SHOWN: Final = ("JPEG", "PNG", "WEBP")
 _SCAN: Final = b"\xff\xda"
 # Bytes that Pillow takes for a pixel until it is scaled down, by mode. All others take 9.
 _PIXEL_BYTES: Final = {"1": 3, "L": 3, "I;16": 4, "P": 5, "RGB": 5}
+_TRANSPARENT_PIXEL_BYTES: Final = 13
 # All coefficients of all scans. A JPEG with one scan is scaled down while it is decoded.
 _COEFFICIENT_BYTES: Final = 6
 # Its decoder keeps the canvas, the frame before and the frame; Pillow makes two more.
@@ -43,6 +44,9 @@ _WITH_LENGTH: Final = frozenset({*range(0xC0, 0xD0), *range(0xDB, 0xF0), 0xFE} -
 _DECODING_ERRORS: Final = (OSError, ValueError, SyntaxError, ArithmeticError, LookupError)
 # Modes whose values cannot be mixed, and the modes to convert them to before scaling.
 _COARSE_MODES: Final = {"1": "L", "P": "RGB"}
+_WITH_ALPHA: Final = ("LA", "PA", "RGBA")
+# In the information about a picture without such a mode.
+_TRANSPARENCY: Final = "transparency"
 _16_BIT_MODES: Final = ("I", "I;16", "I;16B")
 # By the orientation in Exif data.
 _TURNS: Final = {
@@ -90,10 +94,17 @@ def open_picture(data: bytes) -> Image.Image:
         image = _open(data, _SHOWN, _MAX_SHOWN_PIXELS)
         if image.mode in _16_BIT_MODES:
             image = image.point(lambda value: value / 256).convert("L")
+        elif _TRANSPARENCY in image.info:
+            # A colour that stands for it, or one of several shades of it.
+            image = image.convert("RGBA")
         elif image.mode in _COARSE_MODES:
             image = image.convert(_COARSE_MODES[image.mode])
         # With this gap, a JPEG is scaled down while decoding, to less than twice the size.
         image.thumbnail(_scaled(image.size, (_LARGEST_SIDE, _LARGEST_SIDE)), reducing_gap=1.0)
+        if image.mode in _WITH_ALPHA:
+            white = Image.new("RGBA", image.size, "white")
+            white.alpha_composite(image.convert("RGBA"))
+            image = white
         image = image.convert("RGB")
         if (turn := _TURNS.get(_orientation(data))) is not None:
             image = image.transpose(turn)
@@ -130,6 +141,8 @@ def _open(data: bytes, kinds: tuple[str, ...], max_pixels: int) -> Image.Image:
             memory = pixels * _COEFFICIENT_BYTES if scans > 1 or "progressive" in image.info else 0
         case "WEBP":
             memory = pixels * _WEBP_PIXEL_BYTES
+        case _ if _TRANSPARENCY in image.info:
+            memory = pixels * _TRANSPARENT_PIXEL_BYTES
         case _:
             memory = pixels * _PIXEL_BYTES.get(image.mode, 9)
     if pixels > max_pixels or memory > _MAX_MEMORY or pixels * scans > _MAX_WORK:
@@ -157,10 +170,8 @@ def _check_parts(data: bytes) -> None:
 
 
 def _orientation(data: bytes) -> int:
-    """Return the orientation from the Exif data of a JPEG; 1 if it has none."""
-    if not data.startswith(b"\xff\xd8") or (start := data.find(_EXIF)) < 0:
-        return 1
-    tiff = data[start + len(_EXIF) :][: 64 * 1024]
+    """Return the orientation from the Exif data of a picture; 1 if it has none."""
+    tiff = _exif(data)[: 64 * 1024]
     order = ">" if tiff.startswith(b"MM") else "<"
     try:
         (start,) = struct.unpack_from(f"{order}I", tiff, 4)
@@ -172,6 +183,24 @@ def _orientation(data: bytes) -> int:
     except struct.error:
         pass
     return 1
+
+
+def _exif(data: bytes) -> bytes:
+    """Return the picture from its Exif data on; nothing if it has none."""
+    if data.startswith(b"\xff\xd8"):
+        return data.partition(_EXIF)[2]
+    is_png = data.startswith(b"\x89PNG")
+    at = 8 if is_png else 12
+    for _ in range(_MAX_PARTS if is_png or data[8:12] == b"WEBP" else 0):
+        size, name = data[at : at + 4], data[at + 4 : at + 8]
+        if not is_png:
+            size, name = name, size
+        if name in {b"", b"eXIf", b"EXIF"}:
+            return data[at + 8 :].removeprefix(_EXIF)
+        # A checksum follows, or a byte that makes the size even.
+        length = int.from_bytes(size, "big" if is_png else "little")
+        at += 8 + length + (4 if is_png else length % 2)
+    return b""
 
 
 @contextmanager

@@ -101,6 +101,8 @@ class BrokerTimeouts:
     """Between two probes at most."""
     probe_spread: float = 0.1
     """Between two devices, so that many do not answer at the same moment."""
+    rights: float = 300.0
+    """Between two tests whether we may still subscribe."""
     ban: float = 60.0
     """For which a device that floods is not heard: it would otherwise get a new link by its next message."""
 

@@ -214,7 +214,7 @@ def _date_of(day: str, today: date) -> Meaning | None:
 
 def _field(languages: Iterable[Language], words: str) -> Meaning | None:
     """Return what words say of days and repetitions; None if they say anything else."""
-    words = _SHORT_DAYS.sub(lambda match: _ENGLISH[DAYS.index(match[0].upper())], words)
+    words = _SHORT_DAYS.sub(lambda match: _ENGLISH[DAYS.index(match[0].upper())], words.replace("/", " "))
     found = (understand(language, words) for language in languages)
     return next((each for each in found if each and not (each.text or each.has_time or each.parts)), None)
 

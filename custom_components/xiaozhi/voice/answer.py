@@ -11,6 +11,7 @@ from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
 from ..announcements.room_player import Speech
+from ..announcements.utterance import Rank
 from ..device.device import Device
 from ..protocol import messages
 from ..protocol.audio.speech_decoder import SpeechError, decode_speech
@@ -115,7 +116,7 @@ class Answer:
                 through=self._shape.take,
             )
 
-        self._speech = Speech(self._device, decoded, lambda: self.text)
+        self._speech = Speech(self._device, decoded, lambda: self.text, Rank.ANSWER)
         try:
             async with aclosing(self._speech.pcm()) as speech:
                 await self._conversation.play(self._heard(speech), self._before_packet)

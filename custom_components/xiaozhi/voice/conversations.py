@@ -11,7 +11,7 @@ from homeassistant.core import callback
 
 from ..announcements.announcement_speech import text_utterance, voice_language
 from ..announcements.in_conversation import ConversationAnnouncements
-from ..announcements.room_player import said_in_house
+from ..announcements.room_sound import said_in_house
 from ..device.bounds import Bound
 from ..device.device import Device
 from ..device.events import ConversationEvent
@@ -236,7 +236,7 @@ class _HeldConversation:
                 # A singer would be taken for the user, and so would another loudspeaker: to compare what is
                 # heard with what that plays was tried, and is not reliable (docs/measurements.md).
                 enabled=lambda: (
-                    not self._announcements.plays_music and self._device.settings.loudspeaker is None
+                    not self._announcements.only_music and self._device.settings.loudspeaker is None
                 ),
             )
 

@@ -14,7 +14,6 @@ from hassil import Group, Intents, WildcardSlotList, recognize
 from homeassistant.components.assist_satellite import AssistSatelliteAnswer
 from homeassistant.core import callback
 
-from ..announcements.announcement_errors import AnnouncementStoppedError
 from ..device.device import Device
 from ..errors import UserError
 
@@ -81,7 +80,7 @@ class Questions:
     async def ask(self, ask: Callable[[Question], Awaitable[None]], seconds: float) -> str | None:
         """Ask, and return what is said next, also in another conversation; None if nothing is.
 
-        Raises `UserError` if there is a question already, `AnnouncementStoppedError` if the satellite goes,
+        Raises `UserError` if there is a question already, or if the satellite goes,
         and what `ask` raises.
         """
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
@@ -92,7 +91,7 @@ class Questions:
                 # Somebody has begun in time.
                 await asyncio.wait((answer, question.turn), return_when=asyncio.FIRST_COMPLETED)
         if self._stopped.is_set():
-            raise AnnouncementStoppedError("announcement_stopped", name=self._device.name)
+            raise UserError("announcement_stopped", name=self._device.name)
         return answer.result() if answer.done() else None
 
     @callback

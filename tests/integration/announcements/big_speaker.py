@@ -47,6 +47,8 @@ class BigSpeaker(MediaPlayerEntity):
         if self.error is not None:
             raise self.error
         assert kwargs["announce"]
+        if self._playing is not None:
+            self._playing.cancel()
         if self.fetches:
             self._playing = self.hass.async_create_background_task(self._play(media_id), "big speaker")
         if self.last_error is not None and self._playing is not None:
@@ -78,7 +80,7 @@ class BigSpeaker(MediaPlayerEntity):
             self.played.append(decoded(mp3))
             await asyncio.sleep(self.began[-1] + len(self.played[-1]) / 48000 - self.hass.loop.time())
         finally:
-            if self.ends:
+            if self.ends and self._playing is asyncio.current_task():
                 self.show(MediaPlayerState.IDLE)
 
     def show(self, state: MediaPlayerState, address: str | None = None, *, there: bool = True) -> None:

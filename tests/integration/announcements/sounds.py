@@ -3,11 +3,14 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from itertools import count
+import re
 from typing import cast
 
 from homeassistant.components.tts import ResultStream
 
 from custom_components.xiaozhi.announcements.announcement_speech import spoken_text
+from custom_components.xiaozhi.announcements.delivery import Delivery
+from custom_components.xiaozhi.announcements.heard import End, Heard
 from custom_components.xiaozhi.announcements.utterance import OpenSpeech
 from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from simulator import SimulatedDevice
@@ -24,7 +27,7 @@ class Sound:
         self._seconds = seconds
         self._error = error
 
-    async def open(self) -> AsyncGenerator[bytes]:
+    async def open(self, _how: Delivery = Delivery.NONE) -> AsyncGenerator[bytes]:
         """Yield PCM, a second at a time."""
         self.closed = False
         second = tone(1, DOWNLINK.sample_rate)
@@ -58,8 +61,8 @@ class Stalling:
         finally:
             self.closed = True
 
-    def open(self) -> AsyncGenerator[bytes]:
-        return spoken_text(cast("ResultStream", self))()
+    def open(self, how: Delivery) -> AsyncGenerator[bytes]:
+        return spoken_text(cast("ResultStream", self))(how)
 
 
 def beep(seconds: float) -> OpenSpeech:
@@ -68,6 +71,11 @@ def beep(seconds: float) -> OpenSpeech:
 
 def endless() -> OpenSpeech:
     return Sound(None).open
+
+
+def assert_heard(heard: Heard, end: End, words: str = "") -> None:
+    assert (heard.end, heard.error is None) == (end, end is End.DONE), heard
+    assert re.search(words, str(heard.error)), heard.error
 
 
 async def is_heard(device: SimulatedDevice) -> None:

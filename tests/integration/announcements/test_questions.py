@@ -137,12 +137,15 @@ async def test_what_was_said_before_the_question_is_no_answer(
     asking = hass.async_create_task(ask(hass))
     await asyncio.sleep(1)
     # The user interrupts the announcement, and the question is asked in the conversation.
-    await say(device, command)
+    await device.wake()
+    device.say(command)
+    await device.wait_for(lambda: QUESTION in device.screen.captions, 30)
+    await device.wait_state(State.LISTENING, 10)
+    device.say(command)
+    await device.wait_state(State.IDLE, 30)
     with pytest.raises(HomeAssistantError, match="interrupted"):
         await before
     assert hass.states.is_state(LIGHT, "on")
-    await asyncio.sleep(20)
-    await say(device, command, "hello again")
     assert await asking == YES
 
 

@@ -15,7 +15,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.announcements.room_player import Sound
+from custom_components.xiaozhi.announcements.room_sound import Sound
 from custom_components.xiaozhi.const import EVENT_ROOM_PLAYER
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, SimulatedDevice, State, get_profile
@@ -263,7 +263,7 @@ async def test_a_device_that_never_stops_listening_is_deaf_to_the_player(
     device.say(command)
     await device.wait_state(State.IDLE, 30)
     assert (heard, len(speech.recognizer.streams)) == (1, 2)
-    assert len(speech.recognizer.streams[1]) / 32000 < len(command) / 32000 + 2
+    assert len(speech.recognizer.streams[1]) / 32000 < len(command) / 32000 + 2.3
     assert speech.agent.heard == [COMMAND, "the lamp"]
 
 
@@ -281,9 +281,9 @@ async def test_an_announcement_needs_only_the_player_and_is_shown_where_the_devi
         await announce(hass, "It gets cold.")
     player.show(MediaPlayerState.IDLE)
     player.error = ValueError("no")
-    with pytest.raises(HomeAssistantError):
+    with pytest.raises(HomeAssistantError, match="Big speaker did not play it"):
         await announce(hass, "It gets cold.")
-    assert len(reported) == 1
+    assert not reported, "it has not spoken itself"
 
 
 async def test_the_screens_of_a_long_announcement_end_when_it_is_stopped(

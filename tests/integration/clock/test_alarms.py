@@ -6,12 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 from homeassistant.components.media_player import MediaPlayerState
-from homeassistant.core import HomeAssistant
+from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import area_registry as ar, entity_registry as er
 from homeassistant.util import dt as dt_util
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
@@ -271,21 +271,31 @@ async def test_another_loudspeaker_rings_for_a_device_on_either_link_until_that_
 @pytest.mark.parametrize("target", ["entity_id", "area_id", "fault"])
 @pytest.mark.usefixtures("chosen")
 async def test_who_stops_the_other_loudspeaker_stops_the_alarm_and_a_fault_there_does_not(
-    hass: HomeAssistant, boot: Boot, player: BigSpeaker, notes: list[str], target: str
+    hass: HomeAssistant,
+    boot: Boot,
+    player: BigSpeaker,
+    notes: list[str],
+    hass_admin_user: MockUser,
+    target: str,
 ) -> None:
     area = ar.async_get(hass).async_create("Hall").id
     er.async_get(hass).async_update_entity(player.entity_id, area_id=area)
-    await boot()
+    device = await boot()
     await set_alarm(hass, 10)
     await asyncio.sleep(60)
     assert (happened(hass), state_of(hass, player.entity_id).state) == ("alarm_ringing", "playing")
     if target == "fault":
         await player.async_media_stop()
+        # Within five seconds, the device rings itself.
+        await has_rung(device, 1, 5)
         await asyncio.sleep(700)
         assert "Nobody stopped these alarms" in await told(notes)
         return
     where = {"entity_id": player.entity_id, "area_id": area}
-    await hass.services.async_call("media_player", "media_stop", {target: where[target]}, blocking=True)
+    by = Context(user_id=hass_admin_user.id)
+    await hass.services.async_call(
+        "media_player", "media_stop", {target: where[target]}, blocking=True, context=by
+    )
     await asyncio.sleep(5)
     assert (happened(hass), state_of(hass, player.entity_id).state) == ("alarm_stopped", "idle")
     await asyncio.sleep(700)

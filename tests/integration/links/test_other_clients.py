@@ -12,9 +12,11 @@ from typing import Any
 import av
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
+from websockets.exceptions import ConnectionClosedError
 
 from tests.integration.boxes import Speech, wait_for_state
 from tests.integration.http_device import paired_device
@@ -173,6 +175,43 @@ async def test_a_program_that_shows_listening_lets_an_announcement_be_made(
     talking.cancel()
     assert (await client.wait_for("tts", state="sentence_start"))["text"] == "Dinner is ready"
     assert not speech.recognizer.streams
+
+
+BIG = {"name": "pc.print_everything", "inputSchema": {"type": "object", "properties": {}}}
+
+
+async def test_an_answer_that_is_too_long_says_so(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator
+) -> None:
+    """And `get_tools` waits for a list that has been asked for."""
+
+    def reply(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        match method:
+            case "tools/list":
+                return {"result": {"tools": [BIG]}}
+            case "tools/call":
+                return {"result": {"content": [{"type": "text", "text": "x" * 70_000}]}}
+        return answer(method, params)
+
+    (device,) = linked_entry.runtime_data.devices.values()
+    async with connected(await hass_client_no_auth(), reply, mac=MAC, client_id=CLIENT_ID) as client:
+        await client.hello()
+        listed = await hass.services.async_call(
+            "xiaozhi", "get_tools", {"device_id": device.registry_id}, blocking=True, return_response=True
+        )
+        assert [tool["tool"] for tool in (listed or {})["tools"]] == ["pc.print_everything"]
+        with pytest.raises(HomeAssistantError, match="more than 64 KB"):
+            await hass.services.async_call(
+                "xiaozhi",
+                "call_tool",
+                {"device_id": device.registry_id, "tool": "pc.print_everything"},
+                blocking=True,
+                return_response=True,
+            )
+        # Its connection is closed for that, with the reason.
+        with pytest.raises(ConnectionClosedError, match="exceeds limit"):
+            await client.reading
+        client.reading = asyncio.create_task(asyncio.sleep(0))
 
 
 @pytest.mark.parametrize("pings", [True, False])

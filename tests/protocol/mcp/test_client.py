@@ -11,6 +11,7 @@ import pytest
 
 from custom_components.xiaozhi.protocol.mcp.client import McpClient
 from custom_components.xiaozhi.protocol.mcp.model import (
+    McpAnswerTooLongError,
     McpCallError,
     McpDisconnectedError,
     McpError,
@@ -106,6 +107,32 @@ async def test_a_device_that_never_answers_is_given_up_in_time(
     assert raised.value.sent
     device.client.receive({"id": device.sent[0]["id"], **DONE})
     assert device.client.dropped == 1
+    assert len(device.sent) == 1
+
+
+async def test_only_a_device_beyond_stock_firmware_is_told_that_a_call_is_given_up() -> None:
+    device = Device()
+    device.client.extended = True
+    task = await device.begin()
+    await advance(11)
+    with pytest.raises(McpTimeoutError):
+        await task
+    await advance(1)
+    call, cancelled = device.sent
+    assert cancelled["method"] == "notifications/cancelled"
+    assert cancelled["params"]["requestId"] == call["id"]
+
+
+async def test_an_answer_that_is_too_long_fails_the_call_that_waits_for_it() -> None:
+    """Of several, it is not known which."""
+    device = Device()
+    tasks = [await device.begin(), await device.begin()]
+    device.client.message_too_long()
+    device.client.receive({"id": device.sent[0]["id"], **DONE})
+    await tasks[0]
+    device.client.message_too_long()
+    with pytest.raises(McpAnswerTooLongError):
+        await tasks[1]
 
 
 async def test_progress_extends_only_its_call_and_not_for_ever() -> None:

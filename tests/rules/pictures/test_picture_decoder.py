@@ -174,14 +174,18 @@ def test_a_progressive_jpeg_is_taken_up_to_what_its_coefficients_need() -> None:
         open_picture(data[:frame] + struct.pack(">HH", 4400, 4400) + data[frame + 4 :])
 
 
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
 @pytest.mark.parametrize(("turn", "order"), [*zip(range(1, 9), "<>" * 4, strict=True)])
-def test_a_photo_of_a_turned_camera_is_turned_back(turn: int, order: str) -> None:
+def test_a_photo_of_a_turned_camera_is_turned_back(turn: int, order: str, kind: str) -> None:
     picture = Image.new("RGB", (40, 20))
     picture.paste((255, 255, 255), (0, 0, 8, 8))
     tiff = {"<": b"II*\0", ">": b"MM\0*"}[order] + struct.pack(
         f"{order}IHHHIHHI", 8, 1, 0x0112, 3, 1, turn, 0, 0
     )
-    shown = open_picture(with_segment(encoded(picture, "JPEG"), 0xE1, b"Exif\0\0" + tiff))
+    if kind == "JPEG":
+        shown = open_picture(with_segment(encoded(picture, "JPEG"), 0xE1, b"Exif\0\0" + tiff))
+    else:
+        shown = open_picture(encoded(picture, kind, exif=b"Exif\0\0" * (turn > 4) + tiff))
     assert shown.size == ((40, 20) if turn < 5 else (20, 40))
     right, bottom = shown.width - 4, shown.height - 4
     corner = {1: (4, 4), 2: (right, 4), 3: (right, bottom), 4: (4, bottom)}
@@ -209,6 +213,37 @@ def test_all_kinds_of_pixels_are_shown(kind: str, mode: str) -> None:
     pixel = shown.getpixel((30, 20))
     assert isinstance(pixel, tuple)
     assert min(pixel) > 140
+
+
+def see_through(mode: str) -> tuple[Image.Image, dict[str, object]]:
+    """Return a picture that is transparent but for a black square, as codes to scan are."""
+    picture = Image.new("RGBA", (40, 40), (0, 0, 0, 0))
+    picture.paste((0, 0, 0, 255), (10, 10, 30, 30))
+    if mode in {"RGBA", "LA"}:
+        return picture.convert(mode), {}
+    # A colour or a shade that stands for it.
+    grey = Image.new("L", (40, 40), 9)
+    grey.paste(0, (10, 10, 30, 30))
+    if mode == "P":
+        indexed = grey.convert("P")
+        return indexed, {"transparency": indexed.getpixel((0, 0))}
+    return grey.convert(mode), {"transparency": (9, 9, 9) if mode == "RGB" else 9}
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode"),
+    [*(("PNG", mode) for mode in ("RGBA", "LA", "P", "L", "RGB")), ("WEBP", "RGBA")],
+)
+def test_what_is_transparent_is_shown_white(kind: str, mode: str) -> None:
+    picture, options = see_through(mode)
+    shown = open_picture(encoded(picture, kind, lossless=True, **options))
+    pixels = [shown.getpixel(at) for at in ((2, 2), (20, 20))]
+    assert [min(pixel) > 240 for pixel in pixels if isinstance(pixel, tuple)] == [True, False]
+
+
+def test_a_transparent_colour_costs_what_is_reckoned() -> None:
+    data = encoded(Image.new("P", (2700, 2700)), "PNG", transparency=0)
+    assert spent_by(lambda: open_picture(data)).memory < 130 * MIB
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,10 @@ _HOME: Final = {"name": ("lamp", {"domain": "light"}), "area": ("kitchen", {}), 
 
 
 @cache
-def recognizer(code: str, *, with_ours: bool = True) -> Intents:
+def recognizer(code: str, *, with_theirs: bool = True, with_ours: bool = True) -> Intents:
     theirs: dict[str, Any] = get_intents(CODES.get(code, code)) or {}
+    if not with_theirs:
+        theirs["intents"] = {}
     if with_ours:
         ours = yaml.safe_load(sentences(load_language(code), CODES.get(code, code)))
         for intent in ours["intents"].values():
@@ -34,11 +36,11 @@ def recognizer(code: str, *, with_ours: bool = True) -> Intents:
     return Intents.from_dict(theirs)
 
 
-def recognized(code: str, phrase: str, *, with_ours: bool = True) -> tuple[str, dict[str, str]]:
+def recognized(code: str, phrase: str) -> tuple[str, dict[str, str]]:
     """Return the intent of a phrase and its slots, as Home Assistant finds them."""
     result = recognize_best(
         phrase,
-        recognizer(code, with_ours=with_ours),
+        recognizer(code),
         slot_lists={
             name: TextSlotList.from_tuples([(each, each, context)]) for name, (each, context) in _HOME.items()
         },

@@ -1,13 +1,19 @@
-"""Phrases of each language mean the alarm of its table, or are refused."""
+"""Phrases of each language mean the alarm of its table; those of Home Assistant keep their meaning."""
 
+from collections.abc import Iterable
+from itertools import islice
 import json
 from pathlib import Path
 
+from hassil import recognize_best
+from hassil.expression import Sentence
+from hassil.intents import IntentData, Intents
+from hassil.sample import sample_sentence
 import pytest
 
 from custom_components.xiaozhi.spoken.language import load_language
 
-from .recognizer import understood
+from .recognizer import CODES, recognizer, understood
 
 _TABLES = sorted((Path(__file__).parent / "phrases").glob("*.json"))
 
@@ -19,3 +25,30 @@ def test_phrases_mean_what_people_mean(table: Path) -> None:
     assert found == phrases
     assert len(phrases) >= 40
     assert load_language(table.stem).code == table.stem
+
+
+@pytest.mark.parametrize("code", [table.stem for table in _TABLES])
+def test_home_assistants_own_sentences_keep_their_meaning(code: str) -> None:
+    """None of them is one of ours: timers, lights and all others."""
+    theirs, ours = recognizer(code, with_ours=False), recognizer(code, with_theirs=False)
+    samples = [
+        sample
+        for intent in theirs.intents.values()
+        for data in intent.data
+        for sentence in data.sentences
+        for sample in islice(_samples(sentence, theirs, data), 2)
+    ]
+    assert len(samples) > 300
+    taken = {sample for sample in samples if recognize_best(sample, ours, language=CODES.get(code, code))}
+    assert not taken
+
+
+def _samples(sentence: Sentence, theirs: Intents, data: IntentData) -> Iterable[str]:
+    return sample_sentence(
+        sentence,
+        theirs.slot_lists,
+        theirs.expansion_rules | data.expansion_rules,
+        expand_lists=False,
+        expand_ranges=False,
+        skip_optionals=True,
+    )

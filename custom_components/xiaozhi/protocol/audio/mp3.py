@@ -8,6 +8,7 @@ from ..messages import DOWNLINK
 from .opus_codec import audio_frame
 
 _BIT_RATE: Final = 64000
+BYTES_PER_SECOND: Final = _BIT_RATE // 8
 
 
 class Mp3Encoder:

@@ -6,6 +6,7 @@ errors without code, tool lists that end with an error, tools that restart the d
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 import logging
@@ -23,6 +24,7 @@ from .model import (
     LATEST_VERSION,
     METHOD_NOT_FOUND,
     STOCK_VERSION,
+    McpAnswerTooLongError,
     McpCallError,
     McpDisconnectedError,
     McpError,
@@ -247,10 +249,17 @@ class McpClient:
             if not call.reply.done():
                 call.reply.set_result(McpDisconnectedError(reason, sent=True))
 
-    async def notify(self, method: str) -> None:
+    def message_too_long(self) -> None:
+        """Fail the call whose answer was too long, if it is the only one that waits."""
+        waiting = [call for call in self._calls.values() if not call.reply.done()]
+        if len(waiting) == 1:
+            waiting[0].reply.set_result(McpAnswerTooLongError("the answer is too long"))
+
+    async def notify(self, method: str, params: JsonObject | None = None) -> None:
         """Send a notification. Raises `McpDisconnectedError`."""
+        more = {} if params is None else {"params": params}
         try:
-            await self._send({"jsonrpc": "2.0", "method": method})
+            await self._send({"jsonrpc": "2.0", "method": method, **more})
         except ConnectionError as err:
             raise McpDisconnectedError(str(err), sent=False) from err
 
@@ -288,6 +297,8 @@ class McpClient:
                 sent = True
                 reply = await call.reply
         except TimeoutError as err:
+            if sent and self.extended:
+                self._start(self._cancel(request_id), "cancel a call")
             raise McpTimeoutError(f"the device did not answer {method} in time", sent=sent) from err
         except ConnectionError as err:
             raise McpDisconnectedError(str(err), sent=sent) from err
@@ -298,6 +309,11 @@ class McpClient:
         if isinstance(reply, McpError):
             raise reply
         return _result_of(reply)
+
+    async def _cancel(self, request_id: int) -> None:
+        with suppress(McpDisconnectedError):
+            params: JsonObject = {"requestId": request_id, "reason": "no answer in time"}
+            await self.notify("notifications/cancelled", params)
 
     def _take_reply(self, payload: JsonObject) -> None:
         reply_id = payload.get("id")

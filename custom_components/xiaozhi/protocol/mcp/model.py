@@ -38,6 +38,10 @@ class McpDisconnectedError(McpNoAnswerError):
     """The device is gone."""
 
 
+class McpAnswerTooLongError(McpError):
+    """The device answered with more than a message may have."""
+
+
 class McpCallError(McpError):
     """The device refused, with its own text."""
 

@@ -14,7 +14,7 @@ import secrets
 from typing import Any, ClassVar, Protocol
 
 from ..limits import FloodGuard, LinkCounters
-from ..messages import DeviceHello, DeviceMessage, JsonObject, MessageError, parse_message
+from ..messages import MAX_MESSAGE_BYTES, DeviceHello, DeviceMessage, JsonObject, MessageError, parse_message
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -58,6 +58,9 @@ class LinkHandler(Protocol):
 
     def message_received(self, message: DeviceMessage) -> None:
         """A well-formed message other than hello and goodbye arrived."""
+
+    def message_too_long(self) -> None:
+        """A message arrived that is longer than any may be. Nothing of it is known."""
 
     def audio_received(self, packet: bytes, missing: int) -> None:
         """An Opus packet arrived, empty for silence; `missing` packets before it are known to be lost."""
@@ -125,6 +128,11 @@ class Link(ABC):
         """The open audio channel, if any."""
         return self._channel
 
+    def message_too_long(self) -> None:
+        """Note that the device has sent a message that is longer than any may be."""
+        if self._handler is not None:
+            self._handler.message_too_long()
+
     def statistics(self) -> dict[str, Any]:
         """Return counters of the link, for diagnostics."""
         return asdict(self.counters)
@@ -161,6 +169,8 @@ class Link(ABC):
         """Count and parse a message; a malformed one is dropped. Raises `FloodError`."""
         self.counters.bytes_in += len(data)
         self._guard.message(now, len(data))
+        if len(data) > MAX_MESSAGE_BYTES:
+            self.message_too_long()
         try:
             message = parse_message(data)
         except MessageError as err:

@@ -93,14 +93,17 @@ class PushingBroker:
     """Subscribes each client to the topic of its client id when it connects, as EMQX can be configured to.
 
     No more of a broker than the tests need: QoS 0, filters with `+` only. One that is `kicking` disconnects
-    those that subscribe.
+    those that subscribe, after it has answered, or before with `kicks_at_once`.
     """
 
-    def __init__(self, *, kicking: bool = False) -> None:
+    def __init__(self, *, kicking: bool = False, kicks_at_once: bool = False) -> None:
         self.kicks = 0
+        self.grants = True
+        """Whether subscriptions are granted."""
         self.pushes = True
         """Whether it subscribes clients; an ordinary broker does not."""
         self._kicking = kicking
+        self._kicks_at_once = kicks_at_once
         self._filters: dict[asyncio.StreamWriter, set[str]] = {}
         self.port = 0
         """The same after it was stopped and is started again."""
@@ -143,9 +146,12 @@ class PushingBroker:
                 writer.write(mqtt.ACCEPTED)
                 if self.pushes:
                     self._filters[writer].add(downlink_topic(client_id))
+            case mqtt.Subscribe() if self._kicks_at_once:
+                writer.close()
             case mqtt.Subscribe(packet_id=packet_id, filters=filters):
                 self._filters[writer].update(filters)
-                writer.write(mqtt.suback(packet_id, bytes(len(filters))))
+                codes = bytes(0 if self.grants else mqtt.SUBSCRIBE_FAILED for _ in filters)
+                writer.write(mqtt.suback(packet_id, codes))
                 if self._kicking:
                     self.kicks += 1
                     writer.close()

@@ -401,6 +401,29 @@ async def test_who_may_not_subscribe_is_told() -> None:
     await endpoint.stop()
 
 
+@pytest.mark.timeouts(BrokerTimeouts, answer=0.1)
+async def test_who_is_disconnected_for_the_subscription_may_not_subscribe() -> None:
+    """As EMQX does with `deny_action = disconnect`."""
+    broker = await PushingBroker(kicks_at_once=True).start()
+    assert (await problem_of(port=broker.port))[0] is BrokerProblem.FORBIDDEN
+    await broker.stop()
+
+
+@pytest.mark.timeouts(BrokerTimeouts, rights=0.05, first_retry=0.01)
+async def test_rights_that_are_taken_away_later_are_missed_and_found_again() -> None:
+    broker = await PushingBroker().start()
+    async with running(broker.port) as site:
+        await until(lambda: site.problems == [None])
+        broker.grants = False
+        await until(lambda: len(site.problems) == 2)
+        problem = site.problems[1]
+        assert problem is not None
+        assert problem.problem is BrokerProblem.FORBIDDEN
+        broker.grants = True
+        await until(lambda: site.problems[2:] == [None])
+    await broker.stop()
+
+
 @pytest.mark.parametrize(
     "answer",
     [None, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x20\x02\x00\x03"],

@@ -207,7 +207,7 @@ async def test_what_a_device_must_not_send_ends_its_link(site: Site, packets: by
     await device.send(packets)
     assert await device.closed()
     await recorder.wait_for("link_closed")
-    assert recorder.names == ["link_closed"]
+    assert [name for name in recorder.names if name != "too_long"] == ["link_closed"]
 
 
 @pytest.mark.parametrize(("keep_alive", "factor"), [(1, 0.4), (0, 0.4 / 60)])

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from custom_components.xiaozhi.protocol.messages import ListenMode, ListenStart, server_hello, tts_start
+from custom_components.xiaozhi.protocol.messages import (
+    MAX_MESSAGE_BYTES,
+    ListenMode,
+    ListenStart,
+    server_hello,
+    tts_start,
+)
 from custom_components.xiaozhi.protocol.transport.link import Admission, LinkClosedError
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import Carrier, MqttLink
 from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
@@ -153,7 +159,10 @@ async def test_a_malformed_message_gets_no_answer_and_the_link_lives(site: _Site
     assert site.published == []
     assert site.link.counters.malformed == 1
     await site.say(LISTEN)
-    assert site.handler.events == [("message", ListenStart(ListenMode.AUTO))]
+    is_too_long = len(payload) > MAX_MESSAGE_BYTES
+    assert site.handler.events == [("too_long", None)] * is_too_long + [
+        ("message", ListenStart(ListenMode.AUTO))
+    ]
 
 
 async def test_audio_that_waits_is_heard_before_the_words_sent_after_it(site: _Site) -> None:

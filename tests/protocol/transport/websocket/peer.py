@@ -56,6 +56,9 @@ class Recorder(LinkHandler):
     def message_received(self, message: DeviceMessage) -> None:
         self._add("message", message)
 
+    def message_too_long(self) -> None:
+        self._add("too_long", None)
+
     def audio_received(self, packet: bytes, missing: int) -> None:
         self._add("audio", (packet, missing))
 

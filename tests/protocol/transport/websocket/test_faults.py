@@ -85,6 +85,7 @@ async def test_a_text_over_the_limit_ends_the_link_even_of_a_device_that_stays()
         code, _reason = await device.receive_close()
         assert code == 1009
         assert "exceeds limit of 65535 bytes" in await site.recorders[1].wait_for("link_closed")
+        assert site.recorders[1].values("too_long") == [None]
 
 
 @pytest.mark.parametrize(

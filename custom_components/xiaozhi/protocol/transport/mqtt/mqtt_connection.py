@@ -8,7 +8,7 @@ from ...timeouts import MqttTimeouts
 from ..link import LinkClosedError
 from ..tcp_backlog import unacknowledged
 from . import mqtt_packets as mqtt
-from .mqtt_packets import MqttProtocolError, Packet
+from .mqtt_packets import MqttProtocolError, Packet, PacketTooLongError
 
 READ_BYTES: Final = 4096
 # Room for a CONNECT with long names, and for the last will of a client that is not a device.
@@ -89,7 +89,7 @@ class MqttConnection:
         else:
             raise MqttProtocolError("remaining length has more than four bytes")
         if remaining > self._limit:
-            raise MqttProtocolError(f"packet of {remaining} bytes is over the limit of {self._limit}")
+            raise PacketTooLongError(f"packet of {remaining} bytes is over the limit of {self._limit}")
         return mqtt.parse_packet(first, await self._reader.readexactly(remaining))
 
     async def _read_byte(self) -> int:

@@ -30,6 +30,10 @@ class MqttProtocolError(ValueError):
     """A client does what the standard or its server forbids; the connection must be closed (4.8)."""
 
 
+class PacketTooLongError(MqttProtocolError):
+    """A packet is longer than any may be."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connect:
     """A client connects. Its last will is dropped: no other client could receive it."""

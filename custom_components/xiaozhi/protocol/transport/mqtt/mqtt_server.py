@@ -22,7 +22,7 @@ from ..udp.udp_server import UdpServer
 from . import mqtt_packets as mqtt
 from .mqtt_connection import READ_BYTES, MqttConnection
 from .mqtt_link import Carrier, MqttLink, downlink_topic, uplink_topic
-from .mqtt_packets import Connect, MqttProtocolError, Publish, Signal, Subscribe
+from .mqtt_packets import Connect, MqttProtocolError, PacketTooLongError, Publish, Signal, Subscribe
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -135,6 +135,10 @@ class MqttServer:
         try:
             await self._talk(connection, link, mac, keep_alive)
             reason = "the device disconnected"
+        except PacketTooLongError as err:
+            link.message_too_long()
+            reason = str(err)
+            raise
         except (LinkClosedError, MqttProtocolError, FloodError) as err:
             reason = str(err)
             raise

@@ -62,7 +62,13 @@ async def connected(settings: BrokerSettings, client_id: str | None = None) -> A
 
 async def subscribe_devices(client: Client) -> None:
     """Ask for the messages of all devices. Raises `BrokerError` or `MqttError`."""
-    codes = await client.subscribe(UPLINK_OF_ALL)
+    try:
+        codes = await client.subscribe(UPLINK_OF_ALL)
+    except MqttError as err:
+        if client._client.is_connected():  # noqa: SLF001
+            raise
+        # Some brokers disconnect a client that asks for what it may not have.
+        raise BrokerError(BrokerProblem.FORBIDDEN, f"disconnected for {UPLINK_OF_ALL}") from err
     if any((code if isinstance(code, int) else code.value) >= _FAILURE for code in codes):
         raise BrokerError(BrokerProblem.FORBIDDEN, f"subscription to {UPLINK_OF_ALL} was not granted")
 

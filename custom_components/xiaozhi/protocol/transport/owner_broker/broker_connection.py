@@ -164,8 +164,17 @@ class BrokerConnection:
             for number, mac in enumerate(self._devices()):
                 self._search(mac, BrokerTimeouts.first_probe + number * BrokerTimeouts.probe_spread)
             self._report(None)
-            async for message in client.messages:
-                await self._received(message)
+            receiving = asyncio.create_task(self._receive(client))
+            watching = asyncio.create_task(self._watch_rights(client))
+            try:
+                await asyncio.wait((receiving, watching), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                receiving.cancel()
+                watching.cancel()
+                results = await asyncio.gather(receiving, watching, return_exceptions=True)
+            for result in results:
+                if isinstance(result, Exception):
+                    raise result
         finally:
             self._client = None
             if loop_time() - since >= BrokerTimeouts.steady:
@@ -176,6 +185,16 @@ class BrokerConnection:
             await asyncio.gather(*searches, return_exceptions=True)
             for mac, link in tuple(self._links.items()):
                 self._end(mac, link, "the connection to the broker is lost")
+
+    async def _receive(self, client: Client) -> None:
+        async for message in client.messages:
+            await self._received(message)
+
+    async def _watch_rights(self, client: Client) -> None:
+        """Subscribe again and again: a broker does not report that it delivers no more."""
+        while True:
+            await asyncio.sleep(BrokerTimeouts.rights)
+            await subscribe_devices(client)
 
     def _search(self, mac: str, pause: float) -> None:
         """Probe a device until it is linked, for the first time after `pause` seconds."""

@@ -142,6 +142,8 @@ class WebSocketLink(Link):
                 # Buffered messages come without a pause, and must not block the loop.
                 await asyncio.sleep(0)
         except ConnectionClosed as err:
+            if err.sent is not None and err.sent.code == CloseCode.MESSAGE_TOO_BIG:
+                self.message_too_long()
             self._end(_describe(err))
         except LinkClosedError as err:
             self._end(str(err))

@@ -1,0 +1,129 @@
+"""The sound that a media player fetches, at an address of ours.
+
+The player fetches it from us and not from the address of the pipeline's run, for three reasons: only a
+request shows that it has begun, since some players report no state for an announcement; sounds before
+announcements, rings and media have no such address; and a sound of ours can be cut off where a player cannot
+be stopped.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import ClassVar, Final
+
+from aiohttp import web
+from homeassistant.core import callback
+
+from ..const import SOUND_PATH
+from ..device.device import Device
+from ..device_http.access import DeviceView
+from ..device_http.transfers import Transfers
+from ..protocol.audio.mp3 import BYTES_PER_SECOND, Mp3Encoder
+from ..protocol.clock import loop_time
+from ..protocol.messages import DOWNLINK
+
+SUFFIX: Final = ".mp3"
+SENT_AHEAD: Final = 3
+"""Seconds of sound that are sent before they are heard: a player that does not stop says so much more."""
+# The same, that are made: media may have no end.
+_AHEAD: Final = 10
+# Bytes that are kept for a player that fetches once more: five minutes, which is more than any text.
+_KEPT: Final = 5 * 60 * BYTES_PER_SECOND
+
+
+class Sound:
+    """Sound that a player fetches while it is made, perhaps several times."""
+
+    path: ClassVar = SOUND_PATH
+
+    def __init__(self, text: Callable[[], str]) -> None:
+        self.text = text
+        """Returns the text that is said, as far as it is known."""
+        self.requested_at: float | None = None
+        self.seconds = 0.0
+        """How much of it has been made."""
+        self.heard = 0.0
+        self.ended = self.stopped = False
+        self._mp3 = bytearray()
+        self._forgotten = 0
+        """Bytes before that, of media without an end."""
+        self._changed = asyncio.Event()
+
+    @callback
+    def notify(self) -> None:
+        """Wake those who wait for a change."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def changed(self) -> None:
+        """Wait for a change."""
+        await self._changed.wait()
+
+    async def make(self, speech: AsyncGenerator[bytes]) -> None:
+        """Encode speech."""
+        encoder = Mp3Encoder()
+        try:
+            async with aclosing(speech):
+                async for pcm in speech:
+                    self._mp3 += encoder.encode(pcm)
+                    old = max(0, len(self._mp3) - _KEPT)
+                    del self._mp3[:old]
+                    self._forgotten += old
+                    self.seconds += len(pcm) / (2 * DOWNLINK.sample_rate)
+                    self.notify()
+                    while self.seconds > self.heard + _AHEAD:
+                        await self.changed()
+            self._mp3 += encoder.encode(b"")
+            self.ended = True
+        finally:
+            self.notify()
+
+    async def read(self) -> AsyncGenerator[bytes]:
+        """Yield it from its beginning, as far as that is kept, and not much sooner than it is heard."""
+        if self.requested_at is None:
+            self.requested_at = loop_time()
+        self.notify()
+        sent = 0
+        while not self.stopped:
+            sent = max(sent, self._forgotten)
+            until = round((self.heard + SENT_AHEAD) * BYTES_PER_SECOND)
+            if part := bytes(self._mp3[sent - self._forgotten : max(until - self._forgotten, 0)]):
+                sent += len(part)
+                yield part
+            elif self.ended and sent >= self._forgotten + len(self._mp3):
+                return
+            else:
+                await self.changed()
+
+
+class SoundView(DeviceView[Transfers]):
+    """Where a media player fetches a sound. The address is secret enough; a player may be a web page."""
+
+    url = SOUND_PATH + "/{token}" + SUFFIX
+    name = "api:xiaozhi:sound"
+
+    async def head(self, request: web.Request, token: str) -> web.Response:
+        """Answer what some players ask first."""
+        self._sound(token)
+        return web.Response(content_type="audio/mpeg")
+
+    async def get(self, request: web.Request, token: str) -> web.StreamResponse:
+        """Send all of it, also for a range: its length is not known."""
+        sound = self._sound(token)
+        response = web.StreamResponse(headers={"Content-Type": "audio/mpeg", "Cache-Control": "no-store"})
+        await response.prepare(request)
+        async with aclosing(sound.read()) as parts:
+            async for part in parts:
+                await response.write(part)
+        return response
+
+    def _sound(self, token: str) -> Sound:
+        if (sound := self.part.find(Sound, token)) is None:
+            raise web.HTTPNotFound
+        return sound
+
+
+@callback
+def said_in_house(device: Device) -> list[Callable[[], str]]:
+    """Return getters of the texts that media players are saying now, for any device of the gateway."""
+    return [sound.text for sound in device.transfers.all_open(Sound)]

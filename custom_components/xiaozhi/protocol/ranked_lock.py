@@ -1,0 +1,49 @@
+"""A lock that those who wait for it get in the order of their ranks."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from heapq import heappop, heappush
+from itertools import count
+
+
+class RankedLock:
+    """Held by one at a time. Of those who wait, the lowest rank comes first, and of one rank the earliest."""
+
+    def __init__(self) -> None:
+        self._held = False
+        self._count = count()
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+
+    @asynccontextmanager
+    async def hold(self, rank: int, patience: float | None = None) -> AsyncGenerator[None]:
+        """Hold it. Raises `TimeoutError` if it is not free within `patience` seconds."""
+        await self.acquire(rank, patience)
+        try:
+            yield
+        finally:
+            self.release()
+
+    async def acquire(self, rank: int, patience: float | None = None) -> None:
+        """Hold it until `release`. Raises as `hold`."""
+        if not self._held:
+            self._held = True
+            return
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heappush(self._waiting, (rank, next(self._count), ready))
+        try:
+            async with asyncio.timeout(patience):
+                await ready
+        except asyncio.CancelledError, TimeoutError:
+            if not ready.cancelled():
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Give it to the next one."""
+        while self._waiting:
+            ready = heappop(self._waiting)[2]
+            if not ready.done():
+                ready.set_result(None)
+                return
+        self._held = False
