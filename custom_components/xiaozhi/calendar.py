@@ -1,7 +1,7 @@
 """The calendar of a device's alarms: Home Assistant's own calendar page is their editor."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, override
 
 from homeassistant.components.calendar import (
@@ -30,6 +30,9 @@ from .timeouts import TimerTimeouts
 PARALLEL_UPDATES = 0
 
 _CALENDAR: Final = CalendarEntityDescription(key="alarms", translation_key="alarms")
+# Times near the ends of the calendar cannot be converted to another time zone.
+_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 _AND_FUTURE: Final = "THISANDFUTURE"
 
 
@@ -64,7 +67,7 @@ class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
     ) -> list[CalendarEvent]:
         """Return the alarms between two moments."""
         alarms = self._clock.alarms
-        start, end = dt_util.as_utc(start_date), dt_util.as_utc(end_date)
+        start, end = (dt_util.as_utc(min(max(each, _FIRST), _LAST)) for each in (start_date, end_date))
 
         def listed() -> list[CalendarEvent]:
             events = (

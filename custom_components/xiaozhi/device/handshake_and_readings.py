@@ -152,7 +152,7 @@ class HandshakeAndReadings:
                 await self._listed.wait()
                 await self._read_due()
         except TimeoutError:
-            _LOGGER.debug("%s: too slow to be read within a conversation", self._record.mac)
+            _LOGGER.debug("%s: too slow to be read within a conversation", self._record.short_mac)
 
     # The handshake.
 
@@ -190,7 +190,7 @@ class HandshakeAndReadings:
                 except McpCallError:
                     raise
                 except (McpError, LinkClosedError) as err:
-                    _LOGGER.debug("%s: handshake failed, to be tried again: %s", self._record.mac, err)
+                    _LOGGER.debug("%s: handshake failed, to be tried again: %s", self._record.short_mac, err)
                     return not isinstance(err, McpTimeoutError)
             del self._missing[0]
         return True
@@ -225,7 +225,7 @@ class HandshakeAndReadings:
             try:
                 await self._list_tools()
             except (McpError, LinkClosedError) as err:
-                _LOGGER.debug("%s: tools could not be listed: %s", self._record.mac, err)
+                _LOGGER.debug("%s: tools could not be listed: %s", self._record.short_mac, err)
                 if self._list_first not in self._missing:
                     self._missing.append(self._list_first)
 
@@ -259,9 +259,9 @@ class HandshakeAndReadings:
                 try:
                     await self._tools.set_answer(name, await self._calls.call(name))
                 except McpCallError as err:
-                    _LOGGER.debug("%s: %s could not be read: %s", self._record.mac, name, err)
+                    _LOGGER.debug("%s: %s could not be read: %s", self._record.short_mac, name, err)
                 except (McpError, LinkClosedError) as err:
-                    _LOGGER.debug("%s: tools could not be read: %s", self._record.mac, err)
+                    _LOGGER.debug("%s: tools could not be read: %s", self._record.short_mac, err)
                     break
 
     async def _read_status(self) -> None:
@@ -275,6 +275,6 @@ class HandshakeAndReadings:
                 self._record.set_state(self._record.state.after_status(read_status(result.json())))
                 self._record.notify(STATUS_READ)
             except (McpError, LinkClosedError, StatusError) as err:
-                _LOGGER.debug("%s: status could not be read: %s", self._record.mac, err)
+                _LOGGER.debug("%s: status could not be read: %s", self._record.short_mac, err)
                 if isinstance(err, McpTimeoutError):
                     await self._presence.not_answered()

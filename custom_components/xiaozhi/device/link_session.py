@@ -141,7 +141,7 @@ class LinkSession(LinkHandler):
         self._show()
         self._held = self._conversations.begin(self.conversation)
         if not self._held:
-            _LOGGER.debug("%s: no voice satellite to hold this conversation", self._record.mac)
+            _LOGGER.debug("%s: no voice satellite to hold this conversation", self._record.short_mac)
             self._start_task(self.conversation.end(), "end conversation")
         self._record.set_state(self._record.state.after_contact())
         if font := channel.hello.font:
@@ -194,7 +194,7 @@ class LinkSession(LinkHandler):
         """End the conversation."""
         conversation, self.conversation = self.conversation, None
         if conversation is not None:
-            _LOGGER.debug("%s: conversation ended: %s", self._record.mac, reason)
+            _LOGGER.debug("%s: conversation ended: %s", self._record.short_mac, reason)
             if self.link.stays_connected and (alerts := conversation.loudspeaker.take_alerts()):
                 self._create_task(self._show_later(alerts), "show alerts")
             conversation.channel_closed()
@@ -347,7 +347,7 @@ class LinkSession(LinkHandler):
         try:
             await self.mcp.call_tool(STATUS_TOOL)
         except (McpError, LinkClosedError) as err:
-            _LOGGER.debug("%s: no proof that it speaks: %s", self._record.mac, err)
+            _LOGGER.debug("%s: no proof that it speaks: %s", self._record.short_mac, err)
             return False
         return True
 
@@ -355,7 +355,7 @@ class LinkSession(LinkHandler):
         try:
             await self.send(message)
         except LinkClosedError as err:
-            _LOGGER.debug("%s: message not sent: %s", self._record.mac, err)
+            _LOGGER.debug("%s: message not sent: %s", self._record.short_mac, err)
 
     @callback
     def _create_task(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:

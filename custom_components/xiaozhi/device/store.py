@@ -43,6 +43,11 @@ class DeviceRecord:
         self._go_on = LogAndGoOn(_LOGGER, "A change of a device could not be shown")
 
     @property
+    def short_mac(self) -> str:
+        """The end of the MAC, for the log."""
+        return self.mac[-5:]
+
+    @property
     def state(self) -> DeviceState:
         """The last known state."""
         return self._state

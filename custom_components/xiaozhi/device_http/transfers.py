@@ -102,10 +102,9 @@ class Transfers:
 
     def take[KindT: Offered](self, kind: type[KindT], token: str) -> KindT:
         """Return the transfer of a kind for a token, and close its address. Raises `HTTPNotFound`."""
-        transfer = self.find(kind, token)
-        self._open.pop(token, None)
-        if transfer is None:
+        if (transfer := self.find(kind, token)) is None:
             raise web.HTTPNotFound(text="Nothing is expected or offered here")
+        del self._open[token]
         return transfer
 
     def find[KindT: Offered](self, kind: type[KindT], token: str) -> KindT | None:

@@ -51,7 +51,10 @@ async def find_media(
     if media_source.is_media_source_id(media_id):
         try:
             found = await media_source.async_resolve_media(hass, media_id, entity_id)
-        except (Unresolvable, BrowseError) as err:
+        except Exception as err:
+            # A source of media may raise anything, and Home Assistant for what names none.
+            if not isinstance(err, (Unresolvable, BrowseError)):
+                _LOGGER.warning("%s is not found: %s", name, type(err).__name__)
             raise UserError("media_unsupported", media=name) from err
         if found.path is not None:
             return file_input(found.path)

@@ -10,6 +10,7 @@ from homeassistant.components import media_source
 from homeassistant.components.media_player import async_process_play_media_url
 from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.aiohttp_client import async_get_clientsession
 from homeassistant.helpers.network import is_hass_url
 
@@ -51,7 +52,13 @@ async def async_fetch_entity(hass: HomeAssistant, entity_id: str) -> bytes:
 
 async def async_fetch_media(hass: HomeAssistant, media_id: str) -> bytes:
     """Return a picture of the media library, other than an entity's. Raises `HomeAssistantError`."""
-    media = await media_source.async_resolve_media(hass, media_id, None)
+    try:
+        media = await media_source.async_resolve_media(hass, media_id, None)
+    except HomeAssistantError:
+        raise
+    except Exception as err:
+        # A source of media may raise anything, and Home Assistant for what names none.
+        raise UserError("picture_not_fetched", source=media_id) from err
     if media.path is not None:
         return await hass.async_add_executor_job(_read_file, media.path)
     return await async_fetch_url(hass, async_process_play_media_url(hass, media.url))
@@ -79,6 +86,9 @@ async def async_fetch_url(hass: HomeAssistant, url: str) -> bytes:
 
 def _read_file(path: Path) -> bytes:
     try:
+        # To open a pipe would block the thread.
+        if not path.is_file():
+            raise FileNotFoundError
         with path.open("rb") as file:
             content = file.read(MAX_FETCHED_BYTES + 1)
     except OSError as err:

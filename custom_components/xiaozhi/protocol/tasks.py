@@ -7,6 +7,8 @@ import logging
 from types import TracebackType
 from typing import Any, Final, override
 
+from .untrusted_text import one_line
+
 _LOGGER = logging.getLogger(__name__)
 
 # Home Assistant waits ten seconds for the tasks of an unloaded entry.
@@ -55,4 +57,4 @@ class LogAndGoOn(AbstractContextManager[None, bool]):
 def log_failure(task: asyncio.Task[Any]) -> None:
     """Retrieve the error of a task that ended, which those who waited for it may not do any more."""
     if not task.cancelled() and (err := task.exception()) is not None:
-        _LOGGER.debug("%s ended: %s", task.get_name(), err)
+        _LOGGER.debug("%s ended: %s", task.get_name(), one_line(str(err)))

@@ -151,6 +151,8 @@ async def _run(
         )
         try:
             text, prompt = question, begun_with
+            if question is not None:
+                prompt = satellite.prompt_without_speaker(session, prompt)
             if hear is not None and recognizer is not None:
                 if wake_word is not None:
                     run.accept_wake_word(wake_word)

@@ -91,6 +91,13 @@ class SatelliteStates(AssistSatelliteEntity):
         return "\n".join((*others, _SPEAKER_LINE + said))
 
     @callback
+    def prompt_without_speaker(self, session: ChatSession, prompt: str | None) -> str | None:
+        """Return an extra prompt for what was typed, perhaps by another person than the last speaker."""
+        with async_get_chat_log(self.hass, session) as log:
+            named = _SPEAKER_LINE in (log.extra_system_prompt or "")
+        return self.prompt_with_speaker(session, prompt, None) if named else prompt
+
+    @callback
     def show_stage(self, event: PipelineEvent) -> None:
         """Show the stage that a run is in."""
         if event.type not in _NOT_SHOWN:

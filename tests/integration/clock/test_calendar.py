@@ -8,6 +8,7 @@ from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import llm
 from homeassistant.util import dt as dt_util
 import pytest
+from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
@@ -39,6 +40,22 @@ async def test_bad_input_is_refused_with_words(
             dtstart=dt_util.as_local(datetime.fromisoformat(start)), rrule=rule
         )
     assert not await events(hass)
+
+
+async def test_any_part_of_the_calendar_can_be_asked_for(
+    hass: HomeAssistant, hass_client: ClientSessionGenerator
+) -> None:
+    """As far as Home Assistant itself can convert the times to those here."""
+    await set_alarm(hass, 3600)
+    client = await hass_client()
+    for start, end, count in (
+        ("0001-01-01T08:00:00Z", "9999-12-31T23:59:59Z", 1),
+        ("9999-12-31T00:00:00Z", "9999-12-31T23:59:59Z", 0),
+        ("0001-01-01T08:00:00Z", "0001-01-01T08:10:00Z", 0),
+    ):
+        answer = await client.get(f"/api/calendars/{CALENDAR}", params={"start": start, "end": end})
+        assert answer.status == 200, start
+        assert len(await answer.json()) == count
 
 
 async def test_there_are_a_hundred_alarms_at_most_and_none_for_a_whole_day(hass: HomeAssistant) -> None:

@@ -226,6 +226,10 @@ async def test_the_reason_why_nothing_can_be_played_is_for_the_log_only(
         "concat:http://a|b",
         "ftp://a/b",
         "http://a/\0",
+        "media-source://",
+        "media-source:///x",
+        "media-source://media_source",
+        "media-source://tts",
     ):
         assert await problem_of(hass, address) == "media_unsupported", address
     await server.wait_unused()

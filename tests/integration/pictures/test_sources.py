@@ -124,6 +124,9 @@ async def test_a_picture_of_the_media_library_is_fitted_into_the_screen(
 ) -> None:
     await call_action(hass, "screenshot", device_id)
     await show(media={"media_content_id": "media-source://image/image.kitchen_box_screen"})
+    for nothing in ("media-source://", "media-source:///x"):
+        with pytest.raises(HomeAssistantError):
+            await show(media={"media_content_id": nothing})
     for size in ((640, 240), (32, 64)):
         await asyncio.to_thread((folder / "cat.png").write_bytes, png(*size, "RGBA"))
         await show(media=CAT)

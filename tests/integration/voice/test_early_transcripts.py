@@ -371,3 +371,9 @@ async def test_who_speaks_is_told_by_engines_that_write_it_before_the_text(
     users = [f"the user is {name!r}." if name else "it is not known who the user is." for name in speakers]
     prompts = [f"{_KNOWN}\nSpeaker recognition: {user}" for user in users]
     assert speech.agent.extra_prompts == (prompts if whisper.name == "voice-match" else [_KNOWN])
+    # Another person may have typed.
+    await device.type("are the lights on")
+    await device.wait_for(lambda: len(speech.agent.heard) > len(texts), 20)
+    if whisper.name == "voice-match":
+        unknown = f"{_KNOWN}\nSpeaker recognition: it is not known who the user is."
+        assert speech.agent.extra_prompts[len(texts) :] == [unknown]
