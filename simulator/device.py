@@ -223,6 +223,10 @@ class SimulatedDevice:
         """Release the talk button."""
         await self._do(self._on.release)
 
+    async def leave(self) -> None:
+        """End the conversation, whatever it does, as boards do by a gesture or a menu."""
+        await self._do(self._on.end_conversation)
+
     async def type(self, text: str) -> None:
         """Send a typed question, which stock firmware cannot; returns when it is sent."""
         await self._do(lambda: self._on.type_text(text))
@@ -233,6 +237,13 @@ class SimulatedDevice:
         It is said as soon as the device listens.
         """
         self._hardware.voice.say(sound if isinstance(sound, bytes) else read_wav(sound))
+
+    def play_packets(self, periods: list[list[tuple[float, bytes]]]) -> None:
+        """Send these Opus packets in place of what the microphone hears, each time that it is on.
+
+        Each has the seconds since the microphone went on.
+        """
+        self._hardware.voice.packets.extend(periods)
 
     def hear(self, room: Callable[[int], bytes] | None) -> None:
         """Let the microphone hear live sound, besides what is said; None ends that.

@@ -109,4 +109,6 @@ def _describe(device: Device) -> dict[str, Any]:
     for known in ("timers", "alarms"):
         record[known] = async_redact_data(record[known], {CONF_NAME, "text"})
     described: dict[str, Any] = async_redact_data(record, _PRIVATE)
+    if (recorded := device.conversations.recorder.last) is not None:
+        described["recording"] = recorded.lines
     return described

@@ -22,6 +22,7 @@ from homeassistant.helpers.json import json_bytes
 from homeassistant.util.json import json_loads_object
 import voluptuous as vol
 
+from .actions.recorded_conversation import async_record_conversation
 from .actions.rights import check_call, check_device, require_admin, restricted_user, satellite_id
 from .actions.targets import target_device, target_devices
 from .assist_satellite import XiaozhiSatellite
@@ -54,6 +55,7 @@ ATTR_MEDIA: Final = "media"
 ATTR_MESSAGE: Final = "message"
 ATTR_QUESTION: Final = "question"
 ATTR_SENTENCES: Final = "sentences"
+ATTR_SOUND: Final = "sound"
 ATTR_STATUS: Final = "status"
 ATTR_TOOL: Final = "tool"
 
@@ -213,6 +215,10 @@ async def _set_face(call: ServiceCall) -> None:
     await _on_each(call, lambda device: device.commands.send(message))
 
 
+async def _record_conversation(call: ServiceCall) -> ServiceResponse:
+    return await async_record_conversation(target_device(call), with_sound=call.data[ATTR_SOUND])
+
+
 async def _screenshot(call: ServiceCall) -> None:
     async def take_one(device: Device) -> None:
         with logged_call(device, SNAPSHOT_TOOL, call.context):
@@ -325,6 +331,12 @@ _ACTIONS: Final[Mapping[str, _Action]] = {
             vol.Required(ATTR_MESSAGE): vol.All(cv.string, vol.Length(min=1, max=MAX_MESSAGE)),
             vol.Optional(ATTR_FACE, default=Face.NEUTRAL): _FACE,
         },
+    ),
+    "record_conversation": _Action(
+        run=_record_conversation,
+        fields={vol.Optional(ATTR_SOUND, default=False): cv.boolean},
+        response=SupportsResponse.OPTIONAL,
+        admin=True,
     ),
     "screenshot": _Action(run=_screenshot),
     "take_photo": _Action(

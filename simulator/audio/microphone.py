@@ -58,6 +58,11 @@ class Voice:
         self._current = b""
         self.room: Callable[[int], bytes] | None = None
         """Returns so many bytes of live sound, which is heard instead of the background noise."""
+        self.packets: deque[list[tuple[float, bytes]]] = deque()
+        """Opus packets to send in place of what is said, for each time that the microphone is on.
+
+        Each has the seconds since then.
+        """
         self.spoken = asyncio.Event()
         """Set while there is nothing left to say."""
         self.spoken.set()
@@ -162,13 +167,26 @@ class Microphone:
         period = _FRAME_SECONDS / self._pace.uplink
         while True:
             await self._on.wait()
-            due = loop.time() + period * _WARM_UP_FRAMES
-            await asyncio.sleep(due - loop.time())
+            if self._voice.packets:
+                await self._send_recorded(self._voice.packets.popleft())
+                due = loop.time()
+            else:
+                due = loop.time() + period * _WARM_UP_FRAMES
+                await asyncio.sleep(due - loop.time())
             while self.on:
                 due += period
                 await asyncio.sleep(due - loop.time())
                 if self.on:
                     self._record()
+
+    async def _send_recorded(self, packets: list[tuple[float, bytes]]) -> None:
+        begun = asyncio.get_running_loop().time()
+        for seconds, packet in packets:
+            await asyncio.sleep(begun + seconds - asyncio.get_running_loop().time())
+            if not self.on:
+                return
+            self.packets.append(packet)
+            self._captured()
 
     def _record(self) -> None:
         if self._pending is not None:

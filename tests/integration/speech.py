@@ -61,6 +61,8 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
         """Gets an item at the end of each stream."""
         self.stopping_seconds = 0.0
         """Seconds for which it ignores cancellation."""
+        self.delay = 0.0
+        """Seconds after the end of a stream."""
 
     @property
     @override
@@ -81,6 +83,7 @@ class ScriptedSpeechToText(stt.SpeechToTextEntity):
             raise
         self.ended.put_nowait(None)
         await self.may_go_on.wait()
+        await asyncio.sleep(self.delay)
         line = self.lines.pop(0) if self.lines else ""
         if line is None:
             return SpeechResult(None, SpeechResultState.ERROR)
@@ -180,6 +183,8 @@ class ScriptedAgent(conversation.ConversationEntity):
         self.pause = 0.05
         """Seconds after each piece."""
         self.results: list[conversation.ToolResultContent] = []
+        self.delay = 0.0
+        """Seconds before its first word."""
         self.thinking: asyncio.Event = asyncio.Event()
         self.may_go_on: asyncio.Event = asyncio.Event()
         self.may_go_on.set()
@@ -193,6 +198,7 @@ class ScriptedAgent(conversation.ConversationEntity):
         self.extra_prompts.append(user_input.extra_system_prompt)
         self.thinking.set()
         await self.may_go_on.wait()
+        await asyncio.sleep(self.delay)
         await chat_log.async_provide_llm_data(
             user_input.as_llm_context("scripted"), llm.LLM_API_ASSIST, None, user_input.extra_system_prompt
         )

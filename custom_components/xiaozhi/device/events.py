@@ -14,6 +14,7 @@ from ..protocol.messages import JsonObject
 from ..protocol.untrusted_json import is_bounded
 from ..protocol.untrusted_text import clean_data, one_line
 from .bounds import Bound, DeviceBounds
+from .conversation_recorder import ConversationRecorder
 from .turn_times import TurnTimes
 
 _LOGGER = logging.getLogger(__name__)
@@ -156,6 +157,8 @@ class DeviceConversations:
     def __init__(self, events: DeviceEvents) -> None:
         """Notify `events` when a conversation starts and when a turn is answered."""
         self.events = events
+        self.recorder = ConversationRecorder()
+        """Records the next conversation when its owner asks for that."""
         self._holders: list[Callable[[Conversation], bool]] = []
         self._turns: deque[TurnTimes] = deque(maxlen=_LAST_TURNS)
 

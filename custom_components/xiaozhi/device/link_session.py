@@ -128,6 +128,7 @@ class LinkSession(LinkHandler):
         if channel.hello.supports_mcp:
             self.readings.start()
         self._notified_state = ConversationState.IDLE
+        self.link.trace = self._conversations.recorder.begin(channel)
         self.conversation = Conversation(
             self.link,
             channel,
@@ -153,6 +154,8 @@ class LinkSession(LinkHandler):
     @callback
     def message_received(self, message: DeviceMessage) -> None:
         """Route a message to the MCP client or the conversation."""
+        if self.link.trace is not None:
+            self.link.trace.received(message)
         if isinstance(message, McpMessage):
             if "method" not in message.payload:
                 self.presence.answered()
@@ -186,6 +189,8 @@ class LinkSession(LinkHandler):
         """Route audio to the conversation."""
         if self.conversation is not None:
             self.presence.answered()
+            if self.link.trace is not None:
+                self.link.trace.packet("up", packet, missing=missing)
             self.conversation.audio_received(packet, missing)
 
     @override
@@ -198,6 +203,9 @@ class LinkSession(LinkHandler):
             if self.link.stays_connected and (alerts := conversation.loudspeaker.take_alerts()):
                 self._create_task(self._show_later(alerts), "show alerts")
             conversation.channel_closed()
+            if (trace := self.link.trace) is not None:
+                self.link.trace = None
+                self._conversations.recorder.end(trace, reason)
             self.readings.quiet.set()
             if self._held:
                 self._conversations.events.fire(ConversationEvent.ENDED)

@@ -119,6 +119,10 @@ class SpokenAudio:
 
     def _is_over(self, events: list[SpeechEvent]) -> bool:
         for event in events:
+            if self._turn.trace is not None:
+                at = getattr(event, "at", None)
+                known = {} if at is None else {"at": round(1000 * at)}
+                self._turn.trace.note("speech", event=type(event).__name__, **known)
             match event:
                 case SpeechBegan():
                     self._speech = True

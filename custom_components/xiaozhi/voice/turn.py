@@ -117,6 +117,8 @@ class VoiceTurn:
         if self._ended:
             return False
         data = event.data or {}
+        if (trace := self._turn.trace) is not None:
+            trace.text("pipeline", (data.get("stt_output") or {}).get("text"), event=str(event.type))
         match str(event.type):
             case "stt-start" | "stt-vad-start":
                 self._wait_for_transcript(data)
@@ -206,6 +208,8 @@ class VoiceTurn:
         if silent_for is not None:
             self.times.ended_by = self._speech_input.ending.value
             self.times.passed(TurnStep.SPEECH_ENDED, loop_time() - silent_for)
+            if (trace := self._turn.trace) is not None:
+                trace.note("speech", event="ended by", reason=self.times.ended_by)
         self._passed(TurnStep.DETECTED)
         self._wait_at_most(VoiceTimeouts.recognition)
         self._events.put_nowait(PipelineEvent(PipelineEventType("stt-vad-end")))

@@ -16,6 +16,7 @@ from ..clock import loop_time
 from ..firmware_version import FirmwareVersion
 from ..messages import DeviceMessage, JsonObject, ListenMode, tts_stop
 from ..timeouts import ConversationTimeouts
+from ..trace import Trace
 from ..transport.link import Channel, Link, LinkClosedError, LinkKind
 from .barge_in import BargeInBuffer, BargeInFrame
 from .loudspeaker import Loudspeaker
@@ -87,6 +88,11 @@ class Conversation:
         self._interruption: asyncio.Future[Interruption] = asyncio.get_running_loop().create_future()
 
     @property
+    def trace(self) -> Trace | None:
+        """Where the conversation is recorded, if it is."""
+        return self._link.trace if self._link.channel is self._channel else None
+
+    @property
     def state(self) -> ConversationState:
         """State of the device."""
         return self._table.state.shown
@@ -105,7 +111,7 @@ class Conversation:
 
     def message_received(self, message: DeviceMessage) -> None:
         """Take a message of this channel."""
-        self._do(self._table.receive(message, loop_time()))
+        self._do(self._table.receive(message, loop_time()), type(message).__name__)
 
     def audio_received(self, packet: bytes, missing: int) -> None:
         """Take an Opus packet; one that comes while nothing listens is dropped, or belongs to a wake word."""
@@ -129,7 +135,7 @@ class Conversation:
         """Wait until the user speaks. None when the channel is gone or the device does not listen in time."""
         if self._table.realtime and not self._table.turn_waits:
             await self.main_task.wait_free()
-        self._do(self._table.await_turn(loop_time()))
+        self._do(self._table.await_turn(loop_time()), "AWAIT_TURN")
         try:
             while self._table.awaiting and not self._table.turn_waits:
                 self._changed.clear()
@@ -237,9 +243,12 @@ class Conversation:
     # What the table asks for.
 
     def _happened(self, event: Event) -> None:
-        self._do(self._table.happened(event, loop_time()))
+        self._do(self._table.happened(event, loop_time()), event.name)
 
-    def _do(self, actions: Actions) -> None:
+    def _do(self, actions: Actions, event: str) -> None:
+        if self.trace is not None and (actions or self.state is not self._shown):
+            asked = [action.name for action in actions]
+            self.trace.note("table", event=event, state=self._table.state.name, actions=asked)
         for action in actions:
             match action:
                 case Action.BEGIN_TURN:
@@ -258,6 +267,8 @@ class Conversation:
         self._set_deadline()
         if self.state is not self._shown:
             self._shown = self.state
+            if self.trace is not None:
+                self.trace.note("state", state=self._shown)
             self._on_state_changed(self._shown)
 
     def _interrupt(self, reason: Interruption) -> None:
@@ -267,7 +278,9 @@ class Conversation:
 
     def _make_turn(self, start: TurnStart) -> Turn:
         longest = ConversationTimeouts.held if start.mode is ListenMode.MANUAL else ConversationTimeouts.turn
-        return Turn(start, self._channel.hello.audio.frame_duration, self._wake_word, longest=longest)
+        turn = Turn(start, self._channel.hello.audio.frame_duration, self._wake_word, longest=longest)
+        turn.trace = self.trace
+        return turn
 
     def _set_deadline(self) -> None:
         deadline = self._table.deadline
@@ -282,4 +295,5 @@ class Conversation:
         # A timer may be early by what the clock cannot resolve.
         now = max(loop_time(), deadline)
         busy = bool(self.main_task.running)
-        self._do(self._table.time_passed(now, main_task_busy=busy, pinged_at=self._link.pinged_at))
+        actions = self._table.time_passed(now, main_task_busy=busy, pinged_at=self._link.pinged_at)
+        self._do(actions, "TIME_PASSED")

@@ -104,6 +104,9 @@ class Loudspeaker:
                 await before_packet(seconds)
                 on_packet()
                 self._speaking = True
+                if (trace := self._link.trace) is not None:
+                    late = round(1000 * (loop_time() - self._pacer.next_send_time()))
+                    trace.packet("down", packet, late=max(0, late), held=self._link.held)
                 await self._link.send_audio(packet)
                 self._pacer.sent(loop_time())
                 seconds += _FRAME

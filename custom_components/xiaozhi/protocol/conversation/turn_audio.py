@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from ..audio.loudness import Loudness
 from ..audio.uplink_timeline import UPLINK_SAMPLE_RATE, UplinkTimeline, concealment, silence
 from ..clock import loop_time
+from ..trace import Trace
 from .state_table import TurnStart
 
 
@@ -21,6 +22,8 @@ class Turn:
     ) -> None:
         """Begin to collect frames of `frame_duration` ms. The audio ends after `longest` seconds of it."""
         self.start = start
+        self.trace: Trace | None = None
+        """Where the conversation is recorded, if it is."""
         self.loudness = Loudness(deque() if wake_word is None else wake_word, frame_duration)
         """How loud it begins, for comparison with other devices."""
         self._frame_duration = frame_duration

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 from ..limits import FloodGuard, LinkCounters
 from ..messages import MAX_MESSAGE_BYTES, DeviceHello, DeviceMessage, JsonObject, MessageError, parse_message
+from ..trace import Trace
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -102,6 +103,8 @@ class Link(ABC):
         self._channel: Channel | None = None
         self._ended: str | None = None
         """Why the link has ended."""
+        self.trace: Trace | None = None
+        """Where the open conversation is recorded, if it is."""
 
     @property
     def notices_loss(self) -> bool:
@@ -116,7 +119,12 @@ class Link(ABC):
     @property
     def stalled(self) -> bool:
         """Whether something that was sent has not arrived, as far as the link can tell."""
-        return False
+        return self.held > 0
+
+    @property
+    def held(self) -> int:
+        """Bytes that were sent and have not arrived, as far as the link can tell."""
+        return 0
 
     @property
     @abstractmethod
@@ -178,6 +186,11 @@ class Link(ABC):
             return None
         self.counters.messages_in += 1
         return message
+
+    def _sent(self, message: JsonObject) -> None:
+        self.counters.messages_out += 1
+        if self.trace is not None:
+            self.trace.sent(message)
 
     def _count_unknown(self, message: DeviceMessage) -> None:
         if not self.counters.unknown:

@@ -104,8 +104,8 @@ class MqttLink(Link):
 
     @property
     @override
-    def stalled(self) -> bool:
-        return self._carrier.unacknowledged() > 0
+    def held(self) -> int:
+        return self._carrier.unacknowledged()
 
     @override
     def statistics(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class MqttLink(Link):
         session_id = None if self._channel is None else self._channel.session_id
         payload = encode(in_session(message, session_id)).encode(errors="replace")
         await self._carrier.publish(payload)
-        self.counters.messages_out += 1
+        self._sent(message)
         self.counters.bytes_out += len(payload)
 
     @override

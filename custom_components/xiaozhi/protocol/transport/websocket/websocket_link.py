@@ -78,8 +78,8 @@ class WebSocketLink(Link):
 
     @property
     @override
-    def stalled(self) -> bool:
-        return self._connection.unacknowledged > 0
+    def held(self) -> int:
+        return self._connection.unacknowledged
 
     @override
     async def send(self, message: JsonObject) -> None:
@@ -87,7 +87,7 @@ class WebSocketLink(Link):
         limit = self._connection.admission.text_limit
         text = encode(message) if limit is None else encode_within(message, limit)
         await self._send(text.encode(errors="replace"), text=True)
-        self.counters.messages_out += 1
+        self._sent(message)
 
     @override
     async def send_audio(self, packet: bytes) -> None:

@@ -1,0 +1,115 @@
+"""A recorded conversation beside the same one, played again."""
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from simulator.replay import Recording
+from tests.integration.boxes import Speech
+
+# What two recordings of the same conversation may differ by, in ms: a packet.
+_TOLERANCE = 60
+_ENGINES = {"run-start", "stt-end", "intent-end", "tts-end", "error"}
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Something in a conversation that an owner would notice, or that explains it."""
+
+    kind: str
+    what: str
+    ms: int
+    since: int
+    """Milliseconds since the device last began to listen."""
+
+
+def moments(recording: Recording) -> list[Moment]:
+    """Return the moments that count: the device's states, messages, texts, end of speech, engines."""
+    found: list[Moment] = []
+    begun = [0, *(line["ms"] for line in recording.messages("ListenStart"))]
+
+    def add(kind: str, what: str, ms: int) -> None:
+        found.append(Moment(kind, what.strip(), ms, ms - max(each for each in begun if each <= ms)))
+
+    for line in recording.lines:
+        match line:
+            case {"kind": "state", "state": what} | {"kind": "end", "reason": what}:
+                add(line["kind"], what, line["ms"])
+            case {"kind": "speech", "event": what}:
+                add("speech", f"{what} {line.get('reason', '')}", line["ms"])
+            case {"kind": "pipeline", "event": what} if what in _ENGINES:
+                add("pipeline", what, line["ms"])
+            case {"kind": "in", "message": what} if what != "McpMessage":
+                add("in", what, line["ms"])
+            case {"kind": "out", "type": what} if what not in {"mcp", "llm"}:
+                text = line.get("text", line.get("text_words", ""))
+                add("out", f"{what} {line.get('state', '')} {text}", line["ms"])
+    for downs in _answers(recording):
+        add("sound", "first packet", downs[0]["ms"])
+        add("sound", "last packet", downs[-1]["ms"])
+    return sorted(found, key=lambda moment: (moment.kind, moment.ms))
+
+
+def differences(before: Recording, after: Recording) -> list[str]:
+    """Return both side by side, a line for each moment; those that differ are marked."""
+    lines: list[str] = []
+    for was, now in zip_longest(moments(before), moments(after)):
+        same = was and now and was.what == now.what and abs(was.since - now.since) <= _TOLERANCE
+        shown = (f"{each.ms:6} {each.kind:8} {each.what}"[:50] if each else "" for each in (was, now))
+        lines.append(f"{'  ' if same else '! '}{next(shown):52}{next(shown)}")
+    return lines
+
+
+def prepare(speech: Speech, recording: Recording) -> None:
+    """Let the engines answer as they did, as late as they did. Without texts, with as many words."""
+    turns = [line for line in recording.of("pipeline") if line["event"] == "stt-end"]
+    speech.recognizer.lines = [_text(turn) for turn in turns]
+    said = [_said(recording, downs) for downs in _answers(recording)]
+    speech.agent.lines = said or [""]
+    speech.recognizer.delay = _delay(recording, "SpeechEnded", "stt-end")
+    # It takes a moment for each sentence by itself.
+    speech.agent.delay = max(0, _delay(recording, "intent-start", "intent-end") - 0.05)
+
+
+def _answers(recording: Recording) -> list[list[dict[str, Any]]]:
+    """Return the packets of each answer."""
+    answers: list[list[dict[str, Any]]] = []
+    for line in recording.lines:
+        if line["kind"] == "out" and line.get("state") == "start":
+            answers.append([])
+        elif line["kind"] == "down" and answers:
+            answers[-1].append(line)
+    return [downs for downs in answers if downs]
+
+
+def _said(recording: Recording, downs: list[dict[str, Any]]) -> str:
+    """Return the text of an answer; where it was not recorded, words that take as long to say."""
+    texts = [
+        line
+        for line in recording.of("out")
+        if line.get("state") == "sentence_start" and downs[0]["ms"] <= line["ms"] + 1 <= downs[-1]["ms"] + 1
+    ]
+    if recording.head["sound"]:
+        return " ".join(line["text"] for line in texts)
+    words = sum(line["text_words"] for line in texts) or 1
+    # The encoder looks 6.5 ms ahead.
+    letters = max(2 * words, int(20 * (0.06 * len(downs) - 0.0065)))
+    each = letters // words - 1
+    said = " ".join(["a" * (letters - (words - 1) * (each + 1)), *["a" * each] * (words - 1)])
+    after = (line for line in recording.lines if line["ms"] >= downs[-1]["ms"] and _ends_answer(line))
+    # Only after a question the device was to listen again.
+    return said if next(after, {}).get("state") != "stop" else f"{said[:-1]}?"
+
+
+def _ends_answer(line: dict[str, Any]) -> bool:
+    return line["kind"] == "end" or line.get("message") == "Abort" or line.get("state") == "stop"
+
+
+def _text(line: dict[str, Any]) -> str:
+    return line.get("text") or " ".join(["word"] * line.get("text_words", 0))
+
+
+def _delay(recording: Recording, begins: str, ends: str) -> float:
+    """Return the seconds between two events, the first time that both are there."""
+    times = {line["event"]: line["ms"] for line in reversed(recording.lines) if "event" in line}
+    return max(0, times.get(ends, 0) - times.get(begins, 0)) / 1000 if {begins, ends} <= times.keys() else 0
