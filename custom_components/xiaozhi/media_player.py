@@ -86,6 +86,9 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
         await super().async_added_to_hass()
         if (stored := await self.async_get_last_extra_data()) is not None:
             self._before_mute = as_number(stored.as_dict().get("level"))
+            if self._before_mute is not None:
+                # The volume may have been read before the mute.
+                self._set = 0.0, self.device.state.status
 
     @override
     async def async_will_remove_from_hass(self) -> None:
@@ -180,7 +183,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
             before = self.volume_level or _USUAL_VOLUME
             await self.async_set_volume_level(0)
             self._before_mute = before
-        elif not mute and self._before_mute is not None:
+        elif self._before_mute is not None and self.is_volume_muted and not mute:
             await self.async_set_volume_level(self._before_mute)
         self.async_write_ha_state()
 

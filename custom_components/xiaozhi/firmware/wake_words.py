@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 import re
 from typing import Any, Final, Self
+import unicodedata
 
 from ..protocol.checkin import Partition
 from ..protocol.firmware_version import FirmwareVersion
@@ -62,7 +63,15 @@ class Phrase:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Read `hello kitchen`, or `你好管家 = ni hao guan jia`; None for something else."""
+        """Read `hello kitchen`, or `你好管家 = ni hao guan jia`; None for something else.
+
+        Marks of tones, capitals and characters of full width make no difference; ü is v.
+        """
+        text = " ".join(unicodedata.normalize("NFKC", text).split())
+        if (parts := text.partition("="))[1]:
+            pinyin = unicodedata.normalize("NFD", parts[2].lower().replace("u:", "v")).replace("u\u0308", "v")
+            pinyin = "".join(letter for letter in pinyin if not unicodedata.combining(letter))
+            text = f"{parts[0]}={pinyin}"
         if _ENGLISH.fullmatch(text):
             return cls(text, text.upper(), "en")
         match = _CHINESE.fullmatch(text)

@@ -1,6 +1,7 @@
 """Where media come from: the media library, a speech engine, a web address."""
 
 import logging
+import re
 from socket import SOCK_STREAM
 from typing import Any, Final
 from urllib.parse import unquote, urljoin, urlsplit
@@ -27,8 +28,14 @@ _LOGGER = logging.getLogger(__name__)
 
 _MAX_NAME: Final = 100
 # Web radio is often listed as a playlist, which ffmpeg cannot read unless it is HTTP Live Streaming.
-_PLAYLISTS: Final = (".m3u", ".pls")
+# Some have an address such as `/listen?format=pls`.
+_PLAYLIST: Final = re.compile(r"(?<![a-z0-9])(?:m3u8?|pls)(?![a-z0-9])", re.IGNORECASE)
+_SOUND: Final = re.compile(r"\.(?:aac|flac|m4a|mp3|mp4|oga|ogg|opus|ts|wav|webm|wma)$", re.IGNORECASE)
+_PLAYLIST_TYPES: Final = re.compile(r"mpegurl|scpls|text/|octet-stream")
+_MAX_PLAYLISTS: Final = 3
 _HLS: Final = "#EXT-X-"
+_STREAMING: Final = ".m3u8"
+_PLS_FILE: Final = re.compile(r"file(\d{0,6})\s*=\s*(.*)", re.IGNORECASE)
 # In bytes.
 _MAX_PLAYLIST: Final = 64 * 1024
 _SPEECH: Final = f"{media_source.URI_SCHEME}{tts.DOMAIN}/"
@@ -114,8 +121,14 @@ async def _web_media(hass: HomeAssistant, media_id: str, name: str) -> FfmpegInp
         address = _web_address(async_process_play_media_url(hass, media_id))
     except ValueError as err:
         raise UserError("media_unsupported", media=name) from err
-    if urlsplit(address).path.lower().endswith(_PLAYLISTS):
-        address = await _playlist_entry(hass, address, name)
+    for _ in range(_MAX_PLAYLISTS):
+        parts = urlsplit(address)
+        if _SOUND.search(parts.path) or not _PLAYLIST.search(f"{parts.path}?{parts.query}"):
+            break
+        # One may lead to another.
+        before, address = address, await _playlist_entry(hass, address, name)
+        if address == before:
+            break
     # Home Assistant's own certificate is often for another name than the one it calls itself.
     return web_input(address, verify=not is_hass_url(hass, address))
 
@@ -133,9 +146,14 @@ async def _playlist_entry(hass: HomeAssistant, address: str, name: str) -> str:
     session = async_get_clientsession(hass, verify_ssl=not is_hass_url(hass, address))
     try:
         async with session.get(address, raise_for_status=True) as response:
+            if not _PLAYLIST_TYPES.search(response.content_type):
+                # Only called so.
+                return address
             text = (await read_body(response, _MAX_PLAYLIST)).decode(errors="replace")
         return await _checked(hass, _web_address(first_entry(text, address)), address)
     except (aiohttp.ClientError, OSError, BodyTooLargeError, ValueError) as err:
+        if isinstance(err, BodyTooLargeError) and urlsplit(address).path.lower().endswith(_STREAMING):
+            return address
         _LOGGER.warning("The playlist %s leads nowhere: %s", name, type(err).__name__)
         raise UserError("media_failed", media=name) from err
 
@@ -159,13 +177,11 @@ def first_entry(text: str, address: str) -> str:
     """
     if _HLS in text:
         return address
-    is_pls = "[playlist]" in text[:200].lower()
-    for line in text.splitlines():
-        entry = line.strip().removeprefix("\ufeff")
-        if is_pls:
-            name, _, entry = entry.partition("=")
-            if not name.strip().lower().startswith("file"):
-                continue
+    lines = [line.strip().removeprefix("\ufeff") for line in text.splitlines()]
+    if "[playlist]" in text[:200].lower():
+        files = [found for line in lines if (found := _PLS_FILE.fullmatch(line))]
+        lines = [found[2] for found in sorted(files, key=lambda found: int(found[1] or 0))]
+    for entry in lines:
         if entry and not entry.startswith("#"):
-            return urljoin(address, entry.strip())
+            return urljoin(address, entry)
     raise ValueError("a playlist without an entry")

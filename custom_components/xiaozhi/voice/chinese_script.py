@@ -40,6 +40,10 @@ _AS_WRITTEN: Final = (
     (re.compile("溼"), "濕"),
     (re.compile("弔"), "吊"),
     (re.compile("單里"), "單裡"),
+    # A family name, but for the words that have the other character.
+    (re.compile("(?<![典垂就師模示規軌防風])範(?![例圍式文本疇])"), "范"),
+    # Not hair: 從頭發送, 開頭發現.
+    (re.compile("(?<=[從由重開])頭髮(?=[佈動射展布現起送])"), "頭發"),
 )
 # "Is" and "switch on", which Mandarin writes so only as a part of other words: 系統, 太陽系, 關著.
 _CANTONESE_WORDS: Final = (

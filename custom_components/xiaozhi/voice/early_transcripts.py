@@ -180,6 +180,7 @@ class ProgressiveTranscripts(_Transcripts):
     show: Callable[[str], Awaitable[None]] | None = None
     """Shows what is understood so far. It may not raise."""
     _task: asyncio.Task[None] | None = None
+    _shown = ""
 
     @callback
     def paused(self, pause: SpeechPaused, _: bytes) -> None:
@@ -192,9 +193,12 @@ class ProgressiveTranscripts(_Transcripts):
         return await self._recognizer.transcribe(self._until_end(stream), self._progressed)
 
     async def _until_end(self, stream: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
-        async for piece in stream:
-            yield piece
-        self.ended = True
+        try:
+            async for piece in stream:
+                yield piece
+        finally:
+            # Also if the turn is broken off.
+            self.ended = True
 
     @callback
     def _progressed(self, text: str) -> None:
@@ -212,7 +216,8 @@ class ProgressiveTranscripts(_Transcripts):
         while (now := (self._text, self._pause)) != considered and not self.ended:
             considered = now
             text = await self._recognizer.converted(now[0])
-            if self.show is not None:
+            if self.show is not None and text != self._shown and not self.ended:
+                self._shown = text
                 await self.show(text)
             await self._end_if_understood(text, now[1])
 

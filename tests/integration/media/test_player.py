@@ -22,6 +22,7 @@ from tests.integration.home import remember
 from tests.integration.media.media_server import MediaServer, children, music, with_titles
 from tests.integration.names import BRIGHTNESS, NEW, OLD, SATELLITE, Boot
 from tests.protocol.audio.sounds import pitch_level
+from tests.protocol.transport.udp.device import until
 
 LINK = LinkKind.MQTT
 
@@ -413,6 +414,13 @@ async def test_the_volume_is_that_of_the_device_and_a_mute_is_remembered(
     await do(hass, "volume_mute", is_volume_muted=False)
     assert device.values["volume"] == 50
     assert player(hass).attributes["is_volume_muted"] is False
+    # One that is not muted any more, since somebody has turned it up at the device, stays as it is.
+    await do(hass, "volume_mute", is_volume_muted=True)
+    device.values["volume"] = 30
+    await wait_for_state(hass, BRIGHTNESS, "75", 60)
+    await until(lambda: player(hass).attributes["volume_level"] == 0.3, 120)
+    await do(hass, "volume_mute", is_volume_muted=False)
+    assert device.values["volume"] == 30
 
 
 @pytest.fixture

@@ -155,6 +155,32 @@ async def test_a_playlist_leads_to_its_first_station(hass: HomeAssistant, server
             assert player.stream.title == f"list.{suffix}"
 
 
+@pytest.mark.parametrize(
+    ("address", "text"),
+    [
+        ("/songs.m3u8", "#EXTM3U\n#EXTINF:2,A song\none.mp3\n"),
+        ("/listen.php?format=pls", "[playlist]\nFile1=one.mp3\n"),
+        ("/m3u/kitchen", "one.mp3\n"),
+        ("/turned.pls", "[playlist]\nFile2=missing.mp3\nFile10=missing.mp3\nfile1 = one.mp3\n"),
+        ("/outer.pls", "[playlist]\nFile1=inner.m3u\n"),
+    ],
+)
+async def test_other_playlists_lead_to_their_first_song(
+    hass: HomeAssistant, server: MediaServer, address: str, text: str
+) -> None:
+    server.file("/one.mp3", music(2))
+    server.file("/m3u/one.mp3", music(2))
+    server.file("/inner.m3u", "one.mp3\n")
+    path, _, query = address.partition("?")
+    player = await play(hass, f"{server.file(path, text)}?{query}")
+    assert player.seconds == pytest.approx(2, abs=0.3)
+
+
+async def test_what_is_only_called_a_playlist_is_played(hass: HomeAssistant, server: MediaServer) -> None:
+    address = server.file("/song.pls", music(2), "audio/mpeg")
+    assert (await play(hass, address)).seconds == pytest.approx(2, abs=0.3)
+
+
 async def test_what_is_heard_was_asked_for_no_sooner_than_needed(
     hass: HomeAssistant, server: MediaServer
 ) -> None:

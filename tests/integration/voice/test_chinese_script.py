@@ -110,6 +110,9 @@ async def test_the_language_of_the_pipeline_decides_and_other_pipelines_are_left
 async def test_names_that_look_like_other_words_stay(hass: HomeAssistant, speech: Speech) -> None:
     for language, heard, text in (
         ("zh-TW", "阿里山离这里有几公里", "阿里山離這裡有幾公里"),
+        ("zh-TW", "播放范冰冰的歌", "播放范冰冰的歌"),
+        ("zh-TW", "范先生的示范和规范在范围里", "范先生的示範和規範在範圍裡"),
+        ("zh-TW", "吹干头发以后从头发送", "吹乾頭髮以後從頭發送"),
         ("zh-HK", "太阳系系点样", "太陽系係點樣"),
         ("zh-HK", "系统系咪开着", "系統係咪開著"),
     ):

@@ -186,6 +186,7 @@ async def test_an_engine_that_reports_its_progress_is_asked_once_and_shown_while
         assert (len(turn.heard) > 3) == shows
         assert all(line.startswith(heard) for heard in turn.heard)
         assert turn.heard[-1] == line
+        assert len(turn.heard) - len({*turn.heard}) <= 1, "only the whole is shown again, at the end"
         await device.power_off()
     assert len(engine.streams) == 3
 

@@ -88,11 +88,31 @@ def test_the_path_of_other_clouds_does_not_matter(url: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"', '"'),
+        ("'", "',"),
+        ("<", ">"),
+        ("「", "」。"),
+        ("(", ")"),
+        ("```\n", "\n```"),
+        ("接入点：", ""),
+        ("MCP endpoint: ", " "),
+    ],
+)
+def test_an_address_is_found_in_what_was_pasted_with_it(before: str, after: str) -> None:
+    url = "wss://api.xiaozhi.me/mcp/?token=abc"
+    assert AccessPointAddress.parse(f"{before}{url}{after}").url == url
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("", AddressProblem.NOT_WEBSOCKET),
         ("eyJhbGciOiJFUzI1NiJ9.e30.c2ln", AddressProblem.NOT_WEBSOCKET),
         ("https://api.xiaozhi.me/mcp/?token=abc", AddressProblem.NOT_WEBSOCKET),
+        ("https://api.xiaozhi.me/?to=wss://api.xiaozhi.me/mcp/?token=abc", AddressProblem.NOT_WEBSOCKET),
+        ('"""', AddressProblem.NOT_WEBSOCKET),
         ("wss://api.xiaozhi.me/mcp/", AddressProblem.NO_TOKEN),
         ("wss://api.xiaozhi.me/mcp/?token=", AddressProblem.NO_TOKEN),
         ("wss://api.xiaozhi.me/mcp/?token=%20", AddressProblem.NO_TOKEN),

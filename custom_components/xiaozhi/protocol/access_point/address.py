@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
+import re
 from typing import Any, Final, Self
 from urllib.parse import parse_qs, urlsplit
 
@@ -19,6 +20,9 @@ from ..untrusted_json import parse_json
 from ..untrusted_text import label, one_line
 
 _MAX_ADDRESS: Final = 4096
+_SCHEME: Final = re.compile("wss?://", re.IGNORECASE)
+# Pages and chats put quotes or brackets around it, and words before it.
+_AFTER: Final = " \t\r\n\"'`<>()[]{}“”‘’「」『』【】《》（），。；;,、"
 _IDENTITY_DIGITS: Final = 32
 # A token without an end may state the last second of the year 9999, which other time zones do not have.
 _NEVER: Final = datetime(3000, 1, 1, tzinfo=UTC).timestamp()
@@ -71,9 +75,10 @@ class AccessPointAddress:
 
         The path differs between clouds, and is not checked.
         """
-        url = text.strip()
-        if not url.lower().startswith(("wss://", "ws://")):
+        found = _SCHEME.search(text)
+        if found is None or "://" in text[: found.start()]:
             raise AddressError(AddressProblem.NOT_WEBSOCKET)
+        url = text[found.start() :].rstrip(_AFTER)
         if len(url) > _MAX_ADDRESS or not url.isascii() or not url.isprintable() or " " in url:
             raise AddressError(AddressProblem.INVALID)
         try:
