@@ -18,8 +18,9 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.util import dt as dt_util
 
-from .clock.alarm import TIME_FORMAT, Alarm, wall_time
+from .clock.alarm import Alarm, wall_time
 from .clock.alarm_clock import upcoming
+from .clock.repetition import TIME_FORMAT
 from .device.device import Device
 from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
 from .errors import InputError
@@ -55,29 +56,22 @@ class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
     @override
     def event(self) -> CalendarEvent | None:
         """Return the next alarm, or that which rings."""
-        following = upcoming(self.device)
-        if not following:
-            return None
-        moment, uid, alarm = following[0]
-        return self._event(uid, alarm, wall_time(moment), moment)
+        for moment, uid, alarm in upcoming(self.device):
+            return self._event(uid, alarm, alarm.time, moment)
+        return None
 
     @override
     async def async_get_events(
         self, hass: HomeAssistant, start_date: datetime, end_date: datetime
     ) -> list[CalendarEvent]:
         """Return the alarms between two moments."""
-        alarms = self._clock.alarms
         start, end = (dt_util.as_utc(min(max(each, _FIRST), _LAST)) for each in (start_date, end_date))
-
-        def listed() -> list[CalendarEvent]:
-            events = (
-                self._event(uid, alarm, time, moment)
-                for uid, alarm in alarms.items()
-                for time, moment in alarm.listed(start - self._duration, end)
-            )
-            return sorted(events, key=lambda event: event.start_datetime_local)
-
-        return await hass.async_add_executor_job(listed)
+        events = [
+            self._event(uid, alarm, time, moment)
+            for uid, alarm in self._clock.alarms.items()
+            for time, moment in alarm.listed(start - self._duration, end)
+        ]
+        return sorted(events, key=lambda event: event.start_datetime_local)
 
     @override
     async def async_create_event(self, **kwargs: Any) -> None:
@@ -106,7 +100,7 @@ class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
         def rest_of(alarm: Alarm) -> Alarm | None:
             return _without(alarm, recurrence_id, recurrence_range)
 
-        if rest_of(self._clock.alarm(uid)) is not None and recurrence_range != _AND_FUTURE:
+        if recurrence_id and recurrence_range != _AND_FUTURE and self._clock.alarm(uid).rule:
             rule = ""
         await self._clock.async_set(start, name, text, rule, instead_of=uid, rest_of=rest_of)
 
@@ -147,9 +141,7 @@ def _without(alarm: Alarm, recurrence_id: str | None, recurrence_range: str | No
         time = datetime.fromisoformat(recurrence_id).replace(tzinfo=None)
     except ValueError as err:
         raise InputError("unknown_alarm") from err
-    if recurrence_range != _AND_FUTURE:
-        return alarm.without(time)
-    return alarm.until(time) if time > alarm.start else None
+    return alarm.until(time) if recurrence_range == _AND_FUTURE else alarm.without(time)
 
 
 async def async_setup_entry(

@@ -10,7 +10,6 @@ from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import Unauthorized
 from homeassistant.helpers import config_validation as cv, intent
 from homeassistant.helpers.llm import IntentTool, Tool, ToolAnnotations
-from homeassistant.util import dt as dt_util
 import voluptuous as vol
 
 from .actions.rights import allowed_devices, check_device
@@ -82,15 +81,13 @@ async def _set(speaker: Speaker, meaning: Meaning) -> Answer:
     language, rule = speaker.language, meaning.rule().upper()
     if (start := meaning.start(wall_now(), is_reminder=bool(meaning.text))) is None:
         raise InputError("alarm_over")
-    alarm = Alarm(start=start, name=meaning.name, text=meaning.text, rule=rule, done=dt_util.utcnow())
-    for at, _, known in upcoming(_known(speaker.device)):
-        if (at, known.name, known.text, known.rule) == (moment_of(start), alarm.name, alarm.text, rule):
-            return "alarm_already_set", {"alarm": described(language, at, known)}
-    first = await speaker.here.alarms.async_set(start, alarm.name, alarm.text, rule)
+    alarm, existed = await speaker.here.alarms.async_set(start, meaning.name, meaning.text, rule)
+    if existed:
+        return "alarm_already_set", {"alarm": described(language, alarm.next, alarm)}
     if alarm.text:
-        time = described(language, first, replace(alarm, name="", text=""))
+        time = described(language, alarm.next, replace(alarm, name="", text=""))
         return "reminder_set", {"time": time, "text": alarm.text}
-    return "alarm_set", {"alarm": described(language, first, alarm)}
+    return "alarm_set", {"alarm": described(language, alarm.next, alarm)}
 
 
 async def _list(speaker: Speaker, meaning: Meaning) -> Answer:

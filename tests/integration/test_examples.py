@@ -88,7 +88,10 @@ async def device(hass: HomeAssistant, gateway_entry: MockConfigEntry, all_enable
     await add_to(hass, gateway_entry, {**paired, "data": {**paired["data"], CONF_SHARE_TRANSCRIPTS: True}})
     (device,) = gateway.devices.values()
     # Timers are for devices on MQTT.
-    alarm = Alarm(start=datetime.fromisoformat("2026-03-02T07:00"), rule="FREQ=DAILY", done=dt_util.utcnow())
+    start = datetime.fromisoformat("2026-03-02T07:00")
+    alarm = Alarm(start=start, rule="FREQ=DAILY", time=start, found=dt_util.utcnow()).renewed(
+        dt_util.utcnow()
+    )
     device.record.update(
         listens_while_speaking=True, link=LinkKind.MQTT, timers={"1": {}}, alarms={"1": alarm}
     )

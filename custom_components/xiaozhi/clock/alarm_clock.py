@@ -1,7 +1,7 @@
 """The alarms of one device: stored until each has rung, and never rung twice.
 
-Each alarm is stored with the last moment for which it is done. What is later and past is due: it rings, and
-is done when that has ended; after Home Assistant was off or the device away for ten minutes, it is reported.
+Each alarm has its next moment. When that is past it is due: it rings, and has its next moment after that has
+ended; after Home Assistant was off or the device away for ten minutes, it is reported.
 """
 
 import asyncio
@@ -10,9 +10,10 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 import logging
-from typing import Final
+from typing import Final, NamedTuple
 
-from homeassistant.core import CALLBACK_TYPE, callback
+from homeassistant.const import EVENT_CORE_CONFIG_UPDATE
+from homeassistant.core import CALLBACK_TYPE, Event, callback
 from homeassistant.util import dt as dt_util
 from homeassistant.util.ulid import ulid_now
 
@@ -26,7 +27,7 @@ from ..protocol.untrusted_text import one_line, plain_markdown
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..voice.pipelines import spoken_language
-from .alarm import MAX_NAME, Alarm, checked_rule
+from .alarm import MAX_NAME, Alarm, checked_rule, moment_of, wall_time
 from .ring import Bell, Ring, RingEnd, async_report, can_ring_idle
 from .spoken_alarm import async_language, described_moment
 
@@ -34,8 +35,9 @@ _LOGGER = logging.getLogger(__name__)
 
 _MAX_ALARMS: Final = 100
 _FARTHEST: Final = timedelta(days=366)
-# A clock that is set back by more was wrong before.
-_SET_BACK: Final = timedelta(days=1)
+# A clock that is set back by more was wrong before; one that shows an earlier year is not set yet.
+_SET_BACK: Final = timedelta(hours=2)
+_FIRST_YEAR: Final = 2026
 
 _REPORTED: Final[Mapping[RingEnd | None, str]] = {
     None: "alarms_missed",
@@ -46,10 +48,18 @@ _REPORTED: Final[Mapping[RingEnd | None, str]] = {
 type Alarms = Mapping[str, Alarm]
 
 
+class AlarmSet(NamedTuple):
+    """An alarm that was set."""
+
+    alarm: Alarm
+    existed: bool
+    """Whether an equal one was set before, and stands for it."""
+
+
 def upcoming(device: Device) -> list[tuple[datetime, str, Alarm]]:
     """Return the alarms of a device with when each rings next, the first one first."""
-    found = ((alarm.rings_next(), uid, alarm) for uid, alarm in device.state.alarms.items())
-    return sorted((at, uid, alarm) for at, uid, alarm in found if at is not None)
+    alarms: Alarms = device.state.alarms
+    return sorted(((alarm.next, uid, alarm) for uid, alarm in alarms.items()), key=lambda each: each[:2])
 
 
 @callback
@@ -67,30 +77,35 @@ class AlarmClock:
         self._bell = bell
         self._changed = asyncio.Event()
         self._go_on = LogAndGoOn(_LOGGER, f"The alarms of {device.settings.name} could not ring")
-        self._set_back: dict[str, datetime] = {}
-        """What counts as done instead, for alarms that were done at a time that has not come yet."""
-        self._ringing: dict[str, tuple[Alarm, Alarm]] = {}
-        """What rings: as it is stored now, and when that is over."""
+        self._ringing: dict[str, Alarm] = {}
         self._scope: asyncio.Timeout | None = None
         """Ends the ring."""
         self._stopped: dict[str, Alarm] = {}
-        """What was stopped last, and can still be snoozed for a while."""
+        """What was stopped last, as it rang; it can still be snoozed for a while."""
         self._stopped_at = 0.0
 
     @callback
     def start(self) -> CALLBACK_TYPE:
         """Begin to ring. Returns a function that ends this."""
         task = self._device.create_task(self._run(), "alarms")
+        unlisten = self._hass.bus.async_listen(EVENT_CORE_CONFIG_UPDATE, self._zone_changed)
 
         def stop() -> None:
+            unlisten()
             task.cancel()
 
         return stop
 
+    @callback
+    def _zone_changed(self, _event: Event) -> None:
+        self._device.record.notify("alarms")
+        self._changed.set()
+
     @property
     def alarms(self) -> Alarms:
         """The alarms, by id."""
-        return self._device.state.alarms
+        alarms: Alarms = self._device.state.alarms
+        return alarms
 
     async def async_set(
         self,
@@ -101,32 +116,36 @@ class AlarmClock:
         *,
         instead_of: str | None = None,
         rest_of: Callable[[Alarm], Alarm | None] = lambda _: None,
-    ) -> datetime:
-        """Set an alarm, and return when it rings first. Raises `InputError`.
+    ) -> AlarmSet:
+        """Set an alarm, and return when that is on the disk. Raises `UserError`.
 
         It is set `instead_of` another one, or of some of its times; `rest_of` returns what is left of that.
+        Days that were deleted from that one stay so.
         """
-        now, device, run = dt_util.utcnow(), self._device, self._hass.async_add_executor_job
-        # A rare rule takes a while.
+        now, device = dt_util.utcnow(), self._device
         if rule:
-            rule = await run(checked_rule, start, rule)
+            rule = checked_rule(start, rule)
         name, text = one_line(name, MAX_NAME), one_line(text, MAX_MESSAGE)
-        alarm = Alarm(start=start, name=name, text=text, rule=rule, done=now)
+        skipped = self.alarm(instead_of).skipped if instead_of and rule else ()
+        new = Alarm(start=start, name=name, text=text, rule=rule, skipped=skipped, time=start, found=now)
         shown = f"{start:%Y-%m-%d %H:%M}"
-        moment = await run(alarm.next, now)
         if not can_ring_idle(device):
             raise InputError("alarm_on_websocket", name=device.name)
-        if moment is None:
+        if start < wall_time(now) - _FARTHEST or (alarm := new.renewed(now)) is None:
             raise InputError("alarm_past", time=shown)
-        if moment > now + _FARTHEST:
+        if alarm.next > now + _FARTHEST:
             raise InputError("alarm_too_far", time=shown)
+        if instead_of is None and any(_is_equal(alarm, other, now) for other in self.alarms.values()):
+            # It may be one that could not be written.
+            await self.async_store({})
+            return AlarmSet(alarm, existed=True)
         rest = rest_of(self.alarm(instead_of)) if instead_of else None
         uid = ulid_now() if instead_of is None or rest else instead_of
         if uid != instead_of and len(self.alarms) >= _MAX_ALARMS:
             raise InputError("too_many_alarms", limit=str(_MAX_ALARMS))
         # In one step: with two, a power cut between them would leave both or none.
         await self.async_store(({instead_of: rest} if instead_of else {}) | {uid: alarm})
-        return moment
+        return AlarmSet(alarm, existed=False)
 
     @callback
     def alarm(self, uid: str) -> Alarm:
@@ -136,17 +155,14 @@ class AlarmClock:
         return alarm
 
     async def async_store(self, changes: Mapping[str, Alarm | None]) -> None:
-        """Change alarms, and return when that is on the disk. Those that never ring again are removed.
+        """Change or delete alarms, and return when that is on the disk. Raises `UserError` if it is not.
 
-        What rings and is changed rings no more.
+        Changing a ringing alarm silences it.
         """
-        alarms = dict(self.alarms)
-        for uid, alarm in changes.items():
-            alarms.pop(uid, None)
-            self._set_back.pop(uid, None)
-            if alarm is not None and alarm.rings_next():
-                alarms[uid] = alarm
-        self._device.record.update(alarms=alarms)
+        alarms = {**self.alarms, **changes}
+        kept = {uid: alarm for uid, alarm in alarms.items() if alarm is not None}
+        self._stopped = {uid: alarm for uid, alarm in self._stopped.items() if uid not in changes}
+        self._device.record.update(alarms=kept)
         self._changed.set()
         if self._scope is not None and not self._rung():
             self._scope.reschedule(loop_time())
@@ -154,9 +170,9 @@ class AlarmClock:
         await self._device.record.async_save()
 
     def _rung(self) -> dict[str, Alarm]:
-        """Return what rings and was not changed meanwhile, as it is when that is over."""
+        """Return what rings and was not changed meanwhile."""
         alarms = self.alarms
-        return {uid: over for uid, (alarm, over) in self._ringing.items() if alarms.get(uid) == alarm}
+        return {uid: alarm for uid, alarm in self._ringing.items() if alarms.get(uid) == alarm}
 
     @property
     def rings(self) -> bool:
@@ -167,70 +183,71 @@ class AlarmClock:
         """Let what rings, or was stopped just now, ring again later; return when. Raises `UserError`."""
         rung = self._rung()
         if not rung and loop_time() < self._stopped_at + TimerTimeouts.after_stop:
-            # One that is not repeated was removed when it had rung.
-            rung = self._stopped | {uid: alarm for uid, alarm in self.alarms.items() if uid in self._stopped}
+            rung = self._stopped
         if not rung:
             raise UserError("no_alarm_rings")
-        until = dt_util.utcnow() + timedelta(seconds=TimerTimeouts.snooze)
-        await self.async_store({uid: replace(alarm, snoozed=until) for uid, alarm in rung.items()})
-        self._stopped = {}
+        now = dt_util.utcnow()
+        until = now + timedelta(seconds=TimerTimeouts.snooze)
         self._fire(AlarmEvent.SNOOZED, rung.values())
+        await self.async_store({uid: replace(alarm, snoozed=until, found=now) for uid, alarm in rung.items()})
         return until
 
     async def async_stop(self) -> None:
         """Stop what rings, or is snoozed. Raises `UserError` if nothing is."""
-        snoozed = {uid: replace(alarm, snoozed=None) for uid, alarm in self.alarms.items() if alarm.snoozed}
+        snoozed = {uid: alarm for uid, alarm in self.alarms.items() if alarm.snoozed}
         if not (rung := self._rung() or snoozed):
             raise UserError("no_alarm_rings")
         await self._end(rung)
 
     async def _end(self, rung: dict[str, Alarm], *, unanswered: bool = False) -> None:
-        await self.async_store(rung)
-        self._stopped, self._stopped_at = rung, loop_time()
-        self._fire(AlarmEvent.STOPPED, rung.values(), unanswered=unanswered)
+        now = dt_util.utcnow()
+        try:
+            await self.async_store({uid: alarm.renewed(now) for uid, alarm in rung.items()})
+        finally:
+            self._stopped, self._stopped_at = rung, loop_time()
+            self._fire(AlarmEvent.STOPPED, rung.values(), unanswered=unanswered)
 
     async def _run(self) -> None:
-        shown: datetime | None = None
         while True:
             self._changed.clear()
-            wait = TimerTimeouts.look if self.alarms else None
-            with self._go_on:
-                # Most is known already, but nothing of that counts in another time zone.
-                await self._hass.async_add_executor_job(upcoming, self._device)
-                alarms, now = self.alarms, dt_util.utcnow()
-                due = {uid: at for uid, alarm in alarms.items() if (at := self._due(uid, alarm, now))}
-                if due:
-                    await self._take(alarms, due, now)
+            wait: float | None = TimerTimeouts.look
+            # What could not be written stands among the repairs.
+            with self._go_on, suppress(UserError):
+                if due := await self._due():
+                    await self._take(due)
                     continue
+                # The clock on the wall may be set.
                 following = next_alarm(self._device)
-                if following != shown:
-                    # Also because the time zone was changed.
-                    shown = following
-                    self._device.record.notify("alarms")
-                if following is not None:
-                    wait = min(max((following - now).total_seconds(), 0.1), TimerTimeouts.look)
+                seconds = (following - dt_util.utcnow()).total_seconds() if following else None
+                wait = seconds and min(max(seconds, 0.1), TimerTimeouts.look)
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._changed.wait()
 
-    def _due(self, uid: str, alarm: Alarm, now: datetime) -> datetime | None:
-        """Return the last moment at which an alarm was to ring and has not."""
-        done = alarm.done
-        if done > now + _SET_BACK:
-            done = self._set_back.setdefault(uid, now)
-        if alarm.snoozed is not None and not now < alarm.snoozed <= now + _SET_BACK:
-            return min(alarm.snoozed, now)
-        return alarm.last(done, now)
+    async def _due(self) -> Alarms:
+        """Return what is to ring, or was to. After the clock was set back, look again for what is next."""
+        now, due, renewed = dt_util.utcnow(), dict[str, Alarm](), dict[str, Alarm | None]()
+        for uid, alarm in self.alarms.items():
+            # One that raises must not take the others with it.
+            with self._go_on:
+                if alarm.found - now > _SET_BACK and now.year >= _FIRST_YEAR:
+                    renewed[uid] = alarm.renewed(now)
+                elif alarm.next <= now:
+                    due[uid] = alarm
+        if renewed:
+            await self.async_store(renewed)
+        return due
 
-    async def _take(self, alarms: Alarms, due: Mapping[str, datetime], now: datetime) -> None:
+    async def _take(self, due: Alarms) -> None:
         """Ring what is due, or report it if that is too long ago."""
-        tolerance = timedelta(seconds=TimerTimeouts.unreachable)
-        if late := {uid: alarms[uid] for uid, at in due.items() if now - at >= tolerance}:
-            await self._report("alarms_missed", late, due)
-            await self.async_store({uid: _done(alarm, due[uid], now) for uid, alarm in late.items()})
+        tolerance, now = timedelta(seconds=TimerTimeouts.unreachable), dt_util.utcnow()
+        moments = {uid: _last_due(alarm, now, tolerance) for uid, alarm in due.items()}
+        if late := {uid: alarm for uid, alarm in due.items() if now - moments[uid] >= tolerance}:
+            await self._report("alarms_missed", late, moments)
+            await self.async_store({uid: alarm.renewed(now) for uid, alarm in late.items()})
             return
-        deadline = loop_time() + (tolerance - (now - min(due.values()))).total_seconds()
-        self._ringing = {uid: (alarms[uid], _done(alarms[uid], at, now)) for uid, at in due.items()}
+        deadline = loop_time() + (tolerance - (now - min(moments.values()))).total_seconds()
+        self._ringing = dict(due)
         ended: RingEnd | None = RingEnd.STOPPED
         try:
             # A change of all that rings ends it.
@@ -240,14 +257,14 @@ class AlarmClock:
             self._scope = None
             if rung := self._rung():
                 if ended in _REPORTED:
-                    await self._report(_REPORTED[ended], rung, due)
+                    await self._report(_REPORTED[ended], rung, moments)
                 await self._end(rung, unanswered=ended in _REPORTED)
         finally:
             self._ringing, self._scope = {}, None
 
     async def _ring(self, deadline: float) -> RingEnd | None:
         """Ring; return how that has ended, None if the device could not ring until `deadline`."""
-        rung = [alarm for alarm, _ in self._ringing.values()]
+        rung = [*self._ringing.values()]
         language = spoken_language(self._hass, self._device)
         names = ", ".join(alarm.name for alarm in rung if alarm.name and not alarm.text)
         texts = [alarm.text for alarm in rung if alarm.text]
@@ -284,7 +301,13 @@ class AlarmClock:
         await async_report(self._device, key, descriptions)
 
 
-def _done(alarm: Alarm, due: datetime, now: datetime) -> Alarm:
-    """Return an alarm for which what was due is done."""
-    is_later = due < alarm.done <= now + _SET_BACK
-    return replace(alarm, done=alarm.done if is_later else due, snoozed=None)
+def _is_equal(alarm: Alarm, other: Alarm, now: datetime) -> bool:
+    """Whether another alarm rings whenever a new one would, and says the same."""
+    same = (other.name, other.text, other.rule) == (alarm.name, alarm.text, alarm.rule)
+    return same and other.first(now) == alarm.time and all(day < alarm.time.date() for day in other.skipped)
+
+
+def _last_due(alarm: Alarm, now: datetime, tolerance: timedelta) -> datetime:
+    """Return when an alarm was to ring: at its next moment, or if it was repeated since, in time for it."""
+    again = alarm.first(now - tolerance)
+    return max(alarm.next, moment_of(again)) if again and moment_of(again) <= now else alarm.next

@@ -38,8 +38,8 @@ def find_alarms(
 ) -> Mapping[str, tuple[Alarm, datetime]]:
     """Return by id the alarms that are meant, with the time on the wall that is meant of each."""
     found: dict[str, tuple[Alarm, datetime]] = {}
-    for at, uid, alarm in upcoming:
-        time = _time_on(meaning, alarm) if meaning.has_day and not meaning.repeat else wall_time(at)
+    for _, uid, alarm in upcoming:
+        time = _time_on(meaning, alarm) if meaning.has_day and not meaning.repeat else alarm.time
         if time is not None and _is_meant(meaning, alarm):
             found[uid] = alarm, time
     return found
@@ -59,6 +59,8 @@ def _time_on(meaning: Meaning, alarm: Alarm) -> datetime | None:
     """Return the first time of an alarm on the day that is meant."""
     now = wall_now()
     for day in meaning.days(now.date()):
+        if alarm.snoozed and alarm.time.date() == day:
+            return alarm.time
         midnight = datetime.combine(day, datetime.min.time())
         start, end = moment_of(max(midnight, now)), moment_of(midnight + timedelta(days=1))
         if (time := next((time for time, _ in alarm.listed(start, end)), None)) is not None:

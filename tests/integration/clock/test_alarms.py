@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from unittest.mock import AsyncMock
 
 from homeassistant.components.media_player import MediaPlayerState
 from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
-from homeassistant.helpers import area_registry as ar, entity_registry as er
+from homeassistant.helpers import area_registry as ar, entity_registry as er, issue_registry as ir
+from homeassistant.helpers.storage import Store
 from homeassistant.util import dt as dt_util
+from homeassistant.util.file import WriteError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser
 
@@ -227,17 +230,92 @@ async def test_the_clock_is_set_forward_and_back_and_no_alarm_is_lost_or_doubled
     assert not notes
 
 
+@pytest.mark.parametrize("is_off", [False, True])
+async def test_a_clock_that_was_wrong_by_days_and_is_set_back_costs_no_morning(
+    hass: HomeAssistant,
+    boot: Boot,
+    wall_clock: Callable[[timedelta], None],
+    notes: list[str],
+    linked_entry: MockConfigEntry,
+    is_off: bool,
+) -> None:
+    device = await boot()
+    await calendar(hass).async_create_event(dtstart=soon(3600), summary="Up", rrule="FREQ=DAILY")
+    wall_clock(timedelta(seconds=3600))
+    await has_rung(device, 2, 100)
+    await act(hass, "button", "press", STOP)
+    if is_off:
+        assert await hass.config_entries.async_unload(linked_entry.entry_id)
+    wall_clock(timedelta(hours=-20))
+    if is_off:
+        assert await hass.config_entries.async_setup(linked_entry.entry_id)
+    await rings_no_more(device, 100)
+    shown = dt_util.parse_datetime(state_of(hass, NEXT_ALARM).state)
+    assert shown is not None
+    assert abs(shown - soon(20 * 3600)) < timedelta(minutes=5)
+    rung = len(alerts(device))
+    wall_clock(timedelta(hours=20))
+    await device.wait_for(lambda: len(alerts(device)) >= rung + 2, 100)
+    await act(hass, "button", "press", STOP)
+    assert not notes
+
+
+async def test_a_snoozed_alarm_rings_no_more_when_its_time_is_deleted(
+    hass: HomeAssistant, boot: Boot, known: Device
+) -> None:
+    device = await boot()
+    first = soon(10)
+    await calendar(hass).async_create_event(dtstart=first, summary="Up", rrule="FREQ=DAILY")
+    await has_rung(device, 2)
+    await act(hass, "button", "press", SNOOZE)
+    (uid,) = known.state.alarms
+    await calendar(hass).async_delete_event(uid, recurrence_id=f"{first:%Y%m%dT%H%M%S}")
+    await rings_no_more(device, 700)
+    assert dt_util.parse_datetime(state_of(hass, NEXT_ALARM).state) == first + timedelta(days=1)
+
+
+async def test_on_a_full_disk_the_answers_say_so_and_all_is_stored_when_there_is_room(
+    hass: HomeAssistant,
+    boot: Boot,
+    known: Device,
+    handle: Handle,
+    hass_storage: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    linked_entry: MockConfigEntry,
+) -> None:
+    await boot()
+    key, microphone = f"{DOMAIN}.{linked_entry.entry_id}.owned", "switch.kitchen_box_microphone"
+
+    def stands() -> bool:
+        return ir.async_get(hass).async_get_issue(DOMAIN, f"not_stored_{key}") is not None
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "_async_write_data", AsyncMock(side_effect=WriteError("no space")))
+        assert "could not store this" in await handle("XiaozhiSetAlarm", hours=5)
+        with pytest.raises(HomeAssistantError, match="could not store this"):
+            await act(hass, "switch", "turn_off", microphone)
+        assert state_of(hass, microphone).state == "off"
+        await asyncio.sleep(61)
+        assert stands()
+    await asyncio.sleep(61)
+    assert not stands()
+    stored = hass_storage[key]["data"][MAC]
+    assert (len(stored["alarms"]), stored["microphone"]) == (1, False)
+    await act(hass, "switch", "turn_on", microphone)
+    assert known.microphone
+
+
 async def test_another_time_zone_moves_the_next_alarm(hass: HomeAssistant, boot: Boot) -> None:
     await boot()
     await set_alarm(hass, 7200)
     before = dt_util.parse_datetime(state_of(hass, NEXT_ALARM).state)
     zone = hass.config.time_zone
     try:
-        await hass.config.async_set_time_zone("Pacific/Honolulu")
-        await asyncio.sleep(100)
+        await hass.config.async_update(time_zone="Pacific/Honolulu")
+        await hass.async_block_till_done()
         after = dt_util.parse_datetime(state_of(hass, NEXT_ALARM).state)
     finally:
-        await hass.config.async_set_time_zone(zone)
+        await hass.config.async_update(time_zone=zone)
     assert before is not None
     assert after is not None
     assert after - before in {timedelta(hours=2), timedelta(hours=3)}

@@ -59,8 +59,10 @@ async def test_any_part_of_the_calendar_can_be_asked_for(
 
 
 async def test_there_are_a_hundred_alarms_at_most_and_none_for_a_whole_day(hass: HomeAssistant) -> None:
-    for _ in range(100):
-        await set_alarm(hass, 3600)
+    first = soon(3600)
+    # An equal one is confirmed, not added.
+    for number in (1, *range(100)):
+        await calendar(hass).async_create_event(dtstart=first, summary=f"Alarm {number}")
     with pytest.raises(HomeAssistantError, match="100 alarms already"):
         await set_alarm(hass, 3600)
     day = {"start_date": "2027-01-01", "end_date": "2027-01-02"}
@@ -103,9 +105,34 @@ async def test_the_calendar_page_edits_one_time_of_a_repetition_or_all_that_foll
     await page.async_update_event(uid, event(1, "Once"))
     assert await shown() == [("Once", 1), ("Late", 2), ("New", 4), ("New", 5)]
     repeated = next(uid for uid, stored in known.state.alarms.items() if stored.rule)
-    for unknown in (("nothing", None), (repeated, "nonsense")):
+    for unknown in (("nothing", None), (repeated, "nonsense"), (repeated, at(17)), (repeated, at(3))):
         with pytest.raises(HomeAssistantError, match="no such alarm"):
             await page.async_delete_event(*unknown)
+    with pytest.raises(HomeAssistantError, match="no such alarm"):
+        await page.async_update_event(repeated, event(3, "Gone"), recurrence_id=at(3))
+
+
+@pytest.mark.parametrize("hours", [0, 1])
+async def test_a_repeated_alarm_that_is_renamed_or_moved_keeps_the_days_that_were_deleted(
+    hass: HomeAssistant, known: Device, hours: int
+) -> None:
+    page, first = calendar(hass), soon(3600)
+    await page.async_create_event(summary="Up", dtstart=first, rrule="FREQ=DAILY;COUNT=5")
+    (uid,) = known.state.alarms
+    await page.async_delete_event(uid, recurrence_id=f"{first + timedelta(days=2):%Y%m%dT%H%M%S}")
+    start = first + timedelta(hours=hours)
+    for begin in (0, 1):
+        day = timedelta(days=begin)
+        recurrence = (f"{start + day:%Y%m%dT%H%M%S}", "THISANDFUTURE") if begin else ()
+        event = {"summary": f"New {begin}", "dtstart": start + day, "rrule": f"FREQ=DAILY;COUNT={5 - begin}"}
+        await page.async_update_event(uid, event, *recurrence)
+    shown = [(each["summary"], datetime.fromisoformat(each["start"]) - start) for each in await events(hass)]
+    assert [(name, gap.days) for name, gap in shown] == [
+        ("New 0", 0),
+        ("New 1", 1),
+        ("New 1", 3),
+        ("New 1", 4),
+    ]
 
 
 async def test_an_assistant_and_sentences_set_list_and_delete_alarms(

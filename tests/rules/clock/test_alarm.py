@@ -1,10 +1,12 @@
 """When an alarm rings: repetitions, daylight saving and other time zones; and rules that are refused."""
 
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 import itertools
 import sys
 from types import FrameType
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from dateutil import rrule
@@ -13,6 +15,7 @@ from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.clock.alarm import Alarm, checked_rule
+from custom_components.xiaozhi.clock.repetition import next_time
 from custom_components.xiaozhi.errors import InputError
 
 SET = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -31,8 +34,15 @@ def at(day: int) -> datetime:
     return datetime.fromisoformat(f"2026-03-{day:02}T07:00")
 
 
+def alarm_of(start: datetime, rule: str = "", **fields: Any) -> Alarm:
+    alarm = Alarm(start=start, rule=rule, time=start, found=SET, **fields).renewed(SET)
+    assert alarm is not None
+    return alarm
+
+
 def moments(alarm: Alarm, count: int) -> list[str]:
-    return [f"{moment:%m-%d %H:%M}" for _, moment in itertools.islice(alarm.times(alarm.done), count)]
+    found = alarm.listed(alarm.found, SET.replace(year=2060))
+    return [f"{moment:%m-%d %H:%M}" for _, moment in itertools.islice(found, count)]
 
 
 @pytest.mark.parametrize(
@@ -51,6 +61,14 @@ def moments(alarm: Alarm, count: int) -> list[str]:
             ["03-02 06:00", "03-06 06:00", "03-09 06:00"],
         ),
         ("2026-03-02T07:00", "FREQ=DAILY;UNTIL=20260303T060000Z", ["03-02 06:00", "03-03 06:00"]),
+        # An end without a time is a day that counts.
+        ("2026-03-02T07:00", "FREQ=DAILY;UNTIL=20260303", ["03-02 06:00", "03-03 06:00"]),
+        ("2026-03-02T07:00", "FREQ=MONTHLY;BYDAY=+1MO", ["03-02 06:00", "04-06 05:00", "05-04 05:00"]),
+        (
+            "2026-03-02T07:00",
+            "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
+            ["03-31 05:00", "04-30 05:00", "05-29 05:00"],
+        ),
         # As an assistant may write it.
         ("2026-03-02T07:00", "freq=daily;byday=MO,FR", ["03-02 06:00", "03-06 06:00", "03-09 06:00"]),
         ("2026-01-01T07:00", "FREQ=WEEKLY", ["03-05 06:00", "03-12 06:00", "03-19 06:00"]),
@@ -61,31 +79,63 @@ def moments(alarm: Alarm, count: int) -> list[str]:
 def test_it_rings_by_the_clock_on_the_wall(start: str, rule: str, expected: list[str]) -> None:
     begins = datetime.fromisoformat(start)
     checked = checked_rule(begins, rule) if rule else ""
-    alarm = Alarm(start=begins, rule=checked, done=SET)
+    alarm = alarm_of(begins, checked)
     assert moments(alarm, 3) == expected
     assert Alarm.from_dict(alarm.as_dict()) == alarm
 
 
 def test_in_another_time_zone_it_is_seven_o_clock_there() -> None:
-    alarm = Alarm(start=at(2), rule="FREQ=DAILY", done=SET)
+    alarm = alarm_of(at(2), "FREQ=DAILY")
     dt_util.set_default_time_zone(ZoneInfo("Asia/Shanghai"))
     assert moments(alarm, 2) == ["03-01 23:00", "03-02 23:00"]
 
 
 def test_one_time_of_a_repetition_is_left_out_and_all_from_one_on() -> None:
-    alarm = Alarm(start=at(2), rule="FREQ=DAILY;COUNT=9", done=SET)
-    shorter = alarm.without(at(3)).until(at(5))
+    alarm = alarm_of(at(2), checked_rule(at(2), "FREQ=DAILY;COUNT=9"))
+    shorter = alarm.without(at(3))
+    assert shorter is not None
+    shorter = shorter.until(at(5))
+    assert shorter is not None
     assert moments(shorter, 9) == ["03-02 06:00", "03-04 06:00"]
-    assert shorter.last(SET, SET + timedelta(days=2)) == datetime(2026, 3, 2, 6, tzinfo=UTC)
+    # One that is over, was deleted or never was cannot be deleted.
+    for time in (at(3), at(5), at(4) + timedelta(hours=1), at(2) - timedelta(days=1)):
+        for left in (shorter.without, shorter.until):
+            with pytest.raises(InputError) as error:
+                left(time)
+            assert error.value.key == "unknown_alarm"
 
 
-@pytest.mark.parametrize(("minutes", "expected"), [(9, "03-02 06:09"), (25 * 60, "03-03 06:00")])
-def test_the_next_time_is_that_of_a_snooze_unless_one_of_the_repetition_is_sooner(
-    minutes: int, expected: str
-) -> None:
+@pytest.mark.usefixtures("wall")
+def test_without_the_time_that_was_snoozed_it_does_not_ring_again() -> None:
     rang = datetime(2026, 3, 2, 6, tzinfo=UTC)
-    alarm = Alarm(start=at(2), rule="FREQ=DAILY", done=rang, snoozed=rang + timedelta(minutes=minutes))
-    assert f"{alarm.rings_next():%m-%d %H:%M}" == expected
+    alarm = replace(alarm_of(at(2), "FREQ=DAILY"), snoozed=rang + timedelta(minutes=9))
+    assert f"{alarm.next:%H:%M}" == "06:09"
+    other, this, later = alarm.without(at(4)), alarm.without(at(2)), alarm.until(at(2))
+    assert other is not None
+    assert other.next == alarm.next
+    assert this is not None
+    assert f"{this.next:%m-%d %H:%M}" == "03-03 06:00"
+    assert later is None
+
+
+@pytest.fixture
+def wall(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is five past seven on 2 March."""
+    monkeypatch.setattr(dt_util, "utcnow", lambda: datetime(2026, 3, 2, 6, 5, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("snoozed", [None, "2026-03-02T06:09:00+00:00"])
+@pytest.mark.parametrize("rule", ["", "FREQ=DAILY;COUNT=3"])
+@pytest.mark.usefixtures("wall")
+def test_an_alarm_of_0_5_0_rings_as_it_would_have_there(rule: str, snoozed: str | None) -> None:
+    stored = {"start": "2026-03-02T07:00:00", "name": "Up", "text": "", "rule": rule, "snoozed": snoozed}
+    done = "2026-03-02T06:00:00+00:00" if snoozed or rule else "2026-03-01T12:00:00+00:00"
+    alarm = Alarm.from_dict(stored | {"skipped": ["2026-03-03T07:00:00"], "done": done})
+    assert alarm is not None
+    expected = "03-02 06:09" if snoozed else "03-04 06:00" if rule else "03-02 06:00"
+    assert f"{alarm.next:%m-%d %H:%M}" == expected
+    assert Alarm.from_dict(alarm.as_dict()) == alarm
+    assert alarm.rule == (rule and "FREQ=DAILY;UNTIL=20260304T070000")
 
 
 @pytest.mark.parametrize(
@@ -110,6 +160,13 @@ def test_the_next_time_is_that_of_a_snooze_unless_one_of_the_repetition_is_soone
         "FREQ=WEEKLY;BYDAY=XX",
         "FREQ=MONTHLY;BYMONTHDAY=32",
         "FREQ=MONTHLY;BYSETPOS=0",
+        "FREQ=MONTHLY;BYMONTHDAY=0",
+        "FREQ=MONTHLY;BYDAY=4SA,8SA",
+        "FREQ=YEARLY;BYDAY=20MO",
+        "FREQ=DAILY;INTERVAL=1_0",
+        "FREQ=DAILY;INTERVAL=٣",
+        "FREQ=DAILY;FREQ=WEEKLY",
+        "FREQ=DAILY;UNTIL=20261399",
         "FREQ=YEARLY;INTERVAL=1000;BYMONTH=2;BYMONTHDAY=29",
         "INTERVAL=2",
         ";;;",
@@ -127,7 +184,7 @@ def test_a_rule_that_is_damaged_too_frequent_or_never_true_is_refused(rule: str)
 )
 @pytest.mark.parametrize("field", Alarm.__dataclass_fields__)
 def test_an_alarm_that_is_damaged_in_part_still_rings_if_it_is_known_when(field: str, damage: object) -> None:
-    alarm = Alarm(start=at(2), rule="FREQ=DAILY", name="Wake up", done=SET)
+    alarm = alarm_of(at(2), "FREQ=DAILY", name="Wake up")
     stored = {**alarm.as_dict(), field: damage}
     if damage == "lost":
         del stored[field]
@@ -136,13 +193,17 @@ def test_an_alarm_that_is_damaged_in_part_still_rings_if_it_is_known_when(field:
         return
     assert read is not None
     assert (read.start, read.rule) == (alarm.start, alarm.rule)
-    assert read.rings_next() is not None
+    assert read.next is not None
     assert field == "name" or read.name == alarm.name
 
 
 @pytest.mark.parametrize(
     "stored",
-    [None, 7, "start", ["start"], {}, {"start": None}, {"start": "2026-03-02T07:00", "rule": "INTERVAL=2"}],
+    [
+        *(None, 7, "start", ["start"], {}, {"start": None}),
+        {"start": "2026-03-02T07:00", "rule": "INTERVAL=2"},
+        {"start": "0001-01-01T07:00", "rule": "FREQ=WEEKLY;WKST=TU"},
+    ],
 )
 def test_what_does_not_say_when_it_rings_is_no_alarm(stored: object) -> None:
     assert Alarm.from_dict(stored) is None
@@ -153,7 +214,7 @@ def test_what_does_not_say_when_it_rings_is_no_alarm(stored: object) -> None:
 )
 def test_a_stored_rule_whose_search_may_not_end_is_none(rule: str) -> None:
     """Home Assistant would never start again."""
-    stored = Alarm(start=at(2), rule="FREQ=DAILY", done=SET).as_dict()
+    stored = alarm_of(at(2), "FREQ=DAILY").as_dict()
     assert Alarm.from_dict(stored | {"rule": rule}) is None
 
 
@@ -174,7 +235,10 @@ RULES = st.one_of(
     for frequency, others in {
         "DAILY": {"COUNT": st.sampled_from(["1", "500"])},
         "WEEKLY": {"BYDAY": parts("MO", "TU", "WE", "SA", "SU"), "UNTIL": st.just("20150101T000000")},
-        "MONTHLY": {"BYDAY": parts("1MO", "-1FR", "3SU"), "BYSETPOS": st.just("-1")},
+        "MONTHLY": {
+            "BYDAY": parts("1MO", "-1FR", "3SU", "5TH") | parts("SA", "TU"),
+            "BYSETPOS": parts("-1", "1", "3"),
+        },
         "YEARLY": {"BYMONTHDAY": parts("1", "13", "-1"), "BYMONTH": parts("1", "2", "12")},
     }.items()
 ).map(lambda rule: ";".join(f"{name}={value}" for name, value in rule.items()))
@@ -185,8 +249,13 @@ DATES = st.datetimes(datetime.fromisoformat("2000-01-01"), datetime.fromisoforma
 def test_the_times_of_a_rule_are_those_from_its_start_on(rule: str, start: datetime, since: datetime) -> None:
     start = start.replace(microsecond=0, fold=0)
     moment = since.replace(tzinfo=UTC)
-    alarm = Alarm(start=start, rule=rule, done=SET)
-    found = [time for time, _ in itertools.islice(alarm.times(moment), 5)]
+    try:
+        checked = checked_rule(start, rule)
+    except InputError:
+        checked = "FREQ=DAILY;UNTIL=20000101"
+        assert not [*itertools.islice(rrule.rrulestr(rule, dtstart=start), 1)]
+    alarm = Alarm(start=start, rule=checked, time=start, found=SET)
+    found = [time for time, _ in itertools.islice(alarm.listed(moment, SET.replace(year=2100)), 5)]
     expected = (
         time
         for time in rrule.rrulestr(rule, dtstart=start)
@@ -195,24 +264,36 @@ def test_the_times_of_a_rule_are_those_from_its_start_on(rule: str, start: datet
     assert found == [*itertools.islice(expected, 5)]
 
 
-def calls_of(work: Callable[[], object]) -> int:
-    """Return how often functions of the library were called or gone on with."""
-    calls = 0
+def steps_of(work: Callable[[], object]) -> int:
+    """Return how many lines were run."""
+    steps = 0
 
-    def count(frame: FrameType, event: str, _: object) -> None:
-        nonlocal calls
-        calls += event == "call" and frame.f_code.co_filename == rrule.__file__
+    def trace(_frame: FrameType, event: str, _: object) -> Any:
+        nonlocal steps
+        steps += event == "line"
+        return trace
 
-    sys.setprofile(count)
+    sys.settrace(trace)
     try:
         work()
     finally:
-        sys.setprofile(None)
-    return calls
+        sys.settrace(None)
+    return steps
 
 
-@pytest.mark.parametrize("rule", ["FREQ=DAILY", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", "FREQ=DAILY;INTERVAL=3"])
-def test_an_alarm_of_long_ago_costs_no_more_than_one_of_today_and_nothing_when_it_is_known(rule: str) -> None:
-    new, old = (Alarm(start=at(4).replace(year=year), rule=rule, done=SET) for year in (2026, 1900))
-    assert 0 < calls_of(old.rings_next) <= calls_of(new.rings_next) + 20
-    assert calls_of(old.rings_next) == calls_of(lambda: old.last(SET, SET)) == 0
+@pytest.mark.parametrize(
+    "rule",
+    [
+        *(
+            "FREQ=DAILY",
+            "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
+            "FREQ=DAILY;INTERVAL=3",
+            "FREQ=MONTHLY;BYDAY=-1FR",
+        ),
+        "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30",
+        "FREQ=YEARLY;BYMONTH=1,2,3,4,5,6,7,8,9,10,11,12;BYDAY=1MO;BYMONTHDAY=31",
+    ],
+)
+def test_the_search_is_short_for_an_alarm_of_long_ago_and_for_a_day_that_never_comes(rule: str) -> None:
+    for year in (2026, 1900):
+        assert 0 < steps_of(lambda year=year: next_time(at(4).replace(year=year), rule, at(5))) < 40_000
