@@ -7,8 +7,10 @@ be stopped.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+import socket
 from typing import ClassVar, Final
 
 from aiohttp import web
@@ -16,17 +18,23 @@ from homeassistant.core import callback
 
 from ..const import SOUND_PATH
 from ..device.device import Device
-from ..device_http.access import DeviceView
+from ..device_http.access import DeviceView, is_outside
 from ..device_http.transfers import Transfers
 from ..protocol.audio.mp3 import BYTES_PER_SECOND, Mp3Encoder
 from ..protocol.clock import loop_time
 from ..protocol.messages import DOWNLINK
+from ..timeouts import AnnouncementTimeouts
 
 SUFFIX: Final = ".mp3"
 SENT_AHEAD: Final = 3
 """Seconds of sound that are sent before they are heard: a player that does not stop says so much more."""
 # The same, that are made: media may have no end.
 _AHEAD: Final = 10
+# Players fetch a sound twice or thrice at the same time, at most.
+_MAX_READERS: Final = 4
+# In bytes, also of what the kernel holds for a reader that takes nothing.
+_MAX_PART: Final = 16 * 1024
+_SEND_BUFFER: Final = 64 * 1024
 # Bytes that are kept for a player that fetches once more: five minutes, which is more than any text.
 _KEPT: Final = 5 * 60 * BYTES_PER_SECOND
 
@@ -45,6 +53,8 @@ class Sound:
         self.heard = 0.0
         self.ended = self.stopped = False
         self._mp3 = bytearray()
+        self._readers: deque[object] = deque(maxlen=_MAX_READERS)
+        """One more ends the oldest."""
         self._forgotten = 0
         """Bytes before that, of media without an end."""
         self._changed = asyncio.Event()
@@ -82,11 +92,12 @@ class Sound:
         """Yield it from its beginning, as far as that is kept, and not much sooner than it is heard."""
         if self.requested_at is None:
             self.requested_at = loop_time()
+        self._readers.append(reader := object())
         self.notify()
         sent = 0
-        while not self.stopped:
+        while not self.stopped and reader in self._readers:
             sent = max(sent, self._forgotten)
-            until = round((self.heard + SENT_AHEAD) * BYTES_PER_SECOND)
+            until = min(round((self.heard + SENT_AHEAD) * BYTES_PER_SECOND), sent + _MAX_PART)
             if part := bytes(self._mp3[sent - self._forgotten : max(until - self._forgotten, 0)]):
                 sent += len(part)
                 yield part
@@ -97,27 +108,37 @@ class Sound:
 
 
 class SoundView(DeviceView[Transfers]):
-    """Where a media player fetches a sound. The address is secret enough; a player may be a web page."""
+    """Where a media player in the home network fetches a sound. A player may be a web page."""
 
     url = SOUND_PATH + "/{token}" + SUFFIX
     name = "api:xiaozhi:sound"
 
     async def head(self, request: web.Request, token: str) -> web.Response:
         """Answer what some players ask first."""
-        self._sound(token)
+        self._sound(request, token)
         return web.Response(content_type="audio/mpeg")
 
     async def get(self, request: web.Request, token: str) -> web.StreamResponse:
         """Send all of it, also for a range: its length is not known."""
-        sound = self._sound(token)
+        sound = self._sound(request, token)
         response = web.StreamResponse(headers={"Content-Type": "audio/mpeg", "Cache-Control": "no-store"})
         await response.prepare(request)
-        async with aclosing(sound.read()) as parts:
-            async for part in parts:
-                await response.write(part)
+        if (transport := request.transport) is None:
+            return response
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+        try:
+            async with aclosing(sound.read()) as parts:
+                async for part in parts:
+                    async with asyncio.timeout(AnnouncementTimeouts.stall):
+                        await response.write(part)
+        except TimeoutError:
+            # What is left in its buffer is not waited for, either.
+            transport.abort()
         return response
 
-    def _sound(self, token: str) -> Sound:
+    def _sound(self, request: web.Request, token: str) -> Sound:
+        if is_outside(request):
+            raise web.HTTPForbidden
         if (sound := self.part.find(Sound, token)) is None:
             raise web.HTTPNotFound
         return sound
