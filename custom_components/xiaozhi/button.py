@@ -1,6 +1,7 @@
 """Buttons of a device."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, override
 
@@ -10,7 +11,8 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import ReconnectButton
-from .actions.rights import check_entity
+from .actions.recorded_conversation import async_record_conversation, check_not_recording
+from .actions.rights import check_entity, require_admin
 from .clock.alarm_clock import AlarmClock
 from .device.call_log import logged_call
 from .device.device import Device
@@ -24,6 +26,7 @@ from .entity import (
     of_devices,
     of_tools,
 )
+from .errors import UserError
 from .gateway import XiaozhiConfigEntry
 from .pictures.screen import async_screenshot
 from .pictures.vision import async_take_photo
@@ -58,6 +61,12 @@ PICTURES: Final = (
     ),
 )
 
+_RECORD: Final = ButtonEntityDescription(
+    key="record_conversation",
+    translation_key="record_conversation",
+    entity_category=EntityCategory.DIAGNOSTIC,
+    entity_registry_enabled_default=False,
+)
 _RENEW: Final = ButtonEntityDescription(
     key="renew_pack", translation_key="renew_pack", entity_category=EntityCategory.CONFIG
 )
@@ -107,6 +116,26 @@ class XiaozhiRenewButton(XiaozhiEntity, ButtonEntity):
         await self.gateway.wake_words(self.device).async_renew()
 
 
+class XiaozhiRecordButton(XiaozhiEntity, ButtonEntity):
+    """A button that records the next conversation, without sound."""
+
+    # Also while nothing is connected: on WebSocket, a conversation begins with the connection.
+    follows = ()
+
+    @override
+    async def async_press(self) -> None:
+        if self._caller is not None:
+            await require_admin(self.hass, self._caller)
+        check_not_recording(self.device)
+        # Somebody has to go to the device and talk to it.
+        self.device.create_task(self._record(), "record conversation")
+
+    async def _record(self) -> None:
+        # A notification says that nobody has talked.
+        with suppress(UserError):
+            await async_record_conversation(self.device, with_sound=False)
+
+
 class XiaozhiAlarmButton(XiaozhiEntity, ButtonEntity):
     """A button that snoozes or stops the alarm."""
 
@@ -136,5 +165,6 @@ async def async_setup_entry(
             XiaozhiAlarmButton,
         ),
         of_devices(existing([_RENEW], takes_packs), XiaozhiRenewButton, keys=DECIDE_ABOUT_PACKS),
+        of_devices(existing([_RECORD], lambda device, _: True), XiaozhiRecordButton),
         of_access_points(ReconnectButton),
     )

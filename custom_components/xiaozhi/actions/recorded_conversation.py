@@ -4,12 +4,13 @@ from typing import Any, Final
 
 from homeassistant.components import persistent_notification
 from homeassistant.const import __version__
+from homeassistant.core import callback
 from homeassistant.loader import async_get_integration
 
 from ..const import DOMAIN
 from ..device.device import Device
 from ..errors import UserError
-from ..protocol.untrusted_text import one_line
+from ..protocol.untrusted_text import one_line, plain_markdown
 from ..texts.translated import async_text
 from ..voice.pipelines import END_OF_SPEECH_SELECT, assist_select
 
@@ -17,28 +18,38 @@ from ..voice.pipelines import END_OF_SPEECH_SELECT, assist_select
 _PATIENCE: Final = 300
 
 
+@callback
+def check_not_recording(device: Device) -> None:
+    """Check that no conversation of a device is awaited or recorded. Raises `UserError`."""
+    if device.conversations.recorder.busy:
+        raise UserError("recording_busy", name=device.name)
+
+
 async def async_record_conversation(device: Device, *, with_sound: bool) -> dict[str, Any]:
-    """Record the next conversation of a device, and notify the owner when it is over.
+    """Record the next conversation of a device, and notify the owner when it is over, or has not come.
 
     Returns its seconds and the number of its lines; *Download diagnostics* of the device has them until the
     gateway stops. Raises `UserError` if nobody talks to the device, or a conversation is being recorded.
     """
-    recorder = device.conversations.recorder
-    if recorder.busy:
-        raise UserError("recording_busy", name=device.name)
-    head = await _head(device)
+    check_not_recording(device)
+    head, recorder = await _head(device), device.conversations.recorder
     try:
         trace = await recorder.next_conversation(head, with_sound=with_sound, patience=_PATIENCE)
     except TimeoutError as err:
+        await _notify(device, "recording_none")
         raise UserError("recording_none", name=device.name) from err
     seconds = trace.milliseconds / 1000
+    await _notify(device, "recorded", seconds=f"{seconds:.0f}")
+    return {"seconds": round(seconds, 1), "lines": len(trace.lines), "sound": with_sound}
+
+
+async def _notify(device: Device, key: str, **placeholders: str) -> None:
     persistent_notification.async_create(
         device.hass,
-        await async_text(device.hass, "recorded", name=device.name, seconds=f"{seconds:.0f}"),
-        title=await async_text(device.hass, "recorded_title"),
+        await async_text(device.hass, key, name=plain_markdown(device.name), **placeholders),
+        title=await async_text(device.hass, f"{key}_title"),
         notification_id=f"{DOMAIN}_recorded_{device.subentry_id}",
     )
-    return {"seconds": round(seconds, 1), "lines": len(trace.lines), "sound": with_sound}
 
 
 async def _head(device: Device) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from custom_components.xiaozhi.diagnostics import async_get_device_diagnostics
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State
 from simulator.replay import Recording, RecordingError, replay
-from tests.integration.boxes import Speech, call_action, failure_of
+from tests.integration.boxes import Speech, act, call_action, failure_of
 from tests.integration.names import CLIENT_ID, COMMAND, MAC, OLD, Boot
 from tests.integration.recordings.played_again import differences, prepare
 from tests.paths import ROOT
@@ -193,6 +193,24 @@ async def test_diagnostics_hold_the_recording_and_nothing_that_names_the_house(
     private.add(known.state.session_id or MAC)
     assert not [each for each in private if each.casefold() in text.casefold()]
     assert Recording.read(json.dumps({"data": diagnostics})).presses[0].action == "wake"
+
+
+@pytest.mark.usefixtures("all_enabled")
+async def test_the_button_records_lengths_and_says_when_nobody_has_talked(
+    hass: HomeAssistant, speech: Speech, boot: Boot, known: Device, command: bytes, notes: list[str]
+) -> None:
+    speech.recognizer.lines = [COMMAND]
+    device = await boot()
+    await act(hass, "button", "press", "button.kitchen_box_record_conversation")
+    assert await failure_of(act(hass, "button", "press", "button.kitchen_box_record_conversation"))
+    await a_command(device, command)
+    await device.wait_for(lambda: len(device.speaker.answers) > 0 and not device.channel_open, 30)
+    await hass.async_block_till_done()
+    assert "is recorded" in notes[-1]
+    assert known.conversations.recorder.last is not None
+    await act(hass, "button", "press", "button.kitchen_box_record_conversation")
+    await asyncio.sleep(301)
+    assert "Nobody has talked" in notes[-1]
 
 
 async def test_nothing_is_recorded_twice_at_a_time_or_when_nobody_talks(
