@@ -12,7 +12,10 @@ from .errors import DemoError, naming_fault
 from .processes import HOST, gateway_ports
 
 LAMP: Final = "light.kitchen_light"
-NAMES: Final = "Kitchen light, living room light, bedroom, hall, jazz."
+NAMES: Final = (
+    "Kitchen light, living room light, bedroom, hall, jazz."
+    " Wake me at half past seven. Snooze the alarm. Remind me to turn it off."
+)
 """What a speech recognition is to expect, besides ordinary words."""
 _DOMAIN: Final = "xiaozhi"
 _LOOPBACK: Final = "address_known_here_only"

@@ -181,6 +181,9 @@ _ACTIONS: Final[Mapping[str, Act]] = {
 class AlarmIntent(intent.IntentHandler):
     """An intent for alarms."""
 
+    # Of a slot: what was said.
+    _part = "text"
+
     def __init__(self, intent_type: str, description: str, slots: dict[Any, Any]) -> None:
         self.intent_type = intent_type
         self.description = description
@@ -237,7 +240,8 @@ class AlarmIntent(intent.IntentHandler):
     def _checked(self, slots: dict[str, Any]) -> dict[str, Any]:
         """Return the values of slots. Raises `InputError`."""
         try:
-            return {name: slot["value"] for name, slot in self.async_validate_slots(slots).items()}
+            checked = self.async_validate_slots(slots)
+            return {name: slot.get(self._part, slot["value"]) for name, slot in checked.items()}
         except vol.Invalid as err:
             problem = err.errors[0] if isinstance(err, vol.MultipleInvalid) else err
             slot = str(next(iter(problem.path), ""))
@@ -246,6 +250,8 @@ class AlarmIntent(intent.IntentHandler):
 
 class AlarmTool(AlarmIntent):
     """An intent that is also a tool of assistants, with a slot for each part of what was said."""
+
+    _part = "value"
 
     def __init__(
         self, name: str, action: str, description: str, slots: dict[Any, Any], annotations: ToolAnnotations

@@ -59,6 +59,12 @@ def test_a_person_talks_to_the_demo_from_another_terminal(running_demo: DemoProc
     assert "the light is on" in on
     with wave.open(str(running_demo.folder / "answer.wav")) as answer:
         assert answer.getnframes() > answer.getframerate() / 2
+    for said, answer in (
+        ("wake me at half past seven tomorrow", "Alarm set: tomorrow at 7:30 AM."),
+        ("what alarms do i have", "These alarms are set: tomorrow at 7:30 AM."),
+        ("not tomorrow", "Deleted: tomorrow at 7:30 AM."),
+    ):
+        assert answer in running_demo.say(said)
     called = running_demo.run("cloud", "turn off the kitchen light")
     assert "HassTurnOff" in called
     assert "success" in called

@@ -18,7 +18,7 @@ _PUNCTUATION: Final = re.compile(r"[.,;:!?…](?!\d)|(?<!\d)[.,;:!?…]|[。、�
 # Speech recognition writes Chinese and Japanese with and without spaces around digits and foreign words.
 _AROUND_UNSPACED: Final = re.compile(r"\s*([\u3040-\u30ff\u3400-\u9fff])\s*")
 _DIGITS_AND_LETTERS: Final = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
-_DIGITS: Final = {"number": r"\d{1,3}", "minute": r"[0-5]?\d", "hour": r"2[0-4]|[01]?\d"}
+_DIGITS: Final = {"number": r"\d{1,3}", "minute": r"[0-5]?\d", "mm": r"[0-5]\d", "hour": r"2[0-4]|[01]?\d"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,7 @@ class Language:
         words = {
             "number": [*enumerate(numbers)],
             "minute": [*enumerate(numbers[:60])],
+            "mm": [],
             "hour": [*enumerate(data.get("hours", numbers[:25]))],
             "month": [*enumerate(data["months"], 1)],
             "weekday": [*enumerate(data["weekdays"])],

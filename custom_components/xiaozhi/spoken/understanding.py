@@ -22,7 +22,7 @@ _AROUND: Final = 3 * 60
 _EVENING: Final = 17 * 60
 WEEKDAYS: Final = {"weekdays": {0, 1, 2, 3, 4}, "weekends": {5, 6}}
 """Days of the week that have a word of their own."""
-_TERM: Final = re.compile(r"([+-])(\d+|minute)")
+_TERM: Final = re.compile(r"([+-])(\d+|minute|mm)")
 _LONGEST: Final = 300
 
 
@@ -247,7 +247,7 @@ def _add_time(meaning: Meaning, element: Element) -> bool:
     is_first, hour = meaning.minutes is None, element.numbers["hour"]
     minutes = hour * 60
     for sign, term in _TERM.findall(element.value):
-        number = element.numbers["minute"] if term == "minute" else int(term)
+        number = int(term) if term.isdecimal() else element.numbers[term]
         minutes += number if sign == "+" else -number
     meaning.is_exact = element.is_exact or not 1 <= hour <= 12
     meaning.minutes = minutes if meaning.is_exact else minutes % _DAY

@@ -80,7 +80,7 @@ class UnderstoodCommands:
 def _may_go_on(text: str, result: RecognizeResult, language: Language) -> bool:
     """Whether a sentence ends with words that it does not know, as a message or a title: more may follow."""
     if result.intent.name == ALARM_SENTENCE:
-        slots = {entity.name: str(entity.value) for entity in result.entities_list}
+        slots = {entity.name: str(entity.text or entity.value) for entity in result.entities_list}
         return not is_complete(language, slots)
     end = text.rstrip(" .,;:!?。，！？").casefold()
     return any(
