@@ -43,7 +43,7 @@ writes it from the code. Tools of other firmware become entities by their argume
 - Any other tool that needs no argument is a button: also one whose arguments all have defaults.
 
 All others can be called by name only. A device can have 128 entities made from its tools; the tools of more
-can be called by name, too.
+can be called by name, too. There may be as many that are gone.
 
 - A tool that reads what another one sets is the state of that entity.
 - The unit of a sensor or a number is the one that the description states, if it states just one.
@@ -58,7 +58,7 @@ can be called by name, too.
   `{"status": "error"}` or a code with a message, makes the action fail with that message, and the state
   stays. The assistant gets the answer itself.
 - When a tool makes another entity than before, because the firmware has changed, the old entity is removed.
-  When a tool is gone, its entity is unavailable, and you can delete it.
+  When a tool is gone, its entity is unavailable, and you can delete it; after 30 days it is deleted.
 
 *Assumed* means that the device does not report the state: it is the value last set from Home Assistant. A
 reported state is read when the device connects, half a second after a change, and every five minutes.

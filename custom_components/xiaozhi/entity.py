@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
+import logging
 from typing import Any, Final, override
 
 from homeassistant.const import Platform
@@ -11,6 +13,7 @@ from homeassistant.core import Context, callback
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity import Entity, EntityDescription
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+from homeassistant.util import dt as dt_util
 
 from .access_point.access_point import AccessPoint
 from .actions.rights import check_entity
@@ -29,6 +32,12 @@ from .tools.tool_entities import Call, OptionSetter, Reading, Setter, ToolEntity
 _SHOW_WHAT_EXISTS: Final = (
     *("tools", "status", "link", "ip", "timers", "alarms", "board", "listens_while_speaking"),
 )
+
+_LOGGER = logging.getLogger(__name__)
+
+# In the options that the registry keeps of an entity.
+_GONE_SINCE: Final = "gone_since"
+_KEPT_WHEN_GONE: Final = timedelta(days=30)
 
 type Source = Callable[[XiaozhiConfigEntry, AddConfigEntryEntitiesCallback], None]
 """Adds entities of a platform, now and whenever there are more of them."""
@@ -287,24 +296,60 @@ def _registered(device: Device) -> list[er.RegistryEntry]:
 def _refused(device: Device) -> set[str]:
     """Return the keys of a device's new entities that are beyond the limit.
 
-    A device whose list of tools keeps changing would fill the registry.
+    A device whose list of tools keeps changing would fill the registry: those that are gone count, too, but
+    there is room for as many of them.
     """
-    known = {(entry.domain, entry.unique_id.removeprefix(f"{device.mac}_")) for entry in _registered(device)}
-    new = [
-        key
+    known = {
+        (entry.domain, entry.unique_id.removeprefix(f"{device.mac}_"))
+        for entry in _registered(device)
+        if not _is_long_gone(entry)
+    }
+    wanted = [
+        (tool.platform, key)
         for key, tool in device.tools.entities.items()
-        if tool.platform is not None and key.startswith(KEY_PREFIXES) and (tool.platform, key) not in known
+        if tool.platform is not None and key.startswith(KEY_PREFIXES)
     ]
-    return {*new[max(0, MAX_ENTITIES - len(known)) :]}
+    new = [key for platform, key in wanted if (platform, key) not in known]
+    room = min(MAX_ENTITIES - (len(wanted) - len(new)), 2 * MAX_ENTITIES - len(known))
+    return {*new[max(0, room) :]}
+
+
+def _gone_since(entry: er.RegistryEntry) -> datetime | None:
+    """Return since when the tool of an entity is gone, as far as was noted."""
+    options = entry.options.get(DOMAIN)
+    noted = options.get(_GONE_SINCE) if options else None
+    return dt_util.parse_datetime(noted) if isinstance(noted, str) else None
+
+
+def _is_long_gone(entry: er.RegistryEntry) -> bool:
+    gone_since = _gone_since(entry)
+    return gone_since is not None and dt_util.utcnow() - gone_since > _KEPT_WHEN_GONE
+
+
+def _note_gone(registry: er.EntityRegistry, entry: er.RegistryEntry, *, gone: bool) -> None:
+    """Note that the tool of an entity is gone or back; remove the entity when that was long ago."""
+    if gone and _is_long_gone(entry):
+        registry.async_remove(entry.entity_id)
+    elif gone is (_gone_since(entry) is None):
+        noted = {_GONE_SINCE: dt_util.utcnow().isoformat()} if gone else None
+        registry.async_update_entity_options(entry.entity_id, DOMAIN, noted)
 
 
 def _settle(kind: type[ToolEntity], device: Device, wanted: Mapping[str, ToolEntity]) -> None:
-    """Remove the entities that tools no longer make from the registry; those of tools that are gone stay.
+    """Remove the entities that tools no longer make from the registry; those of gone tools stay for 30 days.
 
     One that has another key since an older version keeps its id and name.
     One that is of another platform by now keeps what can be kept.
     """
     registry = er.async_get(device.hass)
+    if (refused := _refused(device)) and device.tools.note_refused():
+        _LOGGER.warning(
+            "%s: %d tools get no entity: %d are the limit, and those that are gone count for 30 days. "
+            "Unavailable entities that are deleted make room",
+            device.name,
+            len(refused),
+            MAX_ENTITIES,
+        )
     for entry in _registered(device):
         key = entry.unique_id.removeprefix(f"{device.mac}_")
         # A button is but a part of what its tool makes now.
@@ -313,6 +358,8 @@ def _settle(kind: type[ToolEntity], device: Device, wanted: Mapping[str, ToolEnt
             _move(registry, entry, kind.platform)
         tool, _, path = key.removeprefix(TOOL_PREFIX).rpartition("#")
         named = tool if path and tool in device.tools else key.removeprefix(TOOL_PREFIX)
+        if entry.domain == kind.platform and not moves:
+            _note_gone(registry, entry, gone=key not in wanted and named not in device.tools)
         if entry.domain != kind.platform or key in wanted or moves or named not in device.tools:
             continue
         now = key_of_only_member(key, device.state.tools.shapes.get(named, ()))

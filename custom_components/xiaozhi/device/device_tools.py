@@ -34,6 +34,7 @@ class DeviceTools(Mapping[str, Tool]):
         self._read: Counter[str] = Counter()
         self._left_out: set[str] = set()
         """Malformed tools that the log has named."""
+        self._refused = False
 
     @override
     def __getitem__(self, name: str) -> Tool:
@@ -56,6 +57,12 @@ class DeviceTools(Mapping[str, Tool]):
     def to_read(self) -> tuple[str, ...]:
         """Names of the tools whose answers are read regularly."""
         return tuple(name for name in self if self._read[name] > 0)
+
+    @callback
+    def note_refused(self) -> bool:
+        """Note that some tools get no entity; return whether this is new."""
+        before, self._refused = self._refused, True
+        return not before
 
     @callback
     def read_regularly(self, name: str) -> CALLBACK_TYPE:

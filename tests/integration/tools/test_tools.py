@@ -2,10 +2,12 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 import logging
 import re
 
+from freezegun.api import FrozenDateTimeFactory
 from homeassistant.config_entries import RELOAD_AFTER_UPDATE_DELAY
 from homeassistant.const import EVENT_STATE_CHANGED, EntityCategory
 from homeassistant.core import HomeAssistant
@@ -269,27 +271,57 @@ async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
     stock = [*device._on.mcp.tools]
     own = of_tools(entity_registry)
     entity_registry.async_update_entity(stop, name="Stop that")
-    for generation in range(1, 4):
+    for generation in range(1, 6):
         made_up(device, generation, 60)
         await until(partial(known.tools.__contains__, f"self.gadget{generation}.do0"))
         await hass.async_block_till_done()
-    assert len(of_tools(entity_registry)) == MAX_ENTITIES
+    assert len(of_tools(entity_registry)) == 2 * MAX_ENTITIES
     # The bound holds over a restart.
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await hass.async_block_till_done()
-    assert len(of_tools(entity_registry)) == MAX_ENTITIES
+    assert len(of_tools(entity_registry)) == 2 * MAX_ENTITIES
     assert own <= of_tools(entity_registry)
 
     # An owner who deletes what is gone makes room.
     for entry in [*entity_registry.entities.values()]:
         if "gadget1." in entry.unique_id:
             entity_registry.async_remove(entry.entity_id)
-    made_up(device, 4, 50)
+    made_up(device, 6, 50)
     device._on.mcp.tools += stock
     announce(device)
     await wait_for_state(hass, stop, "unknown", 30)
-    await until(lambda: f"{MAC}_tool_self.gadget4.do49" in of_tools(entity_registry))
+    await until(lambda: f"{MAC}_tool_self.gadget6.do49" in of_tools(entity_registry))
     assert entity_registry.entities[stop].name == "Stop that"
+
+
+async def test_what_is_gone_for_long_makes_room_and_new_tools_without_an_entity_are_logged(
+    hass: HomeAssistant,
+    boot: Boot,
+    known: Device,
+    entity_registry: er.EntityRegistry,
+    freezer: FrozenDateTimeFactory,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    device = await boot(get_profile("otto"))
+    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
+    for generation in range(1, 4):
+        made_up(device, generation, 120)
+        await until(partial(known.tools.__contains__, f"self.gadget{generation}.do0"))
+        await hass.async_block_till_done()
+    assert caplog.text.count("tools get no entity") == 1
+    assert len(of_tools(entity_registry)) == 2 * MAX_ENTITIES
+    # One that comes back is not gone.
+    freezer.tick(timedelta(days=20))
+    made_up(device, 2, 120)
+    await until(partial(known.tools.__contains__, "self.gadget2.do0"))
+    await hass.async_block_till_done()
+    freezer.tick(timedelta(days=11))
+    made_up(device, 3, 120)
+    await until(lambda: f"{MAC}_tool_self.gadget3.do119" in of_tools(entity_registry))
+    await hass.async_block_till_done()
+    kept = of_tools(entity_registry)
+    assert not any("gadget1" in key for key in kept)
+    assert sum("gadget2" in key for key in kept) == 120
 
 
 LEVEL = {"level": {"type": "integer", "minimum": 0, "maximum": 9}}
