@@ -3,13 +3,18 @@
 import asyncio
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
+import io
 import json
 import logging
 import os
+from pathlib import Path
 import random
 import secrets
+import subprocess
+import tarfile
 from time import monotonic
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -20,6 +25,7 @@ from simulator import SimulatedDevice, State, get_profile
 from simulator.audio.espeak import synthesize
 from simulator.audio.opus import UPLINK_RATE
 from tests.e2e.house import COMMAND, PACE, House, until
+from tests.paths import ROOT
 
 pytestmark = [
     pytest.mark.timeout(900),
@@ -270,4 +276,142 @@ async def test_a_kill_loses_no_alarm_and_none_rings_that_was_stopped(house: Hous
     await asyncio.sleep(7)
     assert alerts(box) == rung
     assert not house.record(box)["alarms"]
+    assert faults(house) == []
+
+
+async def alarm_names(house: House, box: SimulatedDevice) -> list[str]:
+    """Return the names that the calendar shows, of alarms within a week."""
+    calendar = (await entities(house, box))["calendar", f"{box.mac}_alarms"]
+    now = datetime.now(UTC) - timedelta(minutes=1)
+    times = {"start": now.isoformat(), "end": (now + timedelta(days=7)).isoformat()}
+    listed = await house.demo.client.get(f"/api/calendars/{calendar}?{urlencode(times)}")
+    return sorted(event["summary"] for event in listed)
+
+
+async def set_alarm(house: House, box: SimulatedDevice, name: str, seconds: float) -> None:
+    calendar = (await entities(house, box))["calendar", f"{box.mac}_alarms"]
+    begin = (datetime.now(UTC) + timedelta(seconds=seconds)).replace(microsecond=0)
+    times = {"start_date_time": begin.isoformat(), "end_date_time": (begin + timedelta(hours=1)).isoformat()}
+    await house.demo.client.call("calendar", "create_event", entity_id=calendar, summary=name, **times)
+
+
+async def change_alarm(house: House, box: SimulatedDevice, name: str, new: str | None) -> None:
+    """Rename an alarm, and let it ring in a day; or delete it."""
+    calendar = (await entities(house, box))["calendar", f"{box.mac}_alarms"]
+    (uid,) = [uid for uid, alarm in house.record(box)["alarms"].items() if alarm["name"] == name]
+    if new is None:
+        await house.demo.client.command("calendar/event/delete", entity_id=calendar, uid=uid)
+        return
+    begin = (datetime.now(UTC) + timedelta(days=1)).replace(microsecond=0)
+    event = {"summary": new, "dtstart": begin.isoformat(), "dtend": (begin + timedelta(hours=1)).isoformat()}
+    await house.demo.client.command("calendar/event/update", entity_id=calendar, uid=uid, event=event)
+
+
+@pytest.mark.weekly
+@pytest.mark.timeout(3600)
+async def test_kills_at_random_moments_lose_and_double_no_alarm(house: House) -> None:
+    seed = int(os.environ.get(SEED) or secrets.randbelow(2**32))
+    _LOGGER.warning("%s=%d", SEED, seed)
+    draw = random.Random(seed)
+    box = house.demo.devices["mqtt"]
+    known: list[str] = []
+    for number in range(int(os.environ.get("XIAOZHI_KILLS", "20"))):
+        kind = draw.choice(["set", "edit", "ring", "snooze"])
+        name, rung = f"{kind} {number}", alerts(box)
+        work: Any = None
+        match kind:
+            case "set":
+                work = set_alarm(house, box, name, 86400)
+            case "edit":
+                await set_alarm(house, box, name, 86400)
+                work = change_alarm(house, box, name, f"{name}, edited")
+            case _:
+                await set_alarm(house, box, name, 12)
+                await box.wait_for(lambda rung=rung: alerts(box) > rung, 60)
+                if kind == "snooze":
+                    snooze = (await entities(house, box))["button", f"{box.mac}_snooze_alarm"]
+                    work = house.demo.client.call("button", "press", entity_id=snooze)
+        doing = asyncio.create_task(work) if work else None
+        delay = draw.uniform(0, 0.06 if work else 3)
+        await asyncio.sleep(delay)
+        was_told = doing is not None and doing.done()
+        await house.crash()
+        if doing is not None:
+            await asyncio.gather(doing, return_exceptions=True)
+        alarms = [alarm for alarm in house.record(box)["alarms"].values() if alarm["name"].startswith(name)]
+        _LOGGER.warning("%s: killed after %.3f s, told: %s, stored: %s", name, delay, was_told, alarms)
+        assert len(alarms) == 1 or (kind == "set" and not was_told and not alarms)
+        if was_told:
+            assert alarms[0]["name"] == (f"{name}, edited" if kind == "edit" else name)
+            assert bool(alarms[0]["snoozed"]) == (kind == "snooze")
+        known += [alarm["name"] for alarm in alarms]
+        await house.start_again()
+        await box.wait_for(lambda: box.connected, 60)
+        stored = [alarm["name"] for alarm in house.record(box)["alarms"].values()]
+        assert sorted(stored) == sorted(known)
+        if kind in {"ring", "snooze"}:
+            if not alarms[0]["snoozed"]:
+                rung = alerts(box)
+                await box.wait_for(lambda rung=rung: alerts(box) > rung, 60)
+            await change_alarm(house, box, name, None)
+            known.remove(name)
+        assert await alarm_names(house, box) == sorted(known)
+    for name in known:
+        await change_alarm(house, box, name, None)
+    assert faults(house) == []
+
+
+def previous_release(folder: Path) -> None:
+    """Put the code of the release before this one into a folder."""
+    manifest = "custom_components/xiaozhi/manifest.json"
+    command = ["git", "log", "-1", "--format=%H", '-G"version":', "--", manifest]
+    began = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    archive = ["git", "archive", f"{began}~1", "custom_components/xiaozhi"]
+    packed = subprocess.run(archive, cwd=ROOT, capture_output=True, check=False)
+    if not began or packed.returncode:
+        pytest.skip("the history of the repository is not here")
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as files:
+        files.extractall(folder, filter="data")
+
+
+@pytest.mark.weekly
+async def test_the_release_before_this_one_leaves_alone_what_owners_have_made(
+    house: House, tmp_path: Path
+) -> None:
+    """Updated, gone back, and updated again. The older one rings no alarm of this one, nor hears more."""
+    box = house.demo.devices["mqtt"]
+    await asyncio.to_thread(previous_release, tmp_path)
+    installed = house.config / "custom_components" / "xiaozhi"
+    releases = {"new": installed.readlink(), "old": tmp_path / "custom_components" / "xiaozhi"}
+
+    async def change_to(release: str) -> None:
+        # In order, so that what is written a minute later is written.
+        await house.demo.client.post("/api/events/homeassistant_final_write")
+        await asyncio.sleep(2)
+        await house.crash()
+        installed.unlink()
+        installed.symlink_to(releases[release])
+        await house.start_again()
+        await box.wait_for(lambda: box.connected, USABLE_SECONDS)
+
+    microphone = (await entities(house, box))["switch", f"{box.mac}_microphone"]
+    await change_to("old")
+    await set_alarm(house, box, "of the old one", 86400)
+    await change_to("new")
+    assert await alarm_names(house, box) == ["of the old one"]
+    await set_alarm(house, box, "of the new one", 86400)
+    await house.demo.client.call("switch", "turn_off", entity_id=microphone)
+    await change_to("old")
+    assert await alarm_names(house, box) == []
+    assert await house.state(microphone) == "off"
+    await set_alarm(house, box, "meanwhile", 86400)
+    await change_to("new")
+    names = ["meanwhile", "of the new one", "of the old one"]
+    assert await alarm_names(house, box) == names
+    assert await house.state(microphone) == "off"
+    # Stored when the call has returned.
+    await house.demo.client.call("switch", "turn_on", entity_id=microphone)
+    assert house.record(box)["microphone"]
+    for name in names:
+        await change_alarm(house, box, name, None)
     assert faults(house) == []

@@ -80,6 +80,7 @@ class SafeStore:
             await self.async_set_aside()
             return {}
         self._stored = stored
+        ir.async_delete_issue(self._hass, DOMAIN, f"not_stored_{self._key}")
         return stored or {}
 
     async def async_set_aside(self) -> None:
@@ -157,8 +158,10 @@ class SafeStore:
             self._due = None
 
     async def async_remove(self) -> None:
-        """Delete the file."""
+        """Delete the file, and what was said about it."""
         await self._store.async_remove()
+        for issue in ("not_stored", "storage_damaged"):
+            ir.async_delete_issue(self._hass, DOMAIN, f"{issue}_{self._key}")
 
 
 def _not_ready(err: Exception) -> ConfigEntryNotReady:
