@@ -149,7 +149,9 @@ class Gateway:
         subentries = device_subentries(self.entry)
         for mac in self.devices.keys() - subentries.keys():
             gone, announcer = self.devices.pop(mac), self._announcers.pop(mac)
-            self._clocks.pop(mac).stop()
+            clock = self._clocks.pop(mac)
+            clock.stop()
+            clock.alarms.report_deleted()
             async_forget_lost_pack(self.hass, mac)
             gone.create_task(_close([announcer], [gone]), "close link")
             # Also of entities that are disabled.

@@ -12,7 +12,8 @@ from homeassistant.components.sensor import (
     SensorStateClass,
 )
 from homeassistant.const import PERCENTAGE, EntityCategory, Platform, UnitOfTemperature, UnitOfTime
-from homeassistant.core import HomeAssistant
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import LastCallSensor, ToolsOfferedSensor
@@ -51,6 +52,7 @@ class XiaozhiSensorDescription(SensorEntityDescription):
     """Keys of what it shows, as for `DeviceRecord.listen`."""
     exists: Callable[[Device], bool] | None = None
     """Whether a device has the sensor; without this, those with a value have it."""
+    hidden_without_value: bool = False
     attributes: Callable[[Device], dict[str, Any]] = lambda _: {}
     """Values of the parts that the state is made of."""
 
@@ -97,6 +99,7 @@ SENSORS: Final = (
         entity_category=None,
         device_class=SensorDeviceClass.TIMESTAMP,
         value=next_timer_end,
+        hidden_without_value=True,
         follows=("timers",),
         exists=_has_timers,
     ),
@@ -106,6 +109,7 @@ SENSORS: Final = (
         entity_category=None,
         device_class=SensorDeviceClass.TIMESTAMP,
         value=next_alarm,
+        hidden_without_value=True,
         follows=("alarms",),
         exists=lambda device: has_alarms(device, Platform.SENSOR, "next_alarm"),
     ),
@@ -189,6 +193,33 @@ class XiaozhiSensor(XiaozhiEntity, SensorEntity):
     def __init__(self, gateway: Gateway, device: Device, description: XiaozhiSensorDescription) -> None:
         super().__init__(gateway, device, description)
         self.follows = description.follows
+        self._is_shown: bool | None = None
+
+    @override
+    async def async_added_to_hass(self) -> None:
+        await super().async_added_to_hass()
+        self._show()
+
+    @override
+    @callback
+    def device_changed(self) -> None:
+        self._show()
+        super().device_changed()
+
+    @callback
+    def _show(self) -> None:
+        """Show the sensor on pages while it has a value: they would say "Unknown" of one without.
+
+        What the owner has hidden stays so, and until the next change also what the owner has shown.
+        """
+        has_value = self.native_value is not None
+        entry = self.registry_entry
+        if not self.entity_description.hidden_without_value or self._is_shown is has_value or entry is None:
+            return
+        self._is_shown = has_value
+        hider = None if has_value else er.RegistryEntryHider.INTEGRATION
+        if entry.hidden_by not in (hider, er.RegistryEntryHider.USER):
+            er.async_get(self.hass).async_update_entity(self.entity_id, hidden_by=hider)
 
     @property
     @override

@@ -292,11 +292,22 @@ class AlarmClock:
         for alarm in alarms:
             self._device.events.fire(event, None, name=alarm.name, message=alarm.text, **more)
 
+    @callback
+    def report_deleted(self) -> None:
+        """Notify the owner of the alarms that are deleted with the device."""
+        if following := upcoming(self._device):
+            due = {uid: at for at, uid, _ in following}
+            self._device.create_task(self._report("alarms_deleted", self.alarms, due), "report alarms")
+
     async def _report(self, key: str, alarms: Alarms, due: Mapping[str, datetime]) -> None:
-        """Notify the owner of alarms that nobody has heard."""
+        """Notify the owner of alarms that nobody has heard, or will hear."""
         alarm_word = await async_text(self._hass, "alarm")
         language = await async_language(self._hass, self._hass.config.language)
-        names = {uid: plain_markdown(alarm.name or alarm.text or alarm_word) for uid, alarm in alarms.items()}
+        names = {
+            uid: plain_markdown(alarm.name or alarm.text or alarm_word)
+            for uid, alarm in alarms.items()
+            if uid in due
+        }
         descriptions = (f"{name} ({described_moment(language, due[uid])})" for uid, name in names.items())
         await async_report(self._device, key, descriptions)
 

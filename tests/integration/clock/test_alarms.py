@@ -46,6 +46,18 @@ STOP = "button.kitchen_box_stop_alarm"
 pytestmark = pytest.mark.usefixtures("wall_clock")
 
 
+async def delete_next(hass: HomeAssistant) -> None:
+    following = calendar(hass).event
+    assert following is not None
+    await calendar(hass).async_delete_event(following.uid or "")
+
+
+def hidden_by(hass: HomeAssistant) -> er.RegistryEntryHider | None:
+    entry = er.async_get(hass).async_get(NEXT_ALARM)
+    assert entry is not None
+    return entry.hidden_by
+
+
 def happened(hass: HomeAssistant) -> Any:
     return state_of(hass, "event.kitchen_box_alarm_event").attributes["event_type"]
 
@@ -59,6 +71,7 @@ async def test_it_rings_louder_and_louder_and_the_owner_reads_that_nobody_stoppe
     assert hass.states.get(NEXT_ALARM) is None
     await set_alarm(hass, 60)
     assert dt_util.parse_datetime(state_of(hass, NEXT_ALARM).state) == soon(60)
+    assert hidden_by(hass) is None
     announced = await device.wait_announced(timeout=200)
     assert announced.outcome is Outcome.PLAYED
     rate = device.speaker.rate
@@ -71,6 +84,7 @@ async def test_it_rings_louder_and_louder_and_the_owner_reads_that_nobody_stoppe
     assert [text for _, text in announced.shown] == ["Alarm: Wake up"]
     assert "Nobody stopped these alarms on Kitchen box: Wake up" in await told(notes)
     await wait_for_state(hass, NEXT_ALARM, "unknown")
+    assert hidden_by(hass) is er.RegistryEntryHider.INTEGRATION
     assert happened(hass) == "alarm_stopped"
     assert not await events(hass)
     assert not speech.recognizer.streams
@@ -144,6 +158,22 @@ async def test_it_is_snoozed_by_the_button_or_by_voice_after_waking_the_device(
     for button in (STOP, SNOOZE):
         with pytest.raises(HomeAssistantError, match="No alarm rings"):
             await act(hass, "button", "press", button)
+
+
+async def test_the_next_alarm_is_shown_while_there_is_one_and_not_against_the_owner(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    await boot()
+    for hider in (None, er.RegistryEntryHider.USER):
+        await set_alarm(hass, 3600)
+        er.async_get(hass).async_update_entity(NEXT_ALARM, hidden_by=hider)
+        await delete_next(hass)
+        await hass.async_block_till_done()
+        assert hidden_by(hass) is (hider or er.RegistryEntryHider.INTEGRATION)
+        assert await hass.config_entries.async_reload(linked_entry.entry_id)
+        await set_alarm(hass, 3600)
+        assert hidden_by(hass) is hider
+        await delete_next(hass)
 
 
 async def test_a_reminder_is_spoken_three_times(hass: HomeAssistant, boot: Boot, speech: Speech) -> None:
@@ -443,8 +473,9 @@ async def test_words_end_what_rings_here_then_what_rings_elsewhere_and_only_then
 
 
 async def test_a_device_that_is_deleted_has_no_alarms_any_more(
-    hass: HomeAssistant, linked_entry: MockConfigEntry
+    hass: HomeAssistant, linked_entry: MockConfigEntry, notes: list[str]
 ) -> None:
+    """Its owner reads which they were: Home Assistant's question before says nothing of them."""
     await set_alarm(hass, 60)
     (subentry,) = linked_entry.subentries
     form = await linked_entry.start_subentry_reconfigure_flow(hass, subentry)
@@ -453,4 +484,5 @@ async def test_a_device_that_is_deleted_has_no_alarms_any_more(
     await hass.async_block_till_done()
     await asyncio.sleep(120)
     assert hass.states.get(CALENDAR) is None
+    assert "Deleted with Kitchen box: Wake up" in await told(notes)
     assert not linked_entry.runtime_data.devices
