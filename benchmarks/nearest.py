@@ -9,6 +9,7 @@ to be answered, and else one of them is let go).
 import asyncio
 from collections import deque
 from collections.abc import Iterator
+from itertools import product
 from operator import itemgetter
 from pathlib import Path
 from typing import Final
@@ -47,15 +48,18 @@ async def measure(_house: House, *, quick: bool, recordings: Path, every: int = 
     """Try every so-many-th of 100 houses. Raises `ValueError` if there are no recordings."""
     people = await asyncio.to_thread(read_recordings, recordings)
     kitchen = recordings / "kitchen-noise.flac"
-    noise = (
-        read_sound(kitchen) if kitchen.exists() else np.random.default_rng(0).normal(size=10 * UPLINK_RATE)
-    )
+    noises = {"steady noise": np.random.default_rng(0).normal(size=10 * UPLINK_RATE)}
+    if kitchen.exists():
+        noises["a kitchen"] = read_sound(kitchen)
     houses = range(0, 100, 50 if quick else every)
     rows: list[Row] = []
-    for name, hear, word, right in (
-        ("the wake word is reported", _one_person, "hi", [0]),
-        ("the wake word is not reported", _one_person, None, [0]),
-        ("two people, two buttons", _two_people, None, [0, 1]),
+    for (name, hear, word, right), (where, noise) in product(
+        (
+            ("the wake word is reported", _one_person, "hi", [0]),
+            ("the wake word is not reported", _one_person, None, [0]),
+            ("two people, two buttons", _two_people, None, [0, 1]),
+        ),
+        noises.items(),
     ):
         answering = []
         for number in houses:
@@ -64,7 +68,8 @@ async def measure(_house: House, *, quick: bool, recordings: Path, every: int = 
             answering.append(await _answering([*hear(said, noise, chance)], chance, word))
         found, several = answering.count(right), sum(len(who) > len(right) for who in answering)
         another = len(houses) - found - several
-        rows.append({"": name, "houses": len(houses), "right": found, "another": another, "several": several})
+        counts = {"houses": len(houses), "right": found, "another": another, "several": several}
+        rows.append({"": name, "noise": where, **counts})
     return rows
 
 

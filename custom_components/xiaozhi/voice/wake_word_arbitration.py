@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Final
 
 from ..device.state import ENOUGH_SILENT_WAKINGS
-from ..protocol.audio.loudness import Loudness, above_noise, deviation, likeness
+from ..protocol.audio.loudness import Loudness, above_noise, deviation, likeness, noise_alone
 
 # Without a voice engine, which never report that they have heard their wake word.
 _SILENT_CHIPS: Final = frozenset({"esp32", "esp32c3", "esp32c5", "esp32c6"})
@@ -31,8 +31,8 @@ _PAUSE: Final = 0.2
 # Boards that do not report a wake word play a sound for it at first, which they hear themselves.
 _POP_UP: Final = 0.4
 # The numbers that follow were chosen with 200 houses like those of `benchmarks/nearest.py`, whose own 100 had
-# no part in that. In these the nearest board that does not report its wake word answers alone in 88, and both
-# of two people are answered in 92.
+# no part in that. In these the nearest board that does not report its wake word answers alone in 90, and both
+# of two people are answered in 92; with white noise in 88 and 91.
 # So many levels of speech show whether two devices hear the same, or these if it is understood sooner. With
 # 100, the nearest answered alone in 184 of the 200 instead of 187. Two people speak as alike as below in 12 %
 # of pieces of 125 levels, in 28 % of 30, and in 55 % of 20.
@@ -43,7 +43,6 @@ _AT_LEAST: Final = 30
 # compared (85 and 94).
 _ALIKE: Final = 0.75
 _CLEAR: Final = 22.0
-_NOISE_ALONE: Final = 6.0
 # Echoes and noise fill the pauses of speech: so many times the deviation of its levels counts, too (without
 # that 87 and 92; of the 200, 184 instead of 187).
 _DEVIATIONS: Final = 3.0
@@ -229,7 +228,10 @@ def _farther(one: _Start, other: _Start, now: float, *, at_once: bool) -> _Start
             return None
         # Somebody may speak all the time since then: the noise is known from before, too.
         above = [above_noise(speech, loudness.turn) for speech, loudness in zip(spoken, both, strict=True)]
-        clear = (min(*above, _CLEAR) - _NOISE_ALONE) / (_CLEAR - _NOISE_ALONE)
+        clear = min(
+            (min(level, _CLEAR) - noise) / (_CLEAR - noise)
+            for level, noise in zip(above, (noise_alone(loudness.turn) for loudness in both), strict=True)
+        )
         if clear < 0 or likeness(*spoken) < _ALIKE * clear:
             return None
         first, second = (

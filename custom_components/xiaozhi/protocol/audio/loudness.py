@@ -24,6 +24,12 @@ _LONGEST: Final = 3.5
 # same time; with 0.2 for noise, eleven fewer of those.
 _SPEECH: Final = 0.95
 _NOISE: Final = 0.05
+# How much noise alone may stand above itself: when it is steady, and when it is not, which the spread of the
+# quieter levels shows. Chosen with 150 other houses: with white noise the nearest answers alone in 139 of
+# them instead of 110, in the noise of a kitchen in 139 as before.
+_STEADY: Final = 1.0
+_RESTLESS: Final = 6.0
+_QUIETER: Final = 0.4
 # Speech is recognised by its loudness in 60 ms, and how that rises or falls within 100 ms. One device may be
 # 100 ms later than the other. The nearest then answers alone in 88 houses of 100; with 20 ms in 83, with a
 # rise within 60 ms in 84, and in 85 if none may be later. Without rises, both of two people are answered 86
@@ -87,6 +93,18 @@ def above_noise(speech: Sequence[float], heard: Sequence[float]) -> float:
     if not speech or not noises:
         return 0.0
     return sorted(speech)[int(_SPEECH * len(speech))] - noises[int(_NOISE * len(noises))]
+
+
+def noise_alone(heard: Sequence[float]) -> float:
+    """Return by how many dB noise without speech stands above itself, as `above_noise` counts, at the most.
+
+    That of a kitchen rises and falls; a fan is as loud all the time.
+    """
+    noises = sorted(level for level in heard if level)
+    if not noises:
+        return _RESTLESS
+    spread = noises[int(_QUIETER * len(noises))] - noises[int(_NOISE * len(noises))]
+    return min(_STEADY + spread, _RESTLESS)
 
 
 def deviation(heard: Sequence[float]) -> float:
