@@ -204,7 +204,8 @@ class AlarmIntent(intent.IntentHandler):
         try:
             words = await async_language(hass, language)
             speaker = await self._async_speaker(intent_obj, words)
-            action, meaning = self._read(self._checked(intent_obj.slots), words)
+            slots = self._checked(intent_obj.slots)
+            action, meaning = await hass.async_add_executor_job(self._read, slots, words)
             key, placeholders = await _ACTIONS[action](speaker, meaning)
             response.async_set_speech(await async_text(hass, key, language, **placeholders))
         except UserError as err:

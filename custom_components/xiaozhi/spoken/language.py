@@ -101,13 +101,19 @@ class Language:
     def _compiled(self, template: str, placeholders: Mapping[str, str]) -> re.Pattern[str]:
         return re.compile(self._pattern.format(_regex(template, placeholders)), re.IGNORECASE)
 
-    def elements(self, text: str, start: int = 0) -> list[Element]:
-        """Return what words from a place on mean, up to the first that mean nothing."""
+    def elements(self, text: str, start: int, known: dict[int, Element | None]) -> list[Element]:
+        """Return what words from a place on mean, up to the first that mean nothing.
+
+        `known` keeps what was found in this text, so that the time does not grow with its square.
+        """
         found: list[Element] = []
-        while (element := self._element(text, start)) is not None:
+        while True:
+            if start not in known:
+                known[start] = self._element(text, start)
+            if (element := known[start]) is None:
+                return found
             found.append(element)
             start = element.end
-        return found
 
     def _element(self, text: str, start: int) -> Element | None:
         """Return the longest element at a place."""

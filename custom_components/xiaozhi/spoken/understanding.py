@@ -1,7 +1,7 @@
 """The meaning of what people say about alarms: when, how often, and of what to remind them."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 import re
 from typing import Any, Final
@@ -20,8 +20,7 @@ _HALVES: Final = {"am": (0, 12 * 60), "pm": (12 * 60, 24 * 60)}
 _SHOWN: Final = 100
 _AROUND: Final = 3 * 60
 _EVENING: Final = 17 * 60
-WEEKDAYS: Final = {"weekdays": {0, 1, 2, 3, 4}, "weekends": {5, 6}}
-"""Days of the week that have a word of their own."""
+_WEEKDAYS: Final = {"weekdays": {0, 1, 2, 3, 4}, "weekends": {5, 6}}
 _TERM: Final = re.compile(r"([+-])(\d+|minute|mm)")
 _LONGEST: Final = 300
 
@@ -47,8 +46,8 @@ class Meaning:
     weekdays: set[int] = field(default_factory=set)
     repeat: str = ""
     """daily, weekly, monthly, yearly, a rule as in calendars, or nothing."""
-    delay: int | None = None
-    """Seconds from now."""
+    delays: list[int] = field(default_factory=list)
+    """Seconds from now, which add up."""
     named: int | None = None
     """A time that has a name, such as noon, in minutes."""
     is_each: bool = False
@@ -57,10 +56,21 @@ class Meaning:
     text: str = ""
     """All other words, such as the text of a reminder."""
 
+    def add(self, name: str, value: Any) -> bool:
+        """Add to a field; return False if it has another value."""
+        match getattr(self, name):
+            case list() | set() as several:
+                setattr(self, name, type(several)((*several, *value)))
+            case None | "" | False:
+                setattr(self, name, value)
+            case known:
+                return bool(known == value or known is True)
+        return True
+
     @property
     def has_time(self) -> bool:
         """Whether a moment was said."""
-        return self.minutes is not None or self.delay is not None
+        return self.minutes is not None or bool(self.delays)
 
     @property
     def has_day(self) -> bool:
@@ -82,8 +92,8 @@ class Meaning:
 
         Of seven in the morning and in the evening, an alarm takes the first and a reminder the next one.
         """
-        if self.delay is not None:
-            return (now + timedelta(seconds=self.delay)).replace(microsecond=0)
+        if self.delays:
+            return (now + timedelta(seconds=sum(self.delays))).replace(microsecond=0)
         times = self.candidates()
         if not self.parts and not self.is_exact:
             if not is_reminder:
@@ -126,27 +136,23 @@ def understand(language: Language, said: str) -> Meaning | None:
     text = language.plain(said)
     if len(text) > _LONGEST:
         return None
-    found = language.elements(text)
+    known: dict[int, Element | None] = {}
+    found = language.elements(text, 0, known)
     if found and found[-1].end == len(text):
         return _meaning(found)
     while found and found[-1].kind == "filler":
         found.pop()
-    meaning = _meaning(found)
-    rest = text[found[-1].end if found else 0 :]
-    if meaning is not None and not meaning.has_time:
-        # The time may follow: remind me to take the bins out at six.
-        for at in range(len(rest)):
-            after = language.elements(rest, at)
-            if (
-                after
-                and after[-1].end == len(rest)
-                and (both := _meaning([*found, *after]))
-                and both.has_time
-            ):
-                meaning, rest = both, rest[:at]
-                break
-    if meaning is not None:
-        meaning.text = rest.strip()
+    meaning, start, end = _meaning(found), found[-1].end if found else 0, len(text)
+    if meaning is None:
+        return None
+    # The time may follow: remind me to take the bins out at six.
+    for at in () if meaning.has_time else range(start, len(text)):
+        after = language.elements(text, at, known)
+        both = _meaning([*found, *after]) if after and after[-1].end == len(text) else None
+        if both is not None and both.has_time:
+            meaning, end = both, at
+            break
+    meaning.text = text[start:end].strip()
     return meaning
 
 
@@ -222,15 +228,16 @@ def _field(languages: Iterable[Language], words: str) -> Meaning | None:
 def _meaning(elements: list[Element]) -> Meaning | None:
     """Return what elements mean together; None if they contradict each other."""
     meaning = Meaning()
-    if not all(_ADD[element.kind](meaning, element) for element in elements):
+    fields = (item for element in elements for item in _FIELDS[element.kind](element).items())
+    if not all(meaning.add(name, value) for name, value in fields):
         return None
-    if meaning.minutes is None and meaning.named is not None:
+    if meaning.named is not None and meaning.minutes is None:
         meaning.minutes, meaning.is_exact = meaning.named, True
     elif meaning.named is not None:
         # Twelve o'clock noon.
         meaning.parts.append((meaning.named - _AROUND, meaning.named + _AROUND))
-    if meaning.repeat in WEEKDAYS:
-        meaning.weekdays |= WEEKDAYS[meaning.repeat]
+    if meaning.repeat in _WEEKDAYS:
+        meaning.weekdays |= _WEEKDAYS[meaning.repeat]
         meaning.repeat = "weekly"
     elif not meaning.repeat and (meaning.is_each or len(meaning.weekdays) > 1):
         if not meaning.weekdays and not meaning.parts:
@@ -239,74 +246,52 @@ def _meaning(elements: list[Element]) -> Meaning | None:
     return None if _contradicts_itself(meaning) else meaning
 
 
-def _add_time(meaning: Meaning, element: Element) -> bool:
+def _time(element: Element) -> dict[str, Any]:
     if ":" in element.value:
         hour, minute = map(int, element.value.split(":"))
-        is_first, meaning.named = meaning.named is None, hour * 60 + minute
-        return is_first
-    is_first, hour = meaning.minutes is None, element.numbers["hour"]
-    minutes = hour * 60
-    for sign, term in _TERM.findall(element.value):
-        number = int(term) if term.isdecimal() else element.numbers[term]
-        minutes += number if sign == "+" else -number
-    meaning.is_exact = element.is_exact or not 1 <= hour <= 12
-    meaning.minutes = minutes if meaning.is_exact else minutes % _DAY
-    return is_first
+        return {"named": hour * 60 + minute}
+    hour, numbers = element.numbers["hour"], element.numbers
+    minutes = hour * 60 + sum(
+        (1 if sign == "+" else -1) * (int(term) if term.isdecimal() else numbers[term])
+        for sign, term in _TERM.findall(element.value)
+    )
+    is_exact = element.is_exact or not 1 <= hour <= 12
+    return {"minutes": minutes if is_exact else minutes % _DAY, "is_exact": is_exact}
 
 
-def _add_delay(meaning: Meaning, element: Element) -> bool:
+def _delay(element: Element) -> dict[str, Any]:
     each, more = element.value if isinstance(element.value, list) else (element.value, 0)
-    meaning.delay = (meaning.delay or 0) + element.numbers.get("number", 1) * each + more
-    return True
+    return {"delays": [element.numbers.get("number", 1) * each + more]}
 
 
-def _add_date(meaning: Meaning, element: Element) -> bool:
-    is_first, meaning.on = meaning.on is None, (element.numbers["month"], element.numbers["number"])
-    return is_first
-
-
-def _add_weekday(meaning: Meaning, element: Element) -> bool:
+def _weekday(element: Element) -> dict[str, Any]:
     first, last = element.numbers.get("weekday", element.value), element.numbers.get("until")
     following = range(1 if last is None else (last - first) % 7 + 1)
-    meaning.weekdays |= {(first + number) % 7 for number in following}
-    meaning.is_each = meaning.is_each or element.value is not None
-    return True
+    return {"weekdays": {(first + day) % 7 for day in following}, "is_each": element.value is not None}
 
 
-def _add_repeat(meaning: Meaning, element: Element) -> bool:
-    is_first, value = not meaning.repeat, element.value
-    meaning.repeat, *part = value if isinstance(value, list) else (value,)
-    return is_first and (not part or _add_part(meaning, replace(element, value=part)))
+def _repeat(element: Element) -> dict[str, Any]:
+    repeat, *part = element.value if isinstance(element.value, list) else [element.value]
+    return {"repeat": repeat, "parts": [(part[0] * 60, part[1] * 60)] if part else []}
 
 
-def _add_every(meaning: Meaning, _element: Element) -> bool:
-    meaning.is_each = True
-    return True
-
-
-def _add_day(meaning: Meaning, element: Element) -> bool:
-    is_first, meaning.day = meaning.day is None, element.value
-    return is_first
-
-
-def _add_part(meaning: Meaning, element: Element) -> bool:
+def _part(element: Element) -> dict[str, Any]:
     start, end, *day = element.value
-    meaning.parts.append((start * 60, end * 60))
-    return not day or _add_day(meaning, replace(element, value=day[0]))
+    return {"parts": [(start * 60, end * 60)]} | ({"day": day[0]} if day else {})
 
 
-_ADD: Final[Mapping[str, Callable[[Meaning, Element], bool]]] = {
-    "time": _add_time,
-    "delay": _add_delay,
-    "date": _add_date,
-    "weekday": _add_weekday,
-    "repeat": _add_repeat,
-    "every": _add_every,
-    "day": _add_day,
-    "part": _add_part,
-    "filler": lambda _meaning, _element: True,
+_FIELDS: Final[Mapping[str, Callable[[Element], dict[str, Any]]]] = {
+    "time": _time,
+    "delay": _delay,
+    "date": lambda element: {"on": (element.numbers["month"], element.numbers["number"])},
+    "weekday": _weekday,
+    "repeat": _repeat,
+    "every": lambda _: {"is_each": True},
+    "day": lambda element: {"day": element.value},
+    "part": _part,
+    "filler": lambda _: {},
 }
-"""Adds what an element means; False if it contradicts what was said before."""
+"""What a kind of element adds to the meaning."""
 
 
 def _contradicts_itself(meaning: Meaning) -> bool:
@@ -314,7 +299,7 @@ def _contradicts_itself(meaning: Meaning) -> bool:
     return (
         days > 1
         or (meaning.minutes is not None and not meaning.candidates())
-        or (meaning.delay is not None and (meaning.minutes is not None or days > 0 or bool(meaning.repeat)))
+        or (bool(meaning.delays) and (meaning.minutes is not None or days > 0 or bool(meaning.repeat)))
         or (bool(meaning.weekdays) and meaning.repeat not in ("", "weekly"))
         or (meaning.repeat == "daily" and days > 0)
     )

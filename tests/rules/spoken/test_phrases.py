@@ -12,8 +12,10 @@ from hassil.sample import sample_sentence
 import pytest
 
 from custom_components.xiaozhi.spoken.language import load_language
+from custom_components.xiaozhi.spoken.sentences import ALARM_SENTENCE
+from custom_components.xiaozhi.spoken.understanding import is_complete
 
-from .recognizer import CODES, recognizer, understood
+from .recognizer import CODES, recognized, recognizer, understood
 
 _TABLES = sorted((Path(__file__).parent / "phrases").glob("*.json"))
 
@@ -52,3 +54,21 @@ def _samples(sentence: Sentence, theirs: Intents, data: IntentData) -> Iterable[
         expand_ranges=False,
         skip_optionals=True,
     )
+
+
+@pytest.mark.parametrize(
+    ("phrase", "complete"),
+    [
+        ("wake me at seven", True),
+        ("wake me at", False),
+        ("set an alarm for monday", False),
+        ("what alarms do I have", True),
+        ("cancel the alarm at seven", True),
+        ("remind me at six to take", False),
+        ("remind me to take the bins out at six", False),
+    ],
+)
+def test_a_complete_sentence_needs_no_pause(phrase: str, complete: bool) -> None:
+    intent, slots = recognized("en", phrase)
+    assert intent == ALARM_SENTENCE
+    assert is_complete(load_language("en"), slots) is complete
