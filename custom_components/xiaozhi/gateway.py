@@ -125,7 +125,7 @@ class Gateway:
 
     async def async_check_storage(self) -> None:
         """Raise `UserError` if nothing can be stored now."""
-        await self._store.async_save(again=True)
+        await self._store.async_check()
 
     def wake_words(self, device: Device) -> WakeWords:
         """Return what wakes a device, and what else could."""

@@ -89,6 +89,8 @@ class SafeStore:
         copy = f"{self._store.path}.damaged.{dt_util.utcnow():%Y%m%dT%H%M%S}"
         try:
             await self._hass.async_add_executor_job(shutil.copy2, self._store.path, copy)
+        except FileNotFoundError:
+            return
         except OSError as err:
             raise _not_ready(err) from err
         ir.async_create_issue(
@@ -102,14 +104,11 @@ class SafeStore:
             translation_placeholders={"path": plain_name(copy)},
         )
 
-    async def async_save(self, *, again: bool = False) -> None:
-        """Save now, also what the file has if it is to be `again`.
-
-        Raises `UserError` if the file does not have it then; it is tried again each minute.
-        """
+    async def async_save(self) -> None:
+        """Save now. Raises `UserError` if the file does not have it then; it is tried again each minute."""
         async with self._lock:
             data = json_loads(json_bytes(self._data()))
-            if not self.opened or (data == self._stored and not again):
+            if not self.opened or data == self._stored:
                 return
             self._stored = None
             await self._store.async_save(data)  # type: ignore[arg-type]

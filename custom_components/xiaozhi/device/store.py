@@ -11,6 +11,7 @@ from math import inf
 from typing import Any, Final
 
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+from homeassistant.util.ulid import ulid_now
 
 from ..const import DOMAIN
 from ..errors import UserError
@@ -26,6 +27,8 @@ _LOGGER = logging.getLogger(__name__)
 _SOON: Final = frozenset({"tools", "session_id"})
 # A device that shows once a minute that it is there must not wear out a memory card.
 _SAVED_WITH_OTHERS: Final = frozenset({"last_contact"})
+
+_CHECKED: Final = "checked"
 
 type Listener = Callable[[], None]
 type Read = Callable[[Any], Any]
@@ -105,6 +108,8 @@ class DeviceStore:
         self._records: dict[str, DeviceRecord] = {}
         self._moving: dict[str, dict[str, Any]] = {}
         """What 0.5.0 had among the readings: it stays there until the other file has it."""
+        self._checked = ""
+        """Another text each time that it is checked whether something can be stored."""
         self._due: float | None = None
         self._saved = -inf
 
@@ -113,7 +118,8 @@ class DeviceStore:
 
         Raises `ConfigEntryNotReady` or `ConfigEntryError` if a file cannot be read.
         """
-        readings, owned = await self._readings.async_load(), await self._owned.async_load()
+        readings, owned = await self._readings.async_load(), dict(await self._owned.async_load())
+        self._checked = owned.pop(_CHECKED, "")
         # Mapping their tools to entities takes a while.
         states = await self._hass.async_add_executor_job(_states, readings)
         for mac, data in readings.items():
@@ -194,9 +200,14 @@ class DeviceStore:
             self._due = due
             self._readings.delay_save(delay)
 
-    async def async_save(self, *, again: bool = False) -> None:
+    async def async_save(self) -> None:
         """Save what is the owner's. Raises `UserError` if that fails; it is tried again each minute."""
-        await self._owned.async_save(again=again)
+        await self._owned.async_save()
+
+    async def async_check(self) -> None:
+        """Raise `UserError` if nothing can be stored now."""
+        self._checked = ulid_now()
+        await self._owned.async_save()
 
     async def async_close(self) -> None:
         """Save everything, for the last time."""
@@ -221,7 +232,8 @@ class DeviceStore:
 
     @callback
     def _owned_data(self) -> dict[str, Any]:
-        return {mac: record.state.owned_as_dict() for mac, record in self._records.items()}
+        owned = {mac: record.state.owned_as_dict() for mac, record in self._records.items()}
+        return {_CHECKED: self._checked, **owned}
 
 
 def _mapping(stored: Any) -> dict[str, Any] | None:

@@ -3,11 +3,14 @@
 import asyncio
 from datetime import datetime
 from typing import Any
+from unittest.mock import AsyncMock
 
 from homeassistant.config_entries import SOURCE_IGNORE, SOURCE_INTEGRATION_DISCOVERY
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import FlowResultType
 from homeassistant.helpers import area_registry as ar, device_registry as dr
+from homeassistant.helpers.storage import Store
+from homeassistant.util.file import WriteError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
@@ -82,6 +85,29 @@ async def test_a_card_adds_its_device_and_activation_and_check_in_agree_until_it
     assert await device.activate() == 404
     assert await device.code()
     assert (await card(hass))["step_id"] == "code"
+    assert open_issues(hass) == []
+
+
+async def test_nothing_is_paired_that_cannot_be_stored(
+    hass: HomeAssistant,
+    gateway_entry: MockConfigEntry,
+    make_device: MakeDevice,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = make_device()
+    code = await device.code()
+    form = await submit(hass, await card(hass), code=code)
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "_async_write_data", AsyncMock(side_effect=WriteError("no space")))
+        result = await submit(hass, form, name="Kitchen box")
+        assert (result["type"], result["reason"]) == (FlowResultType.ABORT, "not_stored")
+        assert await device.activate() == 202
+    # The card is there again with the next check-in.
+    assert await device.code() == code
+    form = await submit(hass, await card(hass), code=code)
+    result = await submit(hass, form, name="Kitchen box")
+    assert result["reason"] == "device_added"
+    assert await device.activate() == 200
     assert open_issues(hass) == []
 
 
