@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from functools import partial
 from typing import Any, Final, override
 
 from homeassistant.auth.permissions.const import POLICY_CONTROL, POLICY_READ
@@ -13,7 +13,7 @@ from homeassistant.helpers.llm import IntentTool, Tool, ToolAnnotations
 import voluptuous as vol
 
 from .actions.rights import allowed_devices, check_device
-from .clock.alarm import Alarm, moment_of, wall_time
+from .clock.alarm import moment_of, wall_time
 from .clock.alarm_clock import upcoming
 from .clock.device_clock import DeviceClock
 from .clock.spoken_alarm import async_language, described, find_alarms, wall_now
@@ -103,48 +103,29 @@ async def _next(speaker: Speaker, _meaning: Meaning) -> Answer:
     return "no_alarms", {}
 
 
-async def _delete(speaker: Speaker, meaning: Meaning) -> Answer:
-    found = find_alarms(meaning, upcoming(_known(speaker.device)))
-    if len(found) > 1:
-        alarms = [described(speaker.language, moment_of(time), alarm) for alarm, time in found.values()]
-        raise InputError("several_alarms", alarms=say_list(speaker.language, alarms))
-    return await _delete_found(speaker, found, meaning)
-
-
-async def _delete_all(speaker: Speaker, meaning: Meaning) -> Answer:
-    return await _delete_found(speaker, find_alarms(meaning, upcoming(_known(speaker.device))), meaning)
-
-
-async def _skip(speaker: Speaker, meaning: Meaning) -> Answer:
-    if meaning.has_day:
-        return await _delete(speaker, meaning)
-    alarms = upcoming(_known(speaker.device))[:1]
-    return await _delete_found(speaker, find_alarms(meaning, alarms), meaning, is_once=True)
-
-
-async def _delete_found(
-    speaker: Speaker, found: Mapping[str, tuple[Alarm, datetime]], meaning: Meaning, *, is_once: bool = False
-) -> Answer:
-    """Delete alarms, or of repeated ones the time of the day that is meant."""
+async def _delete(speaker: Speaker, meaning: Meaning, *, several: bool = False, once: bool = False) -> Answer:
+    """Delete an alarm, or of a repeated one the time of the day that is meant, or `once` its next one."""
+    language = speaker.language
+    found = [*find_alarms(meaning, upcoming(_known(speaker.device))).items()]
+    if once and not meaning.has_day:
+        found = found[:1]
     if not found:
         raise InputError("unknown_alarm")
-    language, is_once = speaker.language, is_once or (meaning.has_day and not meaning.repeat)
-    changes = {
-        uid: alarm.without(time) if is_once and alarm.rule else None for uid, (alarm, time) in found.items()
-    }
-    shown = [
-        described(language, moment_of(time), replace(alarm, rule="" if changes[uid] else alarm.rule))
-        for uid, (alarm, time) in found.items()
+    if len(found) > 1 and not several:
+        alarms = [described(language, moment_of(time), alarm) for _, (alarm, time) in found]
+        raise InputError("several_alarms", alarms=say_list(language, alarms))
+    once = once or (meaning.has_day and not meaning.repeat)
+    left = {uid: alarm.without(time) if once else None for uid, (alarm, time) in found}
+    gone = [
+        described(language, moment_of(time), replace(alarm, rule="" if once else alarm.rule))
+        for _, (alarm, time) in found
     ]
-    await speaker.here.alarms.async_store(changes)
-    stays = [
-        described(language, at, alarm)
-        for at, uid, alarm in upcoming(_known(speaker.device))
-        if changes.get(uid) is not None
-    ]
-    if stays:
-        return "alarm_skipped", {"alarms": say_list(language, shown), "rest": say_list(language, stays)}
-    return "alarm_deleted", {"alarms": say_list(language, shown)}
+    await speaker.here.alarms.async_store(left)
+    stays = [described(language, alarm.next, alarm) for alarm in left.values() if alarm is not None]
+    shown = {"alarms": say_list(language, gone)}
+    return (
+        ("alarm_skipped", {**shown, "rest": say_list(language, stays)}) if stays else ("alarm_deleted", shown)
+    )
 
 
 async def _snooze(speaker: Speaker, _meaning: Meaning) -> Answer:
@@ -170,8 +151,8 @@ _ACTIONS: Final[Mapping[str, Act]] = {
     "list": _list,
     "next": _next,
     "delete": _delete,
-    "delete_all": _delete_all,
-    "skip": _skip,
+    "delete_all": partial(_delete, several=True),
+    "skip": partial(_delete, once=True),
     "snooze": _snooze,
     "stop": _stop,
 }
