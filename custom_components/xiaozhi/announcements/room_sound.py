@@ -51,6 +51,8 @@ class Sound:
         self.seconds = 0.0
         """How much of it has been made."""
         self.heard = 0.0
+        self.sent = 0
+        """How many bytes a player has fetched."""
         self.ended = self.stopped = False
         self._mp3 = bytearray()
         self._readers: deque[object] = deque(maxlen=_MAX_READERS)
@@ -100,6 +102,7 @@ class Sound:
             until = min(round((self.heard + SENT_AHEAD) * BYTES_PER_SECOND), sent + _MAX_PART)
             if part := bytes(self._mp3[sent - self._forgotten : max(until - self._forgotten, 0)]):
                 sent += len(part)
+                self.sent = max(self.sent, sent)
                 yield part
             elif self.ended and sent >= self._forgotten + len(self._mp3):
                 return

@@ -73,7 +73,7 @@ _CODE_SCHEMA: Final = vol.Schema(
 _SCHEMA: Final = vol.Schema(
     {
         vol.Optional(CONF_LOUDSPEAKER): EntitySelector(EntitySelectorConfig(domain=Platform.MEDIA_PLAYER)),
-        vol.Required(CONF_LOUDSPEAKER_LEAD, default=1.0): NumberSelector(
+        vol.Required(CONF_LOUDSPEAKER_LEAD, default=0.5): NumberSelector(
             NumberSelectorConfig(min=0, max=5, step=0.1, unit_of_measurement=UnitOfTime.SECONDS)
         ),
         vol.Required(CONF_SHARE_TRANSCRIPTS, default=False): BooleanSelector(),

@@ -40,13 +40,22 @@ class BigSpeaker(MediaPlayerEntity):
         """What it raises when it has played."""
         self.ends = True
         """Whether it reports that it has ended."""
+        self.reports = True
+        """Whether it reports what it does, and what it plays."""
+        self.late = 0.0
+        """Seconds until what it has fetched is heard."""
+        self.asked: list[str] = []
+        """What it was asked to play."""
         self._playing: asyncio.Task[None] | None = None
 
     @override
     async def async_play_media(self, media_type: MediaType | str, media_id: str, **kwargs: Any) -> None:
         if self.error is not None:
             raise self.error
-        assert kwargs["announce"]
+        self.asked.append(media_id)
+        if not kwargs.get("announce"):
+            self.show(MediaPlayerState.PLAYING, media_id)
+            return
         if self._playing is not None:
             self._playing.cancel()
         if self.fetches:
@@ -61,9 +70,13 @@ class BigSpeaker(MediaPlayerEntity):
         self.stopped += 1
         if self._playing is not None:
             self._playing.cancel()
+        if not self.reports:
+            await asyncio.sleep(1)
+            self.show(MediaPlayerState.IDLE)
 
     async def _play(self, address: str) -> None:
-        self.show(MediaPlayerState.BUFFERING, address)
+        if self.reports:
+            self.show(MediaPlayerState.BUFFERING, address)
         mp3 = b""
         headers = {"Range": "bytes=0-", "Origin": "https://www.gstatic.com"}
         try:
@@ -74,13 +87,15 @@ class BigSpeaker(MediaPlayerEntity):
                     assert response.content_type == "audio/mpeg"
                     async for part in response.content.iter_any():
                         if not mp3:
+                            await asyncio.sleep(self.late)
                             self.began.append(self.hass.loop.time())
-                            self.show(MediaPlayerState.PLAYING, address)
+                            if self.reports:
+                                self.show(MediaPlayerState.PLAYING, address)
                         mp3 += part
             self.played.append(decoded(mp3))
             await asyncio.sleep(self.began[-1] + len(self.played[-1]) / 48000 - self.hass.loop.time())
         finally:
-            if self.ends and self._playing is asyncio.current_task():
+            if self.ends and self.reports and self._playing is asyncio.current_task():
                 self.show(MediaPlayerState.IDLE)
 
     def show(self, state: MediaPlayerState, address: str | None = None, *, there: bool = True) -> None:

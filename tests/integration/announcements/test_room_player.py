@@ -15,12 +15,19 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.announcements.room_sound import Sound
+from custom_components.xiaozhi.announcements.announcer import Announcer
+from custom_components.xiaozhi.announcements.delivery import Delivery
+from custom_components.xiaozhi.announcements.heard import End
+from custom_components.xiaozhi.announcements.room_sound import SENT_AHEAD, Sound, said_in_house
+from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
+from custom_components.xiaozhi.clock.ring import Bell, Ring, RingEnd
 from custom_components.xiaozhi.const import EVENT_ROOM_PLAYER
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.announcements.big_speaker import SELECT, BigSpeaker
+from tests.integration.announcements.sounds import Sound as StreamOf, beep
 from tests.integration.boxes import (
     TWO_DEVICES,
     Speech,
@@ -343,6 +350,134 @@ async def test_of_media_without_an_end_the_last_minutes_are_kept() -> None:
     assert 2_300_000 < len(b"".join([part async for part in sound.read()])) < 2_410_000
 
 
+@pytest.mark.parametrize("what", ["paused", "off", "gone", "stopped", "other", "chosen"])
+async def test_a_ring_goes_on_at_the_device_within_five_seconds_unless_a_person_ends_it(
+    hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker, announcer: Announcer, what: str
+) -> None:
+    bell = Bell(announcer._device, announcer)
+    ringing = asyncio.create_task(bell.ring(Ring(is_alarm=True, text="Alarm"), hass.loop.time() + 60))
+    await device.wait_for(lambda: bool(player.began), 10)
+    await asyncio.sleep(5)
+    before = len(alerts(device))
+    match what:
+        case "paused":
+            player.show(MediaPlayerState.PAUSED, player.media_content_id)
+        case "off":
+            player.show(MediaPlayerState.OFF)
+        case "gone":
+            player.show(MediaPlayerState.IDLE, there=False)
+        case "stopped":
+            await player.async_media_stop()
+        case "other":
+            player.show(MediaPlayerState.PLAYING, "spotify:1")
+        case _:
+            await choose(hass, SELECT, "this_device")
+    if what in {"paused", "off"}:
+        assert await asyncio.wait_for(ringing, 5) is RingEnd.STOPPED
+        assert len(alerts(device)) == before
+    else:
+        await device.wait_for(lambda: len(alerts(device)) > before, 5)
+        await device.wake()
+        assert await asyncio.wait_for(ringing, 10) is RingEnd.STOPPED
+
+
+@TWO_DEVICES
+@pytest.mark.parametrize("talks", [False, True])
+async def test_what_rings_does_not_wait_for_a_player_that_is_busy_for_another_device(
+    boot: Boot,
+    device: SimulatedDevice,
+    linked_entry: MockConfigEntry,
+    player: BigSpeaker,
+    announcer: Announcer,
+    speech: Speech,
+    command: bytes,
+    talks: bool,
+) -> None:
+    """And it is said in the conversation, if its user begins one meanwhile."""
+    hass, other = speech.hass, await boot(OLD, mac=OTHER_MAC)
+    await choose(hass, OTHER_SELECT, "Big speaker")
+    speech.recognizer.lines = [COMMAND]
+    long = asyncio.create_task(announcer.say(Utterance(text="A radio play.", speech=beep(90))))
+    await device.wait_for(lambda: bool(player.began), 10)
+    gateway = linked_entry.runtime_data
+    waits = gateway.announcer(gateway.devices[OTHER_MAC])
+    ring = Ring(is_alarm=False, text="Timer ended.")
+    ringing = asyncio.create_task(Bell(waits._device, waits).ring(ring, hass.loop.time() + 60))
+    if talks:
+        await asyncio.sleep(1)
+        await say(other, command, "good morning")
+        assert await ringing is RingEnd.SAID
+        assert other.screen.captions[-1] == "Timer ended."
+    else:
+        await other.wait_for(lambda: bool(alerts(other)), 6)
+        await other.wake()
+        assert await ringing is RingEnd.STOPPED
+    # An announcement says so.
+    heard = await waits.say(Utterance(text="Dinner.", speech=beep(1)))
+    assert "Big speaker did not play it" in str(heard.error)
+    assert (await long).end is End.DONE
+
+
+@pytest.mark.parametrize("announces", [False, True])
+async def test_music_stays_on_the_device_and_a_player_that_cannot_announce_gets_its_own_back(
+    hass: HomeAssistant, boot: Boot, chosen: None, player: BigSpeaker, announcer: Announcer, announces: bool
+) -> None:
+    device = await boot(NEW)
+    heard = await announcer.say(Utterance(text="Jazz", speech=beep(2), rank=Rank.MUSIC))
+    assert (heard.how, heard.end, player.asked) == (Delivery.NOTIFY, End.DONE, [])
+    if not announces:
+        player._attr_supported_features &= ~MediaPlayerEntityFeature.MEDIA_ANNOUNCE
+    player.show(MediaPlayerState.PLAYING, "library://jazz")
+    heard = await announcer.say(Utterance(text="Dinner.", speech=beep(2)))
+    assert (heard.how, heard.end) == (Delivery.ROOM_PLAYER, End.DONE)
+    await asyncio.sleep(1)
+    assert player.asked[1:] == ([] if announces else ["library://jazz"])
+    assert len(device.announcements) == 1
+
+
+async def test_a_player_that_reports_nothing_is_stopped_with_three_seconds_on_their_way_at_most(
+    device: SimulatedDevice, speech: Speech, player: BigSpeaker, command: bytes, known: Device
+) -> None:
+    """As VLC, which played music before and does not say what. Until it is quiet, it commands nothing."""
+    player.reports = False
+    player.show(MediaPlayerState.PLAYING)
+    await speech.answer_with("Now turn on the kitchen light. " + "word " * 60)
+    await hear_answer(device, command, seconds=2)
+    (sound,) = known.transfers.all_open(Sound)
+    assert sound.sent <= (sound.heard + SENT_AHEAD) * 8000 + 1
+    await device.wake("hello again")
+    await device.wait_for(lambda: bool(player.stopped), 1)
+    assert said_in_house(known)
+    await asyncio.sleep(2)
+    assert not said_in_house(known)
+
+
+async def test_the_microphone_stays_off_until_a_player_that_begins_late_has_ended(
+    hass: HomeAssistant, device: SimulatedDevice, speech: Speech, player: BigSpeaker, command: bytes
+) -> None:
+    await speech.answer_with("Which one?", heard=[COMMAND])
+    player.late = 5
+    await device.wake()
+    device.say(command)
+    await device.wait_for(lambda: "Which one?" in device.screen.captions, 30)
+    await device.wait_state(State.LISTENING, 30)
+    assert hass.loop.time() >= player.began[0] + 0.5
+
+
+async def test_a_paused_announcement_fails_and_so_does_a_voice_before_the_player_is_late(
+    hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker, announcer: Announcer
+) -> None:
+    saying = asyncio.create_task(announcer.say(Utterance(text="Dinner.", speech=beep(20))))
+    await device.wait_for(lambda: bool(player.began), 10)
+    await asyncio.sleep(2)
+    player.show(MediaPlayerState.PAUSED, player.media_content_id)
+    assert (await saying).end is End.STOPPED
+    player.fetches = False
+    broken = StreamOf(0, error=HomeAssistantError("no"))
+    heard = await announcer.say(Utterance(text="Dinner.", speech=broken.open))
+    assert "text-to-speech engine failed" in str(heard.error)
+
+
 @pytest.mark.own_home
 @TWO_DEVICES
 @pytest.mark.usefixtures("ffmpeg")
@@ -364,6 +499,13 @@ async def test_two_devices_may_have_each_other_for_their_loudspeaker(
     assert announcement.outcome is Outcome.PLAYED
     assert pitch_level(announcement.pcm, second.speaker.rate, 440) > 5000
     assert not says_itself(first)
+    assert not first.announcements
+    # Who stops the one that sounds has stopped it: the other does not say it again.
+    saying = asyncio.create_task(announce(hass, SIX_SECONDS))
+    await second.wait_for(lambda: len(second.announcements) == 2 and bool(second.announcements[1].played))
+    await second.click()
+    with pytest.raises(HomeAssistantError, match="its media player was stopped"):
+        await saying
     assert not first.announcements
     assert reported == []
 

@@ -1,0 +1,225 @@
+"""What happens when two sounds meet: the table in docs/architecture.md, row by row."""
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from itertools import product
+import re
+from typing import Any
+
+from homeassistant.components.media_player import MediaPlayerState
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.announcements.announcer import Announcer
+from custom_components.xiaozhi.announcements.delivery import Delivery
+from custom_components.xiaozhi.announcements.heard import End, Heard
+from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
+from custom_components.xiaozhi.clock.ring import Bell, Ring
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.timeouts import TimerTimeouts
+from custom_components.xiaozhi.voice.pipelines import chosen_pipeline
+from simulator import SimulatedDevice, State
+from tests.integration.announcements.big_speaker import SELECT, BigSpeaker
+from tests.integration.announcements.sounds import beep
+from tests.integration.boxes import Speech, alerts, choose, push_to_talk, wait_for_state
+from tests.integration.names import COMMAND, CONNECTED, MAC, NEW, OLD, Boot
+from tests.paths import ROOT
+
+LINK = LinkKind.MQTT
+LOUDSPEAKERS = ("2.4", "2.5", "player")
+RINGS = {
+    "timer": Ring(is_alarm=False, text="Timer ended."),
+    "alarm": Ring(is_alarm=True, text="Alarm"),
+    "reminder": Ring(is_alarm=True, text="The bins.", speaks=True),
+}
+KINDS = ("answer", "announcement", "question", *RINGS, "music")
+ACTS = ("wake word", "button", "player gone", "player paused", "link lost", "restart")
+_ROW = re.compile(r"^\| ([a-z, ]+) \| ([a-z, ]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
+
+# A timer and an alarm ring for a quarter of a minute here, and are given up after half of one.
+pytestmark = pytest.mark.timeouts(TimerTimeouts, ring=15, alarm=15, show=15, retry=1)
+
+
+def cells() -> list[tuple[str, str, str, str]]:
+    """Return the cells of the table: what is heard, what comes, on which loudspeaker, and the outcomes."""
+    table = (ROOT / "docs/architecture.md").read_text().partition("## When two sounds meet")[2]
+    return [
+        (first, second, where, cell)
+        for running, coming, *found in _ROW.findall(table.partition("\n## ")[0])
+        for first, second in product(running.split(", "), coming.split(", "))
+        for where, cell in zip(LOUDSPEAKERS, found, strict=True)
+    ]
+
+
+@dataclass
+class House:
+    """A device, and what can be heard on it."""
+
+    hass: HomeAssistant
+    entry: MockConfigEntry
+    player: BigSpeaker
+    speech: Speech
+    command: bytes
+    ring: asyncio.Task[str] | None = None
+    device: SimulatedDevice = field(init=False)
+
+    @property
+    def known(self) -> Device:
+        found: Device = self.entry.runtime_data.devices[MAC]
+        return found
+
+    @property
+    def announcer(self) -> Announcer:
+        found: Announcer = self.entry.runtime_data.announcer(self.known)
+        return found
+
+    def start(self, kind: str) -> Coroutine[Any, Any, str]:
+        if kind in RINGS:
+            return self.rings(kind)
+        if kind == "answer":
+            return self.answers()
+        return self.asks() if kind == "question" else self.says(kind)
+
+    async def says(self, kind: str) -> str:
+        rank = Rank.MUSIC if kind == "music" else Rank.ANNOUNCEMENT
+        heard = await self.announcer.say(Utterance(text=f"{kind}.", speech=beep(8), rank=rank))
+        return outcome(heard)
+
+    async def asks(self) -> str:
+        asked: list[bool] = []
+        pipeline = chosen_pipeline(self.hass, self.known)
+        try:
+            await self.announcer.ask("Shall I? " * 12, pipeline, lambda: asked.append(True))
+        except HomeAssistantError:
+            return "fails" if asked else "refused"
+        return "heard"
+
+    async def rings(self, kind: str) -> str:
+        """Ring as the clock does, which rings again after a restart."""
+        while True:
+            bell = Bell(self.known, self.announcer)
+            stop = bell.start()
+            self.ring = asyncio.create_task(self.rings_once(bell, RINGS[kind]))
+            try:
+                return await asyncio.shield(self.ring)
+            except asyncio.CancelledError:
+                if not self.ring.cancelled():
+                    raise
+                await asyncio.sleep(1)
+            finally:
+                stop()
+
+    async def rings_once(self, bell: Bell, ring: Ring) -> str:
+        try:
+            end = await bell.ring(ring, self.hass.loop.time() + 30)
+        except TimeoutError:
+            return "reported"
+        return "stopped" if end == "stopped" else "heard"
+
+    async def answers(self) -> str:
+        await self.device.wake()
+        self.device.say(self.command)
+        await self.device.wait_for(lambda: bool(self.device.screen.captions), 30)
+        await self.device.wait_state(State.IDLE, 60)
+        return "heard" if any("The end." in text for text in self.device.screen.captions) else "stopped"
+
+    async def open_channel(self) -> None:
+        """Have a conversation by the talk button, which leaves the channel open."""
+        await push_to_talk(self.device, self.command)
+        await self.device.wait_for(lambda: bool(self.device.screen.captions), 30)
+        await self.device.wait_state(State.IDLE, 10)
+        await asyncio.sleep(1)
+
+    async def is_heard(self) -> None:
+        """Wait until something is heard or shown, and two seconds more."""
+
+        def count() -> tuple[int, int, int]:
+            return len(self.player.began), round(self.device.played_seconds), len(alerts(self.device))
+
+        before = count()
+        await self.device.wait_for(lambda: count() != before, 60)
+        await asyncio.sleep(2)
+
+    async def act(self, what: str) -> None:
+        device = self.device
+        match what:
+            case "wake word":
+                await device.wake("hello again")
+            case "button":
+                await device.click()
+            case "player gone":
+                self.player.show(MediaPlayerState.IDLE, there=False)
+            case "player paused":
+                self.player.show(MediaPlayerState.PAUSED, self.player.media_content_id)
+            case "link lost":
+                self.known.session.link._carrier.publish.__self__.abort()
+            case _:
+                if self.ring is not None:
+                    self.ring.cancel()
+                assert await self.hass.config_entries.async_reload(self.entry.entry_id)
+                await wait_for_state(self.hass, CONNECTED, "on", 10)
+
+
+@pytest.fixture
+def house(
+    hass: HomeAssistant,
+    player: BigSpeaker,
+    speech: Speech,
+    linked_entry: MockConfigEntry,
+    command: bytes,
+) -> House:
+    return House(hass, linked_entry, player, speech, command)
+
+
+def outcome(heard: Heard) -> str:
+    match heard.end:
+        case End.DONE:
+            return "heard"
+        case End.WOKEN | End.STOPPED:
+            return "stopped"
+        case End.REPLACED:
+            return "gives way"
+    return "refused" if heard.how is Delivery.NONE else "fails"
+
+
+@pytest.mark.parametrize(
+    ("running", "coming", "loudspeaker", "expected"),
+    # Those without a player only now and then: all of them take minutes.
+    [pytest.param(*cell, marks=() if "player" in cell else pytest.mark.weekly) for cell in cells()],
+)
+async def test_meeting(
+    boot: Boot,
+    house: House,
+    running: str,
+    coming: str,
+    loudspeaker: str,
+    expected: str,
+) -> None:
+    speech = house.speech
+    house.device = device = await boot(OLD if loudspeaker == "2.4" else NEW)
+    if loudspeaker == "player":
+        await choose(house.hass, SELECT, "Big speaker")
+    if loudspeaker == "2.4" and running != "answer":
+        await speech.answer_with("Which light?", heard=[COMMAND])
+        await house.open_channel()
+    await speech.answer_with("It goes on. " * 12 + "The end.", heard=[COMMAND])
+    first = asyncio.create_task(house.start(running))
+    async with asyncio.timeout(60):
+        await house.is_heard()
+    outcomes: list[str] = []
+    if coming in KINDS:
+        outcomes.append(await house.start(coming))
+    else:
+        await house.act(coming)
+    outcomes.insert(0, await first)
+    assert "; ".join(outcomes) == expected
+    assert device.state is not State.SPEAKING
+
+
+async def test_the_table_is_complete() -> None:
+    """There is a cell for each meeting."""
+    assert sorted(cell[:3] for cell in cells()) == sorted(product(KINDS, (*KINDS[1:], *ACTS), LOUDSPEAKERS))
