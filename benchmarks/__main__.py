@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from homeassistant.runner import create_event_loop
 
-from . import downlink, end_of_speech, hearing, media, memory, nearest, turn, uplink_cpu, waterfall
+from . import downlink, end_of_speech, hearing, media, memory, nearest, patience, turn, uplink_cpu, waterfall
 from .house import house
 from .report import Row, table
 from .soak.measure import SoakError, measure as soak
@@ -31,13 +31,14 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "uplink_cpu": uplink_cpu.measure,
     "media": media.measure,
     "end_of_speech": end_of_speech.measure,
+    "patience": patience.measure,
     "hearing": hearing.measure,
     "waterfall": waterfall.measure,
     "nearest": nearest.measure,
     "soak": soak,
 }
 # Run only when they are named, because they need recordings, or can fail and may take very long.
-_NEED_RECORDINGS: Final = ("end_of_speech", "hearing", "waterfall", "nearest")
+_NEED_RECORDINGS: Final = ("end_of_speech", "patience", "hearing", "waterfall", "nearest")
 _NAMED_ONLY: Final = (*_NEED_RECORDINGS, "soak")
 
 
@@ -62,7 +63,7 @@ def main(arguments: list[str]) -> None:
         prog="scripts/benchmark", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "name", nargs="*", help=f"{', '.join(BENCHMARKS)} (default: all but the last five, in this order)"
+        "name", nargs="*", help=f"{', '.join(BENCHMARKS)} (default: all but the last six, in this order)"
     )
     parser.add_argument("--quick", action="store_true", help="only check that they work, in half a minute")
     group = parser.add_argument_group("soak")

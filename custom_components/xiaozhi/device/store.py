@@ -26,7 +26,7 @@ _LOGGER = logging.getLogger(__name__)
 # the device comes back.
 _SOON: Final = frozenset({"tools", "session_id"})
 # A device that shows once a minute that it is there must not wear out a memory card.
-_SAVED_WITH_OTHERS: Final = frozenset({"last_contact"})
+_SAVED_WITH_OTHERS: Final = frozenset({"last_contact", "pauses"})
 
 _CHECKED: Final = "checked"
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from enum import IntEnum, auto
 from itertools import pairwise
+from math import inf
 from typing import Final
 
 
@@ -48,6 +49,10 @@ class TurnTimes:
     def passed(self, step: TurnStep, now: float) -> None:
         """Note when a step was passed; only the first time counts."""
         self._times.setdefault(step, now)
+
+    def since(self, step: TurnStep, now: float) -> float:
+        """Return the seconds since a step was passed; endless if it was not."""
+        return now - self._times.get(step, -inf)
 
     @property
     def response(self) -> float | None:

@@ -15,6 +15,7 @@ from ..announcements.room_sound import said_in_house
 from ..device.bounds import Bound
 from ..device.device import Device
 from ..device.events import ConversationEvent
+from ..device.turn_times import TurnStep, TurnTimes
 from ..protocol import messages
 from ..protocol.boards import replaces_lines
 from ..protocol.clock import loop_time
@@ -29,8 +30,9 @@ from ..settings import ConversationStyle
 from ..texts.translated import async_text
 from ..timeouts import VoiceTimeouts
 from .early_transcripts import ProgressiveTranscripts
-from .end_of_turn import INTERRUPTION
+from .end_of_turn import INTERRUPTION, EndOfTurn
 from .interruption_by_speaking import is_echo, listen_for_interruption, says
+from .patience import SPEAKS_ON, after_cut
 from .pipeline_runs import run_pipeline
 from .pipelines import chosen_pipeline
 from .questions import Question
@@ -65,6 +67,8 @@ class VoiceConversations:
     shared: Voice
     announcements: ConversationAnnouncements
     """Announcements between two turns."""
+    last_times: TurnTimes = field(default_factory=TurnTimes)
+    """When the last turn that has taught patience passed its steps."""
     _task: asyncio.Task[None] | None = None
     _unfinished: set[asyncio.Task[Any]] = field(default_factory=set)
 
@@ -88,6 +92,13 @@ class VoiceConversations:
         """End the conversation that is going on."""
         if self._task is not None:
             self._task.cancel()
+
+    @callback
+    def speaks_on(self, step: TurnStep) -> None:
+        """Learn from somebody who speaks: soon after this step of the last turn, they were cut off."""
+        times, self.last_times = self.last_times, TurnTimes()
+        if times.ended_by == EndOfTurn.PAUSE and times.since(step, loop_time()) < SPEAKS_ON:
+            self.device.record.update(pauses=after_cut(self.device.state.pauses))
 
     @callback
     def settings_changed(self) -> None:
@@ -209,7 +220,9 @@ class _HeldConversation:
             return running.result()
         if is_lost or interruption.result() is Interruption.CLOSED:
             return False
-        if interruption.result() is Interruption.SPOKEN_OVER:
+        is_spoken_over = interruption.result() is Interruption.SPOKEN_OVER
+        self._voice.speaks_on(TurnStep.FIRST_PACKET if is_spoken_over else TurnStep.DETECTED)
+        if is_spoken_over:
             self._overheard = [lambda: said]
             self._device.events.fire(ConversationEvent.INTERRUPTED)
         if interruption.result() is not Interruption.NEXT_TURN:
@@ -223,6 +236,8 @@ class _HeldConversation:
         if voice_turn is None:
             return ""
         voice_turn.end()
+        if voice_turn.taught_patience:
+            self._voice.last_times = voice_turn.times
         if self._voice.satellite.enabled:
             self._voice.satellite.tts_response_finished()
         return voice_turn.answer.text
@@ -338,6 +353,8 @@ class _HeldConversation:
         if claim is Claim.ELSEWHERE:
             _LOGGER.debug("%s: another device answers this wake word", device.name)
             return
+        if not followed_up:
+            voice.speaks_on(TurnStep.DETECTED)
         self._take_question()
         speech_input = await voice.shared.inputs.speech_input(
             device,

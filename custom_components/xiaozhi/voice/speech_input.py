@@ -27,6 +27,7 @@ from .end_of_turn import (
     UNTIL_RELEASED,
     EndOfTurn,
 )
+from .patience import patience
 from .pipelines import END_OF_SPEECH_SELECT, assist_select, chosen_pipeline, transcribes_early
 from .speech_detectors import SpeechDetectors, TurnDetector
 from .speech_to_text import Hear, Recognizer
@@ -50,6 +51,10 @@ class SpeechInput:
     """Transcripts before the end of the turn, if there are any."""
     calls: EngineCalls = field(default_factory=EngineCalls)
     """The use of the engine by all devices."""
+    teaches_patience: bool = False
+    """Whether what was said decides how long people may pause, and what they say is no short answer."""
+    longest_pause: float = 0.0
+    """Seconds of the longest pause after which speech went on, where pauses are reported."""
 
     @property
     def ending(self) -> EndOfTurn:
@@ -103,7 +108,8 @@ class SpeechInputs:
         fixed_pause = self._fixed_pause(device)
         pause = fixed_pause or VadSensitivity.DEFAULT
         asks_early = not (by_button or fixed_pause) and self._asks_early(device, pipeline, recognizer)
-        settings = QUICK_AND_PATIENT if asks_early else FIXED_PAUSES[pause]
+        patient = replace(QUICK_AND_PATIENT, silence=patience(device.state.pauses))
+        settings = patient if asks_early else FIXED_PAUSES[pause]
         if by_button:
             settings = UNTIL_RELEASED
         elif answers_question:
@@ -116,6 +122,7 @@ class SpeechInputs:
         elif recognizer is not None:
             is_understood = None
             if asks_early and not answers_question:
+                speech_input.teaches_patience = True
                 is_understood = partial(
                     self._commands.async_is_understood, pipeline=pipeline, device_id=device.registry_id
                 )

@@ -71,6 +71,7 @@ class SpokenAudio:
         if self._speech:
             self.begun.set()
         self._silent_for: float | None = None
+        self._paused_at = 0.0
         self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     async def listen(self) -> None:
@@ -129,9 +130,11 @@ class SpokenAudio:
                     self.begun.set()
                     self._hand_on()
                     self._input.began()
-                case SpeechPaused() if self._early is not None:
+                case SpeechPaused(at) if self._early is not None:
+                    self._paused_at = at
                     self._early.paused(event, bytes(self._said))
-                case SpeechResumed() if self._early is not None:
+                case SpeechResumed(at) if self._early is not None:
+                    self._input.longest_pause = max(self._input.longest_pause, at - self._paused_at)
                     self._early.resumed()
                 case SpeechEnded(at):
                     self._silent_for = max(0.0, self._heard_bytes / _BYTES_PER_SECOND - at)

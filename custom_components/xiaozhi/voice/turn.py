@@ -26,6 +26,7 @@ from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import VoiceTimeouts
 from .answer import Answer
+from .patience import after_turn
 from .speech_input import SpeechInput
 from .spoken_audio import SpokenAudio
 from .turn_errors import (
@@ -92,6 +93,8 @@ class VoiceTurn:
         self.error: str | None = None
         """Code of what went wrong; None when nothing did, empty when it has no code."""
         self.times = TurnTimes()
+        self.taught_patience = False
+        """Whether the last of the device's pauses is that of this turn."""
         self._events: asyncio.Queue[PipelineEvent | None] = asyncio.Queue()
         self._token: str | None = None
         self._acknowledges = False
@@ -207,6 +210,10 @@ class VoiceTurn:
             return
         if silent_for is not None:
             self.times.ended_by = self._speech_input.ending.value
+            if self._speech_input.teaches_patience:
+                self.taught_patience = True
+                pauses = after_turn(self._device.state.pauses, self._speech_input.longest_pause)
+                self._device.record.update(pauses=pauses)
             self.times.passed(TurnStep.SPEECH_ENDED, loop_time() - silent_for)
             if (trace := self._turn.trace) is not None:
                 trace.note("speech", event="ended by", reason=self.times.ended_by)

@@ -46,6 +46,7 @@ STORED_AS = {
     "lost_pack": "whether it has lost its pack",
     "font": "its font",
     "silent_wakings": "how often it listened without reporting one",
+    "pauses": "how long people paused in their last turns",
     "followed": "the resources that are followed",
     "extended": "whether it announces more than stock firmware",
     "tools": "tools",

@@ -20,6 +20,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser, async_capture_events
 
 from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, get_profile
 from tests.integration.boxes import Speech, act, call_action, choose, paired_boxes
@@ -130,6 +131,35 @@ async def test_somebody_who_speaks_on_is_heard_to_the_end(
     assert turn.heard == [OFF]
     assert len(whisper.calls) == 2
     assert [event.type for event in run_of(hass)].count(PipelineEventType.INTENT_START) == 1
+
+
+async def test_a_device_learns_how_long_people_pause_and_from_those_whom_it_cuts_off(
+    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, known: Device
+) -> None:
+    whisper.hears = lambda _: "tell me a story"
+    device = await boot()
+    known.record.update(pauses=(0,) * 100)
+    turn = await say(hass, device, command)
+    assert turn.answered["ended_by"] == "pause"
+    assert 0.5 < turn.waited < 0.85
+    assert known.state.pauses == (0,) * 100
+    await say(hass, device, command + SILENCE * 4 + command, "hello you")
+    assert 35 <= known.state.pauses[-1] <= 50
+    # Somebody who says the wake word again, as soon as the pause is over, had not finished.
+    await device.wake("hello again")
+    await device.wait_state(State.LISTENING, 10)
+    device.say(command)
+    await device.wait_said(20)
+    await asyncio.sleep(1)
+    await device.wake("hello once more")
+    await device.wait_state(State.IDLE, 60)
+    await hass.async_block_till_done()
+    assert known.state.pauses[-1] == -60
+    await say(hass, device, command, "hello at last")
+    shown = hass.states.get("sensor.kitchen_box_response_time")
+    assert shown is not None
+    assert 0.7 < shown.attributes["patience"] < 0.76
+    assert shown.attributes["cut_off"] == 1
 
 
 async def test_somebody_who_speaks_on_in_the_moment_of_the_decision_is_heard_once(

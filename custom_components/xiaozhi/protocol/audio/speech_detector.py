@@ -85,7 +85,9 @@ class SpeechPaused:
 
 @dataclass(frozen=True, slots=True)
 class SpeechResumed:
-    """Speech goes on after `SpeechPaused`, before the silence was long enough to end it."""
+    """Speech goes on after `SpeechPaused`, since `at` seconds of audio: the silence was too short."""
+
+    at: float
 
 
 type SpeechEvent = SpeechBegan | SpeechPaused | SpeechResumed | SpeechEnded
@@ -219,12 +221,13 @@ class SpeechBounds:
             self._interrupted += 1
             if self._interrupted < self._resume:
                 return None
+        at = (self._heard - self._interrupted * _STEPS) * STEP_SECONDS
         self._silent = self._interrupted = 0
         self._end = end
         if self._pause is None:
             return None
         self._pause = None
-        return SpeechResumed()
+        return SpeechResumed(at)
 
     def _ended(self) -> SpeechPaused | SpeechEnded | None:
         if not self._silent or self._interrupted or self._probability >= self._settings.surely_silent:
