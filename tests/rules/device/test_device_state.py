@@ -52,8 +52,8 @@ TIMER: Final = {"name": "Eggs", "seconds": 300, "ends_at": "2026-11-20T08:00:00+
         ({}, set()),
         ({"status": DeviceStatus(volume=50, battery_level=80)}, set()),
         ({"status": DeviceStatus(volume=60, battery_level=80)}, {"status", "status.volume"}),
-        ({"linked": False}, {"linked", "available"}),
-        ({"linked": False, "link": LinkKind.WEBSOCKET}, {"linked", "link"}),
+        ({"linked": False}, {"linked", "present", "available"}),
+        ({"linked": False, "link": LinkKind.WEBSOCKET}, {"linked", "present", "link"}),
         ({"answers": {"self.lamp.get": True}}, {"answers", "answers.self.room.get"}),
         ({"calls": {"self.lamp.on": {}, "self.lamp.off": {}}}, set()),
         # The order counts: the lamp is on now.
