@@ -233,7 +233,7 @@ class DeviceState:
             "alarms": alarms,
             "timers": dict(self.timers),
             "microphone": self.microphone,
-            "sent_pack": list(self.sent_pack),
+            **{name: list(getattr(self, name)) for name in OWNED_WORDS},
         }
 
     @property
@@ -348,7 +348,8 @@ class DeviceState:
 
 
 _FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE, PRESENT)
-OWNED: Final = frozenset({"alarms", "timers", "microphone", "sent_pack"})
+OWNED_WORDS: Final = ("installed_wake_words", "sent_pack")
+OWNED: Final = frozenset({"alarms", "timers", "microphone", *OWNED_WORDS})
 """Keys of what the owner has made. It does not come again, as what a device reports does."""
 _FLEETING: Final = {AVAILABLE, PRESENT, "pictures", "notified", "linked", "lingers", "conversation"}
 STORED: Final = frozenset(_FIELDS) - OWNED - _FLEETING

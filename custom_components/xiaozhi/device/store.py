@@ -18,7 +18,7 @@ from ..errors import UserError
 from ..protocol.tasks import LogAndGoOn
 from ..timeouts import StoreTimeouts
 from .safe_store import SafeStore
-from .state import OWNED, STORED, DeviceState, changed_keys
+from .state import OWNED, OWNED_WORDS, STORED, DeviceState, changed_keys
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -146,11 +146,14 @@ class DeviceStore:
         microphone = data.get("microphone", True) if isinstance(data, dict) else None
         if not isinstance(microphone, bool):
             damaged.append("microphone")
-        sent_pack = data.get("sent_pack", []) if isinstance(data, dict) else []
-        if not isinstance(sent_pack, list) or not all(isinstance(each, str) for each in sent_pack):
-            damaged.append("sent_pack")
-            sent_pack = []
-        parts: dict[str, Any] = {"microphone": microphone is not False, "sent_pack": tuple(sent_pack)}
+        parts: dict[str, Any] = {"microphone": microphone is not False}
+        for name in OWNED_WORDS if isinstance(data, dict) else ():
+            # Up to 0.5.0, those that were installed were among the readings.
+            words = data.get(name, [*getattr(state, name)])
+            if isinstance(words, list) and all(isinstance(each, str) for each in words):
+                parts[name] = tuple(words)
+            else:
+                damaged.append(name)
         for name, read in self._read.items() if isinstance(data, dict) else ():
             stored = data.get(name, {})
             parts[name] = dict(getattr(state, name))

@@ -34,6 +34,7 @@ class PackRecovery:
     def start(self) -> None:
         """Follow the device as long as its record lasts."""
         self._device.record.listen(("linked", "conversation", "lost_pack"), self._look)
+        self._device.record.listen(("wake_words",), self._words.compare)
         self._look()
 
     @callback

@@ -7,7 +7,7 @@ from pathlib import Path
 import re
 from typing import Any, Final
 
-from homeassistant.core import HomeAssistant
+from homeassistant.core import HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 from yarl import URL
 
@@ -70,10 +70,17 @@ class WakeWords:
         Empty if that is not known, also while others are on their way, and after it has reported another.
         """
         state = self._device.state
+        return () if state.sent_pack else state.installed_wake_words
+
+    @callback
+    def compare(self) -> None:
+        """Forget what was installed if the device reports another word: it was flashed with another tool."""
+        state = self._device.state
         installed, heard = state.installed_wake_words, _plain(*state.wake_words[:1])
         # Of a release, nobody knows the word.
         fits = not heard or ORIGINAL in installed or any(_is_heard(each, heard) for each in installed)
-        return installed if fits and not state.sent_pack else ()
+        if not fits and installed:
+            self._device.record.update(installed_wake_words=())
 
     @property
     def hint(self) -> str:
@@ -118,6 +125,7 @@ class WakeWords:
                 changes = NO_PACK | known if installation.begun else {}
                 waits = () if installation.settled else device.state.sent_pack
                 device.record.update(**changes | {"sent_pack": waits})
+            await device.record.async_save()
 
     async def async_renew(self) -> None:
         """Put the pack of its firmware on the device, with what wakes it, or was to.

@@ -62,6 +62,7 @@ OWNED_AS = {
     "alarms": "alarms and reminders, with their names and texts",
     "microphone": "whether its microphone is switched on",
     "sent_pack": "wake words that are on their way to it",
+    "installed_wake_words": "wake words that were put on it",
 }
 
 

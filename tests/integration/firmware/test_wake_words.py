@@ -663,7 +663,15 @@ async def test_a_device_that_shows_by_its_font_that_it_uses_no_pack_is_restarted
 async def test_a_device_that_was_flashed_anew_has_nothing_that_was_put_on_it(
     hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
 ) -> None:
-    """So its old wake word can be chosen again."""
+    """So its old word can be chosen again. If another tool did that, it shows by the word that it reports."""
+    await choose(hass, "Jarvis")
+    assert await wakes(device, "jarvis")
+    assert state_of(hass, WAKE_WORD).state == "Jarvis"
+    await device.power_off()
+    device._hardware.assets.content.clear()
+    await device.boot()
+    assert await wakes(device, "hi xiaozhi")
+    await wait_for_state(hass, WAKE_WORD, "not_known")
     await choose(hass, "Jarvis")
     (subentry,) = linked_entry.subentries.values()
     changed = {**subentry.data, "client_id": "another", "token": "another"}
