@@ -415,3 +415,43 @@ async def test_the_release_before_this_one_leaves_alone_what_owners_have_made(
     for name in names:
         await change_alarm(house, box, name, None)
     assert faults(house) == []
+
+
+WORDS = {"Jarvis": "jarvis", "original": "hi xiaozhi"}
+
+
+@pytest.mark.weekly
+@pytest.mark.timeout(3600)
+async def test_kills_while_a_wake_word_is_chosen_leave_the_one_that_is_shown(house: House) -> None:
+    """It is the old one, or what was chosen; the device is without any only until it is connected again."""
+    seed = int(os.environ.get(SEED) or secrets.randbelow(2**32))
+    _LOGGER.warning("%s=%d", SEED, seed)
+    draw = random.Random(seed)
+    box = house.demo.devices["mqtt"]
+    select = (await entities(house, box))["select", f"{box.mac}_wake_word"]
+    await house.demo.client.call("select", "select_option", entity_id=select, option="original")
+    seen = set[tuple[str, bool]]()
+    for number in range(20):
+        option = [*WORDS][number % 2]
+        choosing = asyncio.create_task(
+            house.demo.client.call("select", "select_option", entity_id=select, option=option)
+        )
+        await asyncio.sleep(draw.uniform(0, 4))
+        was_told = choosing.done() and choosing.exception() is None
+        await house.crash()
+        await asyncio.gather(choosing, return_exceptions=True)
+        await house.start_again()
+        deadline = monotonic() + USABLE_SECONDS
+        while (shown := await house.state(select)) not in WORDS:
+            assert monotonic() < deadline, f"{select} is still {shown}, seed {seed}"
+            await asyncio.sleep(0.5)
+        assert shown == option or not was_told
+        seen.add((shown, was_told))
+        await box.wait_for(lambda: box.connected and box.state is State.IDLE, USABLE_SECONDS)
+        for word in sorted(WORDS.values(), key=lambda word: word == WORDS[shown]):
+            await box.wake(word)
+            assert (box.state is not State.IDLE) == (word == WORDS[shown]), f"{word}, seed {seed}"
+        await box.click()
+        await box.wait_state(State.IDLE, 60)
+    _LOGGER.warning("after a kill: %s", seen)
+    assert faults(house) == []
