@@ -332,7 +332,7 @@ async def test_kills_at_random_moments_lose_and_double_no_alarm(house: House) ->
                     snooze = (await entities(house, box))["button", f"{box.mac}_snooze_alarm"]
                     work = house.demo.client.call("button", "press", entity_id=snooze)
         doing = asyncio.create_task(work) if work else None
-        delay = draw.uniform(0, 0.06 if work else 3)
+        delay = draw.uniform(0, 0.15 if work else 3)
         await asyncio.sleep(delay)
         was_told = doing is not None and doing.done()
         await house.crash()
