@@ -2,10 +2,11 @@
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, override
 
-from homeassistant.components.assist_pipeline import VadSensitivity
+from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType, VadSensitivity
 from homeassistant.components.assist_satellite import (
     AssistSatelliteAnnouncement,
     AssistSatelliteAnswer,
@@ -162,6 +163,9 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
             async with aclosing(utterance.speech(Delivery.NONE)) as sound:
                 await anext(sound)
             return
+        if self.show_turn():
+            speaks = PipelineEvent(PipelineEventType.TTS_START)
+            utterance = replace(utterance, on_start=lambda _how: self.show_stage(speaks))
         heard = await self._announcer.say(utterance)
         # Of its test sound, Home Assistant wants to know only that the device has fetched it.
         if heard.end is not End.WOKEN or not utterance.waits_for_device:

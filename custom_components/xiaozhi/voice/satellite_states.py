@@ -35,6 +35,7 @@ NO_USER: Final[dict[str, Any]] = (
 # Begins the line of an extra prompt that says who speaks.
 _SPEAKER_LINE: Final = "Speaker recognition: "
 # A turn reports its own end, and its answer to a question.
+_STAGES: Final = frozenset({PipelineEventType.STT_START, PipelineEventType.INTENT_START})
 _NOT_SHOWN: Final = frozenset({"stt-end", "run-end"})
 
 
@@ -57,6 +58,8 @@ class SatelliteStates(AssistSatelliteEntity):
     _beginning: _BegunConversation | None = None
     """The same, while it is being said."""
     _home_assistants_question: Question | None = None
+    _stage: PipelineEvent | None = None
+    """The last stage of the turn that goes on."""
     _take_event: TakeEvent | None = None
 
     questions = cached_property(lambda self: Questions(self.device))
@@ -101,7 +104,22 @@ class SatelliteStates(AssistSatelliteEntity):
     def show_stage(self, event: PipelineEvent) -> None:
         """Show the stage that a run is in."""
         if event.type not in _NOT_SHOWN:
+            self._stage = event if event.type in _STAGES else self._stage
             self._internal_on_pipeline_event(event)
+
+    @callback
+    def show_turn(self) -> bool:
+        """Show the turn that goes on, and not what waits to be said after it; return whether one does."""
+        if (stage := self._stage) is not None:
+            self._internal_on_pipeline_event(stage)
+        return stage is not None
+
+    @callback
+    @override
+    def tts_response_finished(self) -> None:
+        """Show that the turn, or what was said, is over."""
+        self._stage = None
+        super().tts_response_finished()
 
     async def run_as_home_assistant_does(
         self, audio: AsyncIterable[bytes], take_event: TakeEvent, wake_word: str | None, end: PipelineStage

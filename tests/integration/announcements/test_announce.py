@@ -33,7 +33,7 @@ from tests.integration.boxes import (
     wait_for_state,
 )
 from tests.integration.media.media_server import media_server, music
-from tests.integration.names import BRIGHTNESS, MAC, NEW, OLD, OTHER_MAC, SATELLITE, Boot
+from tests.integration.names import BRIGHTNESS, COMMAND, MAC, NEW, OLD, OTHER_MAC, SATELLITE, Boot
 from tests.protocol.audio.sounds import pitch_level
 
 pytestmark = pytest.mark.usefixtures("speech")
@@ -285,3 +285,21 @@ async def test_a_device_that_left_in_the_middle_gets_it_back_unless_somebody_has
     await device.boot()
     await asyncio.sleep(120)
     assert device.values["volume"] == (40 if meanwhile == 90 else 55)
+
+
+async def test_the_satellite_shows_the_turn_while_an_announcement_waits_for_it(
+    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
+) -> None:
+    device = await boot(OLD)
+    speech.recognizer.lines = [COMMAND]
+    await device.wake()
+    await wait_for_state(hass, SATELLITE, "listening")
+    announcing = asyncio.create_task(announce(hass, message="Dinner is ready."))
+    await asyncio.sleep(0.5)
+    assert hass.states.is_state(SATELLITE, "listening")
+    device.say(command)
+    await device.wait_for(lambda: "Dinner is ready." in device.screen.captions, 30)
+    assert hass.states.is_state(SATELLITE, "responding")
+    await announcing
+    await device.wait_state(State.IDLE, 10)
+    await wait_for_state(hass, SATELLITE, "idle")

@@ -13,8 +13,10 @@ from homeassistant.helpers.llm import ToolInput
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.clock.ring import Bell, Ring, RingEnd
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.timeouts import TimerTimeouts
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.boxes import Speech, act, change_settings, state_of, wait_for_state
@@ -374,6 +376,40 @@ async def test_in_a_conversation_music_plays_until_somebody_ends_it_and_a_singer
     await server.wait_unused()
     await device.wait_state(State.LISTENING if clicks else State.IDLE)
     await wait_for_state(hass, PLAYER, "idle", 10)
+
+
+@pytest.mark.timeouts(TimerTimeouts, alarm=20)
+@pytest.mark.parametrize("clicks", [True, False])
+async def test_an_alarm_ends_the_music_of_a_conversation_in_which_nobody_talks_and_rings_on(
+    hass: HomeAssistant,
+    boot: Boot,
+    speech: Speech,
+    server: MediaServer,
+    command: bytes,
+    linked_entry: MockConfigEntry,
+    known: Device,
+    clicks: bool,
+) -> None:
+    """Who has asked for it has fallen asleep: a bell and a sentence would wake nobody."""
+    device = await boot(OLD)
+    await ask_for(speech, endless(server))
+    await device.wake()
+    device.say(command)
+    await wait_for_state(hass, PLAYER, "playing", 30)
+    await asyncio.sleep(2)
+    bell = Bell(known, linked_entry.runtime_data.announcer(known))
+    ringing = asyncio.create_task(bell.ring(Ring(is_alarm=True, text="Alarm"), hass.loop.time() + 60))
+    await asyncio.sleep(10)
+    assert (player(hass).state, device.state, ringing.done()) == ("idle", State.SPEAKING, False)
+    assert device.screen.captions[-1] == "Alarm"
+    before = device.played_seconds
+    await asyncio.sleep(5)
+    assert device.played_seconds - before == pytest.approx(5, abs=0.5)
+    if clicks:
+        await device.click()
+    assert await ringing is (RingEnd.STOPPED if clicks else RingEnd.OVER)
+    assert player(hass).state == "idle"
+    await server.wait_unused()
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT, LinkKind.WEBSOCKET])
