@@ -161,7 +161,9 @@ def read(language: Language, action: str, slots: Mapping[str, str]) -> Meaning:
 
     Its text is that of a reminder, or in a deletion a part of a name.
     """
-    meaning = understand(language, " ".join(slots[name] for name in ("a", "b", "d") if name in slots))
+    said = " ".join(slots[name] for name in ("a", "b", "d") if name in slots)
+    # The time may stand before or after words such as "to" and "that".
+    meaning = understand(language, language.text(language.plain(said)) if action == "remind" else said)
     if meaning is None:
         raise InputError("alarm_not_understood")
     if action == "remind":

@@ -1,4 +1,4 @@
-"""Home Assistant's recogniser with its own sentences and ours, in a home with a lamp in the kitchen."""
+"""Home Assistant's recogniser with its own sentences and ours, in a home with two devices."""
 
 from datetime import datetime, timedelta
 from functools import cache
@@ -19,7 +19,11 @@ NOW: Final = datetime.fromisoformat("2026-11-25T15:00")
 """A Wednesday."""
 CODES: Final = {"zh-Hans": "zh-CN", "zh-Hant": "zh-TW"}
 """What Home Assistant calls a language."""
-_HOME: Final = {"name": ("lamp", {"domain": "light"}), "area": ("kitchen", {}), "floor": ("attic", {})}
+_HOME: Final = {
+    "name": [("lamp", "lamp", {"domain": "light"}), ("smoke alarm", "smoke alarm", {"domain": "switch"})],
+    "area": [("kitchen", "kitchen", {})],
+    "floor": [("attic", "attic", {})],
+}
 
 
 @cache
@@ -41,9 +45,7 @@ def recognized(code: str, phrase: str) -> tuple[str, dict[str, str]]:
     result = recognize_best(
         phrase,
         recognizer(code),
-        slot_lists={
-            name: TextSlotList.from_tuples([(each, each, context)]) for name, (each, context) in _HOME.items()
-        },
+        slot_lists={name: TextSlotList.from_tuples(listed) for name, listed in _HOME.items()},
         language=CODES.get(code, code),
         best_metadata_key="is_custom",
         best_slot_name="name",
