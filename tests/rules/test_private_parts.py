@@ -24,6 +24,7 @@ pytestmark = pytest.mark.skipif(
 # attributes are not recorded, and what triggers and conditions set in their base classes.
 MEANT_FOR_USE = {
     "_abort_if_unique_id_configured",
+    "_async_check",
     "_async_record_notification",
     "_domain_specs",
     "_excluded_from_states",

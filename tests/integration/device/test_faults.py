@@ -184,7 +184,7 @@ async def test_calls_that_come_faster_than_the_device_answers_are_refused_and_no
     await asyncio.sleep(0)
     waiting, refused = [call for call in calls if not call.done()], [call for call in calls if call.done()]
     assert len(refused) > 900
-    with pytest.raises(HomeAssistantError, match=r"too many are waiting, so “Get device status” was not"):
+    with pytest.raises(HomeAssistantError, match=r"too many are waiting, so “Device status” was not"):
         await refused[-1]
     await hass.config_entries.async_reload(linked_entry.entry_id)
     for call in waiting:
