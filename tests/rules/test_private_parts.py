@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 # Meant for integrations: helpers of flows, how an event is fired, how a notification is recorded, which
-# attributes are not recorded, and what triggers and conditions set in their base classes.
+# attributes are not recorded, and what triggers and conditions set or implement of their base classes.
 MEANT_FOR_USE = {
     "_abort_if_unique_id_configured",
     "_async_check",
