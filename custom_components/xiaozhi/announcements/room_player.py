@@ -103,6 +103,8 @@ class RoomPlayback:
         self._idle_since = 0.0
         self._shown = False
         """Whether the player has reported that it plays the sound."""
+        self._reports = False
+        """Whether it has reported that it plays anything."""
         self._waits = True
         self._task = device.create_task(self._run(), "play on a player")
 
@@ -159,6 +161,9 @@ class RoomPlayback:
                 await self._play()
         except TimeoutError:
             self._end(PlayerFault.BUSY)
+        except Exception as err:  # noqa: BLE001 - the source of a sound may raise anything
+            self._error = err
+            self._end(End.FAULT)
         finally:
             self._end(End.WOKEN)
 
@@ -175,7 +180,6 @@ class RoomPlayback:
             # Some players end this call only after the sound, when nothing here waits for it any more.
             calling.add_done_callback(lambda _: sound.notify())
             calling.add_done_callback(log_failure)
-            stack.callback(calling.cancel)
             began = loop_time()
             self._check(hass.states.get(self.player))
             while not self._ended.done():
@@ -185,10 +189,11 @@ class RoomPlayback:
                         async with asyncio.timeout(wait):
                             await sound.changed()
             making.cancel()
-            await asyncio.wait((making,))
             end = self._ended.result()
+            returned = calling.done() and not calling.cancelled() and calling.exception() is None
+            calling.cancel()
             if end is not End.DONE:
-                await self._silence()
+                await self._silence(stops=self._reports or returned)
         if music is not None and end in {End.DONE, End.WOKEN}:
             await hass.services.async_call(MEDIA_PLAYER, SERVICE_PLAY_MEDIA, music, blocking=False)
 
@@ -226,7 +231,7 @@ class RoomPlayback:
         state = self._hass.states.get(self.player)
         is_buffering = state is not None and state.state == MediaPlayerState.BUFFERING
         lead = AnnouncementTimeouts.buffering if is_buffering else self._device.settings.loudspeaker_lead
-        if now >= requested_at + lead:
+        if now >= requested_at + lead - _RESOLUTION:
             self._is_heard()
         return min(requested_at + lead - now, _PIECE) if self._since is None else 0
 
@@ -262,6 +267,7 @@ class RoomPlayback:
         is_ours, was_active = self._path in content, old is not None and old.state in _ACTIVE
         begins = old is not None and (old.state != state.state or (is_ours and not self._shown))
         self._shown |= is_ours
+        self._reports |= state.state in _ACTIVE
         self._idle = None
         begins &= state.state == MediaPlayerState.PLAYING and (is_ours or not self._shown)
         if begins and self._sound.requested_at is not None:
@@ -303,13 +309,13 @@ class RoomPlayback:
             MEDIA_PLAYER, SERVICE_PLAY_MEDIA, data, blocking=True, context=self._context
         )
 
-    async def _silence(self) -> None:
-        """Stop the player, if it plays what is ours. Until it is quiet, its words are nobody's command."""
+    async def _silence(self, *, stops: bool) -> None:
+        """Stop the player, unless the end of the call does, and wait until it is quiet."""
         self._sound.stopped = True
         self._sound.notify()
         if self._sound.requested_at is None or self._is_quiet:
             return
-        features = _features(self._hass.states.get(self.player))
+        features = _features(self._hass.states.get(self.player)) if stops else 0
         for feature, action in (
             (MediaPlayerEntityFeature.STOP, SERVICE_MEDIA_STOP),
             (MediaPlayerEntityFeature.PAUSE, SERVICE_MEDIA_PAUSE),
@@ -329,7 +335,7 @@ class RoomPlayback:
         """Whether the player reports that it plays nothing, or something else."""
         state = self._hass.states.get(self.player)
         if state is None or state.state not in _ACTIVE:
-            return True
+            return self._reports or state is None or state.state != MediaPlayerState.IDLE
         return self._shown and self._path not in str(state.attributes.get(ATTR_MEDIA_CONTENT_ID, ""))
 
 
@@ -408,7 +414,9 @@ def _is_by_somebody(hass: HomeAssistant, state: State) -> bool:
     """Whether a person or an automation has caused a state: one that changes by itself shares no context."""
     context = state.context
     return bool(context.user_id or context.parent_id) or any(
-        other.context.id == context.id for other in hass.states.async_all() if other is not state
+        other.context.id == context.id
+        for other in hass.states.async_all()
+        if other.entity_id != state.entity_id
     )
 
 

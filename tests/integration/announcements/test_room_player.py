@@ -500,9 +500,17 @@ async def test_two_devices_may_have_each_other_for_their_loudspeaker(
     assert pitch_level(announcement.pcm, second.speaker.rate, 440) > 5000
     assert not says_itself(first)
     assert not first.announcements
-    # Who stops the one that sounds has stopped it: the other does not say it again.
+    # The wake word of the first stops the second.
     saying = asyncio.create_task(announce(hass, SIX_SECONDS))
     await second.wait_for(lambda: len(second.announcements) == 2 and bool(second.announcements[1].played))
+    await first.wake("hello again")
+    await second.wait_for(lambda: second.announcements[1].over, 1)
+    with pytest.raises(HomeAssistantError, match="interrupted"):
+        await saying
+    await first.wait_state(State.IDLE, 30)
+    # Who stops the one that sounds has stopped it: the other does not say it again.
+    saying = asyncio.create_task(announce(hass, SIX_SECONDS))
+    await second.wait_for(lambda: len(second.announcements) > 2 and bool(second.announcements[-1].played))
     await second.click()
     with pytest.raises(HomeAssistantError, match="its media player was stopped"):
         await saying
