@@ -10,6 +10,7 @@ from homeassistant.components.assist_pipeline import async_get_pipeline, async_u
 from homeassistant.components.conversation import HOME_ASSISTANT_AGENT, async_converse
 from homeassistant.core import Context, HomeAssistant
 from homeassistant.helpers import issue_registry as ir
+from homeassistant.helpers.intent import IntentResponseErrorCode
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
@@ -148,3 +149,17 @@ async def test_an_update_writes_them_again_and_the_end_removes_them(
     assert read(path) == written
     await hass.config_entries.async_remove(linked_entry.entry_id)
     assert not files(hass)
+
+
+async def test_what_is_not_understood_counts_as_no_match(
+    hass: HomeAssistant, boot: Boot, known: Device
+) -> None:
+    """So a pipeline that prefers local commands hands it to its language model."""
+    await boot()
+    for text, code in (
+        ("wake me when it rains", IntentResponseErrorCode.NO_INTENT_MATCH),
+        ("wake me tomorrow", IntentResponseErrorCode.FAILED_TO_HANDLE),
+    ):
+        result = await async_converse(hass, text, None, Context(), "en", HOME_ASSISTANT_AGENT)
+        assert result.response.error_code is code
+    assert not known.state.alarms
