@@ -141,7 +141,7 @@ async def _stop(speaker: Speaker, _meaning: Meaning) -> Answer:
 
 def _known(device: Device | None) -> Device:
     if device is None:
-        raise InputError("unknown_device", device_id="-")
+        raise InputError("alarm_elsewhere")
     return device
 
 
@@ -190,8 +190,8 @@ class AlarmIntent(intent.IntentHandler):
             key, placeholders = await _ACTIONS[action](speaker, meaning)
             response.async_set_speech(await async_text(hass, key, language, **placeholders))
         except UserError as err:
-            if err.key == "alarm_not_understood":
-                # A language model may try it then, if the pipeline has one.
+            if err.key in ("alarm_not_understood", "alarm_elsewhere"):
+                # A pipeline that prefers local commands hands it to its language model then.
                 code = intent.IntentResponseErrorCode.NO_INTENT_MATCH
             text = await async_text(hass, err.key, language, **err.placeholders)
             response.async_set_error(code, text)

@@ -159,6 +159,8 @@ async def test_what_is_not_understood_counts_as_no_match(
     for text, code in (
         ("wake me when it rains", IntentResponseErrorCode.NO_INTENT_MATCH),
         ("wake me tomorrow", IntentResponseErrorCode.FAILED_TO_HANDLE),
+        # Nor is what is said to another device, or typed.
+        ("wake me tomorrow at seven", IntentResponseErrorCode.NO_INTENT_MATCH),
     ):
         result = await async_converse(hass, text, None, Context(), "en", HOME_ASSISTANT_AGENT)
         assert result.response.error_code is code
