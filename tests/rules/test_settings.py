@@ -52,7 +52,7 @@ _SETTINGS: Final[list[tuple[Callable[..., Any], str, str, Any, tuple[Any, ...]]]
     (device, "microphone", "microphone", True, (False, True)),
     (device, "link", "link", DeviceLink.AUTOMATIC, ()),
     (device, "loudspeaker", "loudspeaker", None, (*_TEXTS, None)),
-    (device, "loudspeaker_lead", "loudspeaker_lead", 1.0, (1.5, 1, True)),
+    (device, "loudspeaker_lead", "loudspeaker_lead", 0.5, (1.5, 1, True)),
     (device, "share_transcripts", "share_transcripts", False, (True,)),
     (device, "wake_word_pipelines", "wake_word_pipelines", {}, ()),
     (device, "wake_phrases", "wake_phrases", (), ([],)),
