@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from .language import Language
 from .understanding import DAYS
@@ -16,7 +16,7 @@ def say_time(language: Language, time: datetime) -> str:
     hour = time.hour if said["clock"] == 24 else time.hour % 12 or 12
     part = next((word for since, word in reversed(said["parts"]) if since <= time.hour), "")
     template: str = said["time" if time.minute else "full_hour"]
-    return template.format(hour=hour, minute=f"{time.minute:02}", part=part)
+    return template.format(hour=hour, minute=time.minute, part=part)
 
 
 def say_moment(language: Language, moment: datetime, now: datetime) -> str:
@@ -28,7 +28,7 @@ def say_moment(language: Language, moment: datetime, now: datetime) -> str:
         time=say_time(language, moment),
         weekday=said["weekdays"][moment.weekday()],
         month=said["months"][moment.month - 1],
-        day=moment.day,
+        day=_day(said, moment),
     )
 
 
@@ -43,7 +43,7 @@ def say_repetition(language: Language, start: datetime, rule: str, moment: datet
         time=say_time(language, start),
         weekdays=said["and"].join([*([said["comma"].join(named[:-1])] if named[:-1] else []), *named[-1:]]),
         month=said["months"][start.month - 1],
-        day=start.day,
+        day=_day(said, start),
         when=say_moment(language, moment, now),
     )
 
@@ -58,6 +58,11 @@ def say_alarm(
     else:
         when = say_moment(language, moment, now)
     return language.said["named"].format(when=when, name=name) if name else when
+
+
+def _day(said: Mapping[str, Any], moment: datetime) -> str:
+    first: str = said.get("first", "1")
+    return first if moment.day == 1 else str(moment.day)
 
 
 def say_list(language: Language, alarms: list[str]) -> str:

@@ -47,10 +47,8 @@ class Language:
         self.said: dict[str, Any] = data["said"]
         self._is_spaced: bool = data["spaces"]
         # A word is not a part of another one; without spaces, a number is not.
-        before, after = (
-            (r"(?<!\w)", r"(?!\w)") if self._is_spaced else (r"(?:(?<!\d)|(?!\d))", r"(?!(?<=\d)\d)")
-        )
-        self._pattern = f"{before}(?:{{}}){after}"
+        inner = r"\w" if self._is_spaced else r"\d"
+        self._pattern = rf"(?:(?<!{inner})|(?!{inner}))(?:{{}})(?!(?<={inner}){inner})"
         numbers = data["numbers"]
         words = {
             "number": [*enumerate(numbers)],

@@ -85,7 +85,12 @@ class Meaning:
         times = [first] if self.is_exact else [first, first + _DAY // 2]
         # A night ends on the next day.
         times += [first + _DAY] if self.parts and first < _DAY else []
-        return [time for time in times if all(start <= time < end for start, end in self.parts)]
+        return [
+            time
+            for time in times
+            # That of "two at night" in some languages begins before its day.
+            if all(start <= time < end or start <= time - _DAY < min(end, 0) for start, end in self.parts)
+        ]
 
     def start(self, now: datetime, *, is_reminder: bool) -> datetime | None:
         """Return the first time on the wall that is meant; None if there is none.

@@ -29,7 +29,8 @@ def test_phrases_mean_what_people_mean(table: Path) -> None:
     assert load_language(table.stem).code == table.stem
 
 
-@pytest.mark.parametrize("code", [table.stem for table in _TABLES])
+# Of these Home Assistant has more variants than the integration has translations.
+@pytest.mark.parametrize("code", [*(table.stem for table in _TABLES), "pt", "zh-HK"])
 def test_home_assistants_own_sentences_keep_their_meaning(code: str) -> None:
     """None of them is one of ours: timers, lights and all others."""
     theirs, ours = recognizer(code, with_ours=False), recognizer(code, with_theirs=False)
@@ -40,7 +41,7 @@ def test_home_assistants_own_sentences_keep_their_meaning(code: str) -> None:
         for sentence in data.sentences
         for sample in islice(_samples(sentence, theirs, data), 2)
     ]
-    assert len(samples) > 300
+    assert len(samples) > 50
     taken = {sample for sample in samples if recognize_best(sample, ours, language=CODES.get(code, code))}
     assert not taken
 
