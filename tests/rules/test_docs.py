@@ -11,7 +11,7 @@ import yaml
 
 from tests.paths import ROOT
 
-_PAGES = sorted([*ROOT.glob("README*.md"), ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+_PAGES = sorted([*ROOT.glob("README*.md"), ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 _PICTURE = re.compile(r'(?:src|srcset)="([^"#]*)()"')
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
