@@ -217,7 +217,7 @@ async def test_meeting(
         await house.act(coming)
     outcomes.insert(0, await first)
     assert "; ".join(outcomes) == expected
-    assert device.state is not State.SPEAKING
+    await device.wait_for(lambda: device.state is not State.SPEAKING, 10)
 
 
 async def test_the_table_is_complete() -> None:
