@@ -1,11 +1,14 @@
-"""Writes docs/tools.md: the entity of every tool of the stock firmware."""
+"""Writes docs/tools.md, the entity of every tool of the stock firmware, and the snapshots of the tests."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 import json
 from pathlib import Path
 from typing import Any, Final
 
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
+from custom_components.xiaozhi.tools.answer_values import members
+from custom_components.xiaozhi.tools.assistant_choice import choosable_tools, default_choice
 from custom_components.xiaozhi.tools.mapping import map_tools
 from custom_components.xiaozhi.tools.stock_tools import STATUS_TOOL
 from custom_components.xiaozhi.tools.tool_entities import (
@@ -19,9 +22,15 @@ from custom_components.xiaozhi.tools.tool_entities import (
     SwitchTool,
     ToolEntity,
 )
+from custom_components.xiaozhi.tools.tool_risks import risks_of
 
 _ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = _ROOT / "docs" / "tools.md"
+_STOCK: Final = _ROOT / "simulator/board/tools.json"
+_TESTS: Final = _ROOT / "tests/rules/tools"
+UNKNOWN: Final = _TESTS / "unknown_tools.json"
+"""Devices that nobody knows: tools as their makers write them, in English and Chinese."""
+SNAPSHOTS: Final = {_STOCK: _TESTS / "stock_entities.json", UNKNOWN: _TESTS / "unknown_entities.json"}
 
 _INTRODUCTION: Final = """# Tools
 
@@ -99,9 +108,9 @@ template:
 """
 
 
-def stock_tools() -> dict[str, list[Tool]]:
+def stock_tools(path: Path = _STOCK) -> dict[str, list[Tool]]:
     """Return the tools of every board of the stock firmware by folder, including those of all boards."""
-    entries: list[dict[str, Any]] = json.loads((_ROOT / "simulator" / "board" / "tools.json").read_text())
+    entries: list[dict[str, Any]] = json.loads(path.read_text())
     boards = {board for entry in entries for board in entry.get("boards", ())}
     return {
         board: [_tool(entry) for entry in entries if board in entry.get("boards", (board,))]
@@ -126,6 +135,30 @@ def _tool(entry: Mapping[str, Any]) -> Tool:
     if tool is None:
         raise ValueError(f"{entry['name']} is no tool")
     return tool
+
+
+def snapshot(path: Path) -> str:
+    """Return each entity that these tools make, and what the assistant gets of them, one a line."""
+    entries = json.loads(path.read_text())
+    shapes = {entry["name"]: members(entry["answer"]) for entry in entries if "answer" in entry}
+    boards = stock_tools(path)
+    homes: dict[str, list[str]] = {}
+    for board, tools in boards.items():
+        for entity in map_tools(tools, shapes):
+            facts = {"platform": entity.platform, **asdict(entity, dict_factory=_without_empty)}
+            homes.setdefault(json.dumps(facts), []).append(board)
+    found = {tool.name: tool for tools in boards.values() for tool in tools}
+    choosable, default = choosable_tools(found), default_choice(found)
+    rows = [{"boards": _boards(folders, len(boards)), **json.loads(row)} for row, folders in homes.items()]
+    rows += [
+        {"tool": name, "choosable": name in choosable, "default": name in default, "risks": risks_of(tool)}
+        for name, tool in found.items()
+    ]
+    return f"[\n  {',\n  '.join(json.dumps(row, ensure_ascii=False) for row in rows)}\n]\n"
+
+
+def _without_empty(facts: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in facts if value not in (None, "", (), {})}
 
 
 def render() -> str:
@@ -202,3 +235,5 @@ def _boards(homes: list[str], total: int) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(render())
+    for tools_file, written in SNAPSHOTS.items():
+        written.write_text(snapshot(tools_file))

@@ -16,14 +16,11 @@ from custom_components.xiaozhi.tools.assistant_choice import (
     annotations_of,
     argument_names,
     assistant_names,
-    choosable_tools,
-    default_choice,
     description_of,
     parameters_of,
     result_data,
     tools_for_assistant,
 )
-from custom_components.xiaozhi.tools.tool_risks import risks_of
 from scripts.tool_table import stock_tools
 from tests.rules.tools.sample_tools import listed, tool
 
@@ -42,14 +39,6 @@ def in_openapi(found: Tool) -> dict[str, Any]:
 def stock() -> dict[str, Tool]:
     """All tools of all boards."""
     return by_name(*(found for tools in stock_tools().values() for found in tools))
-
-
-def test_all_of_stock_firmware_but_the_risky_is_for_the_assistant(stock: dict[str, Tool]) -> None:
-    user_only = {name for name, found in stock.items() if found.user_only}
-    assert "self.reboot" in user_only
-    risky = {name for name, found in stock.items() if risks_of(found)}
-    assert set(default_choice(stock)) == set(stock) - user_only - risky
-    assert set(choosable_tools(stock)) == set(stock) - user_only
 
 
 def test_stock_firmware_has_readable_names(stock: dict[str, Tool]) -> None:

@@ -5,7 +5,6 @@ import pytest
 
 from custom_components.xiaozhi.tools.risk_words import Risk
 from custom_components.xiaozhi.tools.tool_risks import risks_in_name, risks_of
-from scripts.tool_table import stock_tools
 from tests.rules.tools.sample_tools import listed
 
 WITHHELD = """
@@ -57,25 +56,6 @@ def test_a_hint_may_add_a_risk_and_never_takes_one_away(
     name: str, hints: dict[str, bool], expected: tuple[Risk, ...]
 ) -> None:
     assert risks_of(listed(name, annotations=hints)) == expected
-
-
-def test_of_stock_firmware_only_these_have_risks() -> None:
-    stock = {found.name: found for tools in stock_tools().values() for found in tools}
-    assert {name: risks for name, found in stock.items() if (risks := risks_of(found))} == {
-        "self.AEC.set_mode": (Risk.SETUP,),
-        "self.assets.set_download_url": (Risk.FIRMWARE,),
-        "self.disp.network": (Risk.NETWORK,),
-        "self.dog.set_trim": (Risk.SETUP,),
-        "self.edarobot.set_trim": (Risk.SETUP,),
-        "self.electron.set_trim": (Risk.SETUP,),
-        "self.otto.set_trim": (Risk.SETUP,),
-        "self.reboot": (Risk.RESTART,),
-        "self.res.esp_restart": (Risk.RESTART,),
-        "self.system.reconfigure_wifi": (Risk.NETWORK, Risk.SETUP),
-        "self.system.set_aec": (Risk.SETUP,),
-        "self.system.switch_TFT": (Risk.RESTART,),
-        "self.upgrade_firmware": (Risk.FIRMWARE,),
-    }
 
 
 @given(st.text(max_size=128))
