@@ -27,7 +27,7 @@ from .announcements.speech_format import speech_options
 from .const import EVENT_LEFT_OUT
 from .device.device import Device
 from .device.state import AVAILABLE, PRESENT, SETTINGS, STATUS_READ
-from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
+from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .gateway import Gateway, XiaozhiConfigEntry
 from .media.stream import media_sound
 from .voice.conversations import VoiceConversations
@@ -227,4 +227,4 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the satellites of all devices, now and later."""
-    add_entities_of(entry, async_add_entities, of_devices(existing([_SATELLITE]), XiaozhiSatellite))
+    add_entities_of(entry, async_add_entities, DescribedEntities(XiaozhiSatellite, [_SATELLITE]))

@@ -17,13 +17,12 @@ from .access_point.entities import ConnectedSensor
 from .device.device import Device
 from .device.state import AVAILABLE, PRESENT, part_key
 from .entity import (
+    AccessPointEntities,
+    DescribedEntities,
+    ToolEntities,
     XiaozhiEntity,
     XiaozhiToolEntity,
     add_entities_of,
-    existing,
-    of_access_points,
-    of_devices,
-    of_tools,
 )
 from .gateway import Gateway, XiaozhiConfigEntry
 from .protocol.transport.link import LinkKind
@@ -74,6 +73,11 @@ class XiaozhiBinarySensor(XiaozhiEntity, BinarySensorEntity):
             # It comes and goes with each conversation: two more lines in the logbook.
             self._attr_entity_registry_enabled_default = False
 
+    @override
+    @classmethod
+    def exists(cls, device: Device, description: XiaozhiBinarySensorDescription) -> bool:
+        return description.value(device) is not None
+
     @property
     @override
     def is_on(self) -> bool | None:
@@ -97,10 +101,7 @@ async def async_setup_entry(
         entry,
         async_add_entities,
         # Connectivity waits for the first check-in: only then is the kind of link known.
-        of_devices(
-            existing(BINARY_SENSORS, lambda device, description: description.value(device) is not None),
-            XiaozhiBinarySensor,
-        ),
-        of_tools(BinarySensorTool, XiaozhiToolBinarySensor),
-        of_access_points(ConnectedSensor),
+        DescribedEntities(XiaozhiBinarySensor, BINARY_SENSORS),
+        ToolEntities(XiaozhiToolBinarySensor, BinarySensorTool),
+        AccessPointEntities(ConnectedSensor),
     )

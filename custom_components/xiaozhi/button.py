@@ -17,14 +17,13 @@ from .clock.alarm_clock import AlarmClock
 from .device.call_log import logged_call
 from .device.device import Device
 from .entity import (
+    AccessPointEntities,
+    DescribedEntities,
+    ToolEntities,
     XiaozhiEntity,
     XiaozhiToolEntity,
     add_entities_of,
-    existing,
     has_alarms,
-    of_access_points,
-    of_devices,
-    of_tools,
 )
 from .errors import UserError
 from .gateway import XiaozhiConfigEntry
@@ -101,6 +100,11 @@ class XiaozhiPictureButton(XiaozhiEntity, ButtonEntity):
     entity_description: XiaozhiPictureButtonDescription
 
     @override
+    @classmethod
+    def exists(cls, device: Device, description: XiaozhiPictureButtonDescription) -> bool:
+        return own_name(description.tool, device.tools) is not None
+
+    @override
     async def async_press(self) -> None:
         description = self.entity_description
         with logged_call(self.device, description.tool, self._caller, only_failures=True):
@@ -109,6 +113,11 @@ class XiaozhiPictureButton(XiaozhiEntity, ButtonEntity):
 
 class XiaozhiRenewButton(XiaozhiEntity, ButtonEntity):
     """A button that gives a device the fonts and faces of its firmware."""
+
+    @override
+    @classmethod
+    def exists(cls, device: Device, description: ButtonEntityDescription) -> bool:
+        return takes_packs(device)
 
     @override
     async def async_press(self) -> None:
@@ -144,6 +153,11 @@ class XiaozhiAlarmButton(XiaozhiEntity, ButtonEntity):
     entity_description: XiaozhiAlarmButtonDescription
 
     @override
+    @classmethod
+    def exists(cls, device: Device, description: XiaozhiAlarmButtonDescription) -> bool:
+        return has_alarms(device, Platform.BUTTON, description.key)
+
+    @override
     async def async_press(self) -> None:
         await self.entity_description.act(self.gateway.clock(self.device).alarms)
 
@@ -155,16 +169,10 @@ async def async_setup_entry(
     add_entities_of(
         entry,
         async_add_entities,
-        of_tools(ButtonTool, XiaozhiButton),
-        of_devices(
-            existing(PICTURES, lambda device, button: own_name(button.tool, device.tools) is not None),
-            XiaozhiPictureButton,
-        ),
-        of_devices(
-            existing(ALARMS, lambda device, button: has_alarms(device, Platform.BUTTON, button.key)),
-            XiaozhiAlarmButton,
-        ),
-        of_devices(existing([_RENEW], takes_packs), XiaozhiRenewButton, keys=DECIDE_ABOUT_PACKS),
-        of_devices(existing([_RECORD], lambda device, _: True), XiaozhiRecordButton),
-        of_access_points(ReconnectButton),
+        ToolEntities(XiaozhiButton, ButtonTool),
+        DescribedEntities(XiaozhiPictureButton, PICTURES),
+        DescribedEntities(XiaozhiAlarmButton, ALARMS),
+        DescribedEntities(XiaozhiRenewButton, [_RENEW], DECIDE_ABOUT_PACKS),
+        DescribedEntities(XiaozhiRecordButton, [_RECORD]),
+        AccessPointEntities(ReconnectButton),
     )

@@ -22,7 +22,7 @@ from .clock.alarm import Alarm, wall_time
 from .clock.alarm_clock import upcoming
 from .clock.repetition import TIME_FORMAT
 from .device.device import Device
-from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
+from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .errors import InputError
 from .gateway import Gateway, XiaozhiConfigEntry
 from .texts.translated import known_text
@@ -148,4 +148,4 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the calendars of all devices, now and later."""
-    add_entities_of(entry, async_add_entities, of_devices(existing([_CALENDAR]), XiaozhiCalendar))
+    add_entities_of(entry, async_add_entities, DescribedEntities(XiaozhiCalendar, [_CALENDAR]))

@@ -1,10 +1,10 @@
 """Base of all entities of a device, and what adds and removes them."""
 
+from abc import ABC, abstractmethod
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 import logging
 from typing import Any, Final, override
 
@@ -16,6 +16,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.util import dt as dt_util
 
 from .access_point.access_point import AccessPoint
+from .access_point.entities import AccessPointEntity
 from .actions.rights import check_entity
 from .const import DOMAIN
 from .device.call_log import logged_call
@@ -39,11 +40,6 @@ _LOGGER = logging.getLogger(__name__)
 _GONE_SINCE: Final = "gone_since"
 _KEPT_WHEN_GONE: Final = timedelta(days=30)
 
-type Source = Callable[[XiaozhiConfigEntry, AddConfigEntryEntitiesCallback], None]
-"""Adds entities of a platform, now and whenever there are more of them."""
-type Wanted[SpecT] = Callable[[Device], Mapping[str, SpecT]]
-"""The entities that a device is to have now, by their keys; one whose description changes is replaced."""
-
 
 class XiaozhiEntity(Entity):
     """An entity of a device. Its state is written whenever something that it shows has changed."""
@@ -61,6 +57,11 @@ class XiaozhiEntity(Entity):
         self._attr_device_info = device.info
         if not isinstance(described, ToolEntity):
             self.entity_description = described
+
+    @classmethod
+    def exists(cls, device: Device, description: Any) -> bool:
+        """Whether a device is to have the entity of a description."""
+        return True
 
     @property
     @override
@@ -162,14 +163,6 @@ def _key(reading: Reading) -> str:
     return part_key("answers", reading.tool)
 
 
-def existing[DescriptionT: EntityDescription](
-    descriptions: Iterable[DescriptionT],
-    exists: Callable[[Device, DescriptionT], bool] = lambda _device, _description: True,
-) -> Wanted[DescriptionT]:
-    """Return that a device is to have those of these entities that exist on it."""
-    return lambda device: {each.key: each for each in descriptions if exists(device, each)}
-
-
 def is_registered(device: Device, platform: Platform, key: str) -> bool:
     """Whether an entity of the device was added before: what has none at first stays from then on."""
     registry = er.async_get(device.hass)
@@ -181,106 +174,155 @@ def has_alarms(device: Device, platform: Platform, key: str) -> bool:
     return bool(device.state.alarms) or is_registered(device, platform, key)
 
 
+class EntitySource(ABC):
+    """A source of entities of a platform, now and whenever there are more of them."""
+
+    @abstractmethod
+    def follow(self, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback) -> None:
+        """Add the entities, until the entry is unloaded."""
+
+
 @callback
 def add_entities_of(
-    entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback, *sources: Source
+    entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback, *sources: EntitySource
 ) -> None:
     """Add the entities of a platform that come from these sources."""
     for source in sources:
-        source(entry, async_add_entities)
+        source.follow(entry, async_add_entities)
 
 
-def of_access_points(*kinds: Callable[[AccessPoint], Entity]) -> Source:
-    """Return the source of the entities of these kinds that every access point has."""
+class AccessPointEntities(EntitySource):
+    """The entities of these classes, which every access point has."""
 
-    def source(entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback) -> None:
+    def __init__(self, *kinds: type[AccessPointEntity]) -> None:
+        self._kinds = kinds
+
+    @override
+    def follow(self, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback) -> None:
         @callback
         def add(point: AccessPoint) -> None:
-            async_add_entities([kind(point) for kind in kinds], config_subentry_id=point.subentry_id)
+            entities = [kind(point) for kind in self._kinds]
+            async_add_entities(entities, config_subentry_id=point.subentry_id)
 
         entry.async_on_unload(entry.runtime_data.access_points.listen(add))
 
-    return source
 
+class DeviceEntities[SpecT](EntitySource):
+    """Entities of each device: now, and when one of the `keys` of its record changes."""
 
-def of_tools[ToolT: ToolEntity](
-    kind: type[ToolT], make: Callable[[Gateway, Device, ToolT], XiaozhiToolEntity[ToolT]]
-) -> Source:
-    """Return the source of the entities of one kind that are made from the tools of each device."""
+    keys: Iterable[str] = _SHOW_WHAT_EXISTS
 
-    def wanted(device: Device) -> dict[str, ToolT]:
-        refused = _refused(device)
-        return {
-            key: tool
-            for key, tool in device.tools.entities.items()
-            if isinstance(tool, kind) and key not in refused
-        }
+    @abstractmethod
+    def wanted(self, device: Device) -> Mapping[str, SpecT]:
+        """Return the entities that a device is to have now, by key; one that has changed is replaced."""
 
-    return of_devices(wanted, make, keys=["tools"], settle=partial(_settle, kind))
+    @abstractmethod
+    def create(self, gateway: Gateway, device: Device, spec: SpecT) -> Entity:
+        """Create an entity."""
 
+    def prepare_registry(self, device: Device, wanted: Mapping[str, SpecT]) -> None:
+        """Prepare the entity registry for what is wanted, before new entities are added."""
 
-def of_devices[SpecT](
-    wanted: Wanted[SpecT],
-    make: Callable[[Gateway, Device, SpecT], Entity],
-    *,
-    keys: Iterable[str] = _SHOW_WHAT_EXISTS,
-    settle: Callable[[Device, Mapping[str, SpecT]], None] = lambda _device, _wanted: None,
-) -> Source:
-    """Return the source of the `wanted` entities of each device: now, and when one of the `keys` changes.
-
-    With `settle`, the entity registry is prepared for what is wanted, before new entities are added.
-    """
-
-    def source(entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback) -> None:
+    @override
+    def follow(self, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback) -> None:
         @callback
         def begin(device: Device) -> None:
-            make_one = partial(make, entry.runtime_data, device)
-            kept = _KeptEntities(entry, async_add_entities, device, wanted, make_one, settle)
-            # A platform that has ended would add entities all the same, in the way of those of the next one.
-            entry.async_on_unload(device.record.listen(keys, kept.update))
+            kept = _KeptEntities(self, entry, async_add_entities, device)
+            # Stop listening on unload; late entities would clash with those of the next set-up.
+            entry.async_on_unload(device.record.listen(self.keys, kept.update))
             kept.update()
 
         entry.async_on_unload(entry.runtime_data.listen_for_devices(begin))
 
-    return source
+
+class DescribedEntities[DescriptionT: EntityDescription](DeviceEntities[DescriptionT]):
+    """The entities of one class, of which a device has those that `exist` on it."""
+
+    def __init__(
+        self,
+        kind: type[XiaozhiEntity],
+        descriptions: Iterable[DescriptionT],
+        keys: Iterable[str] = _SHOW_WHAT_EXISTS,
+    ) -> None:
+        self._kind = kind
+        self._descriptions = descriptions
+        self.keys = keys
+
+    @override
+    def wanted(self, device: Device) -> dict[str, DescriptionT]:
+        return {each.key: each for each in self._descriptions if self._kind.exists(device, each)}
+
+    @override
+    def create(self, gateway: Gateway, device: Device, spec: DescriptionT) -> Entity:
+        return self._kind(gateway, device, spec)
+
+
+class ToolEntities[ToolT: ToolEntity](DeviceEntities[ToolT]):
+    """The entities of one class that are made from the tools of each device."""
+
+    keys = ("tools",)
+
+    def __init__(self, kind: type[XiaozhiToolEntity[ToolT]], tool_kind: type[ToolT]) -> None:
+        self._kind = kind
+        self._tool_kind = tool_kind
+
+    @override
+    def wanted(self, device: Device) -> dict[str, ToolT]:
+        refused = _refused(device)
+        return {
+            key: tool
+            for key, tool in device.tools.entities.items()
+            if isinstance(tool, self._tool_kind) and key not in refused
+        }
+
+    @override
+    def create(self, gateway: Gateway, device: Device, spec: ToolT) -> Entity:
+        return self._kind(gateway, device, spec)
+
+    @override
+    def prepare_registry(self, device: Device, wanted: Mapping[str, ToolT]) -> None:
+        _prepare_registry(self._tool_kind.platform, device, wanted)
 
 
 @dataclass(slots=True)
 class _KeptEntities[SpecT]:
-    """The entities of one platform of one device."""
+    """The entities of one source on one device."""
 
+    source: DeviceEntities[SpecT]
     entry: XiaozhiConfigEntry
     add: AddConfigEntryEntitiesCallback
     device: Device
-    wanted: Wanted[SpecT]
-    make: Callable[[SpecT], Entity]
-    settle: Callable[[Device, Mapping[str, SpecT]], None]
-    seen: Mapping[str, SpecT] | None = None
-    present: dict[str, tuple[SpecT, Entity]] = field(default_factory=dict)
+    last_wanted: Mapping[str, SpecT] | None = None
+    entities: dict[str, tuple[SpecT, Entity]] = field(default_factory=dict)
     changing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @callback
     def update(self) -> None:
         """Add and remove entities, if others are wanted than before."""
-        wanted = self.wanted(self.device)
-        if wanted != self.seen:
-            self.seen = wanted
+        wanted = self.source.wanted(self.device)
+        if wanted != self.last_wanted:
+            self.last_wanted = wanted
             self.entry.async_create_task(self.device.hass, self._change(), "xiaozhi change entities")
 
     async def _change(self) -> None:
         async with self.changing:
-            wanted = self.wanted(self.device)
-            for key, (spec, entity) in tuple(self.present.items()):
+            source, device = self.source, self.device
+            wanted = source.wanted(device)
+            for key, (spec, entity) in tuple(self.entities.items()):
                 if key not in wanted or wanted[key] != spec:
-                    del self.present[key]
+                    del self.entities[key]
                     # A disabled entity was never added.
                     if entity.hass is not None:
                         await entity.async_remove()
-            self.settle(self.device, wanted)
-            new = {key: (spec, self.make(spec)) for key, spec in wanted.items() if key not in self.present}
-            self.present |= new
+            source.prepare_registry(device, wanted)
+            new = {
+                key: (spec, source.create(self.entry.runtime_data, device, spec))
+                for key, spec in wanted.items()
+                if key not in self.entities
+            }
+            self.entities |= new
             if new:
-                self.add((entity for _, entity in new.values()), config_subentry_id=self.device.subentry_id)
+                self.add((entity for _, entity in new.values()), config_subentry_id=device.subentry_id)
 
 
 def _registered(device: Device) -> list[er.RegistryEntry]:
@@ -335,7 +377,7 @@ def _note_gone(registry: er.EntityRegistry, entry: er.RegistryEntry, *, gone: bo
         registry.async_update_entity_options(entry.entity_id, DOMAIN, noted)
 
 
-def _settle(kind: type[ToolEntity], device: Device, wanted: Mapping[str, ToolEntity]) -> None:
+def _prepare_registry(platform: Platform | None, device: Device, wanted: Mapping[str, ToolEntity]) -> None:
     """Remove the entities that tools no longer make from the registry; those of gone tools stay for 30 days.
 
     One that has another key since an older version keeps its id and name.
@@ -354,13 +396,13 @@ def _settle(kind: type[ToolEntity], device: Device, wanted: Mapping[str, ToolEnt
         key = entry.unique_id.removeprefix(f"{device.mac}_")
         # A button is but a part of what its tool makes now.
         moves = key in device.tools.entities and entry.domain != Platform.BUTTON
-        if moves and key in wanted and kind.platform and kind.platform != entry.domain:
-            _move(registry, entry, kind.platform)
+        if moves and key in wanted and platform and platform != entry.domain:
+            _move(registry, entry, platform)
         tool, _, path = key.removeprefix(TOOL_PREFIX).rpartition("#")
         named = tool if path and tool in device.tools else key.removeprefix(TOOL_PREFIX)
-        if entry.domain == kind.platform and not moves:
+        if entry.domain == platform and not moves:
             _note_gone(registry, entry, gone=key not in wanted and named not in device.tools)
-        if entry.domain != kind.platform or key in wanted or moves or named not in device.tools:
+        if entry.domain != platform or key in wanted or moves or named not in device.tools:
             continue
         now = key_of_only_member(key, device.state.tools.shapes.get(named, ()))
         renamed = f"{device.mac}_{now}"

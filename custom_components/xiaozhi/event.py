@@ -9,10 +9,10 @@ from homeassistant.helpers.dispatcher import async_dispatcher_connect
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import ToolCalledEvent
-from .device.device import EVENT_SIGNAL, Device
-from .device.events import AlarmEvent, ConversationEvent, DeviceEvent, NotificationType
+from .device.device import Device
+from .device.events import EVENT_SIGNAL, AlarmEvent, ConversationEvent, DeviceEvent, NotificationType
 from .device.state import SETTINGS
-from .entity import XiaozhiEntity, add_entities_of, existing, is_registered, of_access_points, of_devices
+from .entity import AccessPointEntities, DescribedEntities, XiaozhiEntity, add_entities_of, is_registered
 from .gateway import XiaozhiConfigEntry
 
 PARALLEL_UPDATES = 0
@@ -40,6 +40,20 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
     follows = ()
 
     @override
+    @classmethod
+    def exists(cls, device: Device, description: EventEntityDescription) -> bool:
+        """Whether its owner has had an event to want it for.
+
+        Disabled ones would be a card of their own on the page of the device, with nothing in it.
+        """
+        wanted = {
+            "notification": device.state.notified,
+            "conversation": device.settings.share_transcripts,
+            "alarm": bool(device.state.alarms),
+        }
+        return wanted[description.key] or is_registered(device, Platform.EVENT, description.key)
+
+    @override
     async def async_added_to_hass(self) -> None:
         await super().async_added_to_hass()
         self.async_on_remove(async_dispatcher_connect(self.hass, EVENT_SIGNAL, self._on_event))
@@ -51,19 +65,6 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
             self.async_write_ha_state()
 
 
-def _exists(device: Device, event: EventEntityDescription) -> bool:
-    """Whether a device has an event entity, from the first event that its owner wants it for.
-
-    Disabled ones would be a card of their own on the page of the device, with nothing in it.
-    """
-    wanted = {
-        "notification": device.state.notified,
-        "conversation": device.settings.share_transcripts,
-        "alarm": bool(device.state.alarms),
-    }
-    return wanted[event.key] or is_registered(device, Platform.EVENT, event.key)
-
-
 async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
@@ -71,6 +72,6 @@ async def async_setup_entry(
     add_entities_of(
         entry,
         async_add_entities,
-        of_devices(existing(EVENTS, _exists), XiaozhiEvent, keys=("notified", SETTINGS, "alarms")),
-        of_access_points(ToolCalledEvent),
+        DescribedEntities(XiaozhiEvent, EVENTS, ("notified", SETTINGS, "alarms")),
+        AccessPointEntities(ToolCalledEvent),
     )

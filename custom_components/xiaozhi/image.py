@@ -12,7 +12,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .device.device import Device
 from .device.state import AVAILABLE, PICTURE_ENTITY, Picture, PictureKind
-from .entity import XiaozhiEntity, add_entities_of, existing, is_registered, of_devices
+from .entity import DescribedEntities, XiaozhiEntity, add_entities_of, is_registered
 from .gateway import Gateway, XiaozhiConfigEntry
 from .pictures.image_entities import PICTURE_TOOLS
 from .pictures.picture_file import PictureFile
@@ -41,11 +41,6 @@ IMAGES: Final = (
 )
 
 
-def _exists(device: Device, image: XiaozhiImageDescription) -> bool:
-    able = own_name(PICTURE_TOOLS[image.kind], device.tools) is not None
-    return able and (image.kind in device.state.pictures or is_registered(device, Platform.IMAGE, image.key))
-
-
 class XiaozhiImage(XiaozhiEntity, ImageEntity):
     """The last picture of a kind, which is stored."""
 
@@ -56,6 +51,14 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
         XiaozhiEntity.__init__(self, gateway, device, description)
         ImageEntity.__init__(self, gateway.hass)
         self._file = PictureFile(gateway.hass, device.mac, description.kind)
+
+    @override
+    @classmethod
+    def exists(cls, device: Device, description: XiaozhiImageDescription) -> bool:
+        if own_name(PICTURE_TOOLS[description.kind], device.tools) is None:
+            return False
+        is_kept = is_registered(device, Platform.IMAGE, description.key)
+        return is_kept or description.kind in device.state.pictures
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -112,5 +115,5 @@ async def async_setup_entry(
     add_entities_of(
         entry,
         async_add_entities,
-        of_devices(existing(IMAGES, _exists), XiaozhiImage, keys=("tools", "pictures")),
+        DescribedEntities(XiaozhiImage, IMAGES, ("tools", "pictures")),
     )

@@ -7,7 +7,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .device.device import Device
-from .entity import XiaozhiToolEntity, add_entities_of, of_tools
+from .entity import ToolEntities, XiaozhiToolEntity, add_entities_of
 from .gateway import Gateway, XiaozhiConfigEntry
 from .tools.answer_values import as_number
 from .tools.stock_tools import CATALOGUE
@@ -154,4 +154,4 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the lights of all devices, now and later."""
-    add_entities_of(entry, async_add_entities, of_tools(LightTool, XiaozhiLight))
+    add_entities_of(entry, async_add_entities, ToolEntities(XiaozhiLight, LightTool))

@@ -26,7 +26,7 @@ from homeassistant.util import dt as dt_util
 from .device.call_log import logged_call
 from .device.device import Device
 from .device.state import AVAILABLE, STATUS_READ
-from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
+from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .errors import InputError
 from .gateway import Gateway, XiaozhiConfigEntry
 from .media.library import is_sound, search_sounds
@@ -223,4 +223,4 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the media players of all devices, now and later."""
-    add_entities_of(entry, async_add_entities, of_devices(existing([_SPEAKER]), XiaozhiMediaPlayer))
+    add_entities_of(entry, async_add_entities, DescribedEntities(XiaozhiMediaPlayer, [_SPEAKER]))

@@ -8,7 +8,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import MAX_MESSAGE, MAX_STATUS
 from .device.state import SHOWN
-from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
+from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .gateway import XiaozhiConfigEntry
 from .protocol import messages
 from .protocol.faces import Face
@@ -48,4 +48,4 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the notify entities of all devices, now and later. One without a screen only makes the sound."""
-    add_entities_of(entry, async_add_entities, of_devices(existing([_SCREEN]), XiaozhiNotify))
+    add_entities_of(entry, async_add_entities, DescribedEntities(XiaozhiNotify, [_SCREEN]))

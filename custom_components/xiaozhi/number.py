@@ -14,7 +14,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import CONF_ANNOUNCEMENT_VOLUME, CONF_FOLLOW_UP_WAIT
 from .device.device import Device
-from .entity import XiaozhiSettingEntity, XiaozhiToolEntity, add_entities_of, existing, of_devices, of_tools
+from .entity import DescribedEntities, ToolEntities, XiaozhiSettingEntity, XiaozhiToolEntity, add_entities_of
 from .gateway import Gateway, XiaozhiConfigEntry
 from .tools.answer_values import as_number
 from .tools.stock_tools import VOLUME_TOOL
@@ -52,6 +52,11 @@ SETTING_NUMBERS: Final = (
 
 class XiaozhiSettingNumber(XiaozhiSettingEntity, NumberEntity):
     """A setting of a device, by its key."""
+
+    @override
+    @classmethod
+    def exists(cls, device: Device, description: NumberEntityDescription) -> bool:
+        return description.key != CONF_ANNOUNCEMENT_VOLUME or VOLUME_TOOL in device.tools
 
     @property
     @override
@@ -93,12 +98,6 @@ async def async_setup_entry(
     add_entities_of(
         entry,
         async_add_entities,
-        of_devices(
-            existing(
-                SETTING_NUMBERS,
-                lambda device, each: each.key != CONF_ANNOUNCEMENT_VOLUME or VOLUME_TOOL in device.tools,
-            ),
-            XiaozhiSettingNumber,
-        ),
-        of_tools(NumberTool, XiaozhiNumber),
+        DescribedEntities(XiaozhiSettingNumber, SETTING_NUMBERS),
+        ToolEntities(XiaozhiNumber, NumberTool),
     )

@@ -1,7 +1,6 @@
 """Selects of a device: choices of its tools, its pipeline, and what ends speech and conversations."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
 from typing import Any, Final, override
 
 from homeassistant.components.assist_pipeline import AssistPipelineSelect, VadSensitivity
@@ -20,13 +19,13 @@ from .const import CONF_CONVERSATION_STYLE, CONF_LOUDSPEAKER, DOMAIN
 from .device.device import Device
 from .device.state import INSTALLATION, SETTINGS
 from .entity import (
+    DescribedEntities,
+    DeviceEntities,
+    ToolEntities,
     XiaozhiEntity,
     XiaozhiSettingEntity,
     XiaozhiToolEntity,
     add_entities_of,
-    existing,
-    of_devices,
-    of_tools,
 )
 from .firmware.installation import PackInstallation
 from .firmware.wake_words import ORIGINAL
@@ -109,6 +108,11 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
     def __init__(self, gateway: Gateway, device: Device, described: EntityDescription) -> None:
         super().__init__(gateway, device, described)
         self._words = gateway.wake_words(device)
+
+    @override
+    @classmethod
+    def exists(cls, device: Device, description: SelectEntityDescription) -> bool:
+        return takes_packs(device)
 
     @property
     def _choices(self) -> dict[str, tuple[str, ...]]:
@@ -270,10 +274,17 @@ class XiaozhiEndOfSpeechSelect(SelectEntity, RestoreEntity):
         self.async_write_ha_state()
 
 
-_ASSIST: Final[Mapping[str, Callable[[Gateway, Device], SelectEntity]]] = {
-    PIPELINE_SELECT: XiaozhiPipelineSelect,
-    END_OF_SPEECH_SELECT: XiaozhiEndOfSpeechSelect,
-}
+class _AssistSelects(DeviceEntities[str]):
+    """The selects that Home Assistant's own satellites have, too."""
+
+    @override
+    def wanted(self, device: Device) -> dict[str, str]:
+        return {key: key for key in (PIPELINE_SELECT, END_OF_SPEECH_SELECT)}
+
+    @override
+    def create(self, gateway: Gateway, device: Device, spec: str) -> SelectEntity:
+        kind = XiaozhiPipelineSelect if spec == PIPELINE_SELECT else XiaozhiEndOfSpeechSelect
+        return kind(gateway, device)
 
 
 async def async_setup_entry(
@@ -283,9 +294,9 @@ async def async_setup_entry(
     add_entities_of(
         entry,
         async_add_entities,
-        of_tools(SelectTool, XiaozhiSelect),
-        of_devices(existing([_CONVERSATIONS]), XiaozhiConversationsSelect),
-        of_devices(existing([_LOUDSPEAKER]), XiaozhiLoudspeakerSelect),
-        of_devices(existing([_WAKE_WORD], takes_packs), XiaozhiWakeWordSelect, keys=DECIDE_ABOUT_PACKS),
-        of_devices(lambda _device: _ASSIST, lambda gateway, device, kind: kind(gateway, device)),
+        ToolEntities(XiaozhiSelect, SelectTool),
+        DescribedEntities(XiaozhiConversationsSelect, [_CONVERSATIONS]),
+        DescribedEntities(XiaozhiLoudspeakerSelect, [_LOUDSPEAKER]),
+        DescribedEntities(XiaozhiWakeWordSelect, [_WAKE_WORD], DECIDE_ABOUT_PACKS),
+        _AssistSelects(),
     )

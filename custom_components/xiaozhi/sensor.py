@@ -22,15 +22,14 @@ from .clock.timers import next_timer_end
 from .device.device import Device
 from .device.state import AVAILABLE, RESPONSE, part_key
 from .entity import (
+    AccessPointEntities,
+    DescribedEntities,
+    ToolEntities,
     XiaozhiEntity,
     XiaozhiToolEntity,
     add_entities_of,
-    existing,
     has_alarms,
     is_registered,
-    of_access_points,
-    of_devices,
-    of_tools,
 )
 from .gateway import Gateway, XiaozhiConfigEntry
 from .protocol.conversation.state_table import ConversationState
@@ -182,10 +181,6 @@ SENSORS: Final = (
 )
 
 
-def _exists(device: Device, sensor: XiaozhiSensorDescription) -> bool:
-    return sensor.value(device) is not None if sensor.exists is None else sensor.exists(device)
-
-
 class XiaozhiSensor(XiaozhiEntity, SensorEntity):
     """A sensor of a device."""
 
@@ -195,6 +190,12 @@ class XiaozhiSensor(XiaozhiEntity, SensorEntity):
         super().__init__(gateway, device, description)
         self.follows = description.follows
         self._is_shown: bool | None = None
+
+    @override
+    @classmethod
+    def exists(cls, device: Device, description: XiaozhiSensorDescription) -> bool:
+        exists = description.exists
+        return description.value(device) is not None if exists is None else exists(device)
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -274,7 +275,7 @@ async def async_setup_entry(
     add_entities_of(
         entry,
         async_add_entities,
-        of_devices(existing(SENSORS, _exists), XiaozhiSensor),
-        of_tools(SensorTool, XiaozhiToolSensor),
-        of_access_points(LastCallSensor, ToolsOfferedSensor),
+        DescribedEntities(XiaozhiSensor, SENSORS),
+        ToolEntities(XiaozhiToolSensor, SensorTool),
+        AccessPointEntities(LastCallSensor, ToolsOfferedSensor),
     )

@@ -11,14 +11,13 @@ from .const import CONF_INTERRUPT_BY_SPEAKING, CONF_MICROPHONE
 from .device.device import Device
 from .device.state import DETECTORS, SETTINGS
 from .entity import (
+    DescribedEntities,
+    ToolEntities,
     XiaozhiEntity,
     XiaozhiSettingEntity,
     XiaozhiToolEntity,
     add_entities_of,
-    existing,
     is_registered,
-    of_devices,
-    of_tools,
 )
 from .gateway import XiaozhiConfigEntry
 from .tools.tool_entities import SwitchTool
@@ -32,11 +31,6 @@ _INTERRUPT_BY_SPEAKING: Final = SwitchEntityDescription(
     entity_category=EntityCategory.CONFIG,
 )
 _MICROPHONE: Final = SwitchEntityDescription(key=CONF_MICROPHONE, translation_key=CONF_MICROPHONE)
-
-
-def _has_had_use(device: Device, switch: SwitchEntityDescription) -> bool:
-    """Whether the device can be interrupted, or could be once."""
-    return device.state.can_be_interrupted or is_registered(device, Platform.SWITCH, switch.key)
 
 
 class XiaozhiSettingSwitch(XiaozhiSettingEntity, SwitchEntity):
@@ -81,6 +75,12 @@ class XiaozhiInterruptSwitch(XiaozhiSettingSwitch):
 
     follows = (SETTINGS, DETECTORS, "board", "listens_while_speaking")
 
+    @override
+    @classmethod
+    def exists(cls, device: Device, description: SwitchEntityDescription) -> bool:
+        """Whether the device has ever listened while it speaks."""
+        return device.state.can_be_interrupted or is_registered(device, Platform.SWITCH, description.key)
+
     @property
     @override
     def available(self) -> bool:
@@ -116,7 +116,7 @@ async def async_setup_entry(
     add_entities_of(
         entry,
         async_add_entities,
-        of_devices(existing([_MICROPHONE]), XiaozhiMicrophoneSwitch),
-        of_devices(existing([_INTERRUPT_BY_SPEAKING], _has_had_use), XiaozhiInterruptSwitch),
-        of_tools(SwitchTool, XiaozhiSwitch),
+        DescribedEntities(XiaozhiMicrophoneSwitch, [_MICROPHONE]),
+        DescribedEntities(XiaozhiInterruptSwitch, [_INTERRUPT_BY_SPEAKING]),
+        ToolEntities(XiaozhiSwitch, SwitchTool),
     )

@@ -14,7 +14,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .device.device import Device
 from .device.state import INSTALLATION
-from .entity import XiaozhiEntity, add_entities_of, existing, of_devices
+from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .errors import InputError
 from .firmware.image import FirmwareError, FirmwareImage
 from .firmware.installation import Installation, PackInstallation
@@ -176,4 +176,4 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the updates of all devices, now and later."""
-    add_entities_of(entry, async_add_entities, of_devices(existing([_FIRMWARE]), XiaozhiUpdate))
+    add_entities_of(entry, async_add_entities, DescribedEntities(XiaozhiUpdate, [_FIRMWARE]))

@@ -170,7 +170,7 @@ class WakeWords:
         await device.commands.restart()
 
 
-def takes_packs(device: Device, _: object = None) -> bool:
+def takes_packs(device: Device) -> bool:
     """Return whether a device can be given a pack."""
     return board_of(device).objection is None
 
