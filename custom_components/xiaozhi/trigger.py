@@ -29,8 +29,15 @@ import voluptuous as vol
 
 from .actions.targets import devices_in, own_satellites
 from .const import DOMAIN
-from .device.device import EVENT_NOTIFICATION, EVENT_SIGNAL, Device
-from .device.events import AlarmEvent, ConversationEvent, DeviceEvent, TimerEvent
+from .device.device import Device
+from .device.events import (
+    EVENT_NOTIFICATION,
+    EVENT_SIGNAL,
+    AlarmEvent,
+    ConversationEvent,
+    DeviceEvent,
+    TimerEvent,
+)
 from .gateway import find_device
 
 _SCHEMA: Final = vol.Schema(

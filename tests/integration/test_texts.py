@@ -16,7 +16,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.device.device import EVENT_NOTIFICATION
+from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION
 from custom_components.xiaozhi.texts.tool_words import tool_words
 from custom_components.xiaozhi.texts.translated import async_text
 from tests.integration.boxes import Speech

@@ -1,4 +1,4 @@
-"""No two modules need each other, in any way, and the protocol needs nothing above it."""
+"""No two modules need each other, but a part and its owner, and the protocol needs nothing above it."""
 
 import ast
 from collections.abc import Iterator
@@ -23,14 +23,32 @@ def _tree(path: Path) -> ast.Module:
 
 
 @cache
-def _imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
-    return [node for node in ast.walk(_tree(path)) if isinstance(node, ast.Import | ast.ImportFrom)]
+def _imports(path: Path) -> dict[ast.Import | ast.ImportFrom, bool]:
+    """Return the imports of a file, and whether each is only for the types of what its owner passes."""
+    found = dict.fromkeys(
+        (node for node in ast.walk(_tree(path)) if isinstance(node, ast.Import | ast.ImportFrom)), False
+    )
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            found |= dict.fromkeys(
+                (each for each in node.body if isinstance(each, ast.Import | ast.ImportFrom)), True
+            )
+    return found
+
+
+def _is_room(package: str) -> bool:
+    """Whether a folder is one room. In these, each file is a room of its own."""
+    root = PACKAGES[0].replace("/", ".")
+    return package not in {root, f"{root}.protocol"}
 
 
 def _imported(path: Path, modules: dict[str, Path]) -> Iterator[str]:
-    """Yield the modules among `modules` that a file names in an import, wherever in the file that is."""
+    """Yield the modules among `modules` that a file names in an import, wherever in the file that is.
+
+    A part of a room may name the type of its owner in the same room, and is passed it.
+    """
     package = _name(path) if path.name == "__init__.py" else _name(path).rpartition(".")[0]
-    for node in _imports(path):
+    for node, only_type in _imports(path).items():
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         else:
@@ -39,7 +57,10 @@ def _imported(path: Path, modules: dict[str, Path]) -> Iterator[str]:
             # What is imported is a module of a package, or something that a module holds.
             members = [f"{origin}.{alias.name}" for alias in node.names]
             names = [member if member in modules else origin for member in members]
-        yield from (name for name in names if name in modules)
+        for name in names:
+            is_owner = only_type and _is_room(package) and name.rpartition(".")[0] == package
+            if name in modules and not is_owner:
+                yield name
 
 
 def check_no_circle(graph: dict[str, set[str]]) -> None:
@@ -97,11 +118,10 @@ def test_no_two_rooms_need_each_other() -> None:
     A file beside folders, as those in the root and in `protocol`, is a room of its own.
     """
     modules = {_name(path): path for path in (ROOT / PACKAGES[0]).rglob("*.py")}
-    root = PACKAGES[0].replace("/", ".")
 
     def room(module: str) -> str:
         folder = _name(modules[module].parent)
-        return module if folder in {root, f"{root}.protocol"} else folder
+        return folder if _is_room(folder) else module
 
     graph: dict[str, set[str]] = {}
     for name, path in modules.items():

@@ -1,9 +1,10 @@
 """Commands of entities, actions and the assistant to a device."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+from homeassistant.core import CALLBACK_TYPE, callback
 
 from ..errors import UserError
 from ..protocol import messages
@@ -15,31 +16,19 @@ from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkClosedError, LinkKind
 from ..texts.tool_words import tool_words
 from ..tools.stock_tools import REBOOT_TOOL, stock_tool
-from .device_tools import DeviceTools
 from .link_session import LinkSession
 from .state import SHOWN
-from .store import DeviceRecord
 from .tool_calls import call_error
+
+if TYPE_CHECKING:
+    from .device import Device
 
 
 class DeviceCommands:
     """Sends commands to one device, and turns failures into errors with a text for the user."""
 
-    def __init__(
-        self,
-        hass: HomeAssistant,
-        record: DeviceRecord,
-        tools: DeviceTools,
-        *,
-        name: Callable[[], str],
-        session: Callable[[], LinkSession | None],
-    ) -> None:
-        """`session` returns the session on the device's link, if it has one; `name` the device's name."""
-        self._hass = hass
-        self._record = record
-        self._tools = tools
-        self._name = name
-        self._session = session
+    def __init__(self, device: Device) -> None:
+        self._device = device
 
     async def call_tool(
         self,
@@ -58,8 +47,8 @@ class DeviceCommands:
         try:
             result = await session.calls.call(name, arguments, on_progress=on_progress)
         except (McpError, LinkClosedError) as err:
-            raise call_error(err, self._name(), self.words_for(name)) from err
-        followed = result.failure is None and self._tools.set_call(name, arguments or {})
+            raise call_error(err, self._device.name, self.words_for(name)) from err
+        followed = result.failure is None and self._device.tools.set_call(name, arguments or {})
         if (followed or changes) and not stock_tool(name).restarts:
             session.readings.read_soon(acted=True)
         return result
@@ -77,18 +66,19 @@ class DeviceCommands:
         """Raise the error for the user if a tool answers that it did nothing."""
         if (reason := result.failure) is not None:
             key = "refused" if reason else "not_done"
-            raise UserError(key, name=self._name(), tool=self.words_for(tool), reason=reason)
+            raise UserError(key, name=self._device.name, tool=self.words_for(tool), reason=reason)
 
-    async def ask[T](self, what: str, request: Callable[[McpClient], Awaitable[T]]) -> T:
+    @contextmanager
+    def asking(self, what: str) -> Iterator[McpClient]:
         """Ask the device's MCP server for something other than a tool, named `what` in errors.
 
         Raises as `call_tool`.
         """
         session = self._linked_session()
         try:
-            return await request(session.mcp)
+            yield session.mcp
         except (McpError, LinkClosedError) as err:
-            raise call_error(err, self._name(), what) from err
+            raise call_error(err, self._device.name, what) from err
 
     async def send(self, message: JsonObject) -> None:
         """Send a message that has no answer. Raises as `call_tool`."""
@@ -101,7 +91,7 @@ class DeviceCommands:
     async def show(self, *, status: str, message: str, emotion: str) -> None:
         """Show a text on the screen, with a sound. Raises as `call_tool`."""
         await self.send(messages.alert(status=status, message=message, emotion=emotion))
-        self._record.notify(SHOWN)
+        self._device.record.notify(SHOWN)
 
     async def clear_screen(self) -> None:
         """Clear the text and the face that `show` has left, without a sound. Raises as `call_tool`.
@@ -113,7 +103,7 @@ class DeviceCommands:
 
     async def restart(self) -> None:
         """Restart the device. Raises as `call_tool`."""
-        if REBOOT_TOOL in self._tools:
+        if REBOOT_TOOL in self._device.tools:
             await self.call_tool(REBOOT_TOOL)
         else:
             await self.send(messages.reboot())
@@ -121,23 +111,23 @@ class DeviceCommands:
     @callback
     def read_regularly(self, tool: str) -> CALLBACK_TYPE:
         """Have a tool read soon, after changes, and every few minutes. Returns a function that ends this."""
-        if (session := self._session()) is not None:
+        if (session := self._device.session) is not None:
             session.readings.read_soon()
-        return self._tools.read_regularly(tool)
+        return self._device.tools.read_regularly(tool)
 
     @callback
     def words_for(self, tool: str) -> str:
         """Return words for a tool in messages to people."""
-        known = self._tools.get(tool)
-        return tool_words(self._hass, tool, known.title or "" if known else "")
+        known = self._device.tools.get(tool)
+        return tool_words(self._device.hass, tool, known.title or "" if known else "")
 
     def _linked_session(self) -> LinkSession:
         """Return the session of a device that is within reach; raise the error for the user otherwise."""
-        session = self._session()
+        session = self._device.session
         if session is None or not session.presence.linked:
             raise self._unreachable()
         return session
 
     def _unreachable(self) -> UserError:
-        on_mqtt = self._record.state.link is LinkKind.MQTT
-        return UserError("not_connected" if on_mqtt else "only_in_conversation", name=self._name())
+        on_mqtt = self._device.state.link is LinkKind.MQTT
+        return UserError("not_connected" if on_mqtt else "only_in_conversation", name=self._device.name)

@@ -3,16 +3,13 @@
 import asyncio
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from functools import partial
 import logging
-from typing import Any, Final
+from typing import Any, override
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.device_registry import DeviceInfo
-from homeassistant.helpers.dispatcher import async_dispatcher_send
-from homeassistant.util.signal_type import SignalType
 
 from ..const import CONF_MICROPHONE, DOMAIN, MANUFACTURER, VISION_PATH
 from ..device_http.transfers import Transfers
@@ -27,7 +24,7 @@ from ..settings import DeviceSettings, GatewaySettings
 from .bounds import Bound, DeviceBounds
 from .commands import DeviceCommands
 from .device_tools import DeviceTools
-from .events import DeviceConversations, DeviceEvent, DeviceEvents
+from .events import DeviceConversations, DeviceEvents
 from .handshake_and_readings import Handshake
 from .link_session import LinkSession
 from .link_settings import link_settings
@@ -35,10 +32,6 @@ from .state import INSTALLATION, NO_PACK, SETTINGS, DeviceState
 from .store import DeviceStore
 
 _LOGGER = logging.getLogger(__name__)
-
-EVENT_NOTIFICATION: Final = "xiaozhi_notification"
-EVENT_SIGNAL: Final = SignalType["Device", DeviceEvent](f"{DOMAIN}_event")
-"""Sent with each event of any device, for event entities and triggers of automations."""
 
 
 class Device:
@@ -67,25 +60,13 @@ class Device:
         """The session on its link; commands go through `commands`."""
         self.bounds = DeviceBounds()
         self.tools = DeviceTools(hass, record)
-        self.commands = DeviceCommands(
-            hass, record, self.tools, name=lambda: self.name, session=lambda: self.session
-        )
-        self.events = DeviceEvents(
-            self.bounds,
-            partial(async_dispatcher_send, hass, EVENT_SIGNAL, self),
-            self._publish_notification,
-            name=lambda: self.name,
-            shares_texts=lambda: self.settings.share_transcripts,
-        )
+        self.commands = DeviceCommands(self)
+        self.events = DeviceEvents(self)
         self.conversations = DeviceConversations(self.events)
-        self.handshake = Handshake(self.tools, self.bounds, self._vision)
+        self.handshake = Handshake()
         self.open_questions: dict[str, Any] = {}
         """Its questions that a person can answer now, by the id of their repair issue."""
-        self._main_task = MainTask(
-            blocked_by_tools=lambda: self.state.runs_tools_on_main_task,
-            probe=self._probe_main_task,
-            stalled=lambda: self.session is not None and self.session.link.stalled,
-        )
+        self.main_task = _DeviceMainTask(self)
         self.installation: Installation | None = None
         """The running installation of a firmware, if any."""
         self._last_statistics: dict[str, Any] = {}
@@ -247,15 +228,7 @@ class Device:
         self._just_started = False
         if older is not None:
             older.over = True
-        self.session = LinkSession(
-            link,
-            self.record,
-            self.conversations,
-            self.handshake,
-            self._main_task,
-            create_task=self.create_task,
-            on_gone=self._on_gone,
-        )
+        self.session = LinkSession(self, link)
         self.session.start(can_answer=can_answer)
         if self.installation is not None and self.state.linked:
             # A device that restarts before its last link ends was linked all the time.
@@ -274,17 +247,12 @@ class Device:
 
     # For the session.
 
-    def _vision(self) -> dict[str, str] | None:
+    @property
+    def vision(self) -> dict[str, str] | None:
+        """Where the device is to send its photos; None before its first check-in."""
         origin = self.state.origin
         token = self.settings.vision_token
         return None if origin is None else {"url": origin + VISION_PATH, "token": token}
-
-    def _publish_notification(self, method: str, params: JsonObject) -> None:
-        data = {"device_id": self.registry_id, "method": method, "params": params}
-        self.hass.bus.async_fire(EVENT_NOTIFICATION, data)
-
-    async def _probe_main_task(self) -> bool:
-        return self.session is not None and await self.session.probe_main_task()
 
     @callback
     def _on_linked(self) -> None:
@@ -294,7 +262,8 @@ class Device:
                 self.installation.linked()
 
     @callback
-    def _on_gone(self, reason: str) -> None:
+    def link_gone(self, reason: str) -> None:
+        """Forget the session, whose link has ended."""
         if (session := self.session) is not None:
             self._last_statistics = session.link.statistics()
             self.session = None
@@ -311,3 +280,25 @@ class Device:
         if (session := self.session) is not None:
             session.end(reason)
             self.create_task(session.link.close(reason), "close link")
+
+
+class _DeviceMainTask(MainTask):
+    def __init__(self, device: Device) -> None:
+        super().__init__()
+        self._device = device
+
+    @property
+    @override
+    def blocked_by_tools(self) -> bool:
+        return self._device.state.runs_tools_on_main_task
+
+    @property
+    @override
+    def stalled(self) -> bool:
+        session = self._device.session
+        return session is not None and session.link.stalled
+
+    @override
+    async def probe(self) -> bool:
+        session = self._device.session
+        return session is not None and await session.probe_main_task()

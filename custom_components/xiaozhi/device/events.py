@@ -5,17 +5,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 import logging
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from homeassistant.core import CALLBACK_TYPE, callback
+from homeassistant.helpers.dispatcher import async_dispatcher_send
+from homeassistant.util.signal_type import SignalType
 
+from ..const import DOMAIN
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.messages import JsonObject
 from ..protocol.untrusted_json import is_bounded
 from ..protocol.untrusted_text import clean_data, one_line
-from .bounds import Bound, DeviceBounds
+from .bounds import Bound
 from .conversation_recorder import ConversationRecorder
 from .turn_times import TurnTimes
+
+if TYPE_CHECKING:
+    from .device import Device
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -78,6 +84,11 @@ class DeviceEvent:
     attributes: Mapping[str, Any] = field(hash=False)
 
 
+EVENT_NOTIFICATION: Final = "xiaozhi_notification"
+EVENT_SIGNAL: Final = SignalType["Device", DeviceEvent](f"{DOMAIN}_event")
+"""Sent with each event of any device, for event entities and triggers of automations."""
+
+
 def notification_event(method: str, params: JsonObject) -> DeviceEvent:
     """Return the event for a notification, without `params` that are too large to store."""
     attributes: dict[str, Any] = {"method": one_line(method)}
@@ -91,25 +102,9 @@ def notification_event(method: str, params: JsonObject) -> DeviceEvent:
 class DeviceEvents:
     """Sends the events of one device, in bounded numbers."""
 
-    def __init__(
-        self,
-        bounds: DeviceBounds,
-        send: Callable[[DeviceEvent], None],
-        publish: Callable[[str, JsonObject], None],
-        *,
-        name: Callable[[], str],
-        shares_texts: Callable[[], bool],
-    ) -> None:
-        """`publish` takes a whole notification, of which an event holds only what can be stored.
-
-        `shares_texts` returns whether what is said may be sent.
-        """
-        self._bounds = bounds
-        self._send = send
-        self._publish = publish
-        self._name = name
+    def __init__(self, device: Device) -> None:
+        self._device = device
         self._limit_logged = False
-        self._shares_texts = shares_texts
 
     @callback
     def fire_notification(self, method: str, params: JsonObject, *, published: bool = False) -> bool:
@@ -117,16 +112,18 @@ class DeviceEvents:
 
         It is not sent if a whole hour of them would be too many to keep.
         """
+        device = self._device
         if not published:
-            self._publish(method, params)
+            data = {"device_id": device.registry_id, "method": method, "params": params}
+            device.hass.bus.async_fire(EVENT_NOTIFICATION, data)
         event = notification_event(method, params)
         is_progress = event.type is NotificationType.PROGRESS
-        if self._bounds.take(Bound.PROGRESS_EVENTS if is_progress else Bound.NOTIFICATION_EVENTS):
+        if device.bounds.take(Bound.PROGRESS_EVENTS if is_progress else Bound.NOTIFICATION_EVENTS):
             self._send(event)
             return True
         if not self._limit_logged:
             self._limit_logged = True
-            _LOGGER.warning("%s sends too many notifications: its event shows one a minute now", self._name())
+            _LOGGER.warning("%s sends too many notifications: its event shows one a minute now", device.name)
         return False
 
     @callback
@@ -141,14 +138,18 @@ class DeviceEvents:
         Texts are cut to one line.
         """
         # Those of alarms and timers are ours, and few.
-        if isinstance(event, ConversationEvent) and not self._bounds.take(Bound.CONVERSATION_EVENTS):
+        if isinstance(event, ConversationEvent) and not self._device.bounds.take(Bound.CONVERSATION_EVENTS):
             return
-        if text is not None and self._shares_texts():
+        if text is not None and self._device.settings.share_transcripts:
             attributes["text"] = text
         cleaned = {
             name: one_line(value) if isinstance(value, str) else value for name, value in attributes.items()
         }
         self._send(DeviceEvent(type=event, attributes=cleaned))
+
+    @callback
+    def _send(self, event: DeviceEvent) -> None:
+        async_dispatcher_send(self._device.hass, EVENT_SIGNAL, self._device, event)
 
 
 class DeviceConversations:

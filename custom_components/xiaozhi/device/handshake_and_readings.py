@@ -5,13 +5,13 @@ between the turns of a conversation.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 import logging
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from homeassistant import const
 from homeassistant.core import callback
@@ -22,15 +22,14 @@ from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError, RequestHandler
 from ..protocol.tasks import LogAndGoOn
 from ..protocol.timeouts import McpTimeouts
-from ..protocol.transport.link import Link, LinkClosedError
+from ..protocol.transport.link import LinkClosedError
 from ..timeouts import SessionTimeouts
 from ..tools.stock_tools import STATUS_TOOL
-from .bounds import Bound, DeviceBounds
-from .device_tools import DeviceTools
-from .presence import Presence
+from .bounds import Bound
 from .state import STATUS_READ
-from .store import DeviceRecord
-from .tool_calls import TaskFactory, ToolCalls
+
+if TYPE_CHECKING:
+    from .link_session import LinkSession
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -43,12 +42,8 @@ type HandshakeStep = Callable[[McpClient], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """What is done on each link of a device first: capabilities are announced, tools listed, and more."""
+    """Additions to the handshake on each link of a device: capabilities that are announced, and steps."""
 
-    tools: DeviceTools
-    bounds: DeviceBounds
-    vision: Callable[[], Mapping[str, str] | None]
-    """Returns where the device is to send its photos; None before its first check-in."""
     handlers: dict[str, RequestHandler] = field(default_factory=dict)
     """Handlers of the requests of the server, by method; they are announced to it."""
     steps: list[HandshakeStep] = field(default_factory=list)
@@ -61,30 +56,13 @@ class HandshakeAndReadings:
     The steps that have failed are repeated with every poll.
     """
 
-    def __init__(
-        self,
-        link: Link,
-        record: DeviceRecord,
-        handshake: Handshake,
-        mcp: McpClient,
-        calls: ToolCalls,
-        presence: Presence,
-        *,
-        create_task: TaskFactory,
-    ) -> None:
-        """`create_task` runs work that ends with the link at the latest."""
-        self._link = link
-        self._record = record
-        self._tools = handshake.tools
-        self._handshake = handshake
-        self._mcp = mcp
-        self._calls = calls
-        self._create_task = create_task
-        self._presence = presence
+    def __init__(self, session: LinkSession) -> None:
+        self._session = session
+        self._device = session.device
+        self._record = session.device.record
         self._running: asyncio.Task[None] | None = None
         self._listing = asyncio.Lock()
         self._to_list = False
-        self._bounds = handshake.bounds
         self._missing: list[Callable[[], Awaitable[None]]] = []
         """Steps of the handshake that have not succeeded yet."""
         self._listed = asyncio.Event()
@@ -109,7 +87,7 @@ class HandshakeAndReadings:
     def start(self) -> None:
         """Start unless started."""
         if self._running is None:
-            self._running = self._create_task(self._run(), "handshake")
+            self._running = self._session.create_task(self._run(), "handshake")
 
     async def wait_listed(self) -> None:
         """Wait until the tools are listed, if that has begun; not longer than for an answer."""
@@ -123,14 +101,14 @@ class HandshakeAndReadings:
         """Repeat a started handshake: the device has restarted, or we announce other capabilities now."""
         if self._running is not None:
             self._running.cancel()
-            self._running = self._create_task(self._run(SessionTimeouts.starting), "handshake")
+            self._running = self._session.create_task(self._run(SessionTimeouts.starting), "handshake")
 
     @callback
     def list_again(self) -> None:
         """List the tools soon, since the device says that they have changed."""
         if not self._to_list:
             self._to_list = True
-            self._create_task(self._list_later(), "list tools")
+            self._session.create_task(self._list_later(), "list tools")
 
     @callback
     def read_soon(self, *, acted: bool = False) -> None:
@@ -139,7 +117,7 @@ class HandshakeAndReadings:
             self._acted |= acted
             if not self._planned:
                 self._planned = True
-                self._create_task(self._read_later(), "refresh")
+                self._session.create_task(self._read_later(), "refresh")
 
     async def read_before_end(self) -> None:
         """Read the status, and the tools if due, before a conversation ends: the device may be gone then."""
@@ -158,21 +136,22 @@ class HandshakeAndReadings:
 
     async def _run(self, delay: float = 0) -> None:
         await asyncio.sleep(delay)
-        steps = [partial(step, self._mcp) for step in self._handshake.steps]
+        steps = [partial(step, self._session.mcp) for step in self._device.handshake.steps]
         self._missing = [self._initialize, self._list_first, *steps]
         for poll in count():
             answers = await self._take()
             self._listed.set()
-            if self._missing and self._link.notices_loss and self._record.state.firmware_version is None:
+            is_careful = self._session.link.notices_loss and self._device.state.firmware_version is None
+            if self._missing and is_careful:
                 # Old firmware sounds an alarm for every question before its hello, which starts this again.
                 self._running = None
                 return
             with self._go_on:
                 # Reading the status shows whether the device is there; without one, nothing else does.
-                if STATUS_TOOL not in self._tools and not (
-                    answers and (poll == 0 or await self._presence.ping(self._mcp))
+                if STATUS_TOOL not in self._device.tools and not (
+                    answers and (poll == 0 or await self._session.presence.ping())
                 ):
-                    await self._presence.not_answered()
+                    await self._session.presence.not_answered()
                 self._status_due = True
                 self._tools_due |= poll % _POLLS_PER_READING == 0
                 await self._read_due()
@@ -196,16 +175,16 @@ class HandshakeAndReadings:
         return True
 
     async def _initialize(self) -> None:
-        server = await self._mcp.initialize(
+        server = await self._session.mcp.initialize(
             client_name="Home Assistant",
             client_version=const.__version__,
-            vision=self._handshake.vision(),
+            vision=self._device.vision,
         )
-        self._record.set_state(self._record.state.after_handshake(server))
+        self._record.set_state(self._device.state.after_handshake(server))
 
     async def _list_first(self) -> None:
         """List the tools, or later, if that was done too often: until then, those of the last list count."""
-        if self._bounds.take(Bound.LISTS):
+        if self._device.bounds.take(Bound.LISTS):
             await self._list_tools()
         else:
             self.list_again()
@@ -214,13 +193,13 @@ class HandshakeAndReadings:
         async with self._listing:
             # A change from here on needs another listing.
             self._to_list = False
-            tools = await self._mcp.list_tools(with_user_tools=True)
-            await self._tools.set_list(tools, self._mcp.left_out)
+            tools = await self._session.mcp.list_tools(with_user_tools=True)
+            await self._device.tools.set_list(tools, self._session.mcp.left_out)
 
     async def _list_later(self) -> None:
         # Not after the handshake: its first step may wait for an answer that does not come.
-        await asyncio.sleep(max(SessionTimeouts.refresh, self._bounds.delay(Bound.LISTS)))
-        self._bounds.take(Bound.LISTS)
+        await asyncio.sleep(max(SessionTimeouts.refresh, self._device.bounds.delay(Bound.LISTS)))
+        self._device.bounds.take(Bound.LISTS)
         with self._go_on:
             try:
                 await self._list_tools()
@@ -238,8 +217,8 @@ class HandshakeAndReadings:
         self._planned = False
         self._status_due = self._tools_due = True
         # The user waits for the result of an action that has stopped the microphone anyway.
-        if acted and self._record.state.conversation is ConversationState.LISTENING:
-            self._create_task(self._read_status(), "read back")
+        if acted and self._device.state.conversation is ConversationState.LISTENING:
+            self._session.create_task(self._read_status(), "read back")
         await self._read_due()
 
     async def _read_due(self) -> None:
@@ -253,11 +232,11 @@ class HandshakeAndReadings:
 
     async def _read_tools(self) -> None:
         """Read the tools whose answers are shown by entities."""
-        for name in self._tools.to_read:
+        for name in self._device.tools.to_read:
             await self.quiet.wait()
             with self._go_on:
                 try:
-                    await self._tools.set_answer(name, await self._calls.call(name))
+                    await self._device.tools.set_answer(name, await self._session.calls.call(name))
                 except McpCallError as err:
                     _LOGGER.debug("%s: %s could not be read: %s", self._record.short_mac, name, err)
                 except (McpError, LinkClosedError) as err:
@@ -267,14 +246,14 @@ class HandshakeAndReadings:
     async def _read_status(self) -> None:
         """Read the status of a device that has a tool for it."""
         self._status_due = False
-        if STATUS_TOOL not in self._tools:
+        if STATUS_TOOL not in self._device.tools:
             return
         with self._go_on:
             try:
-                result = await self._calls.call(STATUS_TOOL)
-                self._record.set_state(self._record.state.after_status(read_status(result.json())))
+                result = await self._session.calls.call(STATUS_TOOL)
+                self._record.set_state(self._device.state.after_status(read_status(result.json())))
                 self._record.notify(STATUS_READ)
             except (McpError, LinkClosedError, StatusError) as err:
                 _LOGGER.debug("%s: status could not be read: %s", self._record.short_mac, err)
                 if isinstance(err, McpTimeoutError):
-                    await self._presence.not_answered()
+                    await self._session.presence.not_answered()

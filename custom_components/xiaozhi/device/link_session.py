@@ -1,19 +1,18 @@
 """One link of a device: where its messages go, its tool calls and its conversation."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 import logging
-from typing import Any, Final, override
+from typing import TYPE_CHECKING, Any, Final, override
 
 from homeassistant.core import callback
 
 from ..protocol import messages
 from ..protocol.conversation.conversation import Conversation
-from ..protocol.conversation.readiness import MainTask
 from ..protocol.conversation.state_table import ConversationState
-from ..protocol.mcp.client import McpClient
-from ..protocol.mcp.model import McpError
+from ..protocol.mcp.client import McpClient, McpOwner
+from ..protocol.mcp.model import McpError, RequestHandler
 from ..protocol.messages import (
     Abort,
     DeviceMessage,
@@ -27,71 +26,42 @@ from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandle
 from ..timeouts import SessionTimeouts
 from ..tools.stock_tools import STATUS_TOOL
 from .bounds import Bound
-from .events import ConversationEvent, DeviceConversations
-from .handshake_and_readings import Handshake, HandshakeAndReadings
+from .events import ConversationEvent
+from .handshake_and_readings import HandshakeAndReadings
 from .presence import Presence
 from .state import DeviceState
-from .store import DeviceRecord
-from .tool_calls import TaskFactory, ToolCalls
+from .tool_calls import ToolCalls
+
+if TYPE_CHECKING:
+    from .device import Device
 
 _LOGGER = logging.getLogger(__name__)
 
 _STATE_CHANGED: Final = "notifications/state_changed"
 
 
-class LinkSession(LinkHandler):
+class LinkSession(LinkHandler, McpOwner):
     """Handles one link of a device, from its attachment to its end."""
 
-    def __init__(
-        self,
-        link: Link,
-        record: DeviceRecord,
-        conversations: DeviceConversations,
-        handshake: Handshake,
-        main_task: MainTask,
-        *,
-        create_task: TaskFactory,
-        on_gone: Callable[[str], None],
-    ) -> None:
-        """Take over a link; `start` begins.
-
-        `create_task` runs work that ends with the gateway at the latest. `on_gone` is called with the reason
-        when the link has ended, unless the device has a newer one.
-        """
+    def __init__(self, device: Device, link: Link) -> None:
+        """Take over a link; `start` begins."""
+        self.device = device
         self.link = link
         self.over = False
         """Whether it has ended, or a newer one has taken its place: its state is not the device's now."""
         self.conversation: Conversation | None = None
-        self._held = False
+        self._has_holder = False
         """Whether the conversation is, or was, taken by anybody."""
-        self._record = record
-        self._conversations = conversations
-        self._start_task = create_task
-        self._on_gone = on_gone
-        self.presence = Presence(link, record.state.firmware_version, self._show)
-        self.mcp = McpClient(
-            lambda payload: link.send(messages.mcp(payload)),
-            on_notification=self._on_notification,
-            handlers=handshake.handlers,
-            start=self._create_task,
-        )
+        self._record = device.record
+        self.presence = Presence(self)
+        self.mcp = McpClient(self)
         """Asks the device's MCP server for anything but tools, which are called with `calls`."""
-        self._main_task = main_task
-        self.calls = ToolCalls(self.mcp, main_task, create_task)
-        self.readings = HandshakeAndReadings(
-            link,
-            record,
-            handshake,
-            self.mcp,
-            self.calls,
-            self.presence,
-            create_task=self._create_task,
-        )
+        self.calls = ToolCalls(device, self.mcp)
+        self.readings = HandshakeAndReadings(self)
         self._notified_state = ConversationState.IDLE
         self._tasks: set[asyncio.Task[None]] = set()
         self._talked = False
         self._hanging_up: asyncio.Task[None] | None = None
-        self._bounds = handshake.bounds
         self._held_back: tuple[JsonObject, bool] | None = None
         """The last state that the device reported, if a bound holds it back, and whether it was published."""
         self._shows_later = False
@@ -104,10 +74,10 @@ class LinkSession(LinkHandler):
         answer that it cannot send.
         """
         self.presence.begin(can_answer=can_answer)
-        state = replace(self._record.state, link=self.link.kind)
-        self._show(state if state.lingers else state.after_contact())
+        state = replace(self.device.state, link=self.link.kind)
+        self.show(state if state.lingers else state.after_contact())
         if self.link.stays_connected and can_answer:
-            self._hanging_up = self._create_task(self._hang_up(self._record.state.session_id), "hang up")
+            self._hanging_up = self.create_task(self._hang_up(self.device.state.session_id), "hang up")
             self.readings.start()
 
     @property
@@ -128,25 +98,25 @@ class LinkSession(LinkHandler):
         if channel.hello.supports_mcp:
             self.readings.start()
         self._notified_state = ConversationState.IDLE
-        self.link.trace = self._conversations.recorder.begin(channel)
+        self.link.trace = self.device.conversations.recorder.begin(channel)
         self.conversation = Conversation(
             self.link,
             channel,
-            self._record.state.firmware_version,
-            self._main_task,
+            self.device.state.firmware_version,
+            self.device.main_task,
             self._on_conversation_state,
-            is_program=self._record.state.is_program,
+            is_program=self.device.state.is_program,
         )
         if not self.conversation.resting:
             self.readings.quiet.clear()
-        self._show()
-        self._held = self._conversations.begin(self.conversation)
-        if not self._held:
+        self.show()
+        self._has_holder = self.device.conversations.begin(self.conversation)
+        if not self._has_holder:
             _LOGGER.debug("%s: no voice satellite to hold this conversation", self._record.short_mac)
-            self._start_task(self.conversation.end(), "end conversation")
-        self._record.set_state(self._record.state.after_contact())
+            self.device.create_task(self.conversation.end(), "end conversation")
+        self._record.set_state(self.device.state.after_contact())
         if font := channel.hello.font:
-            self._record.set_state(self._record.state.after_font(font))
+            self._record.set_state(self.device.state.after_font(font))
         if self.link.stays_connected:
             self._record.update(session_id=channel.session_id)
 
@@ -160,21 +130,21 @@ class LinkSession(LinkHandler):
             if "method" not in message.payload:
                 self.presence.answered()
             if reply := self.mcp.receive(message.payload):
-                self._create_task(self._send_quietly(messages.mcp(reply)), "reply")
+                self.create_task(self._send_quietly(messages.mcp(reply)), "reply")
         elif self.conversation is not None:
             # Conversation traffic proves that our hello arrived.
             self.presence.answered()
             match message:
                 # While it listens, a text is a question that was typed.
                 case ListenDetect(text) if not self.listening:
-                    self._conversations.events.fire(ConversationEvent.WAKE_WORD, text)
+                    self.device.events.fire(ConversationEvent.WAKE_WORD, text)
                 case ListenStart(mode) if mode is not ListenMode.MANUAL:
                     realtime = mode is ListenMode.REALTIME
-                    changes = realtime is not self._record.state.listens_while_speaking
-                    if changes and self._bounds.take(Bound.MODES):
+                    changes = realtime is not self.device.state.listens_while_speaking
+                    if changes and self.device.bounds.take(Bound.MODES):
                         self._record.update(listens_while_speaking=realtime)
                 case Abort():
-                    self._conversations.events.fire(ConversationEvent.INTERRUPTED)
+                    self.device.events.fire(ConversationEvent.INTERRUPTED)
             self.conversation.message_received(message)
 
     @override
@@ -201,15 +171,15 @@ class LinkSession(LinkHandler):
         if conversation is not None:
             _LOGGER.debug("%s: conversation ended: %s", self._record.short_mac, reason)
             if self.link.stays_connected and (alerts := conversation.loudspeaker.take_alerts()):
-                self._create_task(self._show_later(alerts), "show alerts")
+                self.create_task(self._show_later(alerts), "show alerts")
             conversation.channel_closed()
             if (trace := self.link.trace) is not None:
                 self.link.trace = None
-                self._conversations.recorder.end(trace, reason)
+                self.device.conversations.recorder.end(trace, reason)
             self.readings.quiet.set()
-            if self._held:
-                self._conversations.events.fire(ConversationEvent.ENDED)
-            self._show()
+            if self._has_holder:
+                self.device.events.fire(ConversationEvent.ENDED)
+            self.show()
 
     @override
     @callback
@@ -225,26 +195,27 @@ class LinkSession(LinkHandler):
         """Show the device as gone, unless the session is over already."""
         if not self.over:
             self.over = True
-            self._on_gone(reason)
-            state = self._record.state
-            lingers = state.present and not self._bounds.take(Bound.LINKS)
+            self.device.link_gone(reason)
+            state = self.device.state
+            lingers = state.present and not self.device.bounds.take(Bound.LINKS)
             gone = replace(state, linked=False, lingers=lingers, conversation=ConversationState.IDLE)
             self._record.set_state(gone if lingers else gone.after_contact())
             if lingers:
-                self._start_task(self._leave(), "leave")
+                self.device.create_task(self._leave(), "leave")
 
     @callback
-    def _show(self, state: DeviceState | None = None) -> None:
+    def show(self, state: DeviceState | None = None) -> None:
+        """Show the state of the link and the conversation, and a new `state` of the device with it."""
         if not self.over:
             linked, conversation = self.presence.linked, self.conversation_state
-            state = replace(state or self._record.state, linked=linked, conversation=conversation)
+            state = replace(state or self.device.state, linked=linked, conversation=conversation)
             self._record.set_state(replace(state, lingers=state.lingers and not linked))
 
     async def _leave(self) -> None:
         """Show a device that comes and goes as gone, if it stays away."""
-        ends = self._bounds.exceeded[Bound.LINKS]
+        ends = self.device.bounds.exceeded[Bound.LINKS]
         await asyncio.sleep(SessionTimeouts.away)
-        if self._bounds.exceeded[Bound.LINKS] == ends:
+        if self.device.bounds.exceeded[Bound.LINKS] == ends:
             self._record.update(lingers=False)
 
     async def read_at_rest(self) -> None:
@@ -278,22 +249,23 @@ class LinkSession(LinkHandler):
         Until it answers, it counts as away: nothing reaches it before it has connected again.
         """
         self.presence.begin(can_answer=False)
-        self._show()
+        self.show()
         self.readings.start_again()
-        self._create_task(self.link.close_channel(), "close channel")
+        self.create_task(self.link.close_channel(), "close channel")
 
+    @override
     @callback
-    def _on_notification(self, method: str, params: JsonObject) -> None:
+    def notified(self, method: str, params: JsonObject) -> None:
         # Before the limit, so that the last change of the tools is not missed.
         if method == "notifications/tools/list_changed":
             self.readings.list_again()
-        published = self._bounds.take(Bound.NOTIFICATIONS)
+        published = self.device.bounds.take(Bound.NOTIFICATIONS)
         shown = published and self._show_notification(method, params)
         if method == _STATE_CHANGED:
             self._held_back = None if shown else (params, published)
             if not shown and not self._shows_later:
                 self._shows_later = True
-                self._create_task(self._show_held_back(), "show state")
+                self.create_task(self._show_held_back(), "show state")
 
     @callback
     def _show_notification(self, method: str, params: JsonObject, *, published: bool = False) -> bool:
@@ -303,17 +275,17 @@ class LinkSession(LinkHandler):
                 state in ConversationState and self.conversation is None
             ):
                 self._notified_state = ConversationState(state)
-                self._show()
+                self.show()
         self._record.update(notified=True)
-        return self._conversations.events.fire_notification(method, params, published=published)
+        return self.device.events.fire_notification(method, params, published=published)
 
     async def _show_held_back(self) -> None:
         """Show the last state of a burst when the bounds allow that."""
         while (held := self._held_back) is not None:
             params, published = held
             bound = Bound.NOTIFICATION_EVENTS if published else Bound.NOTIFICATIONS
-            await asyncio.sleep(self._bounds.delay(bound))
-            if self._held_back is held and (published or self._bounds.take(bound)):
+            await asyncio.sleep(self.device.bounds.delay(bound))
+            if self._held_back is held and (published or self.device.bounds.take(bound)):
                 shown = self._show_notification(_STATE_CHANGED, params, published=published)
                 self._held_back = None if shown else (params, True)
         self._shows_later = False
@@ -323,11 +295,11 @@ class LinkSession(LinkHandler):
         if state is ConversationState.IDLE:
             self.readings.quiet.set()
             # At once: the link may end next, and the device would be unavailable before it was shown as idle.
-            self._show()
+            self.show()
         else:
             self.readings.quiet.clear()
             # Showing a state takes time, so what is about to be sent to the device goes first.
-            asyncio.get_running_loop().call_soon(self._show)
+            asyncio.get_running_loop().call_soon(self.show)
 
     async def _show_later(self, alerts: list[JsonObject]) -> None:
         await asyncio.sleep(SessionTimeouts.idle)
@@ -350,7 +322,7 @@ class LinkSession(LinkHandler):
 
     async def probe_main_task(self) -> bool:
         """Have a tool run at once, behind what the device was sent before; return whether it did."""
-        if not self.readings.started or STATUS_TOOL not in self._record.state.tools.by_name:
+        if not self.readings.started or STATUS_TOOL not in self.device.state.tools.by_name:
             return False
         try:
             await self.mcp.call_tool(STATUS_TOOL)
@@ -359,16 +331,26 @@ class LinkSession(LinkHandler):
             return False
         return True
 
+    @property
+    @override
+    def request_handlers(self) -> Mapping[str, RequestHandler]:
+        return self.device.handshake.handlers
+
+    @override
+    async def send_payload(self, payload: JsonObject) -> None:
+        await self.link.send(messages.mcp(payload))
+
     async def _send_quietly(self, message: JsonObject) -> None:
         try:
             await self.send(message)
         except LinkClosedError as err:
             _LOGGER.debug("%s: message not sent: %s", self._record.short_mac, err)
 
+    @override
     @callback
-    def _create_task(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
+    def create_task(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
         """Run work that ends with the link at the latest."""
-        task = self._start_task(work, what)
+        task = self.device.create_task(work, what)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

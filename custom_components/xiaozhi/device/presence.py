@@ -1,15 +1,15 @@
 """Whether a device is there: what shows it, and after how much silence it counts as gone."""
 
-from collections.abc import Callable
 import logging
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from homeassistant.core import callback
 
-from ..protocol.firmware_version import FirmwareVersion
-from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpError, McpTimeoutError
-from ..protocol.transport.link import Link, LinkClosedError
+from ..protocol.transport.link import LinkClosedError
+
+if TYPE_CHECKING:
+    from .link_session import LinkSession
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -26,11 +26,11 @@ class Presence:
     that never subscribes: there, only its answers show that messages reach it, and silence that it is gone.
     """
 
-    def __init__(self, link: Link, firmware: FirmwareVersion | None, on_reached: Callable[[], None]) -> None:
-        """`on_reached` is called when messages are known to reach the device, unless that is at once."""
-        self._link = link
-        self._on_reached = on_reached
+    def __init__(self, session: LinkSession) -> None:
+        self._session = session
+        self._link = session.link
         self._unanswered = 0
+        firmware = session.device.state.firmware_version
         self._limit = _UNANSWERED if firmware is None or firmware.has_tools else _UNANSWERED_WITHOUT_TOOLS
         self._reached = False
 
@@ -49,7 +49,7 @@ class Presence:
         self._unanswered = 0
         if not self._reached:
             self._reached = True
-            self._on_reached()
+            self._session.show()
 
     async def not_answered(self) -> None:
         """Note a poll without an answer; the link ends after too many of them."""
@@ -59,12 +59,12 @@ class Presence:
         if self._unanswered >= self._limit:
             await self._link.close("the device does not answer any more")
 
-    async def ping(self, mcp: McpClient) -> bool:
+    async def ping(self) -> bool:
         """Return whether the device is there, by its answer where the link does not tell."""
         if self._link.notices_loss:
             return True
         try:
-            await mcp.request("ping", {})
+            await self._session.mcp.request("ping", {})
         except McpTimeoutError:
             return False
         except (McpError, LinkClosedError) as err:

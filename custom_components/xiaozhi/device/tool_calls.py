@@ -2,12 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from homeassistant.exceptions import HomeAssistantError
 
 from ..errors import UserError
-from ..protocol.conversation.readiness import MainTask
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import (
     McpAnswerTooLongError,
@@ -23,12 +22,12 @@ from ..protocol.tasks import log_failure
 from ..protocol.transport.link import LinkClosedError
 from ..tools.stock_tools import stock_tool
 
+if TYPE_CHECKING:
+    from .device import Device
+
 # More than all entities of a device and its assistant call at once; the last one may wait for minutes.
 _MAX_WAITING: Final = 32
 _MAX_AT_ONCE: Final = 8
-
-type TaskFactory = Callable[[Coroutine[Any, Any, Any], str], asyncio.Task[Any]]
-"""Runs work in a task, which is named after it."""
 
 
 class TooManyCallsError(McpError):
@@ -64,16 +63,9 @@ class ToolCalls:
     a call, so that others must not wait for it.
     """
 
-    def __init__(
-        self,
-        mcp: McpClient,
-        main_task: MainTask,
-        create_task: TaskFactory,
-    ) -> None:
-        """Call over `mcp`, which keeps `main_task` busy. `create_task` runs what outlives its caller."""
+    def __init__(self, device: Device, mcp: McpClient) -> None:
+        self._device = device
         self._mcp = mcp
-        self._main_task = main_task
-        self._create_task = create_task
         self._single = asyncio.Semaphore()
         self._parallel = asyncio.Semaphore(_MAX_AT_ONCE)
         self._waiting = 0
@@ -101,7 +93,7 @@ class ToolCalls:
         work = self._mcp.call_tool(
             name, arguments, timeout=stock.timeout, restarts=stock.restarts, on_progress=on_progress
         )
-        call: asyncio.Task[ToolResult] = self._create_task(self._run(work, semaphore), f"call {name}")
+        call = self._device.create_task(self._run(work, semaphore), f"call {name}")
         call.add_done_callback(log_failure)
         await asyncio.wait((call,))
         if call.cancelled():
@@ -111,7 +103,7 @@ class ToolCalls:
 
     async def _run(self, work: Coroutine[Any, Any, ToolResult], semaphore: asyncio.Semaphore) -> ToolResult:
         try:
-            with self._main_task.call():
+            with self._device.main_task.call():
                 return await work
         finally:
             semaphore.release()

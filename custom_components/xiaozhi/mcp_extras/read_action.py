@@ -20,7 +20,6 @@ from ..protocol.mcp.model import (
     McpCallError,
     McpError,
 )
-from ..protocol.messages import JsonObject
 from ..protocol.untrusted_text import one_line
 from .resources import MAX_URI, get_prompt, is_uri, list_prompts, list_resources, read_resource
 
@@ -109,19 +108,16 @@ async def _read(call: ServiceCall) -> ServiceResponse:
         if not is_uri(uri):
             raise InputError("uri_malformed", uri=one_line(uri))
         wanted = data.get(ATTR_FOLLOW)
-
-        async def read(mcp: McpClient) -> list[JsonObject]:
+        with device.commands.asking(one_line(uri)) as mcp:
             if wanted is not None:
                 await _follow(device, mcp, uri, wanted=wanted)
-            return await read_resource(mcp, uri)
-
-        return {ATTR_URI: uri, "contents": await device.commands.ask(one_line(uri), read)}
+            return {ATTR_URI: uri, "contents": await read_resource(mcp, uri)}
     if (prompt := data.get(ATTR_PROMPT)) is not None:
-        messages: list[Any] = await device.commands.ask(
-            one_line(prompt), lambda mcp: get_prompt(mcp, prompt, data[ATTR_ARGUMENTS])
-        )
+        with device.commands.asking(one_line(prompt)) as mcp:
+            messages: list[Any] = await get_prompt(mcp, prompt, data[ATTR_ARGUMENTS])
         return {"messages": messages}
-    return await device.commands.ask("resources/list", _list)
+    with device.commands.asking("resources/list") as mcp:
+        return await _list(mcp)
 
 
 async def _list(mcp: McpClient) -> dict[str, Any]:

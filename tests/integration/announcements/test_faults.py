@@ -19,7 +19,8 @@ from custom_components.xiaozhi.announcements.delivery import Delivery
 from custom_components.xiaozhi.announcements.heard import End, Heard
 from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.const import CONF_ANNOUNCEMENT_VOLUME
-from custom_components.xiaozhi.device.device import EVENT_SIGNAL, Device
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.device.events import EVENT_SIGNAL
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Pace, Profile, SimulatedDevice, State
 from simulator.application.announcement import Announcement, Outcome

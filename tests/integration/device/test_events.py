@@ -9,8 +9,14 @@ from homeassistant.helpers.dispatcher import async_dispatcher_connect
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
-from custom_components.xiaozhi.device.device import EVENT_NOTIFICATION, EVENT_SIGNAL, Device
-from custom_components.xiaozhi.device.events import AlarmEvent, ConversationEvent, DeviceEvent
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.device.events import (
+    EVENT_NOTIFICATION,
+    EVENT_SIGNAL,
+    AlarmEvent,
+    ConversationEvent,
+    DeviceEvent,
+)
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, converse
 from tests.integration.boxes import Speech, change_settings, open_conversation, state_of, wait_for_state

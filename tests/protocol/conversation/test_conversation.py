@@ -324,10 +324,12 @@ async def test_a_stop_does_not_overtake_the_start() -> None:
     """Both in one pass of the device's main loop would leave it without `listen start`."""
     answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
-    async def ask() -> bool:
-        return await answered
+    class AskedTask(MainTask):
+        @override
+        async def probe(self) -> bool:
+            return await answered
 
-    link, conversation, _, _ = await in_turn(main_task=MainTask(probe=ask))
+    link, conversation, _, _ = await in_turn(main_task=AskedTask())
     await conversation.begin_answer()
     stopping = asyncio.create_task(conversation.stop_speaking())
     await asyncio.sleep(0.1)

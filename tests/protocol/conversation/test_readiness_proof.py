@@ -1,6 +1,7 @@
 """When a device that runs tools takes speech."""
 
 import asyncio
+from typing import override
 
 import pytest
 
@@ -46,7 +47,10 @@ async def test_only_the_calls_that_run_now_are_waited_for() -> None:
 
 
 async def test_tools_in_threads_of_their_own_keep_nothing_waiting() -> None:
-    main_task = MainTask(blocked_by_tools=lambda: False)
+    class ThreadedTools(MainTask):
+        blocked_by_tools = False
+
+    main_task = ThreadedTools()
     with main_task.call():
         assert not main_task.running
         async with asyncio.timeout(5):
@@ -56,13 +60,15 @@ async def test_tools_in_threads_of_their_own_keep_nothing_waiting() -> None:
 class SlowTask(MainTask):
     """A main task whose calls are answered when the test wants."""
 
+    stalled = False
+
     def __init__(self) -> None:
+        super().__init__()
         self.probes = 0
         self.answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self.hole = False
-        super().__init__(probe=self.probed, stalled=lambda: self.hole)
 
-    async def probed(self) -> bool:
+    @override
+    async def probe(self) -> bool:
         self.probes += 1
         return await asyncio.shield(self.answer)
 
@@ -112,25 +118,23 @@ async def test_a_device_that_never_proves_it_is_given_a_pause_and_asked_again_af
 async def test_while_nothing_arrives_a_proof_is_waited_for() -> None:
     """A hole in the Wi-Fi: what would be sent without the proof is lost."""
     main_task = SlowTask()
-    main_task.hole = True
+    main_task.stalled = True
     taken = asyncio.create_task(SpeechStart(main_task).wait_taken())
     await asyncio.sleep(9)
     assert not taken.done()
-    main_task.hole = False
+    main_task.stalled = False
     main_task.answer.set_result(True)
     await taken
 
 
 async def test_a_refusal_and_a_failure_prove_nothing() -> None:
-    async def refuse() -> bool:
-        return False
-
-    async def fail() -> bool:
-        raise ConnectionError("the link is gone")
-
-    assert await seconds_until_taken(MainTask(probe=refuse)) == pytest.approx(0.2, abs=0.1)
+    main_task = SlowTask()
+    main_task.answer.set_result(False)
+    assert await seconds_until_taken(main_task) == pytest.approx(0.2, abs=0.1)
+    main_task = SlowTask()
+    main_task.answer.set_exception(ConnectionError("the link is gone"))
     with pytest.raises(ConnectionError):
-        await seconds_until_taken(MainTask(probe=fail))
+        await seconds_until_taken(main_task)
 
 
 async def test_a_tool_that_runs_before_the_proof_takes_all_the_time_it_needs() -> None:

@@ -1,7 +1,7 @@
 """A scripted device, the passing of time, and arbitrary JSON: what the tests of the MCP client share."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 import json
 from typing import Any
 
@@ -23,16 +23,20 @@ class Device:
 
     def __init__(self, **scripts: Script) -> None:
         """Take the scripts: from params to `result` or `error`; `tools_list` for `tools/list`."""
-        self.handlers: dict[str, RequestHandler] = {}
-        self.client = McpClient(
-            self._take, on_notification=lambda *event: self.notified.append(event), handlers=self.handlers
-        )
+        self.request_handlers: dict[str, RequestHandler] = {}
+        self.client = McpClient(self)
         self.sent: list[JsonObject] = []
-        self.notified: list[tuple[str, JsonObject]] = []
+        self.notifications: list[tuple[str, JsonObject]] = []
         self.gone = False
         self._scripts = {name.replace("_", "/"): script for name, script in scripts.items()}
 
-    async def _take(self, message: JsonObject) -> None:
+    def notified(self, method: str, params: JsonObject) -> None:
+        self.notifications.append((method, params))
+
+    def create_task(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
+        return asyncio.create_task(work, name=what)
+
+    async def send_payload(self, message: JsonObject) -> None:
         if self.gone:
             raise ConnectionResetError("the device hung up")
         message = json.loads(json.dumps(message))

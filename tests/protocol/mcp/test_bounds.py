@@ -68,7 +68,7 @@ async def test_a_device_is_asked_for_no_more_than_it_announces(
     """What it may ask is announced to it, in the latest version."""
     result = {"protocolVersion": version, "capabilities": capabilities}
     device = Device(initialize=lambda _: {"result": result})
-    device.handlers["sampling/createMessage"] = AsyncMock()
+    device.request_handlers["sampling/createMessage"] = AsyncMock()
     await shake_hands(device)
     assert device.client.extended is extended
     assert len(device.sent) == 2
@@ -88,7 +88,7 @@ class Asked(Device):
         super().__init__()
         self.going = asyncio.Event()
         self.failure: Exception | None = None
-        self.handlers["ask"] = self._serve
+        self.request_handlers["ask"] = self._serve
 
     async def _serve(self, params: JsonObject) -> JsonObject:
         await self.going.wait()

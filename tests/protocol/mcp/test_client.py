@@ -4,12 +4,11 @@ import asyncio
 import contextlib
 import json
 import logging
-from typing import Any
+from typing import Any, override
 
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.mcp.client import McpClient
 from custom_components.xiaozhi.protocol.mcp.model import (
     McpAnswerTooLongError,
     McpCallError,
@@ -152,7 +151,7 @@ async def test_progress_extends_only_its_call_and_not_for_ever() -> None:
     for task in (slow, other):
         with pytest.raises(McpTimeoutError):
             await task
-    assert device.notified[0] == ("notifications/progress", progress["params"])
+    assert device.notifications[0] == ("notifications/progress", progress["params"])
     assert device.client.receive(progress) is None
 
 
@@ -251,7 +250,7 @@ def test_notifications_are_handed_on_within_bounds(caplog: pytest.LogCaptureFixt
         assert device.client.receive({"method": method, "params": params}) is None
     device.client.receive({"method": "notifications/message", "params": None})
     device.client.receive({"method": "notifications/message"})
-    assert device.notified == [*good, ("notifications/message", {}), ("notifications/message", {})]
+    assert device.notifications == [*good, ("notifications/message", {}), ("notifications/message", {})]
     deep: Any = {}
     for _ in range(50_000):
         deep = {"a": deep}
@@ -268,22 +267,19 @@ def test_notifications_are_handed_on_within_bounds(caplog: pytest.LogCaptureFixt
     ]
     for payload in bad:
         assert device.client.receive(payload) is None
-    assert len(device.notified) == 4
+    assert len(device.notifications) == 4
     assert device.client.dropped == len(bad)
     assert caplog.text.count("Dropped") == 1
 
 
 def test_a_fault_of_the_listener_does_not_reach_the_link(caplog: pytest.LogCaptureFixture) -> None:
-    async def send(message: JsonObject) -> None:
-        raise AssertionError
+    class Faulty(Device):
+        @override
+        def notified(self, method: str, params: JsonObject) -> None:
+            raise KeyError(method)
 
-    def fail(method: str, params: JsonObject) -> None:
-        raise KeyError(method)
-
-    client = McpClient(send, on_notification=fail)
-    assert client.receive({"method": "notifications/message"}) is None
+    assert Faulty().client.receive({"method": "notifications/message"}) is None
     assert "could not be handled" in caplog.text
-    assert McpClient(send).receive({"method": "notifications/message"}) is None
 
 
 PAYLOADS = st.dictionaries(st.text(max_size=8), JSON_VALUES, max_size=4) | st.fixed_dictionaries(

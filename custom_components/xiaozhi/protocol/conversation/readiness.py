@@ -5,9 +5,9 @@ button meanwhile; what is queued to play goes on playing (`main/mcp_server.cc`, 
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from ..clock import loop_time, sleep_until
 from ..tasks import log_failure
@@ -22,32 +22,32 @@ _MAX_UNPROVEN: Final = 3
 class MainTask:
     """The main task of one device, as far as our calls keep it busy."""
 
-    def __init__(
-        self,
-        *,
-        blocked_by_tools: Callable[[], bool] = lambda: True,
-        probe: Callable[[], Coroutine[Any, Any, bool]] | None = None,
-        stalled: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """Some firmware runs tools on a task of their own: they keep nothing waiting.
-
-        `probe` calls a tool that takes no time, and returns whether the device has run it. `stalled` returns
-        whether something that was sent is known not to have arrived.
-        """
-        self.stalled = stalled
-        self._probe = probe
-        self._blocked_by_tools = blocked_by_tools
+    def __init__(self) -> None:
         self.running: dict[asyncio.Event, float] = {}
         """Calls that keep the main task busy now: what is set when one is over, and when it was sent."""
         self._probing: set[asyncio.Task[bool]] = set()
         self._unproven = 0
         self._no_probe_until = float("-inf")
 
+    @property
+    def blocked_by_tools(self) -> bool:
+        """Whether tools keep it busy. Some firmware runs them on a task of their own."""
+        return True
+
+    @property
+    def stalled(self) -> bool:
+        """Whether something that was sent is known not to have arrived."""
+        return False
+
+    async def probe(self) -> bool:
+        """Call a tool that takes no time, if there is one; return whether the device has run it."""
+        return False
+
     @contextmanager
     def call(self) -> Generator[None]:
         """Count a call as running, until it is answered or given up."""
         over = asyncio.Event()
-        if self._blocked_by_tools():
+        if self.blocked_by_tools:
             self.running[over] = loop_time()
         try:
             yield
@@ -61,13 +61,10 @@ class MainTask:
             await over.wait()
 
     def start_probe(self) -> asyncio.Task[bool] | None:
-        """Have the device run a tool that takes no time; the result is whether it did.
-
-        None if there is no such tool, or while the device counts as one that does not answer it.
-        """
-        if self._probe is None or loop_time() < self._no_probe_until:
+        """Start to `probe`; None while the device counts as one that does not answer it."""
+        if loop_time() < self._no_probe_until:
             return None
-        probing = asyncio.create_task(self._probe(), name="probe of the main task")
+        probing = asyncio.create_task(self.probe(), name="probe of the main task")
         self._probing.add(probing)
         probing.add_done_callback(self._probed)
         return probing
@@ -125,6 +122,6 @@ class SpeechStart:
             if (await asyncio.wait((probing,), timeout=ConversationTimeouts.ready))[0]:
                 return probing.result()
             # While nothing arrives, what is played is lost.
-            blocked |= self._main_task.stalled()
+            blocked |= self._main_task.stalled
         self._main_task.probe_unanswered(ConversationTimeouts.no_probe)
         return False

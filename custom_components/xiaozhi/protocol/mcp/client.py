@@ -5,12 +5,12 @@ errors without code, tool lists that end with an error, tools that restart the d
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 import logging
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ..clock import loop_time
 from ..messages import JsonObject
@@ -55,7 +55,22 @@ _MAX_PENDING: Final = 4
 _INTERNAL_ERROR: Final = -32603
 _BUSY: Final = -32000
 
-type TaskStarter = Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]]
+
+class McpOwner(Protocol):
+    """The owner of a client: has its link, and takes what the device sends of its own accord."""
+
+    @property
+    def request_handlers(self) -> Mapping[str, RequestHandler]:
+        """Handlers of the requests of the device, by method; they are announced to it."""
+
+    async def send_payload(self, payload: JsonObject) -> None:
+        """Send a JSON-RPC object. Raises `ConnectionError` when the device is gone."""
+
+    def notified(self, method: str, params: JsonObject) -> None:
+        """Take a notification."""
+
+    def create_task(self, work: Coroutine[Any, Any, None], what: str, /) -> asyncio.Task[None]:
+        """Run work that ends with the link."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,23 +97,8 @@ class McpClient:
     extended = False
     """Whether the device is more than stock firmware, and may be sent what that never gets."""
 
-    def __init__(
-        self,
-        send: Callable[[JsonObject], Awaitable[None]],
-        *,
-        on_notification: Callable[[str, JsonObject], None] | None = None,
-        handlers: Mapping[str, RequestHandler] | None = None,
-        start: TaskStarter = lambda work, name: asyncio.create_task(work, name=name),
-    ) -> None:
-        """Use `send` for JSON-RPC objects; it raises `ConnectionError` when the device is gone.
-
-        `on_notification` gets the method and the params of every notification. `handlers` answer the requests
-        of the device, by method, in tasks that the owner of `start` ends.
-        """
-        self._send = send
-        self._on_notification = on_notification
-        self._handlers = handlers if handlers is not None else {}
-        self._start = start
+    def __init__(self, owner: McpOwner) -> None:
+        self._owner = owner
         self._answering: set[asyncio.Task[None]] = set()
         self._calls: dict[int, _Call] = {}
         # The firmware reads 32 bits of an id, which no link uses up.
@@ -124,7 +124,7 @@ class McpClient:
         stock firmware asks anything.
         """
         # As `sampling` of `sampling/createMessage`.
-        capabilities: JsonObject = {method.partition("/")[0]: {} for method in self._handlers}
+        capabilities: JsonObject = {method.partition("/")[0]: {} for method in self._owner.request_handlers}
         params: JsonObject = {
             "protocolVersion": LATEST_VERSION if capabilities else STOCK_VERSION,
             "capabilities": capabilities if vision is None else {"vision": vision, **capabilities},
@@ -259,7 +259,7 @@ class McpClient:
         """Send a notification. Raises `McpDisconnectedError`."""
         more = {} if params is None else {"params": params}
         try:
-            await self._send({"jsonrpc": "2.0", "method": method, **more})
+            await self._owner.send_payload({"jsonrpc": "2.0", "method": method, **more})
         except ConnectionError as err:
             raise McpDisconnectedError(str(err), sent=False) from err
 
@@ -293,12 +293,14 @@ class McpClient:
                     latest=loop_time() + (max(patience, McpTimeouts.progress) if progress else patience),
                     on_progress=on_progress,
                 )
-                await self._send({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+                await self._owner.send_payload(
+                    {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+                )
                 sent = True
                 reply = await call.reply
         except TimeoutError as err:
             if sent and self.extended:
-                self._start(self._cancel(request_id), "cancel a call")
+                self._owner.create_task(self._cancel(request_id), "cancel a call")
             raise McpTimeoutError(f"the device did not answer {method} in time", sent=sent) from err
         except ConnectionError as err:
             raise McpDisconnectedError(str(err), sent=sent) from err
@@ -330,14 +332,14 @@ class McpClient:
             return None
         if method == "ping":
             return _reply(request_id, result={})
-        if (handler := self._handlers.get(method)) is None:
+        if (handler := self._owner.request_handlers.get(method)) is None:
             return _error(request_id, METHOD_NOT_FOUND, "Method not found")
         params = {} if params is None else params
         if not isinstance(params, dict):
             return _error(request_id, INVALID_PARAMS, "The params are no object")
         if len(self._answering) >= _MAX_PENDING:
             return _error(request_id, _BUSY, f"{_MAX_PENDING} requests are not answered yet")
-        task = self._start(self._serve(handler, request_id, params), f"answer {method}")
+        task = self._owner.create_task(self._serve(handler, request_id, params), f"answer {method}")
         self._answering.add(task)
         task.add_done_callback(self._answered)
         # The device may ask a person in the middle of a call, which then takes as long.
@@ -354,7 +356,7 @@ class McpClient:
             _LOGGER.exception("A device's request could not be answered")
             reply = _error(request_id, _INTERNAL_ERROR, "Internal error")
         try:
-            await self._send(reply)
+            await self._owner.send_payload(reply)
         except (ConnectionError, MessageTooLongError) as err:
             _LOGGER.debug("An answer was not sent: %s", err)
 
@@ -371,9 +373,8 @@ class McpClient:
             return
         if method == "notifications/progress":
             self._progressed(params)
-        if listener := self._on_notification:
-            with self._go_on:
-                listener(method, params)
+        with self._go_on:
+            self._owner.notified(method, params)
 
     def _progressed(self, params: JsonObject) -> None:
         token = params.get("progressToken")
