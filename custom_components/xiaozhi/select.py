@@ -16,7 +16,7 @@ from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraDa
 
 from .actions.rights import check_entity
 from .const import CONF_CONVERSATION_STYLE, CONF_LOUDSPEAKER, DOMAIN
-from .device.device import Device
+from .device.device import Device, area_name
 from .device.state import INSTALLATION, SETTINGS
 from .entity import (
     DescribedEntities,
@@ -195,8 +195,14 @@ class XiaozhiLoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
         areas = {each: _area_of(self.hass, each) for each in (self.entity_id, *names)}
         here = areas.pop(self.entity_id)
         order = sorted(names, key=lambda each: (here is None or areas[each] != here, names[each], each))
-        count = Counter((_THIS_DEVICE, *names.values()))
-        return {each: names[each] if count[names[each]] == 1 else f"{names[each]} ({each})" for each in order}
+        # Of equal names the area, and of those in one area the entity ID.
+        for detail in areas, {each: each for each in names}:
+            count = Counter((_THIS_DEVICE, *names.values()))
+            named = {
+                each: f"{name} ({detail[each]})" if detail[each] else name for each, name in names.items()
+            }
+            names = {each: name if count[name] == 1 else named[each] for each, name in names.items()}
+        return {each: names[each] for each in order}
 
     def _is_own(self, entity_id: str) -> bool:
         entry = er.async_get(self.hass).async_get(entity_id)
@@ -204,11 +210,11 @@ class XiaozhiLoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
 
 
 def _area_of(hass: HomeAssistant, entity_id: str) -> str | None:
-    """Return the area of an entity, or else of its device."""
+    """Return the name of the area of an entity, or else of its device."""
     if (entry := er.async_get(hass).async_get(entity_id)) is None:
         return None
     device = dr.async_get(hass).async_get(entry.device_id or "")
-    return entry.area_id or (device.area_id if device else None)
+    return area_name(hass, entry.area_id or (device.area_id if device else None))
 
 
 class XiaozhiPipelineSelect(AssistPipelineSelect):

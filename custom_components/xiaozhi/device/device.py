@@ -8,7 +8,7 @@ from typing import Any, override
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers import device_registry as dr
+from homeassistant.helpers import area_registry as ar, device_registry as dr
 from homeassistant.helpers.device_registry import DeviceInfo
 
 from ..const import CONF_MICROPHONE, DOMAIN, MANUFACTURER, VISION_PATH
@@ -32,6 +32,12 @@ from .state import INSTALLATION, NO_PACK, SETTINGS, DeviceState
 from .store import DeviceStore
 
 _LOGGER = logging.getLogger(__name__)
+
+
+def area_name(hass: HomeAssistant, area_id: str | None) -> str | None:
+    """Return the name of an area that exists."""
+    area = ar.async_get(hass).async_get_area(area_id) if area_id else None
+    return area.name if area else None
 
 
 class Device:
@@ -80,9 +86,17 @@ class Device:
 
     @property
     def name(self) -> str:
-        """Name from the owner: the one on the device's page, if it was changed there."""
-        registered = self._registered
-        return (registered.name_by_user if registered else None) or self.settings.name
+        """Name from the owner: the one on the device's page, if it was changed there.
+
+        With its area where another device has the same name.
+        """
+        if (registered := self._registered) is None:
+            return self.settings.name
+        devices = dr.async_entries_for_config_entry(dr.async_get(self.hass), self._entry.entry_id)
+        name = registered.name_by_user or self.settings.name
+        alike = sum(name == (each.name_by_user or each.name) for each in devices) > 1
+        area = area_name(self.hass, registered.area_id) if alike else None
+        return f"{name} ({area})" if area else name
 
     @property
     def state(self) -> DeviceState:

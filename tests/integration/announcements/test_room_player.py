@@ -534,10 +534,14 @@ async def test_the_players_that_can_announce_can_be_chosen_those_of_the_area_fir
         registry.async_update_entity(entity_id, area_id=area)
     await hass.async_block_till_done()
     assert state_of(hass, SELECT).state == "this_device"
-    names = [f"Big speaker ({each})" for each in (same.entity_id, PLAYER)]
-    await choose(hass, SELECT, names[1])
-    await wait_for_state(hass, SELECT, names[1])
-    assert state_of(hass, SELECT).attributes["options"] == ["this_device", *names]
+    await choose(hass, SELECT, "Big speaker")
+    await wait_for_state(hass, SELECT, "Big speaker")
+    named = ["this_device", "Big speaker (Kitchen)", "Big speaker"]
+    assert state_of(hass, SELECT).attributes["options"] == named
+    registry.async_update_entity(PLAYER, area_id=area)
+    await choose(hass, SELECT, f"Big speaker (Kitchen) ({same.entity_id})")
+    await wait_for_state(hass, SELECT, f"Big speaker (Kitchen) ({same.entity_id})")
+    assert f"Big speaker (Kitchen) ({PLAYER})" in state_of(hass, SELECT).attributes["options"]
     # By its form, any player, also one that comes later.
     form: dict[str, Any] = {"loudspeaker_lead": 2.5, "share_transcripts": False}
     for player_of_form, state in (

@@ -5,7 +5,7 @@ import asyncio
 from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
-from homeassistant.helpers import device_registry as dr, entity_registry as er
+from homeassistant.helpers import area_registry as ar, device_registry as dr, entity_registry as er
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from websockets.asyncio.client import connect
@@ -120,7 +120,13 @@ async def test_a_name_from_the_page_of_the_device_counts_everywhere_and_another_
     await talk(hass, box)
     added = await add_to(hass, linked_entry, paired_device("24:6f:28:aa:bb:99", title="Hall box"))
     assert hass.states.is_state("assist_satellite.hall_box", "idle")
-    hass.config_entries.async_update_subentry(linked_entry, added, title="Attic box")
+    hass.config_entries.async_update_subentry(linked_entry, added, title="Robbie")
+    await hass.async_block_till_done()
+    registry.async_update_device(device_id, area_id=ar.async_get(hass).async_create("Kitchen").id)
+    assert [each.name for each in linked_entry.runtime_data.devices.values()] == [
+        "Robbie (Kitchen)",
+        "Robbie",
+    ]
     hass.config_entries.async_remove_subentry(linked_entry, added.subentry_id)
     await hass.async_block_till_done()
     assert hass.states.get("assist_satellite.hall_box") is None
