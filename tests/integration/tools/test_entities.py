@@ -35,18 +35,16 @@ CHANNEL = {"type": "integer", "minimum": 0, "maximum": 255}
 def light(hass: HomeAssistant, entity_id: str) -> tuple[str, tuple[int, ...] | None, int | None]:
     """Return what is shown of a light: whether it is on, its colour, and how bright it is."""
     state = state_of(hass, entity_id)
-    return state.state, state.attributes["rgb_color"], state.attributes["brightness"]
+    return state.state, state.attributes.get("rgb_color"), state.attributes.get("brightness")
 
 
 async def test_a_light_of_other_firmware_takes_its_brightness_on_its_own_scale(
-    hass: HomeAssistant, boot: Boot
+    hass: HomeAssistant, robot: SimulatedDevice
 ) -> None:
-    device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
     level = {"type": "integer", "minimum": 0, "maximum": 8}
     parts = ("red", "green", "blue")
     register(
-        device,
+        robot,
         tool(
             "self.bar.set_color",
             properties=dict.fromkeys(parts, CHANNEL),
@@ -58,124 +56,93 @@ async def test_a_light_of_other_firmware_takes_its_brightness_on_its_own_scale(
     bar = "light.kitchen_box_bar"
     await wait_for_state(hass, bar, "unknown")
     await act(hass, "light", "turn_on", bar, rgb_color=[255, 64, 0], brightness=191)
-    assert colour(device) == (255, 64, 0)
-    assert device.values["bar"] == 6
-    assert [name for name in calls(device) if "set" in name] == [
+    assert colour(robot) == (255, 64, 0)
+    assert robot.values["bar"] == 6
+    assert [name for name in calls(robot) if "set" in name] == [
         "self.bar.set_brightness",
         "self.bar.set_color",
     ]
-    await device.wait_for(lambda: calls(device)[-1] == "self.bar.get_brightness", 5)
+    await robot.wait_for(lambda: calls(robot)[-1] == "self.bar.get_brightness", 5)
     # One tool at a time: what is called next waits for that answer.
     await act(hass, "light", "turn_on", bar)
-    assert colour(device) == (255, 64, 0)
+    assert colour(robot) == (255, 64, 0)
     assert light(hass, bar) == ("on", (255, 64, 0), 191)
 
 
-async def test_a_lamp_that_keeps_its_colour_while_it_is_off_is_switched_on_with_it(
-    hass: HomeAssistant, boot: Boot
-) -> None:
-    device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
-    mood = "light.kitchen_box_mood"
-    register(
-        device,
-        tool("self.mood.turn_on", set={"mood": True}),
-        tool("self.mood.turn_off", set={"mood": False}),
-        tool("self.mood.set_color", properties=dict.fromkeys("rgb", CHANNEL)),
-    )
-    await wait_for_state(hass, mood, "unknown")
-    for colour_of_it in ({"rgb_color": [255, 64, 0]}, {}):
-        await act(hass, "light", "turn_on", mood, **colour_of_it)
-        assert device.values["mood"] is True
-        assert calls(device)[-2:] == ["self.mood.turn_on", "self.mood.set_color"]
-        assert state_of(hass, mood).attributes["rgb_color"] == (255, 64, 0)
-        await act(hass, "light", "turn_off", mood)
-        assert device.values["mood"] is False
+ON, OFF = tool("lamp.turn_on", "Full brightness on some lamps."), tool("lamp.turn_off")
+COLOUR = tool("lamp.set_color", properties=dict.fromkeys("rgb", CHANNEL))
+DIM = tool("lamp.set_brightness", properties={"value": CHANNEL})
+OTHER_NAMES = [
+    *(tool("lamp.on"), tool("lamp.off")),
+    tool("lamp.set_brightness", properties={"level": CHANNEL | {"maximum": 100}}),
+]
+RED = (255, 64, 0)
 
 
 @pytest.mark.parametrize(
-    ("on", "off", "level"),
-    [("lamp.turn_on", "lamp.turn_off", "brightness"), ("desk_light.on", "desk_light.off", "level")],
+    ("tools", "steps"),
+    [
+        # It keeps its colour while it is off, and is switched on with it.
+        (
+            [ON, OFF, COLOUR],
+            [
+                ({"rgb_color": RED}, ["turn_on", "set_color 255 64 0"], ("on", RED, 255)),
+                (None, ["turn_off"], ("off", None, None)),
+                ({}, ["turn_on", "set_color 255 64 0"], ("on", RED, 255)),
+            ],
+        ),
+        # A lit one is only dimmed, and a dark one is switched on before.
+        (
+            OTHER_NAMES,
+            [
+                ({"brightness": 102}, ["on", "set_brightness 40"], ("on", None, 102)),
+                ({"brightness": 204}, ["set_brightness 80"], ("on", None, 204)),
+                ({}, ["on"], ("on", None, 204)),
+                ({"brightness": 51}, ["set_brightness 20"], ("on", None, 51)),
+                (None, ["off"], ("off", None, None)),
+                ({"brightness": 102}, ["on", "set_brightness 40"], ("on", None, 102)),
+            ],
+        ),
+        (
+            [ON, OFF, COLOUR, DIM],
+            [
+                (
+                    {"rgb_color": RED, "brightness": 100},
+                    ["turn_on", "set_brightness 100", "set_color 255 64 0"],
+                    ("on", RED, 100),
+                ),
+                ({"brightness": 50}, ["set_brightness 50"], ("on", RED, 50)),
+                ({"rgb_color": (1, 2, 3)}, ["set_color 1 2 3"], ("on", (1, 2, 3), 50)),
+            ],
+        ),
+        # A tool for off alone is the off of a colour, and no button.
+        (
+            [COLOUR, OFF],
+            [
+                ({"rgb_color": RED}, ["set_color 255 64 0"], ("on", RED, 255)),
+                (None, ["turn_off"], ("off", None, None)),
+                ({}, ["set_color 255 64 0"], ("on", RED, 255)),
+                (None, ["turn_off"], ("off", None, None)),
+            ],
+        ),
+    ],
 )
-async def test_a_lit_lamp_is_only_dimmed_and_a_dark_one_is_switched_on_before(
-    hass: HomeAssistant, boot: Boot, on: str, off: str, level: str
+async def test_a_lamp_is_sent_only_what_changes(
+    hass: HomeAssistant, robot: SimulatedDevice, tools: list[Tool], steps: list[tuple[Any, ...]]
 ) -> None:
-    """The tool for on means full brightness on some lamps."""
-    device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
-    group = on.partition(".")[0]
-    lamp, dim = f"light.kitchen_box_{group}", f"{group}.set_brightness"
-    register(
-        device,
-        tool(on, "Full brightness", set={"lamp": 100}),
-        tool(off, set={"lamp": 0}),
-        tool(dim, properties={level: CHANNEL | {"maximum": 100}}, set={"lamp": f"${level}"}),
-    )
+    register(robot, *tools)
+    lamp = "light.kitchen_box_lamp"
     await wait_for_state(hass, lamp, "unknown")
-    for wanted, called, lit in (
-        ({"brightness": 102}, [on, dim], 40),
-        ({"brightness": 204}, [dim], 80),
-        ({}, [on], 100),
-        ({"brightness": 51}, [dim], 20),
-    ):
-        before = len(calls(device))
-        await act(hass, "light", "turn_on", lamp, **wanted)
-        assert calls(device)[before:] == called
-        assert device.values["lamp"] == lit
-        assert hass.states.is_state(lamp, "on")
-        if wanted:
-            assert state_of(hass, lamp).attributes["brightness"] == wanted["brightness"]
-    await act(hass, "light", "turn_off", lamp)
-    assert hass.states.is_state(lamp, "off")
-    await act(hass, "light", "turn_on", lamp, brightness=102)
-    assert calls(device)[-3:] == [off, on, dim]
-
-
-async def test_of_a_lamp_with_all_tools_only_what_changes_is_called(hass: HomeAssistant, boot: Boot) -> None:
-    device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
-    register(
-        device,
-        tool("ring.turn_on"),
-        tool("ring.turn_off"),
-        tool("ring.set_color", properties=dict.fromkeys("rgb", CHANNEL)),
-        tool("ring.set_brightness", properties={"value": CHANNEL}),
-    )
-    ring, on, colours, dim = "light.kitchen_box_ring", "ring.turn_on", "ring.set_color", "ring.set_brightness"
-    await wait_for_state(hass, ring, "unknown")
-    for wanted, called in (
-        ({"rgb_color": [9, 8, 7], "brightness": 100}, [on, dim, colours]),
-        ({"brightness": 50}, [dim]),
-        ({"rgb_color": [1, 2, 3]}, [colours]),
-    ):
-        before = len(calls(device))
-        await act(hass, "light", "turn_on", ring, **wanted)
-        assert calls(device)[before:] == called
-    assert light(hass, ring) == ("on", (1, 2, 3), 50)
-
-
-async def test_a_tool_for_off_alone_is_the_off_of_a_colour(
-    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
-) -> None:
-    device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
-    register(
-        device,
-        tool("rgb.set_color", properties=dict.fromkeys("rgb", CHANNEL)),
-        tool("rgb.turn_off"),
-    )
-    rgb = "light.kitchen_box_rgb"
-    await wait_for_state(hass, rgb, "unknown")
-    for service, colour_of_it in (
-        ("turn_on", {"rgb_color": [255, 0, 0]}),
-        ("turn_off", {}),
-        ("turn_on", {}),
-        ("turn_off", {}),
-    ):
-        await act(hass, "light", service, rgb, **colour_of_it)
-        assert hass.states.is_state(rgb, service.removeprefix("turn_"))
-    assert calls(device)[-4:] == ["rgb.set_color", "rgb.turn_off"] * 2
-    assert "button.kitchen_box_rgb_turn_off" not in entity_registry.entities
+    for wanted, called, shown in steps:
+        before = len(robot.events("tool"))
+        await act(hass, "light", "turn_off" if wanted is None else "turn_on", lamp, **wanted or {})
+        sent = [
+            " ".join([data["name"].removeprefix("lamp."), *map(str, data["arguments"].values())])
+            for data in robot.events("tool")[before:]
+            if data["name"].startswith("lamp.")
+        ]
+        assert (sent, light(hass, lamp)) == (called, shown)
+    assert hass.states.get("button.kitchen_box_lamp_turn_off") is None
 
 
 async def test_a_strip_of_leds_has_its_colour_again_and_is_darkened_by_it_and_not_by_its_status_light(

@@ -107,23 +107,21 @@ def fan_setter(maximum: int, description: str = "") -> Tool:
 
 
 async def test_tools_that_come_later_are_there_at_once_and_entities_follow_what_changes_about_them(
-    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
+    hass: HomeAssistant, robot: SimulatedDevice, entity_registry: er.EntityRegistry
 ) -> None:
     """Without a reload."""
-    device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
     fan = "number.kitchen_box_fan_speed"
-    tools = register(device, fan_setter(10))
+    tools = register(robot, fan_setter(10))
     await wait_for_state(hass, fan, "unknown")
     attributes = state_of(hass, fan).attributes
     assert (attributes["min"], attributes["max"], attributes["assumed_state"]) == (0, 10, True)
     assert "unit_of_measurement" not in attributes
     entity_registry.async_update_entity(fan, icon="mdi:fire")
     # A getter is read, and a unit is shown.
-    device.values["fan"] = 40
+    robot.values["fan"] = 40
     getter = tool("self.fan.get_speed", get="fan")
     tools[-1:] = [fan_setter(100, "In percent"), getter]
-    announce(device)
+    announce(robot)
     await wait_for_state(hass, fan, "40")
     attributes = state_of(hass, fan).attributes
     assert "assumed_state" not in attributes
@@ -133,25 +131,25 @@ async def test_tools_that_come_later_are_there_at_once_and_entities_follow_what_
     await wait_for_state(hass, fan, "55")
     gone = [*tools]
     del tools[-2:]
-    announce(device)
+    announce(robot)
     await wait_for_state(hass, fan, "unavailable")
     # Home Assistant lets an owner delete what its integration no longer has.
     assert state_of(hass, fan).attributes["restored"] is True
     assert hass.states.is_state("button.kitchen_box_stop_moving", "unknown")
     # A listing that is not answered is repeated with the next poll.
     tools[:] = gone
-    device.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
-    announce(device)
+    robot.misbehaviours.add(Misbehaviour.NEVER_ANSWER_MCP)
+    announce(robot)
     await asyncio.sleep(15)
-    device.misbehaviours.clear()
+    robot.misbehaviours.clear()
     await wait_for_state(hass, fan, "55", 60)
     tools.remove(getter)
-    announce(device)
+    announce(robot)
     await until(lambda: (now := hass.states.get(fan)) is not None and "assumed_state" in now.attributes)
-    read = calls(device).count(getter.name)
+    read = calls(robot).count(getter.name)
     await act(hass, "number", "set_value", fan, value=60)
     assert hass.states.is_state(fan, "60")
-    assert calls(device).count(getter.name) == read
+    assert calls(robot).count(getter.name) == read
 
 
 @pytest.mark.usefixtures("all_enabled")
@@ -173,23 +171,21 @@ async def test_without_a_status_tool_the_volume_is_read_from_its_own_getter(
 
 
 async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_were(
-    hass: HomeAssistant, boot: Boot, known: Device
+    hass: HomeAssistant, robot: SimulatedDevice, known: Device
 ) -> None:
-    device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
     while known.bounds.take(Bound.NOTIFICATIONS):
         pass
-    register(device, tool("self.fan.stop"))
+    register(robot, tool("self.fan.stop"))
     await wait_for_state(hass, "button.kitchen_box_fan_stop", "unknown")
 
-    before = listed(device)
+    before = listed(robot)
     for _ in range(15):
-        announce(device)
+        announce(robot)
     # The device does one thing after the other: now all of these have arrived.
     await known.commands.call_tool("self.get_device_status")
-    register(device, tool("self.pump.stop"))
+    register(robot, tool("self.pump.stop"))
     await wait_for_state(hass, "button.kitchen_box_pump_stop", "unknown")
-    assert 1 <= listed(device) - before <= 2
+    assert 1 <= listed(robot) - before <= 2
 
 
 async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says_so(
@@ -229,13 +225,11 @@ def of_tools(registry: er.EntityRegistry) -> set[str]:
 
 
 async def test_tools_that_change_all_the_time_are_listed_ten_times_and_then_twice_a_minute(
-    hass: HomeAssistant, boot: Boot
+    hass: HomeAssistant, robot: SimulatedDevice
 ) -> None:
-    device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
     changes = async_capture_events(hass, EVENT_STATE_CHANGED)
     for second in range(60):
-        made_up(device, second % 2, 20)
+        made_up(robot, second % 2, 20)
         await asyncio.sleep(1)
     # Twenty entities go each time, and twenty come.
     assert len([change for change in changes if "gadget" in change.data["entity_id"]]) <= 40 * (10 + 2)
@@ -296,27 +290,25 @@ async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
 
 async def test_what_is_gone_for_long_makes_room_and_new_tools_without_an_entity_are_logged(
     hass: HomeAssistant,
-    boot: Boot,
+    robot: SimulatedDevice,
     known: Device,
     entity_registry: er.EntityRegistry,
     freezer: FrozenDateTimeFactory,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
     for generation in range(1, 4):
-        made_up(device, generation, 120)
+        made_up(robot, generation, 120)
         await until(partial(known.tools.__contains__, f"self.gadget{generation}.do0"))
         await hass.async_block_till_done()
     assert caplog.text.count("tools get no entity") == 1
     assert len(of_tools(entity_registry)) == 2 * MAX_ENTITIES
     # One that comes back is not gone.
     freezer.tick(timedelta(days=20))
-    made_up(device, 2, 120)
+    made_up(robot, 2, 120)
     await until(partial(known.tools.__contains__, "self.gadget2.do0"))
     await hass.async_block_till_done()
     freezer.tick(timedelta(days=11))
-    made_up(device, 3, 120)
+    made_up(robot, 3, 120)
     await until(lambda: f"{MAC}_tool_self.gadget3.do119" in of_tools(entity_registry))
     await hass.async_block_till_done()
     kept = of_tools(entity_registry)
@@ -336,12 +328,10 @@ FLAG = {"on": {"type": "boolean"}}
     ],
 )
 async def test_a_failure_that_a_tool_answers_fails_and_changes_no_state(
-    hass: HomeAssistant, boot: Boot, known: Device, device_id: str, answer: dict[str, object]
+    hass: HomeAssistant, robot: SimulatedDevice, known: Device, device_id: str, answer: dict[str, object]
 ) -> None:
-    device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
     register(
-        device,
+        robot,
         tool("self.arm.wave", answer=answer),
         tool("self.arm.set_level", properties=LEVEL, answer=answer),
         tool("self.arm.set_power", properties=FLAG, answer=answer),
@@ -363,13 +353,14 @@ async def test_a_failure_that_a_tool_answers_fails_and_changes_no_state(
 
 
 async def test_an_answer_that_nobody_expects_ends_no_poll(
-    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant,
+    robot: SimulatedDevice,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
-    device.values.update(temp="", humidity=40)
+    robot.values.update(temp="", humidity=40)
     register(
-        device,
+        robot,
         tool("get_temperature", "In °C", get={"": "temp"}),
         tool("self.room.get_humidity", "In %", get="humidity"),
     )
@@ -385,18 +376,16 @@ async def test_an_answer_that_nobody_expects_ends_no_poll(
 
     monkeypatch.setattr(DeviceTools, "set_answer", fail)
     for value in (41, 42):
-        device.values["humidity"] = value
+        robot.values["humidity"] = value
         await wait_for_state(hass, humidity, str(value), 20 * SessionTimeouts.poll)
     errors = [record.message for record in caplog.records if record.levelno == logging.ERROR]
     assert errors == ["Unexpected error while a device was read"]
 
 
 async def test_a_tool_that_is_left_out_is_named_once_in_the_log(
-    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture
+    hass: HomeAssistant, robot: SimulatedDevice, caplog: pytest.LogCaptureFixture
 ) -> None:
-    device = await boot(get_profile("otto"))
-    await wait_for_state(hass, "button.kitchen_box_stop_moving", "unknown")
     for name in ("self.fan.stop", "self.pump.stop"):
-        register(device, tool("self.arm\nbend"), tool(name))
+        register(robot, tool("self.arm\nbend"), tool(name))
         await wait_for_state(hass, f"button.kitchen_box_{name[5:].replace('.', '_')}", "unknown")
     assert caplog.text.count("left out, because their entries are malformed or too large: self.arm bend") == 1
