@@ -13,7 +13,8 @@ import logging
 from typing import Final, NamedTuple
 
 from homeassistant.const import EVENT_CORE_CONFIG_UPDATE
-from homeassistant.core import CALLBACK_TYPE, Event, callback
+from homeassistant.core import CALLBACK_TYPE, Event, HomeAssistant, callback
+from homeassistant.helpers.start import async_at_started
 from homeassistant.util import dt as dt_util
 from homeassistant.util.ulid import ulid_now
 
@@ -245,6 +246,7 @@ class AlarmClock:
         if late := {uid: alarm for uid, alarm in due.items() if now - moments[uid] >= tolerance}:
             await self._report("alarms_missed", late, moments)
             await self.async_store({uid: alarm.renewed(now) for uid, alarm in late.items()})
+            self._fire(AlarmEvent.STOPPED, late.values(), unanswered=True)
             return
         deadline = loop_time() + (tolerance - (now - min(moments.values()))).total_seconds()
         self._ringing = dict(due)
@@ -289,8 +291,13 @@ class AlarmClock:
 
     @callback
     def _fire(self, event: AlarmEvent, alarms: Iterable[Alarm], **more: bool) -> None:
-        for alarm in alarms:
-            self._device.events.fire(event, None, name=alarm.name, message=alarm.text, **more)
+        @callback
+        def fire(_hass: HomeAssistant) -> None:
+            for alarm in alarms:
+                self._device.events.fire(event, None, name=alarm.name, message=alarm.text, **more)
+
+        # Automations begin to listen then.
+        async_at_started(self._hass, fire)
 
     @callback
     def report_deleted(self) -> None:

@@ -7,9 +7,11 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 from homeassistant.components.media_player import MediaPlayerState
-from homeassistant.core import Context, HomeAssistant
+from homeassistant.const import EVENT_HOMEASSISTANT_STARTED
+from homeassistant.core import Context, CoreState, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import area_registry as ar, entity_registry as er, issue_registry as ir
+from homeassistant.helpers.dispatcher import async_dispatcher_connect
 from homeassistant.helpers.storage import Store
 from homeassistant.util import dt as dt_util
 from homeassistant.util.file import WriteError
@@ -17,7 +19,8 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.device.device import EVENT_SIGNAL, Device
+from custom_components.xiaozhi.device.events import AlarmEvent, DeviceEvent
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import TimerTimeouts
 from simulator import State, converse
@@ -212,7 +215,10 @@ async def test_a_device_or_home_assistant_that_is_away_rings_up_to_ten_minutes_l
     minutes: int,
     rings: bool,
 ) -> None:
+    """Automations hear of it when they have begun to listen, after a restart of Home Assistant."""
     device = await boot()
+    fired: list[DeviceEvent] = []
+    async_dispatcher_connect(hass, EVENT_SIGNAL, lambda _, event: fired.append(event))
     await device.wait_for(lambda: bool(device.events("tool")))
     await set_alarm(hass, 10, "**[Up](http://192.168.1.66/)**")
     if off == "device":
@@ -222,7 +228,12 @@ async def test_a_device_or_home_assistant_that_is_away_rings_up_to_ten_minutes_l
     else:
         assert await hass.config_entries.async_unload(linked_entry.entry_id)
         wall_clock(timedelta(seconds=10, minutes=minutes))
+        hass.set_state(CoreState.starting)
         assert await hass.config_entries.async_setup(linked_entry.entry_id)
+        await asyncio.sleep(5)
+        assert not [event for event in fired if isinstance(event.type, AlarmEvent)]
+        hass.set_state(CoreState.running)
+        hass.bus.async_fire(EVENT_HOMEASSISTANT_STARTED)
     if rings:
         await has_rung(device, 3)
         assert not notes
@@ -233,6 +244,8 @@ async def test_a_device_or_home_assistant_that_is_away_rings_up_to_ten_minutes_l
     else:
         told_of = await told(notes)
         assert "did not ring, because Home Assistant was off or Kitchen box" in told_of
+        assert happened(hass) == "alarm_stopped"
+        assert state_of(hass, "event.kitchen_box_alarm_event").attributes["unanswered"] is True
         assert not {"**", "](", "://"} & {
             told_of[at : at + size] for at in range(len(told_of)) for size in (2, 3)
         }

@@ -87,6 +87,19 @@ async def test_an_event_loop_that_is_always_late_cuts_nobody_off(late: float) ->
     assert {*heard[100:]} <= {-1}
 
 
+@pytest.mark.parametrize("milliseconds", [5, 20, 40, 80, 120])
+async def test_packets_of_another_length_than_announced_make_the_same_sound(milliseconds: int) -> None:
+    """Time passes as in what is heard: half a second without a packet is silence, and nothing else is."""
+    turn, loop = make(), asyncio.get_running_loop()
+    sound, size = b"".join(map(frame, range(80))), 32 * milliseconds
+    for start in range(0, len(sound), size):
+        later = 0.5 if start >= len(sound) // 2 else 0
+        loop.call_later((start + size) / 32000 + later, turn.put, sound[start : start + size], 0)
+    heard = await hear(turn, 81 * FRAME + 0.5)
+    assert [number for number in heard if number >= 0] == [*range(80)]
+    assert heard.count(-1) * FRAME == pytest.approx(0.2, abs=2 * FRAME)
+
+
 async def test_one_long_stall_of_ours_is_no_pause() -> None:
     """As when Home Assistant is blocked by an integration."""
     turn = make()

@@ -30,6 +30,8 @@ class Turn:
         self._timeline = UplinkTimeline(frame_duration)
         self._timeline.start(loop_time())
         self._last = b""
+        # Packets may be of another length than announced.
+        self._rest = bytearray()
         self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._room = round(2 * UPLINK_SAMPLE_RATE * longest)
         self.ended = False
@@ -43,13 +45,15 @@ class Turn:
             self._room += round(2 * UPLINK_SAMPLE_RATE * seconds)
 
     def put(self, pcm: bytes, missing: int) -> None:
-        """Take a decoded frame; `missing` frames before it were lost and are made up for."""
-        if self.ended or not self._room:
-            return
-        if gap := self._timeline.frames_before(loop_time(), missing):
-            self._add(concealment(self._last, gap, self._frame_duration), heard=False)
-        self._last = pcm
-        self._add(pcm)
+        """Take a decoded packet; `missing` frames before it were lost and are made up for."""
+        self._rest += pcm
+        size = len(silence(self._frame_duration))
+        while len(self._rest) >= size and self._room and not self.ended:
+            if gap := self._timeline.frames_before(loop_time(), missing):
+                self._add(concealment(self._last, gap, self._frame_duration), heard=False)
+            self._last, missing = bytes(self._rest[:size]), 0
+            del self._rest[:size]
+            self._add(self._last)
 
     def end_speech(self) -> None:
         """End the audio; what has arrived is still delivered."""

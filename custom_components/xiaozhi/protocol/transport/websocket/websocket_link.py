@@ -13,7 +13,7 @@ from typing import ClassVar, Final, override
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
-from ...audio.opus_packet import is_announced
+from ...audio.opus_packet import opus_samples
 from ...clock import loop_time
 from ...limits import FloodError
 from ...messages import (
@@ -216,10 +216,8 @@ class WebSocketLink(Link):
         if packet is None or len(packet) > _MAX_PACKET_BYTES:
             self._drop(f"packet of {len(frame)} bytes", now)
             return
-        if self._channel is not None and not is_announced(packet, self._channel.hello.audio):
-            # Not counted as a flood: a client may announce a wrong duration.
-            if not self.counters.malformed:
-                _LOGGER.debug("The device at %s sends packets of another duration than it said", self._remote)
+        # It may last longer or shorter than the hello says.
+        if packet and not opus_samples(packet):
             self.counters.malformed += 1
             self._missing += 1
             return
