@@ -43,18 +43,14 @@ _QUICK_AND_PATIENT: Final = "quick_and_patient"
 _CHOSEN: Final = "chosen"
 _OWN_PHRASES: Final = "own_phrases"
 _NOT_KNOWN: Final = "not_known"
-_WAKE_WORD: Final = SelectEntityDescription(
-    key="wake_word", translation_key="wake_word", entity_category=EntityCategory.CONFIG
-)
+_WAKE_WORD: Final = SelectEntityDescription(key="wake_word", translation_key="wake_word")
 _CONVERSATIONS: Final = SelectEntityDescription(
     key=CONF_CONVERSATION_STYLE,
     translation_key=CONF_CONVERSATION_STYLE,
     entity_category=EntityCategory.CONFIG,
     options=[style.value for style in ConversationStyle],
 )
-_LOUDSPEAKER: Final = SelectEntityDescription(
-    key=CONF_LOUDSPEAKER, translation_key=CONF_LOUDSPEAKER, entity_category=EntityCategory.CONFIG
-)
+_LOUDSPEAKER: Final = SelectEntityDescription(key=CONF_LOUDSPEAKER, translation_key=CONF_LOUDSPEAKER)
 _THIS_DEVICE: Final = "this_device"
 _ANNOUNCES: Final = MediaPlayerEntityFeature.MEDIA_ANNOUNCE | MediaPlayerEntityFeature.PLAY_MEDIA
 

@@ -43,8 +43,8 @@ from tests.integration.names import COMMAND, MAC, NEW, OTHER_MAC, Boot
 LINK = LinkKind.MQTT
 BEDROOM_CALENDAR = "calendar.bedroom_box_alarms"
 NEXT_ALARM = "sensor.kitchen_box_next_alarm"
-SNOOZE = "button.kitchen_box_snooze_alarm"
-STOP = "button.kitchen_box_stop_alarm"
+SNOOZE = "button.kitchen_box_alarm_snooze"
+STOP = "button.kitchen_box_alarm_stop"
 
 pytestmark = pytest.mark.usefixtures("wall_clock")
 
