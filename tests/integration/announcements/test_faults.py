@@ -20,7 +20,7 @@ from custom_components.xiaozhi.announcements.heard import End, Heard
 from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.const import CONF_ANNOUNCEMENT_VOLUME
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.device.events import EVENT_SIGNAL
+from custom_components.xiaozhi.device.events import EVENT_SIGNAL, ConversationEvent, DeviceEvent
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Pace, Profile, SimulatedDevice, State
 from simulator.application.announcement import Announcement, Outcome
@@ -304,8 +304,9 @@ async def test_one_that_waits_in_a_conversation_ends_with_it_whoever_holds_that(
     said: list[asyncio.Task[Heard]] = []
 
     @callback
-    def happened(_device: object, _event: object) -> None:
-        said.append(hass.async_create_task(announcer.say(Utterance(text="Hello.", speech=beep(1)))))
+    def happened(_device: object, event: DeviceEvent) -> None:
+        if isinstance(event.type, ConversationEvent):
+            said.append(hass.async_create_task(announcer.say(Utterance(text="Hello.", speech=beep(1)))))
 
     stop = async_dispatcher_connect(hass, EVENT_SIGNAL, happened)
     match holder:

@@ -69,6 +69,7 @@ async def test_entities_come_from_what_the_device_has(
         "last_contact",
         "network",
         "response_time",
+        "record_conversation",
         "screenshot",
         "signal",
         "ssid",

@@ -13,6 +13,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.setup import async_setup_component
 import pytest
 
+from custom_components.xiaozhi.announcements.delivery import Delivery
 from custom_components.xiaozhi.errors import UserError
 from custom_components.xiaozhi.media.ffmpeg_log import FfmpegLog
 from custom_components.xiaozhi.media.source import text_to_speak
@@ -335,7 +336,7 @@ async def test_media_are_decoded_by_a_child_with_little_memory_of_which_closing_
     """However much the tables of a small file promise."""
     address = server.pieces("/endless", [music(10)], then="again")
     stream = MediaStream(hass, Media(media_id=address), lambda: None)
-    sound = media_sound(hass, address)()
+    sound = media_sound(hass, address)(Delivery.NOTIFY)
     for begin, end in ((stream.open(), stream.aclose), (anext(sound), sound.aclose)):
         await begin
         (child,) = children()

@@ -256,14 +256,14 @@ async def test_an_answer_without_a_word_is_shown_and_needs_no_voice(
 async def test_turns_that_no_person_causes_do_not_fill_the_database(
     hass: HomeAssistant, speech: Speech, boot: Boot
 ) -> None:
-    """A device gone bad begins one each second; it gets sixty, and then one in five seconds."""
+    """A device gone bad begins one each second; it gets six hundred, and then one in fifteen seconds."""
     device = await boot()
     changes = async_capture_events(hass, EVENT_STATE_CHANGED)
-    for _ in range(100):
+    for _ in range(700):
         await device.click()
         await asyncio.sleep(0.5)
         await device.click()
         await asyncio.sleep(0.5)
     written = Counter(change.data["entity_id"] for change in changes)
     # In each it listens, and is idle.
-    assert 70 < written[SATELLITE] / 2 <= 60 + 100 / 5
+    assert 600 < written[SATELLITE] / 2 <= 600 + 700 / 15
