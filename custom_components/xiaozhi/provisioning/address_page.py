@@ -3,6 +3,7 @@
 from functools import partial
 from html import escape
 from http import HTTPStatus
+from pathlib import Path
 from typing import Final
 
 from aiohttp import web
@@ -35,43 +36,8 @@ _MARKS: Final = {
 _LINK: Final = f'<a href="{PORTAL_URL}" target="_blank">{PORTAL_URL}</a>'
 # Nobody prefers more languages than this.
 _MOST_LANGUAGES: Final = 8
-_PAGE: Final = """<!DOCTYPE html>
-<html lang="{language}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>XiaoZhi</title>
-<style>
-:root {{ --blue: light-dark(#2f5bd7, #8fa8ff); --pale: light-dark(#eef2ff, #1b2440); }}
-body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 36rem; margin: 0 auto; padding: 1.5rem; }}
-header {{ display: flex; align-items: center; gap: .75rem; color: var(--blue); font-weight: 600; }}
-svg {{ width: 3.5rem; height: 3.5rem; }}
-h1 {{ font-size: 1.4rem; line-height: 1.3; display: flex; gap: .75rem; }}
-h1::before {{ content: "{mark}"; flex: none; width: 1.8rem; height: 1.8rem; border-radius: 50%;
-  font-size: 1.1rem; line-height: 1.8rem; text-align: center; color: #fff; background: {colour}; }}
-code {{ display: block; padding: .75rem; border: 1px solid var(--blue); border-radius: .75rem;
-  font-size: 1.05rem; background: var(--pale); overflow-wrap: anywhere;
-  -webkit-user-select: all; user-select: all; }}
-a, li::marker {{ color: var(--blue); }}
-li {{ margin-block: .75rem; }}
-</style>
-</head>
-<body>
-<header><svg viewBox="0 -20 512 512" fill="none" stroke-linecap="round" aria-hidden="true">
-<path stroke="#2ec4b6" stroke-width="26" d="M58 196a96 96 0 0 0 0 120M454 196a96 96 0 0 1 0 120"/>
-<path stroke="#3d6df2" stroke-width="22" d="M256 96V58"/><circle cx="256" cy="44" r="24" fill="#2ec4b6"/>
-<rect x="96" y="92" width="320" height="360" rx="84" fill="#3d6df2"/>
-<rect x="132" y="130" width="248" height="176" rx="56" fill="#12204a"/>
-<path stroke="#f4f8ff" stroke-width="36" d="M206 196v30M306 196v30"/>
-<path stroke="#f4f8ff" stroke-width="14" d="M226 266q30 24 60 0"/>
-<path stroke="#c9d8ff" stroke-width="20" d="M176 378v10M216 358v50M256 344v78M296 358v50M336 378v10"/>
-</svg>XiaoZhi · Home Assistant</header>
-<h1>{title}</h1>
-{body}
-</body>
-</html>
-"""
+_PAGE: Final = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
+"""Home Assistant imports integrations outside of its event loop."""
 
 
 async def async_address_page(request: web.Request) -> web.Response:
