@@ -8,8 +8,8 @@ from .language import Language
 
 ALARM_SENTENCE: Final = "XiaozhiAlarm"
 """The intent of all sentences, with the slot `action`."""
-WORDS: Final = ("a", "b", "d")
-"""Its slots with what was said, in this order."""
+WORDS: Final = ("a", "b", "d", "ending")
+"""Its slots with what was said, in this order, and the ending of a text."""
 
 
 def sentences(language: Language, code: str) -> str:
@@ -26,7 +26,10 @@ def sentences(language: Language, code: str) -> str:
         "intents": {
             ALARM_SENTENCE: {
                 "data": [
-                    {"sentences": [template(each) for each in listed], "slots": {"action": action}}
+                    {
+                        "sentences": [template(each) for each in listed],
+                        "slots": dict(zip(("action", "ending"), action.split(" "), strict=False)),
+                    }
                     for action, listed in language.sentences.items()
                 ]
             }

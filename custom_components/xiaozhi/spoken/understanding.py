@@ -172,7 +172,7 @@ def read(language: Language, action: str, slots: Mapping[str, str]) -> Meaning:
     if meaning is None:
         raise InputError("alarm_not_understood")
     if action == "remind":
-        meaning.text = language.text(meaning.text)
+        meaning.text = language.text(meaning.text) + slots.get("ending", "")
     elif meaning.text and action != "delete":
         if (name := language.name(meaning.text)) is None:
             raise InputError("alarm_not_understood")
