@@ -34,7 +34,37 @@ from tests.protocol.mcp.device import JSON_VALUES
         ("Error: I2C not found", "Error: I2C not found"),
         ("Failed to move", "Failed to move"),
         ("失败：超出范围", "失败：超出范围"),
+        ({"status": "timeout"}, ""),
+        ({"code": "ERROR", "message": "bad"}, "bad"),
+        ({"type": "error", "message": "jammed"}, "jammed"),
+        ({"ret": -1}, ""),
+        ({"isError": True, "message": "jammed"}, "jammed"),
+        ({"failed": True}, ""),
+        ({"statusCode": 404, "message": "no such song"}, "no such song"),
+        ({"response": {"succ": False}}, ""),
+        ({"状态": "失败", "原因": "舵机未连接"}, "舵机未连接"),
+        *(
+            (text, text)
+            for text in (
+                *("Err: busy", "[ERROR] servo", "❌ Servo is stuck", "Operation failed with code 3", "ESP_ERR_TIMEOUT"),
+                *("Unable to connect", "Can't move", "Invalid argument: speed", "Exception: KeyError", "timed out"),
+                *("设置失败：舵机未连接", "执行失败。", "参数错误", "无法连接", "錯誤：參數", "Fehler: Servo", "Échec", "Ошибка: серво"),
+                *("失敗しました", "오류: 서보", "Errore: servo"),
+            )
+        ),
         # Success, or a value.
+        *(
+            (text, None)
+            for text in (
+                *("Error: none", "错误：无", "没有错误", "Errors: 0", "Error log cleared", "失败次数：0", "Fail-safe mode on"),
+                *("Timeout: 30 s", "Invalid cards: 0", "Cancelled", "设置成功"),
+            )
+        ),
+        ({"error": "ESP_OK"}, None),
+        ({"error": "0x00"}, None),
+        ({"error": "没有错误"}, None),
+        ({"failed": 0, "errors": []}, None),
+        ({"status": 404}, None),
         (True, None),
         (None, None),
         (0, None),
