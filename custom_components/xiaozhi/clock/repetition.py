@@ -124,7 +124,7 @@ def checked_parts(start: datetime, rule: str) -> str:
     if len(rule) > MAX_RULE:
         raise ValueError("too long")
     parts: dict[str, str] = {}
-    for part in rule.upper().split(";"):
+    for part in re.sub(r"^RRULE:|\s|;$", "", rule.upper()).split(";"):
         name, _, value = part.partition("=")
         values = value.split(",") if name.startswith("BY") else [value]
         if name in parts or not all(re.fullmatch(_PARTS[name], each) for each in values):

@@ -18,6 +18,8 @@ _PUNCTUATION: Final = re.compile(r"[.,;:!?…](?!\d)|(?<!\d)[.,;:!?…]|[。、�
 # Speech recognition writes Chinese and Japanese with and without spaces around digits and foreign words.
 _AROUND_UNSPACED: Final = re.compile(r"\s*([\u3040-\u30ff\u3400-\u9fff])\s*")
 _DIGITS_AND_LETTERS: Final = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
+# Kinds after which a day may be shortened, as in 周一三五.
+_WEEKDAYS: Final = {"weekday", "more_weekday"}
 _DIGITS: Final = {"number": r"\d{1,3}", "minute": r"[0-5]?\d", "mm": r"[0-5]\d", "hour": r"2[0-4]|[01]?\d"}
 
 
@@ -49,7 +51,7 @@ class Language:
         # A word is not a part of another one; without spaces, a number is not.
         inner = r"\w" if self._is_spaced else r"\d"
         self._pattern = rf"(?:(?<!{inner})|(?!{inner}))(?:{{}})(?!(?<={inner}){inner})"
-        numbers = data["numbers"]
+        numbers, more = data["numbers"], data.get("more_weekdays", ())
         words = {
             "number": [*enumerate(numbers)],
             "minute": [*enumerate(numbers[:60])],
@@ -57,7 +59,11 @@ class Language:
             "hour": [*enumerate(data.get("hours", numbers[:25]))],
             "month": [*enumerate(data["months"], 1)],
             "weekday": [*enumerate(data["weekdays"])],
-            "until": [*enumerate(data["weekdays"])],
+            "until": [
+                *enumerate(
+                    map("|".join, zip(data["weekdays"], more, strict=True)) if more else data["weekdays"]
+                )
+            ],
         }
         self._words = {
             name: [(number, re.compile(_regex(each, {}), re.IGNORECASE)) for number, each in listed]
@@ -75,9 +81,11 @@ class Language:
             "time": data["times"],
             "delay": data["durations"],
             "date": dict.fromkeys(data["dates"]),
-            "weekday": {"{weekday}": None}
-            | dict.fromkeys(data["ranges"], "range")
-            | {each: number for number, each in enumerate(data.get("each_weekday", ()))},
+            # Of equal length, the first one counts.
+            "weekday": {each: number for number, each in enumerate(data.get("each_weekday", ()))}
+            | {"{weekday}": None}
+            | dict.fromkeys(data["ranges"], "range"),
+            "more_weekday": {each: number for number, each in enumerate(more)},
             "repeat": data["repeat"],
             "every": dict.fromkeys(data["every"]),
             "day": data["days"],
@@ -108,7 +116,13 @@ class Language:
         while True:
             if start not in known:
                 known[start] = self._element(text, start)
-            if (element := known[start]) is None:
+            element = known[start]
+            if element is None or (
+                element.kind == "more_weekday" and not _WEEKDAYS & {each.kind for each in found[-2:]}
+            ):
+                # Before other words, they are the beginning of these.
+                while found and found[-1].kind == "more_weekday" and found[-1].end < len(text):
+                    found.pop()
                 return found
             found.append(element)
             start = element.end

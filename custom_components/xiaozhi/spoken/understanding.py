@@ -1,6 +1,6 @@
 """The meaning of what people say about alarms: when, how often, and of what to remind them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 import re
@@ -18,6 +18,13 @@ _ENGLISH: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "satu
 _SHORT_DAYS: Final = re.compile(rf"\b({'|'.join(DAYS)})\b", re.IGNORECASE)
 _HALVES: Final = {"am": (0, 12 * 60), "pm": (12 * 60, 24 * 60)}
 _SHOWN: Final = 100
+# As language models write it.
+_NOTHING: Final = re.compile(
+    r"\W*(?:(?:none|no|null|false|never|once|one[- ]time|(?:仅|只)?[一单]次|不重[复複]|einmalig|nie)\W*)?",
+    re.IGNORECASE,
+)
+_SIGNS: Final = re.compile(r"[\[\](){}\"/|+]|(?<!\w)'|'(?!\w)")
+_WRITTEN_DATE: Final = re.compile(r"\s*(\d{4})[-/.年](\d\d?)[-/.月](\d\d?)(?:日|[T ]\d\d:.*)?\s*")
 _AROUND: Final = 3 * 60
 _EVENING: Final = 17 * 60
 _WEEKDAYS: Final = {"weekdays": {0, 1, 2, 3, 4}, "weekends": {5, 6}}
@@ -190,7 +197,7 @@ def is_complete(language: Language, slots: Mapping[str, str]) -> bool:
         return False
 
 
-def read_fields(languages: Iterable[Language], fields: Mapping[str, Any], today: date) -> Meaning:
+def read_fields(languages: Collection[Language], fields: Mapping[str, Any], today: date) -> Meaning:
     """Return what the fields of a form mean, filled in by a language model. Raises `InputError`.
 
     A day and a repetition are read as strictly as sentences, in any of the languages.
@@ -202,12 +209,12 @@ def read_fields(languages: Iterable[Language], fields: Mapping[str, Any], today:
         meaning.minutes = hours * 60 + fields.get("minutes", 0)
         meaning.is_exact = period is None or hours > 12
         meaning.parts = [_HALVES[period]] if period else []
-    if day := fields.get("day"):
+    if (day := fields.get("day")) and not _NOTHING.fullmatch(day):
         found = _date_of(day, today) or _field(languages, day)
         if found is None or found.repeat or not found.has_day:
             raise InputError("alarm_day", day=one_line(day, _SHOWN))
         meaning.day, meaning.on, meaning.weekdays = found.day, found.on, found.weekdays
-    if (repeat := fields.get("repeat", "").strip()) and repeat.lower() != "none":
+    if (repeat := fields.get("repeat", "")) and not _NOTHING.fullmatch(repeat):
         found = Meaning(repeat=repeat) if "=" in repeat else _field(languages, repeat)
         if found is None or found.day is not None or found.on or not (found.repeat or found.weekdays):
             raise InputError("alarm_repeat", repeat=one_line(repeat, _SHOWN))
@@ -219,16 +226,16 @@ def read_fields(languages: Iterable[Language], fields: Mapping[str, Any], today:
 
 
 def _date_of(day: str, today: date) -> Meaning | None:
-    try:
-        return Meaning(day=(date.fromisoformat(day.strip()) - today).days)
-    except ValueError:
-        return None
+    written = _WRITTEN_DATE.fullmatch(day)
+    found = _date(*map(int, written.groups())) if written else None
+    return Meaning(day=(found - today).days) if found else None
 
 
-def _field(languages: Iterable[Language], words: str) -> Meaning | None:
+def _field(languages: Collection[Language], words: str) -> Meaning | None:
     """Return what words say of days and repetitions; None if they say anything else."""
-    words = _SHORT_DAYS.sub(lambda match: _ENGLISH[DAYS.index(match[0].upper())], words.replace("/", " "))
-    found = (understand(language, words) for language in languages)
+    words = _SIGNS.sub(" ", words)
+    english = _SHORT_DAYS.sub(lambda match: _ENGLISH[DAYS.index(match[0].upper())], words)
+    found = (understand(language, each) for each in (english, words) for language in languages)
     return next((each for each in found if each and not (each.text or each.has_time or each.parts)), None)
 
 
@@ -292,6 +299,7 @@ _FIELDS: Final[Mapping[str, Callable[[Element], dict[str, Any]]]] = {
     "delay": _delay,
     "date": lambda element: {"on": (element.numbers["month"], element.numbers["number"])},
     "weekday": _weekday,
+    "more_weekday": _weekday,
     "repeat": _repeat,
     "every": lambda _: {"is_each": True},
     "day": lambda element: {"day": element.value},

@@ -46,9 +46,30 @@ from tests.protocol.mcp.device import JSON_VALUES
         *(
             (text, text)
             for text in (
-                *("Err: busy", "[ERROR] servo", "❌ Servo is stuck", "Operation failed with code 3", "ESP_ERR_TIMEOUT"),
-                *("Unable to connect", "Can't move", "Invalid argument: speed", "Exception: KeyError", "timed out"),
-                *("设置失败：舵机未连接", "执行失败。", "参数错误", "无法连接", "錯誤：參數", "Fehler: Servo", "Échec", "Ошибка: серво"),
+                *(
+                    "Err: busy",
+                    "[ERROR] servo",
+                    "❌ Servo is stuck",
+                    "Operation failed with code 3",
+                    "ESP_ERR_TIMEOUT",
+                ),
+                *(
+                    "Unable to connect",
+                    "Can't move",
+                    "Invalid argument: speed",
+                    "Exception: KeyError",
+                    "timed out",
+                ),
+                *(
+                    "设置失败：舵机未连接",
+                    "执行失败。",
+                    "参数错误",
+                    "无法连接",
+                    "錯誤：參數",
+                    "Fehler: Servo",
+                    "Échec",
+                    "Ошибка: серво",
+                ),
                 *("失敗しました", "오류: 서보", "Errore: servo"),
             )
         ),
@@ -56,7 +77,15 @@ from tests.protocol.mcp.device import JSON_VALUES
         *(
             (text, None)
             for text in (
-                *("Error: none", "错误：无", "没有错误", "Errors: 0", "Error log cleared", "失败次数：0", "Fail-safe mode on"),
+                *(
+                    "Error: none",
+                    "错误：无",
+                    "没有错误",
+                    "Errors: 0",
+                    "Error log cleared",
+                    "失败次数：0",
+                    "Fail-safe mode on",
+                ),
                 *("Timeout: 30 s", "Invalid cards: 0", "Cancelled", "设置成功"),
             )
         ),

@@ -134,10 +134,34 @@ RANGE = {"minimum": 1, "maximum": 9}
         {"oneOf": [{"type": "null"}, {"type": ["integer", "null"], **RANGE}]},
         {"anyOf": [{"type": "integer"}, {"type": "null"}], **RANGE},
         {"type": "integer", "nullable": True, "enum": None, **RANGE},
+        {"allOf": [{"type": "integer"}], **RANGE},
+        {"type": "Int", "min": "1", "max": 9.0},
+        {"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 10},
     ],
 )
-def test_a_number_that_may_be_null_keeps_its_range(schema: JsonObject) -> None:
+def test_a_number_keeps_its_range_also_if_it_may_be_null_or_is_written_loosely(schema: JsonObject) -> None:
     assert ToolProperty.from_schema(schema) == ToolProperty(kind="integer", **RANGE)
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind", "choices"),
+    [
+        ({"type": "bool"}, "boolean", ()),
+        ({"type": ["integer", "number"]}, "number", ()),
+        ({"type": "number", "maximum": "1e999"}, "number", ()),
+        ({"enum": ["a", "b", None]}, "string", ("a", "b")),
+        ({"anyOf": [{"enum": [1, 2]}, {"type": "null"}]}, "integer", (1, 2)),
+        ({"oneOf": [{"const": "a", "title": "A"}, {"const": "b"}]}, "string", ("a", "b")),
+        ({"type": "integer", "enum": ["1", 2.0, 2]}, "integer", (1, 2)),
+        ({"type": "string", "const": "a"}, "string", ("a",)),
+        ({"enum": [1, "a"]}, "unknown", ()),
+    ],
+)
+def test_other_ways_to_state_a_type_and_its_choices(
+    schema: JsonObject, kind: str, choices: tuple[Any]
+) -> None:
+    found = ToolProperty.from_schema(schema)
+    assert (found.kind, found.choices, found.limits) == (kind, choices, (-(2**31), 2**31 - 1))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +188,7 @@ def test_a_type_that_is_not_known_stays_unknown(schema: JsonObject) -> None:
             {"type": "integer", "minimum": 5, "maximum": 1, "default": 3},
             ToolProperty(kind="integer", default=3),
         ),
-        ({"type": "integer", "minimum": True, "maximum": 1.5, "default": "1"}, ToolProperty(kind="integer")),
+        ({"type": "integer", "minimum": True, "maximum": 1.5, "default": "x"}, ToolProperty(kind="integer")),
         ({"type": "boolean", "default": 1}, ToolProperty(kind="boolean")),
         ({"type": "string", "default": 1}, ToolProperty(kind="string")),
         (

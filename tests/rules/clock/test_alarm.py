@@ -139,6 +139,13 @@ def test_an_alarm_of_0_5_0_rings_as_it_would_have_there(rule: str, snoozed: str 
 
 
 @pytest.mark.parametrize(
+    "written", ["RRULE:FREQ=WEEKLY;BYDAY=MO", "freq=weekly; byday=mo", "FREQ=WEEKLY;BYDAY=MO;"]
+)
+def test_a_rule_may_be_written_loosely(written: str) -> None:
+    assert checked_rule(at(2), written) == "FREQ=WEEKLY;BYDAY=MO"
+
+
+@pytest.mark.parametrize(
     "rule",
     [
         "FREQ=SECONDLY",

@@ -87,7 +87,9 @@ def _has_failed(answer: JsonObject) -> bool:
     # What says of itself that it has succeeded may have any code.
     if "true" in outcomes or answer.get("result") is True:
         return False
-    if any(_is_error(answer.get(name)) for name in _ERRORS) or any(answer.get(name) is True for name in _FLAGS):
+    if any(_is_error(answer.get(name)) for name in _ERRORS) or any(
+        answer.get(name) is True for name in _FLAGS
+    ):
         return True
     codes = [_code(answer.get(name)) for name in _CODES]
     http_codes = [code for name in _HTTP_CODES if 400 <= (code := _code(answer.get(name))) < 600]

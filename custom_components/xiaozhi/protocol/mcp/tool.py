@@ -5,6 +5,7 @@ Source: the firmware's `main/mcp_server.h`. Everything is bounded and checked, a
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, Final, Literal, Self
 
 from ..messages import JsonObject
@@ -18,6 +19,8 @@ _MAX_NAME: Final = 128
 _MAX_DESCRIPTION: Final = 4096
 _MAX_SCHEMA: Final = 8192
 _MAX_CHOICES: Final = 128
+# What the standard calls it, and what makers of boards do.
+_SCHEMAS: Final = ("inputSchema", "input_schema", "parameters")
 # The device copies a whole message into RAM; small chips have tens of kilobytes of it.
 MAX_ARGUMENT_BYTES: Final = 4096
 _MAX_ARGUMENT_DEPTH: Final = 8
@@ -32,6 +35,16 @@ _KINDS: Final[Mapping[str, tuple[PropertyKind, tuple[type[Scalar], ...]]]] = {
     "integer": ("integer", (int,)),
     "number": ("number", (int, float)),
     "string": ("string", (str,)),
+}
+
+# As makers of boards also write them.
+_TYPES: Final = {
+    "bool": "boolean",
+    "int": "integer",
+    "str": "string",
+    "text": "string",
+    "float": "number",
+    "double": "number",
 }
 
 _HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
@@ -51,25 +64,25 @@ class ToolProperty:
     @classmethod
     def from_schema(cls, schema: Any) -> Self:
         """Read a JSON schema; limits, choices and defaults that contradict it are dropped."""
-        schema = _without_null(schema)
-        match schema:
+        match schema := _plain_schema(schema):
             case {"type": str(name)} if name in _KINDS:
-                kind, types = _KINDS[name]
+                kind = _KINDS[name][0]
             case _:
                 return cls(kind="unknown")
         minimum = maximum = None
         if kind in {"integer", "number"}:
-            minimum, maximum = _limit(schema, "minimum", kind), _limit(schema, "maximum", kind)
+            minimum, maximum = _limit(schema, "minimum", kind, 1), _limit(schema, "maximum", kind, -1)
             if minimum is not None and maximum is not None and minimum > maximum:
                 minimum = maximum = None
         listed = schema.get("enum")
-        choices = [each for each in listed if type(each) in types] if isinstance(listed, list) else []
+        choices = [_typed(each, kind) for each in listed] if isinstance(listed, list) else []
+        known = tuple(dict.fromkeys(each for each in choices if each is not None))
         return cls(
             kind=kind,
-            default=_typed(schema, "default", *types),
+            default=_typed(schema.get("default"), kind),
             minimum=minimum,
             maximum=maximum,
-            choices=tuple(choices) if len(choices) <= _MAX_CHOICES else (),
+            choices=known if len(known) <= _MAX_CHOICES else (),
         )
 
     @property
@@ -91,32 +104,53 @@ class ToolProperty:
         )
 
 
-def _without_null(schema: Any) -> Any:
-    """Return a schema without the null that it also allows: among its types, or as one of its schemas."""
+def _plain_schema(schema: Any) -> Any:
+    """Return a schema as the firmware writes it: with one type, and without the null that it also allows."""
     if not isinstance(schema, dict):
         return schema
-    for member in ("anyOf", "oneOf"):
+    for member in ("anyOf", "oneOf", "allOf"):
         if isinstance(listed := schema.get(member), list):
             others = [each for each in listed if isinstance(each, dict) and each.get("type") != "null"]
-            schema = {**others[0], **schema} if len(others) == 1 else schema
-    if isinstance(kinds := schema.get("type"), list):
-        others = [kind for kind in kinds if kind != "null"]
-        schema = schema | {"type": others[0] if len(others) == 1 else others}
-    return schema
+            if len(others) == 1:
+                schema = {**others[0], **schema}
+            elif others and all("const" in each for each in others):
+                schema = {"enum": [each["const"] for each in others], **schema}
+    if "const" in schema:
+        schema = {"enum": [schema["const"]], **schema}
+    stated = schema.get("type")
+    kinds = {
+        _TYPES.get(kind := str(each).lower(), kind)
+        for each in (stated if isinstance(stated, list) else [stated])
+    }
+    if stated is None and isinstance(listed := schema.get("enum"), list):
+        kinds = {name for name, (_, types) in _KINDS.items() for each in listed if type(each) is types[-1]}
+    kinds -= {"null"} | ({"integer"} if "number" in kinds else set())
+    return schema | {"type": kinds.pop()} if len(kinds) == 1 else schema | {"type": None}
 
 
-def _limit(schema: JsonObject, key: str, kind: PropertyKind) -> int | float | None:
-    limit = _typed(schema, key, int, float)
-    if kind == "integer" and isinstance(limit, float):
-        # Some libraries write whole numbers as 8.0.
-        return int(limit) if limit.is_integer() else None
-    return limit
+def _limit(schema: JsonObject, key: str, kind: PropertyKind, step: int) -> int | float | None:
+    limit = _typed(schema.get(key, schema.get(key[:3])), kind)
+    excluded = _typed(schema.get(f"exclusive{key.title()}"), kind)
+    if limit is None and kind == "integer" and isinstance(excluded, int):
+        limit = excluded + step
+    return limit if isinstance(limit, int | float) else None
 
 
-def _typed[T](schema: JsonObject, key: str, *kinds: type[T]) -> T | None:
-    value = schema.get(key)
+def _typed(value: object, kind: PropertyKind) -> Scalar | None:
+    """Return a value of a kind, also written as that of another one, such as "8" or 8.0; None without one."""
+    if kind in {"integer", "number"} and isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+        value = int(value) if value.is_integer() else value
+    if isinstance(value, float):
+        if kind == "integer" and value.is_integer():
+            return int(value)
+        if not isfinite(value):
+            return None
     # Not isinstance: a boolean is not an integer here.
-    return value if type(value) in kinds else None
+    return value if kind != "unknown" and type(value) in _KINDS[kind][1] else None  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +178,7 @@ class Tool:
         match data:
             case {"name": str(name)} if name.isprintable() and 0 < len(name) <= _MAX_NAME:
                 # Languages without a difference write an empty list or null for an empty object.
-                schema = data.get("inputSchema") or {}
+                schema: Any = next((data[member] for member in _SCHEMAS if data.get(member)), {})
             case _:
                 return None
         if not isinstance(schema, dict) or not is_bounded(schema, _MAX_SCHEMA):
