@@ -48,7 +48,8 @@ class AccessPoint:
         self.last_call: datetime | None = None
         self._hass = hass
         self._entry = entry
-        self._missing: tuple[str, ...] = ()
+        self.missing: tuple[str, ...] = ()
+        """Ids of the LLM APIs that cannot be offered."""
         self._started = False
         self._device_id: str | None = None
         self.client = self._make_client()
@@ -109,20 +110,13 @@ class AccessPoint:
     def async_update_issues(self) -> None:
         """Raise and delete repair issues: a token expires without any other event."""
         if self._started:
-            async_update_issues(
-                self._hass,
-                self.subentry_id,
-                self.name,
-                self.settings.address,
-                self.client.reconnecting.problem,
-                self._missing,
-            )
+            async_update_issues(self._hass, self)
 
     async def _tools(self) -> list[HouseTool]:
         """Return the tools of this moment."""
         tools, missing = await async_house(self._hass, self.settings.apis, self._device_id)
-        if missing != self._missing:
-            self._missing = missing
+        if missing != self.missing:
+            self.missing = missing
             self.async_update_issues()
         return offered_tools(tools, self.settings.tools, questions_only=self.settings.questions_only)
 
@@ -138,7 +132,7 @@ class AccessPoint:
             "self_hosted": address.self_hosted,
             "expires": address.expires,
             "apis": list(self.settings.apis),
-            "apis_missing": list(self._missing),
+            "apis_missing": list(self.missing),
             "questions_only": self.settings.questions_only,
             "tools_chosen": None if self.settings.tools is None else list(self.settings.tools),
             "tools_offered": None if offered is None else [tool["name"] for tool in offered.tools],

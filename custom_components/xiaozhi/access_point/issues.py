@@ -1,16 +1,18 @@
 """Repair issues of access points."""
 
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import issue_registry as ir
 from homeassistant.util import dt as dt_util
 
 from ..const import DOMAIN
-from ..protocol.access_point.address import AccessPointAddress
 from ..protocol.access_point.reconnecting import Problem
 from ..texts.issues import async_raise_issue
+
+if TYPE_CHECKING:
+    from .access_point import AccessPoint
 
 _NOTICE: Final = timedelta(days=30)
 
@@ -28,20 +30,13 @@ _ALL: Final = (_EXPIRING, _EXPIRED, _API_GONE, *_OF_PROBLEM.values())
 
 
 @callback
-def async_update_issues(
-    hass: HomeAssistant,
-    subentry_id: str,
-    name: str,
-    address: AccessPointAddress,
-    problem: Problem | None,
-    missing: tuple[str, ...],
-) -> None:
+def async_update_issues(hass: HomeAssistant, point: AccessPoint) -> None:
     """Raise the issues that there are, and delete the others."""
-    expires = address.expires
+    expires, problem = point.settings.address.expires, point.client.reconnecting.problem
     about = {
-        "name": name,
-        "host": address.host,
-        "apis": ", ".join(missing),
+        "name": point.name,
+        "host": point.settings.address.host,
+        "apis": ", ".join(point.missing),
         "page": _EXPOSE_PAGE,
         "date": "" if expires is None else dt_util.as_local(expires).date().isoformat(),
     }
@@ -50,7 +45,7 @@ def async_update_issues(
     wanted = {
         _EXPIRED: expired,
         _EXPIRING: left is not None and not expired and left < _NOTICE,
-        _API_GONE: bool(missing),
+        _API_GONE: bool(point.missing),
         **{key: problem is each for each, key in _OF_PROBLEM.items()},
     }
     if expired:
@@ -59,9 +54,9 @@ def async_update_issues(
     for key, is_wanted in wanted.items():
         if is_wanted:
             severity = ir.IssueSeverity.WARNING if key == _EXPIRING else ir.IssueSeverity.ERROR
-            async_raise_issue(hass, f"{key}_{subentry_id}", key, severity=severity, **about)
+            async_raise_issue(hass, f"{key}_{point.subentry_id}", key, severity=severity, **about)
         else:
-            ir.async_delete_issue(hass, DOMAIN, f"{key}_{subentry_id}")
+            ir.async_delete_issue(hass, DOMAIN, f"{key}_{point.subentry_id}")
 
 
 @callback
