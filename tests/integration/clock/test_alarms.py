@@ -19,8 +19,8 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.device.device import EVENT_SIGNAL, Device
-from custom_components.xiaozhi.device.events import AlarmEvent, DeviceEvent
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.device.events import EVENT_SIGNAL, AlarmEvent, DeviceEvent
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import TimerTimeouts
 from simulator import State, converse
