@@ -291,7 +291,8 @@ def _repeat(element: Element) -> dict[str, Any]:
 
 def _part(element: Element) -> dict[str, Any]:
     start, end, *day = element.value
-    return {"parts": [(start * 60, end * 60)]} | ({"day": day[0]} if day else {})
+    weekdays = {element.numbers["weekday"]} if "weekday" in element.numbers else set[int]()
+    return {"parts": [(start * 60, end * 60)], "weekdays": weekdays} | ({"day": day[0]} if day else {})
 
 
 _FIELDS: Final[Mapping[str, Callable[[Element], dict[str, Any]]]] = {
