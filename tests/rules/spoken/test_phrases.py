@@ -34,6 +34,18 @@ def test_phrases_mean_what_people_mean(table: Path) -> None:
     assert load_language(table.stem).code == table.stem
 
 
+@pytest.mark.parametrize("code", [table.stem for table in _TABLES])
+@pytest.mark.parametrize(
+    ("key", "time"), [("alarm_time_missing", "07:00"), ("alarm_not_understood", "07:30")]
+)
+def test_the_examples_in_answers_are_understood(code: str, key: str, time: str) -> None:
+    texts = json.loads((_DATA.parents[1] / "translations" / f"{code}.json").read_text(encoding="utf-8"))
+    answer: str = texts["exceptions"][key]["message"]
+    example = re.search("[“「](.+)[”」]|[:：](.+)$", answer)
+    assert example is not None
+    assert understood(code, example[1] or example[2].strip()) == f"set 2026-11-26 {time}"
+
+
 @pytest.mark.parametrize("table", _TABLES, ids=lambda table: str(table.stem))
 def test_templates_have_the_placeholders_that_their_meaning_needs(table: Path) -> None:
     data = _data(table.stem)
@@ -52,8 +64,13 @@ def test_templates_have_the_placeholders_that_their_meaning_needs(table: Path) -
 def test_each_form_of_a_template_is_understood_as_a_whole(table: Path) -> None:
     data, known = _data(table.stem), load_language(table.stem)
     words = {
-        **{"hour": "7", "minute": "15", "mm": "15", "number": "5"},
-        **{"month": data["months"][4], "weekday": data["weekdays"][0], "until": data["weekdays"][4]},
+        "hour": "7",
+        "minute": "15",
+        "mm": "15",
+        "number": "5",
+        "month": data["months"][4],
+        "weekday": data["weekdays"][0],
+        "until": data["weekdays"][4],
     }
     fields = ("times", "parts", "days", "weekdays", "each_weekday", "ranges", "repeat", "dates", "durations")
     forms = [
