@@ -15,7 +15,7 @@ from custom_components.xiaozhi.protocol.messages import (
     tts_start,
 )
 from custom_components.xiaozhi.protocol.transport.link import Admission, LinkClosedError
-from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import Carrier, MqttLink
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import MqttLink
 from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
 from tests.protocol.transport.mqtt.device import HELLO, LISTEN, encoded
 from tests.protocol.transport.udp.device import DeviceAudio, DeviceSocket, opus_packet, until
@@ -25,6 +25,9 @@ from tests.protocol.transport.websocket.peer import Recorder
 class _Site:
     """A link with all that is around it; its carrier keeps what is published, and may be broken."""
 
+    remote = "192.0.2.7"
+    notices_loss = False
+
     def __init__(self, audio: UdpServer) -> None:
         self.audio = audio
         self.published: list[Any] = []
@@ -32,21 +35,24 @@ class _Site:
         self.on_publish: list[Any] = []
         self.handler = Recorder()
         self.link = MqttLink(
-            Carrier(publish=self._publish, disconnect=self._disconnect, remote="192.0.2.7"),
+            self,
             audio=audio,
             address="192.0.2.1",
         )
         self.link.attach(Admission(attach=lambda _link: self.handler, pings_safe=False))
 
-    async def _publish(self, payload: bytes) -> None:
+    async def publish(self, payload: bytes) -> None:
         for action in self.on_publish:
             action()
         if not self.connected:
             raise LinkClosedError("the carrier is broken")
         self.published.append(json.loads(payload))
 
-    def _disconnect(self) -> None:
+    def disconnect(self) -> None:
         self.connected = False
+
+    def unacknowledged(self) -> int:
+        return 0
 
     async def say(self, message: Any) -> None:
         await self.link.receive(encoded(message))

@@ -20,6 +20,8 @@ _SEND_BUFFER: Final = 16 * 1024
 class MqttConnection:
     """A client's connection."""
 
+    notices_loss = True
+
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Use open streams; the caller closes the connection."""
         self._reader = reader

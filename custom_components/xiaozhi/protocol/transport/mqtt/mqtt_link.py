@@ -6,10 +6,9 @@ ends with a goodbye from either side.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 import logging
-from typing import Any, ClassVar, Final, override
+from typing import Any, ClassVar, Final, Protocol, override
 
 from ...clock import loop_time
 from ...messages import (
@@ -51,20 +50,25 @@ def downlink_topic(name: str) -> str:
     return f"xiaozhi/{name.replace(':', '')}/down"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Carrier:
+class Carrier(Protocol):
     """Carries messages to one device: a connection to it, or a broker."""
 
-    publish: Callable[[bytes], Awaitable[None]]
-    """Sends a message to the device. Raises `LinkClosedError`."""
-    disconnect: Callable[[], None]
-    """Disconnects the device when what was published is sent, or cannot be sent soon."""
-    remote: str = ""
-    """IP address of the device; empty with a broker."""
-    notices_loss: bool = False
-    """Whether it notices that the device is gone; a broker does not."""
-    unacknowledged: Callable[[], int] = lambda: 0
-    """Returns how many bytes have not arrived; a broker does not tell."""
+    @property
+    def remote(self) -> str:
+        """IP address of the device; empty with a broker."""
+
+    @property
+    def notices_loss(self) -> bool:
+        """Whether it notices that the device is gone; a broker does not."""
+
+    async def publish(self, payload: bytes) -> None:
+        """Send a message to the device. Raises `LinkClosedError`."""
+
+    def disconnect(self) -> None:
+        """Disconnect the device when what was published is sent, or cannot be sent soon."""
+
+    def unacknowledged(self) -> int:
+        """Return how many bytes have not arrived; 0 with a broker, which does not tell."""
 
 
 class MqttLink(Link):

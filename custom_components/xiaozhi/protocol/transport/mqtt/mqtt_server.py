@@ -21,7 +21,7 @@ from ..local_network import is_local
 from ..udp.udp_server import UdpServer
 from . import mqtt_packets as mqtt
 from .mqtt_connection import READ_BYTES, MqttConnection
-from .mqtt_link import Carrier, MqttLink, downlink_topic, uplink_topic
+from .mqtt_link import MqttLink, downlink_topic, uplink_topic
 from .mqtt_packets import Connect, MqttProtocolError, PacketTooLongError, Publish, Signal, Subscribe
 
 _LOGGER = logging.getLogger(__name__)
@@ -121,14 +121,7 @@ class MqttServer:
         self, connection: MqttConnection, mac: str, admission: Admission, keep_alive: int
     ) -> None:
         connection.settle(downlink_topic(mac))
-        carrier = Carrier(
-            publish=connection.publish,
-            disconnect=connection.disconnect,
-            remote=connection.remote,
-            notices_loss=True,
-            unacknowledged=connection.unacknowledged,
-        )
-        link = MqttLink(carrier, audio=self._audio, address=self._address(mac) or connection.local)
+        link = MqttLink(connection, audio=self._audio, address=self._address(mac) or connection.local)
         link.attach(admission)
         self._links.add(link)
         reason = _STOPPING

@@ -20,7 +20,7 @@ from ...messages import encode, mcp
 from ...tasks import LogAndGoOn, close_all
 from ...timeouts import BrokerTimeouts
 from ..link import Admission, LinkClosedError
-from ..mqtt.mqtt_link import Carrier, MqttLink
+from ..mqtt.mqtt_link import MqttLink
 from ..udp.udp_server import UdpServer
 from .broker_client import connected, subscribe_devices
 from .broker_settings import BrokerError, BrokerProblem, BrokerSettings
@@ -121,7 +121,7 @@ class BrokerConnection:
         except MqttError as err:
             raise LinkClosedError(f"the broker refuses the message: {err}") from err
 
-    def _forget(self, mac: str, link: MqttLink) -> None:
+    def forget(self, mac: str, link: MqttLink) -> None:
         """Let the next message of a device begin a new link, unless one has begun already."""
         if self._links.get(mac) is not link:
             return
@@ -236,15 +236,35 @@ class BrokerConnection:
             return None
         if (admission := self._admit(mac)) is None:
             return None
-        carrier = Carrier(
-            publish=lambda payload: self.publish(mac, payload),
-            disconnect=lambda: self._forget(mac, link),
+        carrier = _Carrier(self, mac)
+        link = self._links[mac] = carrier.link = MqttLink(
+            carrier, audio=self._audio, address=self._address(mac)
         )
-        link = self._links[mac] = MqttLink(carrier, audio=self._audio, address=self._address(mac))
         link.attach(admission)
         return link
 
     def _end(self, mac: str, link: MqttLink | None, reason: str) -> None:
         if link is not None:
-            self._forget(mac, link)
+            self.forget(mac, link)
             link.ended(reason)
+
+
+class _Carrier:
+    """Carries the messages of one link through the broker."""
+
+    remote = ""
+    notices_loss = False
+    link: MqttLink
+
+    def __init__(self, connection: BrokerConnection, mac: str) -> None:
+        self._connection = connection
+        self._mac = mac
+
+    async def publish(self, payload: bytes) -> None:
+        await self._connection.publish(self._mac, payload)
+
+    def disconnect(self) -> None:
+        self._connection.forget(self._mac, self.link)
+
+    def unacknowledged(self) -> int:
+        return 0
