@@ -24,7 +24,7 @@ from .announcements.announcement_speech import announcement_utterance
 from .announcements.delivery import Delivery
 from .announcements.heard import End
 from .announcements.speech_format import speech_options
-from .const import EVENT_LEFT_OUT
+from .const import EVENT_ANNOUNCEMENT_SKIPPED, FORMER_EVENTS
 from .device.device import Device
 from .device.state import AVAILABLE, PRESENT, SETTINGS, STATUS_READ
 from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
@@ -69,7 +69,8 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         description: AssistSatelliteEntityDescription,
     ) -> None:
         """Prepare the satellite of a device."""
-        super().__init__(gateway, device, description)
+        XiaozhiEntity.__init__(self, gateway, device, description)
+        SatelliteStates.__init__(self, device)
         self._announcer = gateway.announcer(device)
         self._conversations = VoiceConversations(device, self, gateway.voice, self._announcer.in_conversation)
 
@@ -114,7 +115,8 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
                 await asyncio.sleep(0)
                 if others_can_announce():
                     data = {ATTR_DEVICE_ID: self.device.registry_id, ATTR_NAME: self.device.name}
-                    self.hass.bus.async_fire(EVENT_LEFT_OUT, data, context=self._caller)
+                    for event in (EVENT_ANNOUNCEMENT_SKIPPED, FORMER_EVENTS[EVENT_ANNOUNCEMENT_SKIPPED]):
+                        self.hass.bus.async_fire(event, data, context=self._caller)
                     return
             await super().async_internal_announce(*args, **more)
 
@@ -135,15 +137,14 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         """Ask a question that is answered now, or in the next conversation. Raises `HomeAssistantError`."""
         check_length(self.device, question)
         pipeline = chosen_pipeline(self.hass, self.device)
-
-        async def ask(asked: Question) -> None:
+        asked = Question()
+        with self.questions.asking(asked):
             # What is said of our own accord comes one after the other.
             async with self.announcing:
                 await self._announcer.ask(
                     question, pipeline, lambda: asked.was_asked(self.device.conversation)
                 )
-
-        sentence = await self.questions.ask(ask, seconds)
+            sentence = await self.questions.answer(asked, seconds)
         if sentence is None:
             return None
         if not answers:
@@ -158,7 +159,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
             origin=self.device.state.origin,
             expects_answer=expects_answer,
         )
-        if utterance.waits_for_device and not self._announcer.can_announce:
+        if utterance.fetched_lazily and not self._announcer.can_announce:
             # The voice set-up wants the sound fetched. The wake word, its next step, needs no loudspeaker.
             async with aclosing(utterance.speech(Delivery.NONE)) as sound:
                 await anext(sound)
@@ -168,7 +169,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
             utterance = replace(utterance, on_start=lambda _how: self.show_stage(speaks))
         heard = await self._announcer.say(utterance)
         # Of its test sound, Home Assistant wants to know only that the device has fetched it.
-        if heard.end is not End.WOKEN or not utterance.waits_for_device:
+        if heard.end is not End.WOKEN or not utterance.fetched_lazily:
             heard.check()
 
     @callback

@@ -49,11 +49,16 @@ CONF_QUESTIONS_ONLY: Final = "questions_only"
 CONF_TOOLS: Final = "tools"
 EVENT_ACCESS_POINT_CALL: Final = "xiaozhi_access_point_call"
 
-EVENT_LEFT_OUT: Final = "xiaozhi_left_out"
+EVENT_ANNOUNCEMENT_SKIPPED: Final = "xiaozhi_announcement_skipped"
 EVENT_QUESTION: Final = "xiaozhi_question"
 EVENT_ROOM_PLAYER: Final = "xiaozhi_room_player"
 EVENT_TOOL_CALL: Final = "xiaozhi_tool_call"
-EVENT_WOKEN_IN_VAIN: Final = "xiaozhi_woken_in_vain"
+EVENT_UNANSWERED_WAKE_WORD: Final = "xiaozhi_unanswered_wake_word"
+FORMER_EVENTS: Final = {
+    EVENT_ANNOUNCEMENT_SKIPPED: "xiaozhi_left_out",
+    EVENT_UNANSWERED_WAKE_WORD: "xiaozhi_woken_in_vain",
+}
+"""Names of events before 0.6.0, which are fired, too, until 0.7.0."""
 
 OTA_PATH: Final = "/api/xiaozhi/ota"
 VISION_PATH: Final = "/api/xiaozhi/vision"

@@ -98,10 +98,10 @@ class Gateway:
         self.voice.async_start()
         wanted = self.settings.understands_alarms
         self.entry.async_on_unload(await async_keep_sentences(self.hass, is_wanted=wanted))
-        look = self.firmware_files.async_look
-        self.entry.async_create_background_task(self.hass, look(), "xiaozhi look for firmware")
+        refresh = self.firmware_files.async_refresh
+        self.entry.async_create_background_task(self.hass, refresh(), "xiaozhi refresh firmware")
         self.entry.async_on_unload(
-            async_track_time_interval(self.hass, look, _FIRMWARE_INTERVAL, cancel_on_shutdown=True)
+            async_track_time_interval(self.hass, refresh, _FIRMWARE_INTERVAL, cancel_on_shutdown=True)
         )
 
     async def async_stop(self) -> None:

@@ -11,11 +11,11 @@ from homeassistant.core import Event, HomeAssistant, callback
 from .const import (
     DOMAIN,
     EVENT_ACCESS_POINT_CALL,
-    EVENT_LEFT_OUT,
+    EVENT_ANNOUNCEMENT_SKIPPED,
     EVENT_QUESTION,
     EVENT_ROOM_PLAYER,
     EVENT_TOOL_CALL,
-    EVENT_WOKEN_IN_VAIN,
+    EVENT_UNANSWERED_WAKE_WORD,
 )
 from .texts.translated import known_text
 
@@ -30,11 +30,11 @@ def _key_of_call(data: Mapping[str, Any]) -> str:
 
 _KEYS: Final[Mapping[str, Key]] = {
     EVENT_ACCESS_POINT_CALL: lambda data: f"access_point_call_{data['outcome']}",
-    EVENT_LEFT_OUT: lambda _: "announcement_left_out",
+    EVENT_ANNOUNCEMENT_SKIPPED: lambda _: "announcement_left_out",
     EVENT_QUESTION: lambda data: f"device_asked_{data['kind']}_{data['outcome']}",
     EVENT_ROOM_PLAYER: lambda data: f"room_player_{data['reason']}",
     EVENT_TOOL_CALL: _key_of_call,
-    EVENT_WOKEN_IN_VAIN: lambda _: "woken_in_vain",
+    EVENT_UNANSWERED_WAKE_WORD: lambda _: "woken_in_vain",
 }
 
 

@@ -17,6 +17,7 @@ from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraDa
 from .actions.rights import check_entity
 from .const import CONF_CONVERSATION_STYLE, CONF_LOUDSPEAKER, DOMAIN
 from .device.device import Device, area_name
+from .device.installation import PackInstallation
 from .device.state import INSTALLATION, SETTINGS
 from .entity import (
     DescribedEntities,
@@ -27,7 +28,6 @@ from .entity import (
     XiaozhiToolEntity,
     add_entities_of,
 )
-from .firmware.installation import PackInstallation
 from .firmware.wake_words import ORIGINAL
 from .gateway import Gateway, XiaozhiConfigEntry
 from .settings import ConversationStyle

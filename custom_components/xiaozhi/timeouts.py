@@ -157,9 +157,9 @@ class AnnouncementTimeouts:
     """Until an idle device that has not asked for the sound is sent its address again."""
     stall: float = 15
     """Between two moments at which the device takes something of a stream."""
-    look: float = 0.5
+    poll: float = 0.5
     """Between two looks at what the device has taken, while there is more to send: it holds several seconds,
-    and each look takes processor time."""
+    and each poll takes processor time."""
     last_look: float = 0.05
     """The same when all has been sent, and only the end is waited for."""
     closing: float = 15
@@ -195,5 +195,5 @@ class TimerTimeouts:
     snooze: float = 540
     after_stop: float = 120
     """For which a stopped alarm can still be snoozed: to say so, one wakes the device, which stops it."""
-    look: float = 60
+    poll: float = 60
     """Between two looks at the clock on the wall, which may be set, and at what could ring."""

@@ -13,11 +13,11 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .device.device import Device
+from .device.installation import Installation, PackInstallation
 from .device.state import INSTALLATION
 from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .errors import InputError
 from .firmware.image import FirmwareError, FirmwareImage
-from .firmware.installation import Installation, PackInstallation
 from .firmware.library import Firmware
 from .gateway import XiaozhiConfigEntry
 from .protocol.firmware_version import FirmwareVersion
@@ -54,7 +54,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
 
     async def async_update(self) -> None:
         """Look for firmware when the owner asks for it."""
-        await self.gateway.firmware_files.async_look()
+        await self.gateway.firmware_files.async_refresh()
 
     @property
     @override
@@ -112,19 +112,17 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
         device = self.device
         if device.installation is not None:
             raise InputError("update_running", name=device.name)
-        installation = Installation(device.name, self.async_write_ha_state)
+        installation = Installation(device)
         # Before anything is awaited: a second update is refused, and removing the device ends this one.
         with device.installing(installation):
-            await self.gateway.firmware_files.async_look()
+            await self.gateway.firmware_files.async_refresh()
             firmware, image = await self._load(version or self.latest_version)
             installation.check()
             await installation.run(
                 firmware.version,
                 image.content,
-                device.transfers,
                 # Unless forced, the device takes only newer versions.
                 force=not self.version_is_newer(firmware.version, device.state.firmware or ""),
-                restart=device.commands.restart if device.state.linked else None,
             )
 
     @property

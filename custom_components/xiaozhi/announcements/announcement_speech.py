@@ -59,7 +59,7 @@ async def announcement_utterance(
         rank=Rank.QUESTION if expects_answer else Rank.ANNOUNCEMENT,
         expects_answer=expects_answer,
         at_announcement_volume=True,
-        waits_for_device=urlsplit(announcement.media_id).path.startswith(_TEST_SOUND),
+        fetched_lazily=urlsplit(announcement.media_id).path.startswith(_TEST_SOUND),
     )
 
 

@@ -207,7 +207,7 @@ class Announcer:
     async def _say(self, said: _Said) -> End:
         """Say something in the way that is decided now, and in another if nothing is heard in that one."""
         device, utterance = self._device, replace(said.utterance, on_start=partial(self._begun, said))
-        elsewhere = not (utterance.stays or utterance.expects_answer or utterance.rank is Rank.MUSIC)
+        elsewhere = not (utterance.device_only or utterance.expects_answer or utterance.rank is Rank.MUSIC)
         while True:
             how = (delivery_in_room if elsewhere and said.fault is None else delivery_to)(device)
             if how is Delivery.CONVERSATION and utterance.rings and self.in_conversation.only_music:
@@ -260,7 +260,7 @@ class Announcer:
         speech = partial(utterance.speech, Delivery.ROOM_PLAYER)
         waits, ring_waits = AnnouncementTimeouts.waits, AnnouncementTimeouts.ring_waits
         patience = ring_waits if utterance.rings else waits
-        playback = RoomPlayback(device, speech, lambda: utterance.text, utterance.rank, patience)
+        playback = RoomPlayback(device, speech, utterance, utterance.rank, patience)
 
         @callback
         def check() -> None:

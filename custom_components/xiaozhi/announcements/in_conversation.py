@@ -190,8 +190,8 @@ class ConversationAnnouncements:
             shape = SpeechShape(messages.DOWNLINK.sample_rate)
             return _shaped(utterance.speech(how), shape)
 
-        stays = utterance.rank is Rank.MUSIC or utterance.stays
-        speech = Speech(self._device, open_speech, lambda: utterance.text, utterance.rank, stays=stays)
+        device_only = utterance.rank is Rank.MUSIC or utterance.device_only
+        speech = Speech(self._device, open_speech, utterance, utterance.rank, device_only=device_only)
         begun = False
 
         async def before_packet(seconds: float) -> None:

@@ -47,7 +47,7 @@ from ..protocol.untrusted_text import one_line
 from ..timeouts import AnnouncementTimeouts
 from .announcement_errors import SourceError
 from .heard import End, EndedByPersonError
-from .room_sound import SENT_AHEAD, SUFFIX, Sound
+from .room_sound import SENT_AHEAD, SUFFIX, Said, Sound
 from .utterance import Rank
 
 _LOGGER = logging.getLogger(__name__)
@@ -81,17 +81,15 @@ class PlayerFault(StrEnum):
 class RoomPlayback:
     """A sound on the player of a device. Call `start`, wait for `ended`, and call `stop` in any case."""
 
-    def __init__(
-        self, device: Device, speech: OpenSound, text: Callable[[], str], rank: Rank, patience: float
-    ) -> None:
-        """Wait `patience` seconds for the player, and play; `text` returns what is said, as far as known."""
+    def __init__(self, device: Device, speech: OpenSound, said: Said, rank: Rank, patience: float) -> None:
+        """Wait `patience` seconds for the player, and play."""
         self.player = device.settings.loudspeaker or ""
         self._hass = device.hass
         self._device = device
         self._open = speech
         self._rank = rank
         self._patience = patience
-        self._sound = Sound(text)
+        self._sound = Sound(said)
         self._context = Context()
         loop = asyncio.get_running_loop()
         self._begun: asyncio.Future[bool] = loop.create_future()
@@ -183,7 +181,7 @@ class RoomPlayback:
             began = loop_time()
             self._check(hass.states.get(self.player))
             while not self._ended.done():
-                wait = self._look(began, making, calling)
+                wait = self._poll(began, making, calling)
                 if not self._ended.done():
                     with suppress(TimeoutError):
                         async with asyncio.timeout(wait):
@@ -198,8 +196,8 @@ class RoomPlayback:
             await hass.services.async_call(MEDIA_PLAYER, SERVICE_PLAY_MEDIA, music, blocking=False)
 
     @callback
-    def _look(self, began: float, making: asyncio.Task[None], calling: asyncio.Task[None]) -> float:
-        """Find out how far it is; return the seconds until the next look."""
+    def _poll(self, began: float, making: asyncio.Task[None], calling: asyncio.Task[None]) -> float:
+        """Find out how far it is; return the seconds until the next poll."""
         sound, now = self._sound, loop_time()
         if making.done() and not making.cancelled() and (err := making.exception()) is not None:
             self._error = err
@@ -346,17 +344,17 @@ class Speech:
         self,
         device: Device,
         open_speech: OpenSound,
-        text: Callable[[], str],
+        said: Said,
         rank: Rank,
         *,
-        stays: bool = False,
+        device_only: bool = False,
     ) -> None:
-        """Say a text. With `stays`, the device plays it in any case."""
+        """Say a text. With `device_only`, the device plays it in any case."""
         self._device = device
         self._open = open_speech
-        self._text = text
+        self._said = said
         self._rank = rank
-        self._elsewhere = not stays and device.settings.loudspeaker is not None
+        self._elsewhere = not device_only and device.settings.loudspeaker is not None
         self.begins = 0.0
         """Seconds of silence before the speech."""
         self.end = End.DONE
@@ -366,7 +364,7 @@ class Speech:
         """Yield silence; all of the speech if the player does not say it, or not to its end."""
         if self._elsewhere:
             patience = AnnouncementTimeouts.ring_waits
-            playback = RoomPlayback(self._device, self._open, self._text, self._rank, patience)
+            playback = RoomPlayback(self._device, self._open, self._said, self._rank, patience)
             try:
                 silent = 0.0
                 if await playback.start():

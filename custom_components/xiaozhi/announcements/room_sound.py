@@ -8,10 +8,10 @@ be stopped.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 import socket
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Protocol
 
 from aiohttp import web
 from homeassistant.core import callback
@@ -39,14 +39,21 @@ _SEND_BUFFER: Final = 64 * 1024
 _KEPT: Final = 5 * 60 * BYTES_PER_SECOND
 
 
+class Said(Protocol):
+    """A text that is being said."""
+
+    @property
+    def text(self) -> str:
+        """The text, as far as it is known."""
+
+
 class Sound:
     """Sound that a player fetches while it is made, perhaps several times."""
 
     path: ClassVar = SOUND_PATH
 
-    def __init__(self, text: Callable[[], str]) -> None:
-        self.text = text
-        """Returns the text that is said, as far as it is known."""
+    def __init__(self, said: Said) -> None:
+        self.said = said
         self.requested_at: float | None = None
         self.seconds = 0.0
         """How much of it has been made."""
@@ -148,6 +155,6 @@ class SoundView(DeviceView[Transfers]):
 
 
 @callback
-def said_in_house(device: Device) -> list[Callable[[], str]]:
-    """Return getters of the texts that media players are saying now, for any device of the gateway."""
-    return [sound.text for sound in device.transfers.all_open(Sound)]
+def said_in_house(device: Device) -> list[Said]:
+    """Return the texts that media players are saying now, for any device of the gateway."""
+    return [sound.said for sound in device.transfers.all_open(Sound)]

@@ -84,7 +84,7 @@ class _Sender:
                 async for part in content:
                     await self._response.write(part)
                     self._sent += len(part)
-                    await self._wait_taken(_MAX_BACKLOG, AnnouncementTimeouts.look)
+                    await self._wait_taken(_MAX_BACKLOG, AnnouncementTimeouts.poll)
                 # The device takes a body without its end for a failure. So if it closes the connection after
                 # this, it has read everything, or was interrupted at the last moment.
                 await self._wait_taken(0, AnnouncementTimeouts.last_look)
@@ -110,8 +110,8 @@ class _Sender:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
         transport.abort()
 
-    async def _wait_taken(self, backlog: int, look: float) -> None:
-        """Wait until at most `backlog` bytes are on their way, with a look every `look` seconds.
+    async def _wait_taken(self, backlog: int, poll: float) -> None:
+        """Wait until at most `backlog` bytes are on their way, polled every `poll` seconds.
 
         Raises `TimeoutError` if nothing moves.
         """
@@ -127,7 +127,7 @@ class _Sender:
                 return
             if loop_time() >= patience_until:
                 raise TimeoutError(f"the device has taken nothing for {AnnouncementTimeouts.stall:.0f} s")
-            await asyncio.sleep(look)
+            await asyncio.sleep(poll)
 
 
 def _is_direct(request: web.Request) -> bool:

@@ -43,7 +43,7 @@ class IdleAnnouncement:
         async with AsyncExitStack() as stack:
             speech = await stack.enter_async_context(aclosing(self._utterance.speech(Delivery.NOTIFY)))
             # A voice that fails is known before the device makes its sound.
-            first = b"" if self._utterance.waits_for_device else await self._first(speech)
+            first = b"" if self._utterance.fetched_lazily else await self._first(speech)
             pcm = _unbroken(first, speech)
             await stack.enter_async_context(aclosing(pcm))
             stream = Stream(self._encoder.encode_all(pcm), _CONTENT_TYPE)

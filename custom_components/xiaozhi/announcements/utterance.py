@@ -41,11 +41,11 @@ class Utterance:
     """What stands above its text on the screen."""
     alert_seconds: float = 0.0
     """For how long a device that cannot speak shows it with a sound again and again; 0 for once."""
-    stays: bool = False
+    device_only: bool = False
     """Whether no media player may say it in place of the device."""
     at_announcement_volume: bool = False
     """Whether it is said as loud as the owner wants announcements to be."""
-    waits_for_device: bool = False
+    fetched_lazily: bool = False
     """Whether `speech` is to be opened only when an idle device asks for it."""
     on_start: Callable[[Delivery], None] = lambda _: None
     """Called when it begins to be heard, also when it goes on in another way."""

@@ -211,7 +211,7 @@ class AlarmClock:
     async def _run(self) -> None:
         while True:
             self._changed.clear()
-            wait: float | None = TimerTimeouts.look
+            wait: float | None = TimerTimeouts.poll
             # What could not be written stands among the repairs.
             with self._go_on, suppress(UserError):
                 if due := await self._due():
@@ -220,7 +220,7 @@ class AlarmClock:
                 # The clock on the wall may be set.
                 following = next_alarm(self._device)
                 seconds = (following - dt_util.utcnow()).total_seconds() if following else None
-                wait = seconds and min(max(seconds, 0.1), TimerTimeouts.look)
+                wait = seconds and min(max(seconds, 0.1), TimerTimeouts.poll)
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._changed.wait()

@@ -89,7 +89,7 @@ class Bell:
         self._hass = device.hass
         self._device = device
         self._announcer = announcer
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._changed = asyncio.Event()
 
     @callback
@@ -99,7 +99,7 @@ class Bell:
 
     async def ring(self, ring: Ring, deadline: float) -> RingEnd:
         """Ring, as soon as it can be heard. Raises `TimeoutError` if it cannot until `deadline`."""
-        async with self._turn:
+        async with self._lock:
             try:
                 return await self._ring(ring, deadline)
             finally:
@@ -151,7 +151,7 @@ class Bell:
                 if began is None:
                     raise TimeoutError
                 return RingEnd.OVER
-            pause = TimerTimeouts.look
+            pause = TimerTimeouts.poll
 
     async def _wait(self, until: float) -> None:
         """Wait until something has changed that may let it ring."""

@@ -13,7 +13,6 @@ from homeassistant.helpers.device_registry import DeviceInfo
 
 from ..const import CONF_MICROPHONE, DOMAIN, MANUFACTURER, VISION_PATH
 from ..device_http.transfers import Transfers
-from ..firmware.installation import Installation
 from ..protocol.boards import sold_as
 from ..protocol.checkin import CheckIn
 from ..protocol.conversation.conversation import Conversation
@@ -26,6 +25,7 @@ from .commands import DeviceCommands
 from .device_tools import DeviceTools
 from .events import DeviceConversations, DeviceEvents
 from .handshake_and_readings import Handshake
+from .installation import Installation
 from .link_session import LinkSession
 from .link_settings import link_settings
 from .state import INSTALLATION, NO_PACK, SETTINGS, DeviceState

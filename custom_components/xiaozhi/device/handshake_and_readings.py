@@ -36,9 +36,6 @@ _LOGGER = logging.getLogger(__name__)
 # The status is read with every poll; tools are read less often, because each stops the device's microphone.
 _POLLS_PER_READING: Final = 5
 
-type HandshakeStep = Callable[[McpClient], Awaitable[None]]
-"""Raises `McpError`, and is then tried again."""
-
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
@@ -46,8 +43,8 @@ class Handshake:
 
     handlers: dict[str, RequestHandler] = field(default_factory=dict)
     """Handlers of the requests of the server, by method; they are announced to it."""
-    steps: list[HandshakeStep] = field(default_factory=list)
-    """Further steps, after the tools."""
+    steps: list[Callable[[McpClient], Awaitable[None]]] = field(default_factory=list)
+    """Further steps, after the tools. One that raises `McpError` is tried again."""
 
 
 class HandshakeAndReadings:

@@ -30,10 +30,6 @@ _SAVED_WITH_OTHERS: Final = frozenset({"last_contact", "pauses"})
 
 _CHECKED: Final = "checked"
 
-type Listener = Callable[[], None]
-type Read = Callable[[Any], Any]
-"""Reads something stored; returns None or raises if it is damaged."""
-
 
 class DeviceRecord:
     """The last known state of one device: saved in time, with listeners that are called when it changes."""
@@ -42,7 +38,7 @@ class DeviceRecord:
         self.mac = mac
         self._state = state
         self._store = store
-        self._listeners: list[tuple[tuple[str, ...], Listener]] = []
+        self._listeners: list[tuple[tuple[str, ...], Callable[[], None]]] = []
         self._go_on = LogAndGoOn(_LOGGER, "A change of a device could not be shown")
 
     @property
@@ -69,7 +65,7 @@ class DeviceRecord:
         self.set_state(replace(self._state, **fields))
 
     @callback
-    def listen(self, keys: Iterable[str], listener: Listener) -> CALLBACK_TYPE:
+    def listen(self, keys: Iterable[str], listener: Callable[[], None]) -> CALLBACK_TYPE:
         """Call `listener` whenever something with one of these keys has changed; see `state.py`.
 
         Returns a function that ends this.
@@ -98,10 +94,12 @@ class DeviceRecord:
 class DeviceStore:
     """The records of all devices of a gateway, by MAC."""
 
-    def __init__(self, hass: HomeAssistant, entry_id: str, read_alarm: Read = lambda stored: stored) -> None:
-        """Prepare the store of the gateway `entry_id`."""
+    def __init__(
+        self, hass: HomeAssistant, entry_id: str, read_alarm: Callable[[Any], Any] = lambda stored: stored
+    ) -> None:
+        """Prepare the store of the gateway `entry_id`. `read_alarm` returns None or raises for a damaged one."""
         self._hass = hass
-        self._read: dict[str, Read] = {"alarms": read_alarm, "timers": _mapping}
+        self._read: dict[str, Callable[[Any], Any]] = {"alarms": read_alarm, "timers": _mapping}
         key = f"{DOMAIN}.{entry_id}"
         self._readings = SafeStore(hass, key, self._data, survives_power_cut=False)
         self._owned = SafeStore(hass, f"{key}.owned", self._owned_data, survives_power_cut=True)

@@ -1,1 +1,1 @@
-"""Firmware and packs for devices: available files, images, speech models and installation."""
+"""Firmware and packs for devices: available files, images and speech models."""

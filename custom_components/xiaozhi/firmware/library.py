@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 import re
 from stat import S_ISREG
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 import aiohttp
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
@@ -52,8 +52,15 @@ _MAX_FILES: Final = 1000
 _MAX_LIST_BYTES: Final = 1024 * 1024
 _MAX_LISTED: Final = 1000
 
-type Fetching = Callable[[str, int], None]
-"""Called with the host and the bytes of what is fetched next."""
+
+class FetchProgress(Protocol):
+    """Follows what Home Assistant fetches."""
+
+    def fetching(self, host: str, size: int) -> None:
+        """Note what it begins to fetch."""
+
+    def prepared(self, fraction: float) -> None:
+        """Note how much of the models is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,14 +124,14 @@ class FirmwareFiles:
 
     @callback
     def async_stop(self) -> None:
-        """Delete the issues; a late look raises none."""
+        """Delete the issues; a late refresh raises none."""
         self._stopped = True
         for issue in self._issues:
             ir.async_delete_issue(self._hass, DOMAIN, issue)
 
     @callback
     def add_listener(self, listener: Callable[[], None]) -> CALLBACK_TYPE:
-        """Call `listener` after every look. Returns a function that ends this."""
+        """Call `listener` after every refresh. Returns a function that ends this."""
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)
 
@@ -144,7 +151,7 @@ class FirmwareFiles:
         """Whether a list is known: without newer firmware in it, a device is up to date."""
         return bool(self._listed) and self._releases_problem is None
 
-    async def async_look(self, _now: object = None) -> None:
+    async def async_refresh(self, _now: object = None) -> None:
         """Look for firmware, and call the listeners."""
         async with self._busy:
             self._in_folder = await self._hass.async_add_executor_job(_read_folder, self._folder)
@@ -166,7 +173,7 @@ class FirmwareFiles:
         return await fetch(session, firmware.source, MAX_FILE_BYTES, FirmwareTimeouts.file)
 
     async def async_load_pack(
-        self, board: str, version: str, chip: str, partition: Partition, fetching: Fetching
+        self, board: str, version: str, chip: str, partition: Partition, progress: FetchProgress
     ) -> bytes:
         """Return the asset pack of a release: the owner's file, or else cut out. Raises `FirmwareError`.
 
@@ -183,7 +190,7 @@ class FirmwareFiles:
         try:
             async for firmware in self._released(board, version):
                 if isinstance(firmware.source, URL) and firmware.download:
-                    fetching(str(firmware.source.host), firmware.download)
+                    progress.fetching(str(firmware.source.host), firmware.download)
                 data = await self._data(firmware)
                 if pack := await run(read_partition, data, partition, version, chip):
                     return pack

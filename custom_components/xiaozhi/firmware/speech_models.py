@@ -4,7 +4,7 @@ They are Espressif's, for use on its products, and no part of this integration. 
 those of ESP-SR 2.1.5 that are the same in 2.4.6: firmware from 2.0.2 on has one of these, or one between.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
@@ -23,7 +23,7 @@ from ..const import DOMAIN
 from ..timeouts import FirmwareTimeouts
 from .assets_pack import Models
 from .image import FirmwareError
-from .library import Fetching, fetch
+from .library import FetchProgress, fetch
 from .owner_files import read_file
 
 _LOGGER = logging.getLogger(__name__)
@@ -40,10 +40,8 @@ FIXED_WORDS: Final[dict[str, tuple[str, str]]] = {
 """Words and language of the models with fixed words."""
 
 
-async def async_models(
-    hass: HomeAssistant, names: Iterable[str], fetching: Fetching, progressed: Callable[[float], None]
-) -> Models:
-    """Return models with their files. `progressed` gets the fraction of their files that are there.
+async def async_models(hass: HomeAssistant, names: Iterable[str], progress: FetchProgress) -> Models:
+    """Return models with their files.
 
     Raises `FirmwareError`, which names the folders of all that are missing.
     """
@@ -58,7 +56,7 @@ async def async_models(
         # What is not reached once is not waited for again.
         if content is None and not missing:
             url = source().joinpath(TABLE["models"][model]["folder"], model, name)
-            fetching(str(url.host), size)
+            progress.fetching(str(url.host), size)
             with suppress(FirmwareError):
                 fetched = await fetch(async_get_clientsession(hass), url, size, FirmwareTimeouts.file)
                 content = fetched if await run(_keep, kept, fetched, digest) else None
@@ -66,7 +64,7 @@ async def async_models(
             missing[model] = None
             continue
         found.setdefault(model, {})[name] = content
-        progressed(number / len(wanted))
+        progress.prepared(number / len(wanted))
     if missing:
         raise FirmwareError("model_missing", host=str(source().host), folders=", ".join(missing))
     return found

@@ -77,8 +77,8 @@ class DevicePlayer:
         sound = media_sound(self._hass, media.media_id, media.entity_id)
         text = text_to_speak(media.media_id)
         # What another device says here: two devices may have each other for their loudspeaker.
-        stays = SOUND_PATH in media.media_id
-        utterance = Utterance(text=text, speech=sound, at_announcement_volume=True, stays=stays)
+        device_only = SOUND_PATH in media.media_id
+        utterance = Utterance(text=text, speech=sound, at_announcement_volume=True, device_only=device_only)
         (await self._announcer.say(utterance)).check()
 
     async def pause(self) -> None:

@@ -43,15 +43,15 @@ async def async_keep_sentences(hass: HomeAssistant, *, is_wanted: bool) -> CALLB
     """Write the files, or remove them, at once and when pipelines have changed. Returns what ends this."""
     written: set[str] | None = None
 
-    async def look(_: object = None) -> None:
+    async def check(_: object = None) -> None:
         nonlocal written
         languages = {command_language(pipeline) for pipeline in async_get_pipelines(hass) if is_wanted}
         if languages != written:
             written = languages
             await async_write_sentences(hass, languages)
 
-    await look()
-    return async_track_time_interval(hass, look, _INTERVAL, cancel_on_shutdown=True)
+    await check()
+    return async_track_time_interval(hass, check, _INTERVAL, cancel_on_shutdown=True)
 
 
 async def async_write_sentences(hass: HomeAssistant, languages: Iterable[str]) -> None:

@@ -1,10 +1,10 @@
 """The answer of a turn: its text and face on the screen, its voice on the loudspeaker."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from contextlib import aclosing, suppress
 import logging
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from homeassistant.components import tts
 from homeassistant.core import callback
@@ -12,15 +12,17 @@ from homeassistant.exceptions import HomeAssistantError
 
 from ..announcements.room_player import Speech
 from ..announcements.utterance import Rank
-from ..device.device import Device
+from ..device.turn_times import TurnStep
 from ..protocol import messages
 from ..protocol.audio.speech_decoder import SpeechError, decode_speech
 from ..protocol.audio.speech_pauses import SpeechShape
 from ..protocol.conversation.captions import Captions
-from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import VoiceTimeouts
+
+if TYPE_CHECKING:
+    from .turn import VoiceTurn
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -32,22 +34,11 @@ _ERROR: Final = "error"
 class Answer:
     """One answer on one conversation. Sending raises `LinkClosedError`."""
 
-    def __init__(
-        self,
-        device: Device,
-        conversation: Conversation,
-        on_sound: Callable[[], None],
-        on_packet: Callable[[], None],
-    ) -> None:
-        """Prepare an answer.
-
-        `on_sound` is called for each piece of speech from the engine, `on_packet` before each packet.
-        """
-        self._device = device
-        self._hass = device.hass
-        self._conversation = conversation
-        self._on_sound = on_sound
-        self._on_packet = on_packet
+    def __init__(self, turn: VoiceTurn) -> None:
+        self._turn = turn
+        self._device = turn.device
+        self._hass = turn.device.hass
+        self._conversation = turn.conversation
         self._captions = Captions()
         self._shape = SpeechShape(messages.DOWNLINK.sample_rate)
         self._speech: Speech | None = None
@@ -116,7 +107,7 @@ class Answer:
                 through=self._shape.take,
             )
 
-        self._speech = Speech(self._device, decoded, lambda: self.text, Rank.ANSWER)
+        self._speech = Speech(self._device, decoded, self, Rank.ANSWER)
         try:
             async with aclosing(self._speech.pcm()) as speech:
                 await self._conversation.play(self._heard(speech), self._before_packet)
@@ -157,24 +148,21 @@ class Answer:
 
     async def _heard(self, speech: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         async for pcm in speech:
-            self._on_sound()
+            self._turn.passed(TurnStep.FIRST_SOUND)
             yield pcm
 
-    async def show_rest(self, read: Callable[[], Awaitable[None]]) -> bool:
-        """Show the text that was not shown during the speech. Return whether there was any.
-
-        `read` is awaited between two captions, for the user to read the first.
-        """
+    async def show_rest(self) -> bool:
+        """Show the text that was not shown during the speech, to be read. Return whether there was any."""
         await self._show_face()
         rest = self._captions.rest()
         for number, caption in enumerate(rest):
             if number:
-                await read()
+                await self._turn.time_to_read()
             await self._conversation.show(messages.tts_caption(caption))
         return bool(rest)
 
     async def _before_packet(self, seconds: float) -> None:
-        self._on_packet()
+        self._turn.speaks()
         self._wait_for_more()
         await self._show_face()
         seconds -= self._speech.begins if self._speech else 0

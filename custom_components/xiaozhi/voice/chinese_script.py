@@ -5,7 +5,7 @@ Assistant's sentences and the names of an owner's rooms are in one of the two. O
 dictionaries are loaded with the first transcript of such a pipeline.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import Enum, auto
 from functools import cache
 import re
@@ -14,8 +14,6 @@ from typing import Final
 from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.const import MATCH_ALL
 from homeassistant.core import HomeAssistant
-
-from .speech_to_text import Convert
 
 
 class Script(Enum):
@@ -52,7 +50,7 @@ _CANTONESE_WORDS: Final = (
 )
 
 
-def script_converter(hass: HomeAssistant, pipeline: Pipeline) -> Convert | None:
+def script_converter(hass: HomeAssistant, pipeline: Pipeline) -> Callable[[str], Awaitable[str]] | None:
     """Return what converts transcripts to the script of a Chinese pipeline; None for any other pipeline."""
     if (script := _script_of(pipeline)) is None:
         return None

@@ -1,9 +1,8 @@
 """The conversations of one device with Assist, one after the other."""
 
 import asyncio
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 import logging
 from typing import Any, Final
 
@@ -11,7 +10,7 @@ from homeassistant.core import callback
 
 from ..announcements.announcement_speech import text_utterance, voice_language
 from ..announcements.in_conversation import ConversationAnnouncements
-from ..announcements.room_sound import said_in_house
+from ..announcements.room_sound import Said, said_in_house
 from ..device.bounds import Bound
 from ..device.device import Device
 from ..device.events import ConversationEvent
@@ -20,7 +19,7 @@ from ..protocol import messages
 from ..protocol.boards import replaces_lines
 from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation
-from ..protocol.conversation.state_table import Interruption, TurnStart
+from ..protocol.conversation.state_table import Interruption
 from ..protocol.conversation.turn_audio import Turn
 from ..protocol.messages import ListenMode
 from ..protocol.tasks import log_failure
@@ -29,23 +28,23 @@ from ..protocol.transport.link import LinkClosedError
 from ..settings import ConversationStyle
 from ..texts.translated import async_text
 from ..timeouts import VoiceTimeouts
+from .answer import Answer
 from .early_transcripts import ProgressiveTranscripts
 from .end_of_turn import INTERRUPTION, EndOfTurn
 from .interruption_by_speaking import is_echo, listen_for_interruption, says
 from .patience import SPEAKS_ON, after_cut
-from .pipeline_runs import run_pipeline
 from .pipelines import chosen_pipeline
 from .questions import Question
 from .repeated_prompt import repeats_prompt
 from .satellite_states import SatelliteStates
+from .speech_detectors import TurnDetector
 from .speech_input import SpeechInput
-from .turn import VoiceTurn
+from .turn import TurnResult, VoiceTurn
 from .turn_errors import (
     ANSWERED_ELSEWHERE,
     MICROPHONE_OFF,
     NO_SPEECH,
     OWN_ECHO,
-    UNHEARD,
     async_error_text,
 )
 from .voice import Voice
@@ -78,11 +77,11 @@ class VoiceConversations:
         self.cancel()
         before = tuple(self._unfinished)
         self._task = self.device.create_task(self._hold(conversation, before), "conversation")
-        self.is_to_end(self._task)
+        self.track(self._task)
         return True
 
     @callback
-    def is_to_end(self, task: asyncio.Task[Any]) -> None:
+    def track(self, task: asyncio.Task[Any]) -> None:
         """Let the next conversation wait for the end of a task."""
         self._unfinished.add(task)
         task.add_done_callback(self._unfinished.discard)
@@ -127,50 +126,37 @@ class _HeldConversation:
     """One conversation: turn after turn, until one side ends it."""
 
     def __init__(self, voice: VoiceConversations, conversation: Conversation) -> None:
-        self._device = voice.device
-        self._voice = voice
-        self._conversation = conversation
-        self._announcements = voice.announcements
-        self._voice_turn: VoiceTurn | None = None
-        """The turn that runs; None until it is known how to listen to it."""
-        self._woken_by: str | None = None
+        self.device = voice.device
+        self.voice = voice
+        self.conversation = conversation
+        self.woken_by: str | None = None
         """The last wake word of this conversation."""
-        self._overheard: list[Callable[[], str]] = []
-        """Getters of the texts that were being said when this turn began, here or by media players."""
-        self._just_woken = False
-        """Whether this turn follows a wake word, which a noise may have been."""
-        self._asked_back = False
-        """Whether the last turn ended with a question of the assistant."""
-        self._question: Question | None = None
-        """The question of an automation that this turn answers."""
-        self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done when another device answers this turn."""
 
     async def take_turns(self) -> None:
-        followed_up = False
+        last: TurnResult | None = None
         while (turn := await self._next_turn()) is not None:
             # A question that was typed needs no microphone.
-            if not self._device.microphone and turn.start.question is None:
+            if not self.device.microphone and turn.start.question is None:
                 await self._show_microphone_off()
                 break
-            if not await self._take_turn(turn, followed_up=followed_up):
+            last = await HeldTurn(self, turn, last).take()
+            if not last.goes_on:
                 break
-            followed_up = True
 
     async def _show_microphone_off(self) -> None:
-        hass, conversation = self._device.hass, self._conversation
-        text = await async_error_text(hass, MICROPHONE_OFF, chosen_pipeline(hass, self._device).language)
+        hass, conversation = self.device.hass, self.conversation
+        text = await async_error_text(hass, MICROPHONE_OFF, chosen_pipeline(hass, self.device).language)
         await conversation.show(messages.tts_caption(text))
         await asyncio.sleep(VoiceTimeouts.reading)
 
     async def _next_turn(self) -> Turn | None:
         """Wait for the next turn; make announcements while the device rests."""
         while True:
-            turn = asyncio.create_task(self._conversation.next_turn())
-            announcement = asyncio.create_task(self._announcements.wait())
+            turn = asyncio.create_task(self.conversation.next_turn())
+            announcement = asyncio.create_task(self.voice.announcements.wait())
             try:
                 await asyncio.wait((turn, announcement), return_when=asyncio.FIRST_COMPLETED)
-                if turn.done() or not self._conversation.resting:
+                if turn.done() or not self.conversation.resting:
                     return await turn
             finally:
                 turn.cancel()
@@ -179,9 +165,9 @@ class _HeldConversation:
             await self._announce_at_rest()
 
     async def _announce_at_rest(self) -> None:
-        conversation = self._conversation
+        conversation = self.conversation
         conversation.forget_interruption()
-        speaking = asyncio.create_task(self._announcements.speak(conversation))
+        speaking = asyncio.create_task(self.voice.announcements.speak(conversation))
         interruption = asyncio.create_task(conversation.interruption())
         try:
             await asyncio.wait((speaking, interruption), return_when=asyncio.FIRST_COMPLETED)
@@ -195,161 +181,203 @@ class _HeldConversation:
             speaking.cancel()
             await asyncio.wait((speaking,))
 
-    async def _take_turn(self, turn: Turn, *, followed_up: bool) -> bool:
-        """Run a turn, and return whether the conversation goes on."""
-        conversation = self._conversation
-        lost = self._lost = asyncio.get_running_loop().create_future()
-        running = asyncio.create_task(self._finish_turn(turn, followed_up=followed_up), name="turn")
-        listening = asyncio.create_task(self._listen_meanwhile(turn.start), name="listening meanwhile")
-        for task in (running, listening):
+
+class HeldTurn:
+    """One turn of a conversation."""
+
+    def __init__(self, held: _HeldConversation, turn: Turn, last: TurnResult | None) -> None:
+        """`last` is the result of the turn before; None if the device was woken for this one."""
+        self.device = held.device
+        self.conversation = held.conversation
+        self.turn = turn
+        self.satellite = held.voice.satellite
+        self.question: Question | None = None
+        """The question of an automation that this turn answers."""
+        self._held = held
+        self._voice = held.voice
+        self._last = last
+        self._overheard: list[Said] = []
+        """What was being said when this turn began, here or by media players."""
+        if last is not None and last.spoken_over is not None:
+            self._overheard.append(last.spoken_over)
+        self._just_woken = False
+        """Whether this turn follows a wake word, which a noise may have been."""
+        self._voice_turn: VoiceTurn | None = None
+        """None until it is known how to listen."""
+        self._answered_elsewhere: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when another device answers this turn."""
+
+    async def take(self) -> TurnResult:
+        """Run the turn until it has ended or is interrupted. Raises `LinkClosedError`."""
+        running = asyncio.create_task(self._finish(), name="turn")
+        tasks: list[asyncio.Task[Any]] = [running]
+        if self._may_be_spoken_over:
+            tasks.append(asyncio.create_task(listen_for_interruption(self), name="listening meanwhile"))
+        for task in tasks:
             task.add_done_callback(log_failure)
-            self._voice.is_to_end(task)
-        interruption = asyncio.create_task(conversation.interruption())
+            self._voice.track(task)
+        interruption = asyncio.create_task(self.conversation.interruption())
+        elsewhere = self._answered_elsewhere
         try:
-            await asyncio.wait((running, interruption, lost), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((running, interruption, elsewhere), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            has_ended, is_lost = running.done(), lost.done()
-            said = self._end_turn()
+            has_ended, is_elsewhere = running.done(), elsewhere.done()
+            answer = self._end()
             self._leave_question()
-            self._overheard = []
-            self._voice.shared.arbitration.turn_over(lost)
-            for each in (running, listening, interruption):
+            self._voice.shared.arbitration.turn_over(elsewhere)
+            for each in (*tasks, interruption):
                 each.cancel()
             await asyncio.wait((running,), timeout=VoiceTimeouts.ending)
         if has_ended:
             return running.result()
-        if is_lost or interruption.result() is Interruption.CLOSED:
-            return False
+        if is_elsewhere or interruption.result() is Interruption.CLOSED:
+            return TurnResult()
         is_spoken_over = interruption.result() is Interruption.SPOKEN_OVER
         self._voice.speaks_on(TurnStep.FIRST_PACKET if is_spoken_over else TurnStep.DETECTED)
         if is_spoken_over:
-            self._overheard = [lambda: said]
-            self._device.events.fire(ConversationEvent.INTERRUPTED)
+            self.device.events.fire(ConversationEvent.INTERRUPTED)
         if interruption.result() is not Interruption.NEXT_TURN:
-            await conversation.stop_speaking()
-        return True
+            await self.conversation.stop_speaking()
+        return TurnResult(
+            asked_back=self._answers_assistant, goes_on=True, spoken_over=answer if is_spoken_over else None
+        )
+
+    @property
+    def _may_be_spoken_over(self) -> bool:
+        """Whether the owner wants the answer to end when somebody speaks over it, and the device can hear."""
+        return self.turn.start.mode is ListenMode.REALTIME and self.device.settings.interrupt_by_speaking
+
+    @property
+    def hears_only_the_user(self) -> bool:
+        """Whether a voice beside the answer is the user's.
+
+        A singer would be taken for the user, and so would another loudspeaker: to compare what is heard with
+        what that plays was tried, and is not reliable (docs/measurements.md).
+        """
+        return not self._voice.announcements.only_music and self.device.settings.loudspeaker is None
+
+    async def load_interruption_detector(self) -> TurnDetector | None:
+        """Return a detector of somebody who speaks over the answer, if there can be one."""
+        return await self._voice.shared.detectors.async_load(INTERRUPTION)
+
+    @property
+    def is_patient(self) -> bool:
+        """Whether a program listens for as long as it stays."""
+        is_spoken = self.turn.start.question is None and self.turn.start.mode is not ListenMode.MANUAL
+        return is_spoken and self.device.state.is_program
+
+    @property
+    def hurries(self) -> bool:
+        """Whether speech has to begin at once, although the turn is patient: something is to be said."""
+        return self.is_patient and self._voice.announcements.waiting
+
+    @property
+    def _answers_assistant(self) -> bool:
+        """Whether the last turn ended with a question of the assistant."""
+        return self._last is not None and self._last.asked_back
 
     @callback
-    def _end_turn(self) -> str:
-        """Drop what the pipeline still has for the turn, and show idle. Returns the text of its answer."""
+    def _end(self) -> Answer | None:
+        """Drop what the pipeline still has for the turn, and show idle. Returns its answer."""
         voice_turn, self._voice_turn = self._voice_turn, None
         if voice_turn is None:
-            return ""
+            return None
         voice_turn.end()
         if voice_turn.taught_patience:
             self._voice.last_times = voice_turn.times
         if self._voice.satellite.enabled:
             self._voice.satellite.tts_response_finished()
-        return voice_turn.answer.text
+        return voice_turn.answer
 
-    async def _listen_meanwhile(self, start: TurnStart) -> None:
-        """Listen to somebody who speaks over the answer, if the owner wants that and the device can."""
-        if start.mode is ListenMode.REALTIME and self._device.settings.interrupt_by_speaking:
-            await listen_for_interruption(
-                self._conversation,
-                partial(self._voice.shared.detectors.async_load, INTERRUPTION),
-                # A singer would be taken for the user, and so would another loudspeaker: to compare what is
-                # heard with what that plays was tried, and is not reliable (docs/measurements.md).
-                enabled=lambda: (
-                    not self._announcements.only_music and self._device.settings.loudspeaker is None
-                ),
-            )
-
-    async def _finish_turn(self, turn: Turn, *, followed_up: bool) -> bool:
-        bounds = self._device.bounds
+    async def _finish(self) -> TurnResult:
+        bounds = self.device.bounds
         await asyncio.sleep(bounds.delay(Bound.TURNS))
         bounds.take(Bound.TURNS)
         no_speech = VoiceTimeouts.no_speech
-        if (is_patient := self._is_patient(turn)) or followed_up:
-            settings = self._device.settings
-            no_speech = ConversationTimeouts.program if is_patient else settings.follow_up_wait
-            turn.extend(no_speech)
-        await self._run(turn, no_speech, followed_up=followed_up)
+        if self.is_patient or self._last is not None:
+            follow_up_wait = self.device.settings.follow_up_wait
+            no_speech = ConversationTimeouts.program if self.is_patient else follow_up_wait
+            self.turn.extend(no_speech)
+        await self._run(no_speech)
         if (voice_turn := self._voice_turn) is None or voice_turn.error == ANSWERED_ELSEWHERE:
-            return False
-        error, is_answered = voice_turn.error, voice_turn.error is None
-        has_failed = not is_answered and error not in UNHEARD
+            return TurnResult()
+        result = voice_turn.result
+        has_failed = not (result.answered or result.refused)
         if has_failed:
-            self._device.events.fire(ConversationEvent.FAILED, reason=error or "unknown")
-        self._asked_back = is_answered and voice_turn.answer.asks_back
-        is_open = self._device.settings.conversation_style is ConversationStyle.OPEN
-        goes_on = self._asked_back or (is_open and is_answered)
-        # That nobody spoke is no surprise if the user has stopped the turn, or the device listened by itself.
-        may_be_silent = followed_up or is_patient
-        no_surprise = turn.stopped or error == OWN_ECHO or (may_be_silent and error == NO_SPEECH)
-        if has_failed or not (is_answered or no_surprise):
+            self.device.events.fire(ConversationEvent.FAILED, reason=result.error or "unknown")
+        if has_failed or (result.refused and not self._expects(result)):
             await voice_turn.show_error()
-        if self._question is not None and self._question.answered:
+        if self.question is not None and self.question.answered:
             await self._thank()
-        if await self._announcements.speak(self._conversation) or goes_on:
-            await self._conversation.end_answer()
+        return replace(result, goes_on=await self._go_on(result))
+
+    def _expects(self, refused: TurnResult) -> bool:
+        """Whether a turn without a command needs no explanation.
+
+        The user has stopped it, or the device has heard itself, or has listened by itself.
+        """
+        may_be_silent = self._last is not None or self.is_patient
+        is_silent = refused.error == NO_SPEECH and may_be_silent
+        return self.turn.stopped or refused.error == OWN_ECHO or is_silent
+
+    async def _go_on(self, result: TurnResult) -> bool:
+        """Say what waits, and listen again or prepare the end; return whether the conversation goes on."""
+        conversation = self.conversation
+        is_open = self.device.settings.conversation_style is ConversationStyle.OPEN
+        listens_again = result.asked_back or (is_open and result.answered)
+        if await self._voice.announcements.speak(conversation) or listens_again:
+            await conversation.end_answer()
             return True
-        if self._device.state.is_program and (
-            turn.stopped or error != NO_SPEECH or self._conversation.answering
-        ):
-            await self._stay(silently=turn.stopped)
+        is_silent = result.error == NO_SPEECH and not (self.turn.stopped or conversation.answering)
+        if self.device.state.is_program and not is_silent:
+            await self._stay()
             return True
-        await self._conversation.loudspeaker.wait_played()
-        if (session := self._device.session) is not None:
+        await conversation.loudspeaker.wait_played()
+        if (session := self.device.session) is not None:
             await session.read_at_rest()
-        if turn.start.question is not None and self._conversation.answering:
+        if self.turn.start.question is not None and conversation.answering:
             # Programs type, also those that pass for a device.
-            await self._conversation.end_answer()
+            await conversation.end_answer()
             await asyncio.sleep(VoiceTimeouts.typed)
         return False
 
-    async def _stay(self, *, silently: bool) -> None:
+    async def _stay(self) -> None:
         """Let a program listen again when it wants to. It hangs up by itself."""
-        if self._conversation.answering:
-            await self._conversation.end_answer()
+        if self.conversation.answering:
+            await self.conversation.end_answer()
         else:
-            await self._conversation.end_turn(silently=silently)
-        if (session := self._device.session) is not None:
+            await self.conversation.end_turn(silently=self.turn.stopped)
+        if (session := self.device.session) is not None:
             await session.read_at_rest()
-
-    def _is_patient(self, turn: Turn) -> bool:
-        """Whether a program listens for as long as it stays."""
-        is_spoken = turn.start.question is None and turn.start.mode is not ListenMode.MANUAL
-        return is_spoken and self._device.state.is_program
 
     async def _thank(self) -> None:
         """Acknowledge the answer to a question of an automation: no assistant has one for it."""
-        hass = self._device.hass
-        pipeline = chosen_pipeline(hass, self._device, self._woken_by)
+        hass = self.device.hass
+        pipeline = chosen_pipeline(hass, self.device, self._held.woken_by)
         text = await async_text(hass, "question_answered", voice_language(pipeline))
-        await self._announcements.acknowledge(self._conversation, text_utterance(hass, text, pipeline))
+        await self._voice.announcements.acknowledge(self.conversation, text_utterance(hass, text, pipeline))
 
-    async def _run(self, turn: Turn, no_speech: float, *, followed_up: bool) -> None:
-        voice, device, start = self._voice, self._device, turn.start
+    async def _run(self, no_speech: float) -> None:
+        voice, device, start = self._voice, self.device, self.turn.start
+        followed_up = self._last is not None
         if start.question is not None:
-            speech_input = SpeechInput(chosen_pipeline(device.hass, device))
-            await self._begin_turn(turn, no_speech, speech_input).run()
+            speech_input = SpeechInput(device, chosen_pipeline(device.hass, device))
+            await self._begin(speech_input, no_speech).run()
             return
         self._overheard += said_in_house(device)
         if start.wake_word is not None:
-            if any(says(text(), start.wake_word) for text in self._overheard):
+            if any(says(said.text, start.wake_word) for said in self._overheard):
                 _LOGGER.debug("%s: a media player said the wake word for a device", device.name)
                 return
-            self._woken_by = start.wake_word
+            self._held.woken_by = start.wake_word
             device.record.set_state(device.state.after_wake_word(start.wake_word))
         by_button = start.mode is ListenMode.MANUAL
-        if start.wake_word is None and not (by_button or followed_up):
-            device.record.set_state(device.state.after_silent_waking())
         self._just_woken = not (by_button or followed_up)
-        claim = Claim.NEW
+        if start.wake_word is None and self._just_woken:
+            device.record.set_state(device.state.after_silent_waking())
         # After an answer, the device listens by itself.
-        if not by_button and (start.wake_word is not None or not followed_up):
-            claim = voice.shared.arbitration.claim(
-                device.mac,
-                start.wake_word,
-                loop_time(),
-                turn.loudness,
-                self._lost,
-                asked=voice.satellite.questions.pending is not None,
-                silent=hears_silently(
-                    device.state.chip, device.state.wake_words, device.state.silent_wakings
-                ),
-            )
+        is_claimed = not by_button and (start.wake_word is not None or not followed_up)
+        claim = self._claim() if is_claimed else Claim.NEW
         if claim is Claim.ELSEWHERE:
             _LOGGER.debug("%s: another device answers this wake word", device.name)
             return
@@ -358,13 +386,13 @@ class _HeldConversation:
         self._take_question()
         speech_input = await voice.shared.inputs.speech_input(
             device,
-            self._woken_by,
+            self._held.woken_by,
             by_button=by_button,
-            answers_question=self._asked_back or self._question is not None,
+            answers_question=self._answers_assistant or self.question is not None,
         )
         comparing = asyncio.create_task(self._compare(), name="comparing")
         comparing.add_done_callback(log_failure)
-        voice_turn = self._begin_turn(turn, no_speech, speech_input, is_repeated=claim is Claim.AGAIN)
+        voice_turn = self._begin(speech_input, no_speech, is_repeated=claim is Claim.AGAIN)
         try:
             await voice_turn.run()
         finally:
@@ -374,29 +402,23 @@ class _HeldConversation:
             voice.shared.arbitration.withdraw(device.mac)
 
     @callback
-    def _begin_turn(
-        self, turn: Turn, no_speech: float, speech_input: SpeechInput, *, is_repeated: bool = False
-    ) -> VoiceTurn:
-        satellite = self._voice.satellite
-        run = partial(
-            run_pipeline,
-            satellite,
-            turn.start,
-            speech_input,
-            self._question,
-            is_repeated=is_repeated,
+    def _claim(self) -> Claim:
+        """Claim the turn, which other devices may have heard, too."""
+        state, start = self.device.state, self.turn.start
+        return self._voice.shared.arbitration.claim(
+            self.device.mac,
+            start.wake_word,
+            loop_time(),
+            self.turn.loudness,
+            self._answered_elsewhere,
+            asked=self.satellite.questions.pending is not None,
+            silent=hears_silently(state.chip, state.wake_words, state.silent_wakings),
         )
-        voice_turn = VoiceTurn(
-            self._device,
-            self._conversation,
-            turn,
-            speech_input,
-            run_pipeline=run,
-            refuse=self._refuse,
-            no_speech=no_speech,
-            hurries=(lambda: self._announcements.waiting) if self._is_patient(turn) else None,
-        )
-        board = self._device.state.board
+
+    @callback
+    def _begin(self, speech_input: SpeechInput, no_speech: float, *, is_repeated: bool = False) -> VoiceTurn:
+        voice_turn = VoiceTurn(self, speech_input, no_speech, is_repeated=is_repeated)
+        board = self.device.state.board
         if isinstance(speech_input.early, ProgressiveTranscripts) and board and replaces_lines(board):
             speech_input.early.show = voice_turn.show_progress
         self._voice_turn = voice_turn
@@ -405,34 +427,34 @@ class _HeldConversation:
     @callback
     def _take_question(self) -> None:
         """Let this turn answer the question of an automation, if there is one."""
-        self._question = self._voice.satellite.questions.pending
-        if self._question is not None:
-            self._question.turn = asyncio.current_task()
+        self.question = self._voice.satellite.questions.pending
+        if self.question is not None:
+            self.question.turn = asyncio.current_task()
 
     @callback
     def _leave_question(self) -> None:
         """Leave a question that this turn has not answered to the next one."""
-        if self._question is not None:
-            self._question.turn = None
-            self._question = None
+        if self.question is not None:
+            self.question.turn = None
+            self.question = None
 
     @callback
-    def _refuse(self, transcript: str) -> str | None:
+    def refuse(self, transcript: str) -> str | None:
         """Return the code of the error if a transcript is not to be acted on."""
-        if any(is_echo(transcript, text()) for text in self._overheard):
+        if any(is_echo(transcript, said.text) for said in self._overheard):
             return OWN_ECHO
-        if self._just_woken and self._question is None and repeats_prompt(self._device.hass, transcript):
+        if self._just_woken and self.question is None and repeats_prompt(self.device.hass, transcript):
             return NO_SPEECH
-        self._voice.shared.arbitration.answer(self._device.mac, loop_time())
-        if self._lost.done():
+        self._voice.shared.arbitration.answer(self.device.mac, loop_time())
+        if self._answered_elsewhere.done():
             return ANSWERED_ELSEWHERE
-        if self._question is not None:
-            self._question.end(transcript.strip())
+        if self.question is not None:
+            self.question.end(transcript.strip())
         return None
 
     async def _compare(self) -> None:
         """Find out which of the devices that were there before this one, and this one, is nearest."""
-        while competing := self._voice.shared.arbitration.competing(self._device.mac):
+        while competing := self._voice.shared.arbitration.competing(self.device.mac):
             await asyncio.sleep(_COMPARISONS)
             for loudness in competing:
                 await loudness.hear_wake_word()

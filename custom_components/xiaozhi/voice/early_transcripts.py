@@ -7,9 +7,9 @@ engine that reports its progress is called once, so nothing is transcribed in va
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 import logging
-from typing import Any, Final, override
+from typing import TYPE_CHECKING, Final, override
 
 from homeassistant.core import callback
 
@@ -20,10 +20,10 @@ from .end_of_turn import UNDERSTOOD_PAUSE, EndOfTurn
 from .speech_detectors import TurnDetector
 from .speech_to_text import Recognizer
 
-_LOGGER = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from .speech_input import SpeechInput
 
-type CreateTask = Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]]
-type IsUnderstood = Callable[[str], Awaitable[bool]]
+_LOGGER = logging.getLogger(__name__)
 
 # Early calls of one turn. With the last one, which is needed in any case, these are three.
 _MOST_CALLS: Final = 2
@@ -55,21 +55,11 @@ class EngineCalls:
 class _Transcripts:
     """What was said in one turn up to now, and whether that is all."""
 
-    def __init__(
-        self,
-        recognizer: Recognizer,
-        detector: TurnDetector,
-        is_understood: IsUnderstood | None,
-        create_task: CreateTask,
-    ) -> None:
-        """`detector` reports the pauses; without `is_understood`, all last equally long.
-
-        Tasks end with the gateway.
-        """
+    def __init__(self, speech_input: SpeechInput, recognizer: Recognizer, detector: TurnDetector) -> None:
+        """`detector` reports the pauses."""
+        self._input = speech_input
         self._recognizer = recognizer
         self._detector = detector
-        self._is_understood = is_understood
-        self._create_task = create_task
         self.ending = EndOfTurn.PAUSE
         """The reason for which the turn has ended, or will end as far as is known."""
         self.ended = False
@@ -84,7 +74,7 @@ class _Transcripts:
 
     async def _end_if_understood(self, text: str, pause: SpeechPaused | None) -> None:
         """End the turn soon if what was said up to a pause is a whole command."""
-        if not text or pause is None or self._is_understood is None or not await self._is_understood(text):
+        if not text or pause is None or not await self._input.is_whole_command(text):
             return
         if pause == self._pause and not self.ended:
             self.ending = EndOfTurn.UNDERSTOOD
@@ -94,19 +84,9 @@ class _Transcripts:
 class EarlyTranscripts(_Transcripts):
     """The early transcripts of one turn, and what follows from them."""
 
-    def __init__(
-        self,
-        turn: object,
-        calls: EngineCalls,
-        recognizer: Recognizer,
-        detector: TurnDetector,
-        is_understood: IsUnderstood | None,
-        create_task: CreateTask,
-    ) -> None:
-        """Make calls for a turn, which `calls` knows by this object."""
-        super().__init__(recognizer, detector, is_understood, create_task)
-        self._turn = turn
-        self._calls = calls
+    def __init__(self, speech_input: SpeechInput, recognizer: Recognizer, detector: TurnDetector) -> None:
+        super().__init__(speech_input, recognizer, detector)
+        self._calls = speech_input.calls
         self._pcm = b""
         """What was said up to the present pause."""
         self._call: asyncio.Task[None] | None = None
@@ -144,12 +124,12 @@ class EarlyTranscripts(_Transcripts):
             or self._pause is None
             or (self._call is not None and not self._call.done())
             or not self._calls_left
-            or not self._calls.free_for(self._turn)
+            or not self._calls.free_for(self._input)
         ):
             return
         self._calls_left -= 1
         work = self._transcribe_early(self._pause, self._pcm)
-        self._call = self._create_task(work, "early transcript")
+        self._call = self._input.device.create_task(work, "early transcript")
 
     async def _transcribe_early(self, pause: SpeechPaused, pcm: bytes) -> None:
         try:
@@ -209,7 +189,7 @@ class ProgressiveTranscripts(_Transcripts):
     def _consider(self) -> None:
         # One at a time; what comes meanwhile is considered after that.
         if self._text and not self.ended and (self._task is None or self._task.done()):
-            self._task = self._create_task(self._follow(), "transcript in progress")
+            self._task = self._input.device.create_task(self._follow(), "transcript in progress")
 
     async def _follow(self) -> None:
         considered = None

@@ -1,17 +1,18 @@
 """Interruption by speaking: detecting speech during an answer, and recognising what a device of ours says."""
 
 from collections import deque
-from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from itertools import pairwise
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import audioop
 
 from ..protocol.audio.speech_detector import SpeechBegan
-from ..protocol.conversation.conversation import Conversation
 from .speech_detectors import TurnDetector
+
+if TYPE_CHECKING:
+    from .conversations import HeldTurn
 
 # Measured with answers of 6 s in computed rooms, of which a cancellation that learns for half a second leaves
 # 34, 40 or 46 dB less. Of 40 people each, 0.5 to 2 m away, who speak over one, 33, 37 and 36 are heard within
@@ -35,30 +36,26 @@ _LEAST_IDEOGRAPHS: Final = 9
 _ECHOED: Final = 0.7
 
 
-async def listen_for_interruption(
-    conversation: Conversation,
-    load: Callable[[], Awaitable[TurnDetector | None]],
-    enabled: Callable[[], bool] = lambda: True,
-) -> None:
-    """Interrupt the answer when somebody speaks over it while `enabled`. Goes on until it is cancelled."""
+async def listen_for_interruption(turn: HeldTurn) -> None:
+    """Interrupt the answer of a turn when somebody speaks over it. Goes on until it is cancelled."""
     detector: TurnDetector | None = None
     start = 0.0
     echo = _Echo()
-    async with aclosing(conversation.barge_in_audio()) as audio:
+    async with aclosing(turn.conversation.barge_in_audio()) as audio:
         async for spoken, frame in audio:
             pcm = echo.removed(frame.pcm)
-            if not enabled():
+            if not turn.hears_only_the_user:
                 detector = None
                 continue
             if spoken < _LEARNING:
                 continue
             if detector is None:
-                if (detector := await load()) is None:
+                if (detector := await turn.load_interruption_detector()) is None:
                     return
                 start = frame.at
             for event in await detector.hear(pcm):
                 if isinstance(event, SpeechBegan):
-                    conversation.spoken_over(start + event.at)
+                    turn.conversation.spoken_over(start + event.at)
 
 
 class _Echo:

@@ -1,6 +1,6 @@
 """Notifies the owner when Home Assistant has no pipeline that hears and speaks, as after its installation."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -44,9 +44,7 @@ async def async_missing_engines_hint(hass: HomeAssistant) -> str:
 
 
 @callback
-def async_report_missing_engines(
-    hass: HomeAssistant, devices: Callable[[], Iterable[Device]]
-) -> CALLBACK_TYPE:
+def async_report_missing_engines(hass: HomeAssistant, devices: Mapping[str, Device]) -> CALLBACK_TYPE:
     """Raise a repair issue while a device's pipeline, or that of a new device, cannot hear or speak.
 
     It is looked from time to time: Home Assistant does not say that another pipeline is preferred, or that an
@@ -55,7 +53,9 @@ def async_report_missing_engines(
 
     @callback
     def check(_: object = None) -> None:
-        pipelines = [chosen_pipeline(hass, device) for device in devices()] or [async_get_pipeline(hass)]
+        pipelines = [chosen_pipeline(hass, device) for device in devices.values()] or [
+            async_get_pipeline(hass)
+        ]
         used = {pipeline.id: pipeline for pipeline in pipelines}.values()
         deaf = [pipeline for pipeline in used if not _hears(hass, pipeline)]
         dumb = [pipeline for pipeline in used if not _speaks(hass, pipeline)]
@@ -76,7 +76,7 @@ def async_report_missing_engines(
     stops: list[CALLBACK_TYPE] = []
 
     @callback
-    def look(_: object) -> None:
+    def begin(_: object) -> None:
         check()
         stops.append(async_track_time_interval(hass, check, _INTERVAL, cancel_on_shutdown=True))
 
@@ -87,7 +87,7 @@ def async_report_missing_engines(
         ir.async_delete_issue(hass, DOMAIN, _SPEECH_ISSUE)
 
     # Before that, the engines may still be starting.
-    stops.append(async_at_started(hass, look))
+    stops.append(async_at_started(hass, begin))
     return end
 
 

@@ -33,12 +33,12 @@ class PackRecovery:
     @callback
     def start(self) -> None:
         """Follow the device as long as its record lasts."""
-        self._device.record.listen(("linked", "conversation", "lost_pack"), self._look)
+        self._device.record.listen(("linked", "conversation", "lost_pack"), self._check)
         self._device.record.listen(("wake_words",), self._words.compare)
-        self._look()
+        self._check()
 
     @callback
-    def _look(self) -> None:
+    def _check(self) -> None:
         device, state = self._device, self._device.state
         if state.linked and state.sent_pack and device.installation is None:
             device.create_task(self._send_again(), "send pack again")

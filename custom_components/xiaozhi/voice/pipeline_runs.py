@@ -5,24 +5,25 @@ finds the end of speech by itself, takes no text, and knows one assistant for ea
 here, of classes that are not promised. Where these do not look as they did, turns go the promised way.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable, Callable
+from collections.abc import AsyncGenerator, AsyncIterable
 from dataclasses import replace
 from inspect import signature
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from homeassistant.components import assist_pipeline
 from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType, PipelineStage
+from homeassistant.components.assist_satellite import AssistSatelliteEntity
 from homeassistant.core import Context, callback
 from homeassistant.helpers.chat_session import async_get_chat_session
 
 from ..announcements.speech_format import speech_options
-from ..protocol.conversation.state_table import TurnStart
 from ..texts.issues import Part, async_report_change, has_changed
-from .questions import Question
-from .satellite_states import NO_USER, SatelliteStates, TakeEvent
-from .speech_input import SpeechInput
+from .satellite_states import NO_USER
 from .speech_to_text import METADATA, speech_to_text
 from .turn_errors import FAILED, TurnError
+
+if TYPE_CHECKING:
+    from .turn import VoiceTurn
 
 _RUN: Final = (
     *("context", "pipeline", "start_stage", "end_stage", "event_callback", "tts_audio_output"),
@@ -47,67 +48,57 @@ def check_runs() -> None:
         (given.execute, 1, ("validate",)),
         (assist_pipeline.AudioSettings, 0, ("is_vad_enabled", "silence_seconds")),
         (async_get_chat_session, 2, tuple(NO_USER)),
-        (SatelliteStates._internal_on_pipeline_event, 2, ()),  # noqa: SLF001
+        (AssistSatelliteEntity._internal_on_pipeline_event, 2, ()),  # noqa: SLF001
     ):
         signature(takes).bind(*(None,) * number, **dict.fromkeys(names))
 
 
 class _Watched:
-    """The audio of a turn, and whether any of it was read."""
+    """The audio and the events of a turn, and what of them there was."""
 
-    def __init__(self, audio: AsyncIterable[bytes]) -> None:
+    def __init__(self, turn: VoiceTurn, audio: AsyncIterable[bytes]) -> None:
+        self.turn = turn
+        self.satellite = turn.held.satellite
         self._audio = audio
         self.was_read = False
+        self.has_begun = False
 
     async def __aiter__(self) -> AsyncGenerator[bytes]:
         async for chunk in self._audio:
             self.was_read = True
             yield chunk
 
+    @callback
+    def take_event(self, event: PipelineEvent) -> None:
+        if self.turn.take_event(event):
+            self.satellite.show_stage(event)
+        # A run that could not begin ends all the same.
+        self.has_begun |= str(event.type) == "run-start"
 
-async def run_pipeline(
-    satellite: SatelliteStates,
-    start: TurnStart,
-    speech_input: SpeechInput,
-    question: Question | None,
-    audio: AsyncIterable[bytes],
-    take_event: TakeEvent,
-    *,
-    is_repeated: bool,
-) -> None:
+
+async def run_pipeline(turn: VoiceTurn, audio: AsyncIterable[bytes]) -> None:
     """Run a pipeline on 16 kHz mono 16-bit PCM, or on a typed question. The caller ends it by cancelling it.
 
-    The answer to a `question` of an automation does not go to the assistant. `take_event` returns False, and
-    drops an event, if the turn has ended: a late event reaches nobody. Home Assistant drops a run whose wake
-    word it knows from the last two seconds, unless it `is_repeated`. A pipeline without a voice ends with the
-    text of the answer. Where Home Assistant's runs have changed, a spoken turn goes the promised way. Raises
-    `HomeAssistantError`.
+    The answer to a question of an automation does not go to the assistant. An event of a turn that has ended
+    reaches nobody. Home Assistant drops a run whose wake word it knows from the last two seconds, unless it
+    `is_repeated`. A pipeline without a voice ends with the text of the answer. Where Home Assistant's runs
+    have changed, a spoken turn goes the promised way. Raises `HomeAssistantError`.
     """
-    wake_word = None if is_repeated else start.wake_word
-    end = PipelineStage.INTENT if speech_input.pipeline.tts_engine is None else PipelineStage.TTS
-    if question is not None:
+    satellite, start = turn.held.satellite, turn.held.turn.start
+    wake_word = None if turn.is_repeated else start.wake_word
+    end = PipelineStage.INTENT if turn.speech_input.pipeline.tts_engine is None else PipelineStage.TTS
+    if turn.held.question is not None:
         end = PipelineStage.STT
     is_typed = start.question is not None
     if satellite.wake_word_awaited and not is_typed:
-        await satellite.run_as_home_assistant_does(audio, take_event, start.wake_word, end)
+        await satellite.run_as_home_assistant_does(turn, audio, start.wake_word, end)
         return
-    watched, begun = _Watched(audio), False
-
-    @callback
-    def on_event(event: PipelineEvent) -> None:
-        nonlocal begun
-        if take_event(event):
-            satellite.show_stage(event)
-        # A run that could not begin ends all the same.
-        begun = begun or str(event.type) == "run-start"
-
+    watched = _Watched(turn, audio)
     if not has_changed(satellite.hass, Part.RUNS):
         try:
-            await _run(
-                satellite, start.question, speech_input, watched, on_event, wake_word=wake_word, end=end
-            )
+            await _run(watched, wake_word, end)
         except _CHANGES as err:
-            if begun:
+            if watched.has_begun:
                 raise
             async_report_change(satellite.hass, Part.RUNS, err)
             # That run may have taken it already.
@@ -116,23 +107,16 @@ async def run_pipeline(
             return
     if is_typed or watched.was_read:
         raise TurnError(FAILED)
-    await satellite.run_as_home_assistant_does(audio, take_event, wake_word, end)
+    await satellite.run_as_home_assistant_does(turn, audio, wake_word, end)
 
 
-async def _run(
-    satellite: SatelliteStates,
-    question: str | None,
-    speech_input: SpeechInput,
-    audio: AsyncIterable[bytes],
-    on_event: Callable[[PipelineEvent], None],
-    *,
-    wake_word: str | None,
-    end: PipelineStage,
-) -> None:
+async def _run(watched: _Watched, wake_word: str | None, end: PipelineStage) -> None:
     """Make a run of Home Assistant's, which may have changed: raises anything then."""
+    satellite, speech_input = watched.satellite, watched.turn.speech_input
+    question = watched.turn.held.turn.start.question
     hass, pipeline = satellite.hass, speech_input.pipeline
-    recognizer, hear = speech_input.recognizer, speech_input.hear
-    begins_with_text = question is not None or hear is not None
+    recognizer, transcriber = speech_input.recognizer, speech_input.transcriber
+    begins_with_text = question is not None or transcriber is not None
     silence = speech_input.pipeline_silence
     context = Context()
     satellite.async_set_context(context)
@@ -143,7 +127,7 @@ async def _run(
             pipeline=pipeline,
             start_stage=PipelineStage.INTENT if begins_with_text else PipelineStage.STT,
             end_stage=PipelineStage.INTENT if begins_with_text and end is PipelineStage.STT else end,
-            event_callback=on_event,
+            event_callback=watched.take_event,
             tts_audio_output=speech_options(hass, pipeline.tts_engine),
             audio_settings=assist_pipeline.AudioSettings(
                 is_vad_enabled=silence is not None, silence_seconds=silence or 0
@@ -153,12 +137,12 @@ async def _run(
             text, prompt = question, begun_with
             if question is not None:
                 prompt = satellite.prompt_without_speaker(session, prompt)
-            if hear is not None and recognizer is not None:
+            if transcriber is not None and recognizer is not None:
                 if wake_word is not None:
                     run.accept_wake_word(wake_word)
-                text = await speech_to_text(recognizer, hear, audio, on_event)
+                text = await speech_to_text(recognizer, transcriber, watched, watched.take_event)
                 if end is PipelineStage.STT:
-                    on_event(PipelineEvent(PipelineEventType.RUN_END))
+                    watched.take_event(PipelineEvent(PipelineEventType.RUN_END))
                     return
                 if recognizer.names_speakers:
                     prompt = satellite.prompt_with_speaker(session, prompt, recognizer.speaker)
@@ -170,7 +154,7 @@ async def _run(
                 satellite_id=satellite.entity_id,
                 intent_input=text,
                 stt_metadata=replace(METADATA),
-                stt_stream=audio,
+                stt_stream=watched,
                 wake_word_phrase=None if begins_with_text else wake_word,
             ).execute(validate=True)
         finally:

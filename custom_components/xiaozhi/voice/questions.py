@@ -5,7 +5,7 @@ conversation in which it was asked or, if the device was idle, in the next one.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
@@ -21,9 +21,9 @@ from ..errors import UserError
 class Question:
     """A question that is being asked, or whose answer is awaited."""
 
-    def __init__(self, deliver: Callable[[str | None], None]) -> None:
-        """`deliver` takes the transcript of the answer once, or None if there will be none."""
-        self._deliver = deliver
+    def __init__(self) -> None:
+        self.transcript: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        """The transcript of the answer; None if there will be none."""
         self.pending = False
         """Whether what is said next answers it."""
         self.answered = False
@@ -31,20 +31,19 @@ class Question:
         """The turn that may answer it, while it runs."""
         self.conversation: object = None
         """The only conversation in which it can be answered; None if any can."""
-        self._ended = False
 
     @callback
     def was_asked(self, conversation: object) -> None:
         """Note that what is said from now on answers it, in a `conversation` if one goes on."""
-        if not self._ended:
+        if not self.transcript.done():
             self.pending, self.conversation = True, conversation
 
     @callback
     def end(self, text: str | None = None) -> None:
         """Take the answer, or None if there will be none."""
-        if not self._ended:
-            self._ended, self.pending, self.answered = True, False, text is not None
-            self._deliver(text)
+        if not self.transcript.done():
+            self.pending, self.answered = False, text is not None
+            self.transcript.set_result(text)
 
 
 class Questions:
@@ -68,28 +67,25 @@ class Questions:
             raise UserError("question_pending", name=self._device.name)
 
     @contextmanager
-    def asking(self, deliver: Callable[[str | None], None]) -> Generator[Question]:
+    def asking(self, question: Question) -> Generator[None]:
         """Ask a question. Raises `UserError` if there is one already."""
         self.check_free()
-        question = self._question = Question(deliver)
+        self._question = question
         try:
-            yield question
+            yield
         finally:
             self._question = None
 
-    async def ask(self, ask: Callable[[Question], Awaitable[None]], seconds: float) -> str | None:
-        """Ask, and return what is said next, also in another conversation; None if nothing is.
+    async def answer(self, question: Question, seconds: float) -> str | None:
+        """Return what is said next, also in another conversation; None if nothing is in so many seconds.
 
-        Raises `UserError` if there is a question already, or if the satellite goes,
-        and what `ask` raises.
+        Raises `UserError` if the satellite goes.
         """
-        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        with self.asking(answer.set_result) as question:
-            await ask(question)
-            await asyncio.wait((answer,), timeout=seconds)
-            if question.turn is not None:
-                # Somebody has begun in time.
-                await asyncio.wait((answer, question.turn), return_when=asyncio.FIRST_COMPLETED)
+        answer = question.transcript
+        await asyncio.wait((answer,), timeout=seconds)
+        if question.turn is not None:
+            # Somebody has begun in time.
+            await asyncio.wait((answer, question.turn), return_when=asyncio.FIRST_COMPLETED)
         if self._stopped.is_set():
             raise UserError("announcement_stopped", name=self._device.name)
         return answer.result() if answer.done() else None

@@ -10,9 +10,8 @@ import asyncio
 from collections.abc import AsyncIterable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 import inspect
-from typing import Any, Final, override
+from typing import TYPE_CHECKING, Any, Final, override
 
 from homeassistant.components.assist_pipeline import Pipeline, PipelineEvent, PipelineEventType, PipelineStage
 from homeassistant.components.assist_satellite import AssistSatelliteAnswer, AssistSatelliteEntity
@@ -25,8 +24,8 @@ from ..device.device import Device
 from ..texts.issues import Part, Unpromised
 from .questions import Question, Questions
 
-type TakeEvent = Callable[[PipelineEvent], bool]
-"""Takes an event of a pipeline run; False if it comes too late."""
+if TYPE_CHECKING:
+    from .turn import VoiceTurn
 
 # Since Home Assistant 2026.11 it is to be said on whose behalf a satellite talks: nobody's.
 NO_USER: Final[dict[str, Any]] = (
@@ -47,27 +46,45 @@ class _BegunConversation:
     prompt: str | None
 
 
+class _HomeAssistantsQuestion(Question):
+    """A question whose answer Home Assistant takes as a pipeline event."""
+
+    def __init__(self, satellite: SatelliteStates) -> None:
+        super().__init__()
+        self._satellite = satellite
+
+    @override
+    @callback
+    def end(self, text: str | None = None) -> None:
+        is_new = not self.transcript.done()
+        super().end(text)
+        if is_new:
+            self._satellite.answer_home_assistant(text)
+
+
 class SatelliteStates(AssistSatelliteEntity):
     """A satellite whose pipelines are run by `pipeline_runs`, one run at a time."""
 
     device: Device
-    wake_word_awaited = False
-    """Whether Home Assistant's voice set-up waits for the next wake word, and no pipeline is to run."""
-    _begun: _BegunConversation | None = None
-    """The conversation that the next run goes on with."""
-    _beginning: _BegunConversation | None = None
-    """The same, while it is being said."""
-    _home_assistants_question: Question | None = None
-    _stage: PipelineEvent | None = None
-    """The last stage of the turn that goes on."""
-    _take_event: TakeEvent | None = None
 
-    questions = cached_property(lambda self: Questions(self.device))
-    """Questions of automations."""
-    announcing = cached_property(lambda _: asyncio.Lock())
-    """Held while something is said that no user has asked for."""
-    _conversation_ids = cached_property[dict[str, str]](lambda _: {})
-    """Ids of the chat histories, by pipeline: assistants do not share them."""
+    def __init__(self, device: Device) -> None:
+        self.wake_word_awaited = False
+        """Whether Home Assistant's voice set-up waits for the next wake word, and no pipeline is to run."""
+        self.questions = Questions(device)
+        """Questions of automations."""
+        self.announcing = asyncio.Lock()
+        """Held while something is said that no user has asked for."""
+        self._begun: _BegunConversation | None = None
+        """The conversation that the next run goes on with."""
+        self._beginning: _BegunConversation | None = None
+        """The same, while it is being said."""
+        self._home_assistants_question: Question | None = None
+        self._stage: PipelineEvent | None = None
+        """The last stage of the turn that goes on."""
+        self._turn: VoiceTurn | None = None
+        """The turn whose pipeline Home Assistant runs."""
+        self._conversation_ids: dict[str, str] = {}
+        """Ids of the chat histories, by pipeline: assistants do not share them."""
 
     # Runs.
 
@@ -122,21 +139,21 @@ class SatelliteStates(AssistSatelliteEntity):
         super().tts_response_finished()
 
     async def run_as_home_assistant_does(
-        self, audio: AsyncIterable[bytes], take_event: TakeEvent, wake_word: str | None, end: PipelineStage
+        self, turn: VoiceTurn, audio: AsyncIterable[bytes], wake_word: str | None, end: PipelineStage
     ) -> None:
         """Have Home Assistant choose and run a pipeline and find the end of speech, or take the wake word."""
-        self._take_event = take_event
+        self._turn = turn
         try:
             await self.async_accept_pipeline_from_satellite(audio, end_stage=end, wake_word_phrase=wake_word)
         finally:
-            self._take_event = None
+            self._turn = None
 
     @callback
     @override
     def on_pipeline_event(self, event: PipelineEvent) -> None:
         """Take an event of a run that Home Assistant makes. The turns of others have taken theirs."""
-        if self._take_event is not None:
-            self._take_event(event)
+        if self._turn is not None:
+            self._turn.take_event(event)
 
     @override
     async def async_intercept_wake_word(self) -> str | None:
@@ -179,8 +196,8 @@ class SatelliteStates(AssistSatelliteEntity):
         self.questions.check_free()
         async with self.announcing:
             try:
-                with self.questions.asking(self._answer) as asked:
-                    self._home_assistants_question = asked
+                asked = self._home_assistants_question = _HomeAssistantsQuestion(self)
+                with self.questions.asking(asked):
                     return await ask(*args, **self._without_sound(ask, *args, **given))
             finally:
                 self._home_assistants_question = None
@@ -203,9 +220,9 @@ class SatelliteStates(AssistSatelliteEntity):
                 question.end()
 
     @callback
-    def _answer(self, text: str | None) -> None:
+    def answer_home_assistant(self, text: str | None) -> None:
         """Answer Home Assistant's question. A run that Home Assistant makes answers it by itself."""
-        if self._take_event is not None:
+        if self._turn is not None:
             return
         with Unpromised(self.hass, Part.RUNS):
             event = PipelineEvent(PipelineEventType.RUN_END)

@@ -1,7 +1,6 @@
 """How the turns of all devices are listened to: what ends them, and whether they are transcribed early."""
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import (
@@ -13,10 +12,8 @@ from homeassistant.core import HomeAssistant, callback
 from ..device.device import Device
 from .chinese_script import script_converter
 from .early_transcripts import (
-    CreateTask,
     EarlyTranscripts,
     EngineCalls,
-    IsUnderstood,
     ProgressiveTranscripts,
 )
 from .end_of_turn import (
@@ -30,7 +27,7 @@ from .end_of_turn import (
 from .patience import patience
 from .pipelines import END_OF_SPEECH_SELECT, assist_select, chosen_pipeline, transcribes_early
 from .speech_detectors import SpeechDetectors, TurnDetector
-from .speech_to_text import Hear, Recognizer
+from .speech_to_text import Recognizer, Transcriber
 from .understood_commands import UnderstoodCommands
 
 
@@ -38,6 +35,7 @@ from .understood_commands import UnderstoodCommands
 class SpeechInput:
     """How one turn is listened to, and the pipeline that it goes to."""
 
+    device: Device
     pipeline: Pipeline
     detector: TurnDetector | None = None
     """Finds speech and its end."""
@@ -45,16 +43,27 @@ class SpeechInput:
     """Seconds of silence by which the pipeline finds the end, if it has to."""
     recognizer: Recognizer | None = None
     """The engine of the pipeline, if there is one."""
-    hear: Hear | None = None
+    transcriber: Transcriber | None = None
     """Transcribes in the place of the pipeline; None if that is as good."""
     early: EarlyTranscripts | ProgressiveTranscripts | None = None
     """Transcripts before the end of the turn, if there are any."""
     calls: EngineCalls = field(default_factory=EngineCalls)
     """The use of the engine by all devices."""
-    teaches_patience: bool = False
-    """Whether what was said decides how long people may pause, and what they say is no short answer."""
+    commands: UnderstoodCommands | None = None
+    """Tells whole commands, where what was said decides how long people may pause, and is no short answer."""
     longest_pause: float = 0.0
     """Seconds of the longest pause after which speech went on, where pauses are reported."""
+
+    @property
+    def teaches_patience(self) -> bool:
+        """Whether what was said decides how long people may pause."""
+        return self.commands is not None
+
+    async def is_whole_command(self, text: str) -> bool:
+        """Whether a text is a command to which nothing is missing, as far as that matters."""
+        return self.commands is not None and await self.commands.async_is_understood(
+            text, pipeline=self.pipeline, device_id=self.device.registry_id
+        )
 
     @property
     def ending(self) -> EndOfTurn:
@@ -82,8 +91,8 @@ class SpeechInput:
 class SpeechInputs:
     """Prepares the turns of all devices."""
 
-    def __init__(self, hass: HomeAssistant, detectors: SpeechDetectors, create_task: CreateTask) -> None:
-        """Use the detectors of the gateway. Tasks end with the gateway."""
+    def __init__(self, hass: HomeAssistant, detectors: SpeechDetectors) -> None:
+        """Use the detectors of the gateway."""
         self.detectors = detectors
         self.chosen_by_owner = set[str]()
         """Subentries of the devices whose owner has chosen early transcripts instead of being given them.
@@ -91,7 +100,6 @@ class SpeechInputs:
         A device that is deleted and added again has agreed to nothing.
         """
         self._hass = hass
-        self._create_task = create_task
         self._commands = UnderstoodCommands(hass)
         self._engines: dict[str, EngineCalls] = {}
 
@@ -115,40 +123,26 @@ class SpeechInputs:
         elif answers_question:
             settings = ANSWER_TO_QUESTION if asks_early else replace(settings, begin=SHORTEST_WORD)
         detector = await self.detectors.async_load(settings)
-        speech_input = SpeechInput(pipeline, detector, recognizer=recognizer, calls=calls)
+        speech_input = SpeechInput(device, pipeline, detector, recognizer=recognizer, calls=calls)
         if detector is None and not by_button:
             # The pipeline finds the end of speech, and so it has to transcribe.
             speech_input.pipeline_silence = VadSensitivity.to_seconds(pause)
         elif recognizer is not None:
-            is_understood = None
             if asks_early and not answers_question:
-                speech_input.teaches_patience = True
-                is_understood = partial(
-                    self._commands.async_is_understood, pipeline=pipeline, device_id=device.registry_id
-                )
-            self._transcribe(speech_input, recognizer, is_understood, asks_early=asks_early)
+                speech_input.commands = self._commands
+            self._transcribe(speech_input, recognizer, asks_early=asks_early)
         return speech_input
 
     @callback
-    def _transcribe(
-        self,
-        speech_input: SpeechInput,
-        recognizer: Recognizer,
-        is_understood: IsUnderstood | None,
-        *,
-        asks_early: bool,
-    ) -> None:
+    def _transcribe(self, speech_input: SpeechInput, recognizer: Recognizer, *, asks_early: bool) -> None:
         """Transcribe in the place of the pipeline where that is better, and early where that is wanted."""
         if recognizer.convert is not None or recognizer.names_speakers:
-            speech_input.hear = recognizer.transcribe
+            speech_input.transcriber = recognizer
         if speech_input.detector is None or not (asks_early or recognizer.reports_progress):
             return
-        shared = (recognizer, speech_input.detector, is_understood, self._create_task)
-        if recognizer.reports_progress:
-            speech_input.early = ProgressiveTranscripts(*shared)
-        else:
-            speech_input.early = EarlyTranscripts(speech_input, speech_input.calls, *shared)
-        speech_input.hear = speech_input.early.transcribe
+        kind = ProgressiveTranscripts if recognizer.reports_progress else EarlyTranscripts
+        speech_input.early = kind(speech_input, recognizer, speech_input.detector)
+        speech_input.transcriber = speech_input.early
 
     @callback
     def _asks_early(self, device: Device, pipeline: Pipeline, recognizer: Recognizer | None) -> bool:

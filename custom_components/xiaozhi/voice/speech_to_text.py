@@ -9,7 +9,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import asdict, dataclass, replace
 import logging
 import re
-from typing import Final
+from typing import Final, Protocol
 
 from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import Pipeline, PipelineEvent, PipelineEventType
@@ -20,9 +20,17 @@ from .turn_errors import NOT_UNDERSTOOD, RECOGNITION_FAILED, UNSUPPORTED_SPEECH,
 _LOGGER = logging.getLogger(__name__)
 
 type Engine = stt.SpeechToTextEntity | stt.Provider
-type Convert = Callable[[str], Awaitable[str]]
-type Hear = Callable[[AsyncIterable[bytes]], Awaitable[str]]
-"""Returns the transcript of 16 kHz mono 16-bit PCM; empty if nothing was understood. May raise anything."""
+
+
+class Transcriber(Protocol):
+    """Transcribes a turn."""
+
+    async def transcribe(self, stream: AsyncIterable[bytes], /) -> str:
+        """Return the transcript of 16 kHz mono 16-bit PCM; empty if nothing was understood.
+
+        May raise anything.
+        """
+
 
 METADATA: Final = stt.SpeechMetadata(
     language="",
@@ -48,7 +56,7 @@ class Recognizer:
 
     engine: Engine
     pipeline: Pipeline
-    convert: Convert | None = None
+    convert: Callable[[str], Awaitable[str]] | None = None
     """Converts transcripts to the script of the pipeline."""
     speaker: str | None = None
     """Who spoke, by the last transcript, if the engine knows that."""
@@ -104,7 +112,7 @@ class Recognizer:
 
 async def speech_to_text(
     recognizer: Recognizer,
-    hear: Hear,
+    transcriber: Transcriber,
     stream: AsyncIterable[bytes],
     on_event: Callable[[PipelineEvent], None],
 ) -> str:
@@ -116,7 +124,7 @@ async def speech_to_text(
         processing = asdict(engine.audio_processing)
     on_event(PipelineEvent(PipelineEventType.STT_START, {"audio_processing": processing}))
     with _errors_of(engine):
-        text = await hear(stream)
+        text = await transcriber.transcribe(stream)
     if not text:
         raise TurnError(NOT_UNDERSTOOD)
     on_event(PipelineEvent(PipelineEventType.STT_END, {"stt_output": {"text": text}}))

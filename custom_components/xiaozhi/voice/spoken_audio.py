@@ -2,9 +2,9 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..protocol.audio.speech_detector import (
     SpeechBegan,
@@ -14,8 +14,10 @@ from ..protocol.audio.speech_detector import (
     SpeechResumed,
 )
 from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE, silence
-from ..protocol.conversation.turn_audio import Turn
-from .speech_input import SpeechInput
+from .turn_errors import NO_SPEECH
+
+if TYPE_CHECKING:
+    from .turn import VoiceTurn
 
 _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
 # Seconds after which a detector reports speech that has begun, with a piece of sound to spare.
@@ -35,31 +37,17 @@ class SpokenAudio:
     turn.
     """
 
-    def __init__(
-        self,
-        turn: Turn,
-        speech_input: SpeechInput,
-        *,
-        patience: float,
-        hurries: Callable[[], bool] | None,
-        silent: Callable[[], None],
-        ended: Callable[[float | None], None],
-    ) -> None:
+    def __init__(self, voice_turn: VoiceTurn, patience: float) -> None:
         """Take the audio of a turn in which speech has to begin within `patience` seconds.
 
-        With `hurries`, this may be long, and it has to begin at once while `hurries` returns True.
-
-        `silent` is called if nobody has spoken. The audio then does not end: of a noise, speech recognition
-        would make words. `ended` is called when all of the audio is there. Speech ended so many seconds
-        before; None if no detector has found that. Neither may raise.
+        If nobody speaks, the audio does not end: of a noise, speech recognition would make words.
         """
-        self._turn = turn
-        self._input = speech_input
-        self._detector = speech_input.detector
-        self._early = speech_input.early
-        self._hurries = hurries
-        self._silent = silent
-        self._ended = ended
+        self._voice_turn = voice_turn
+        self._is_patient = voice_turn.held.is_patient
+        self._turn = voice_turn.held.turn
+        self._input = voice_turn.speech_input
+        self._detector = self._input.detector
+        self._early = self._input.early
         self._said = bytearray()
         self._patience_bytes = (patience + _NOTICING) * _BYTES_PER_SECOND
         self._held: deque[bytes] = deque()
@@ -84,10 +72,10 @@ class SpokenAudio:
                 if not self._speech and self._is_given_up():
                     break
         if not self._speech:
-            self._silent()
+            self._voice_turn.give_up(NO_SPEECH)
             return
         self._pieces.put_nowait(None)
-        self._ended(self._silent_for)
+        self._voice_turn.all_heard(self._silent_for)
 
     async def for_pipeline(self) -> AsyncGenerator[bytes]:
         """Yield 16 kHz mono 16-bit PCM, perhaps after the silence that Home Assistant's detector needs."""
@@ -97,9 +85,7 @@ class SpokenAudio:
             yield piece
 
     def _is_given_up(self) -> bool:
-        if self._hurries is not None and self._hurries():
-            return True
-        return self._heard_bytes >= self._patience_bytes
+        return self._voice_turn.held.hurries or self._heard_bytes >= self._patience_bytes
 
     def _hold(self, pcm: bytes) -> None:
         self._held.append(pcm)
@@ -107,7 +93,7 @@ class SpokenAudio:
         self._heard_bytes += len(pcm)
         if self._speech:
             self._hand_on()
-        while self._hurries is not None and self._held_bytes > _MAX_HELD_BYTES:
+        while self._is_patient and self._held_bytes > _MAX_HELD_BYTES:
             self._held_bytes -= len(self._held.popleft())
 
     def _hand_on(self) -> None:

@@ -1,32 +1,29 @@
 """One turn of a conversation: speech into the Assist pipeline, its events onto the screen and loudspeaker."""
 
 import asyncio
-from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import aclosing, suppress
-from functools import partial
+from dataclasses import dataclass
 import logging
 from math import inf
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
-from ..device.device import Device
 from ..device.events import ConversationEvent
 from ..device.state import RESPONSE
 from ..device.turn_times import TurnStep, TurnTimes
 from ..protocol import messages
 from ..protocol.clock import loop_time
 from ..protocol.conversation.caption_text import has_words
-from ..protocol.conversation.conversation import Conversation
-from ..protocol.conversation.turn_audio import Turn
 from ..protocol.faces import Face
 from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import VoiceTimeouts
 from .answer import Answer
 from .patience import after_turn
+from .pipeline_runs import run_pipeline
 from .speech_input import SpeechInput
 from .spoken_audio import SpokenAudio
 from .turn_errors import (
@@ -35,14 +32,32 @@ from .turn_errors import (
     RECOGNITION_HANGS,
     SPEECH_FAILED,
     SPEECH_HANGS,
+    UNHEARD,
     TurnError,
     async_error_text,
 )
 
+if TYPE_CHECKING:
+    from .conversations import HeldTurn
+
 _LOGGER = logging.getLogger(__name__)
 
-type RunPipeline = Callable[[AsyncIterable[bytes], Callable[[PipelineEvent], bool]], Awaitable[None]]
-"""Runs a pipeline on audio, and hands over its events; it drops one for which it gets False."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnResult:
+    """The result of a turn, and whether the conversation goes on after it."""
+
+    answered: bool = False
+    asked_back: bool = False
+    """Whether the answer ends with a question of the assistant."""
+    refused: bool = False
+    """Whether nothing was said that is to be acted on: no failure."""
+    error: str | None = None
+    """Code of what went wrong; empty when it has no code."""
+    goes_on: bool = False
+    spoken_over: Answer | None = None
+    """The answer over which the user speaks in the next turn."""
+
 
 # After which the text of the answer is there, but nothing says it.
 _VOICE_ERRORS: Final = frozenset({SPEECH_FAILED, SPEECH_HANGS})
@@ -62,34 +77,22 @@ class VoiceTurn:
     """
 
     def __init__(
-        self,
-        device: Device,
-        conversation: Conversation,
-        turn: Turn,
-        speech_input: SpeechInput,
-        *,
-        run_pipeline: RunPipeline,
-        refuse: Callable[[str], str | None],
-        no_speech: float,
-        hurries: Callable[[], bool] | None = None,
+        self, held: HeldTurn, speech_input: SpeechInput, no_speech: float, *, is_repeated: bool
     ) -> None:
-        """`refuse` returns the code of the error if a transcript is no command for the turn.
+        """Speech may begin for `no_speech` seconds; in a patient turn, the pipeline runs from then on.
 
-        Speech may begin for `no_speech` seconds. With `hurries`, this may be long: the pipeline runs from
-        then on, and nobody is waited for while `hurries` returns True.
+        Home Assistant knows the wake word of one that `is_repeated` already.
         """
-        self._hass = device.hass
-        self._device = device
-        self._conversation = conversation
-        self._turn = turn
-        self._speech_input = speech_input
-        self._run_pipeline = run_pipeline
-        self._refuse = refuse
+        self.held = held
+        self.speech_input = speech_input
+        self.is_repeated = is_repeated
+        self.device = held.device
+        self.conversation = held.conversation
+        self._hass = held.device.hass
+        self._turn = held.turn
         self._no_speech = no_speech
-        self._hurries = hurries
-        self._is_push_to_talk = turn.start.mode is ListenMode.MANUAL
-        first_sound = partial(self._passed, TurnStep.FIRST_SOUND)
-        self.answer = Answer(device, conversation, first_sound, self._speaks)
+        self._is_push_to_talk = held.turn.start.mode is ListenMode.MANUAL
+        self.answer = Answer(self)
         self.error: str | None = None
         """Code of what went wrong; None when nothing did, empty when it has no code."""
         self.times = TurnTimes()
@@ -104,6 +107,17 @@ class VoiceTurn:
         self._speech_ended = False
         self._reported = False
         self._ended = False
+
+    @property
+    def result(self) -> TurnResult:
+        """The result of the turn when it has run."""
+        answered = self.error is None
+        return TurnResult(
+            answered=answered,
+            asked_back=answered and self.answer.asks_back,
+            refused=self.error in UNHEARD,
+            error=self.error,
+        )
 
     @callback
     def end(self) -> None:
@@ -128,14 +142,14 @@ class VoiceTurn:
             case "stt-vad-end":
                 self._wait_at_most(VoiceTimeouts.recognition)
             case "stt-end":
-                self._speech_input.understood()
-                if (code := self._refuse(data["stt_output"]["text"])) is not None:
+                self.speech_input.understood()
+                if (code := self.held.refuse(data["stt_output"]["text"])) is not None:
                     raise TurnError(code)
                 self._wait_at_most(VoiceTimeouts.quiet)
             case _:
                 self._wait_at_most(VoiceTimeouts.quiet)
         if (step := _STEPS.get(event.type)) is not None or _content(data):
-            self._passed(step or TurnStep.FIRST_WORD)
+            self.passed(step or TurnStep.FIRST_WORD)
         self._events.put_nowait(event)
         return True
 
@@ -143,20 +157,13 @@ class VoiceTurn:
         """Run the turn until the answer is sent. Raises `LinkClosedError` when the device goes away."""
         try:
             if self._turn.start.question is not None:
-                self._passed(TurnStep.TRANSCRIPT)
+                self.passed(TurnStep.TRANSCRIPT)
                 await self._heard(self._turn.start.question)
-            if self._hurries is None:
+            if not self.held.is_patient:
                 self._wait_at_most(VoiceTimeouts.quiet)
             async with asyncio.TaskGroup() as group:
-                spoken = SpokenAudio(
-                    self._turn,
-                    self._speech_input,
-                    # Somebody who holds a button may think for as long as they hold it.
-                    patience=inf if self._is_push_to_talk else self._no_speech,
-                    hurries=self._hurries,
-                    silent=partial(self._give_up, NO_SPEECH),
-                    ended=self._all_heard,
-                )
+                # Somebody who holds a button may think for as long as they hold it.
+                spoken = SpokenAudio(self, inf if self._is_push_to_talk else self._no_speech)
                 listening = group.create_task(spoken.listen())
                 self._pipeline = group.create_task(self._run(spoken))
                 # Also of one that is cancelled before it has begun, since nothing was said.
@@ -172,29 +179,30 @@ class VoiceTurn:
         if self.answer.complete:
             self._report_answer()
         if self.error is None or (self.answer.complete and self.error in _VOICE_ERRORS):
-            rest = await self.answer.show_rest(self._time_to_read)
+            rest = await self.answer.show_rest()
             if rest and (self.error or self._playing is None):
-                await self._time_to_read()
+                await self.time_to_read()
 
     async def show_error(self) -> None:
         """Show on the screen what went wrong, and give time to read it."""
-        text = await async_error_text(self._hass, self.error or "", self._speech_input.pipeline.language)
-        await self._conversation.show(messages.face(Face.CONFUSED))
-        await self._conversation.show(messages.tts_caption(text))
-        await self._time_to_read()
+        text = await async_error_text(self._hass, self.error or "", self.speech_input.pipeline.language)
+        await self.conversation.show(messages.face(Face.CONFUSED))
+        await self.conversation.show(messages.tts_caption(text))
+        await self.time_to_read()
 
-    async def _time_to_read(self) -> None:
+    async def time_to_read(self) -> None:
+        """Give the user time to read what is shown."""
         # It shows nothing while it runs a tool.
-        await self._conversation.main_task.wait_free()
+        await self.conversation.main_task.wait_free()
         await asyncio.sleep(VoiceTimeouts.reading)
 
     async def _run(self, spoken: SpokenAudio) -> None:
         try:
-            if self._hurries is not None:
+            if self.held.is_patient:
                 await spoken.begun.wait()
                 self._wait_at_most(VoiceTimeouts.quiet)
             async with aclosing(spoken.for_pipeline()) as audio:
-                await self._run_pipeline(audio, self.take_event)
+                await run_pipeline(self, audio)
         except (HomeAssistantError, RuntimeError) as err:
             # Errors of Home Assistant's pipelines have codes, too.
             code = getattr(err, "code", "")
@@ -204,20 +212,21 @@ class VoiceTurn:
             self._fail(code)
 
     @callback
-    def _all_heard(self, silent_for: float | None) -> None:
+    def all_heard(self, silent_for: float | None) -> None:
+        """Note that all of the audio is there. Speech ended so many seconds before; None if nobody knows."""
         self._speech_ended = True
         if self.answer.begun:
             return
         if silent_for is not None:
-            self.times.ended_by = self._speech_input.ending.value
-            if self._speech_input.teaches_patience:
+            self.times.ended_by = self.speech_input.ending.value
+            if self.speech_input.teaches_patience:
                 self.taught_patience = True
-                pauses = after_turn(self._device.state.pauses, self._speech_input.longest_pause)
-                self._device.record.update(pauses=pauses)
+                pauses = after_turn(self.device.state.pauses, self.speech_input.longest_pause)
+                self.device.record.update(pauses=pauses)
             self.times.passed(TurnStep.SPEECH_ENDED, loop_time() - silent_for)
             if (trace := self._turn.trace) is not None:
                 trace.note("speech", event="ended by", reason=self.times.ended_by)
-        self._passed(TurnStep.DETECTED)
+        self.passed(TurnStep.DETECTED)
         self._wait_at_most(VoiceTimeouts.recognition)
         self._events.put_nowait(PipelineEvent(PipelineEventType("stt-vad-end")))
 
@@ -227,13 +236,13 @@ class VoiceTurn:
             self._wait_at_most(VoiceTimeouts.recognition)
             return
         self._stop_timer()
-        if self._speech_input.pipeline_silence is None:
+        if self.speech_input.pipeline_silence is None:
             # The audio will end; the computer may only be too busy to listen to all of it yet.
             return
         # Only the pipeline's own detector reports when speech begins; an engine with one of its own does not.
         if (data.get("audio_processing") or {}).get("requires_external_vad"):
             patience = min(self._no_speech, VoiceTimeouts.pipeline_silence)
-            self._timer = self._hass.loop.call_later(patience, self._give_up, NO_SPEECH)
+            self._timer = self._hass.loop.call_later(patience, self.give_up, NO_SPEECH)
         else:
             # Nor does such an engine report when it has found the end.
             self._wait_at_most(VoiceTimeouts.transcript)
@@ -279,7 +288,7 @@ class VoiceTurn:
 
     @callback
     def _engine_hangs(self, seconds: float) -> None:
-        if self._conversation.loudspeaker.held_up:
+        if self.conversation.loudspeaker.held_up:
             # The engine has delivered; the device is busy.
             self._wait_at_most(seconds)
             return
@@ -288,10 +297,11 @@ class VoiceTurn:
         else:
             code = SPEECH_HANGS if self.answer.complete else ASSISTANT_HANGS
         _LOGGER.warning("Nothing has come from the voice pipeline for %.0f seconds: %s", seconds, code)
-        self._give_up(code)
+        self.give_up(code)
 
     @callback
-    def _give_up(self, code: str) -> None:
+    def give_up(self, code: str) -> None:
+        """End the turn with an error."""
         self._fail(code)
         for task in (self._pipeline, self._playing):
             if task is not None:
@@ -306,12 +316,12 @@ class VoiceTurn:
         """Show what is understood so far, while somebody still speaks."""
         if not self._speech_ended:
             with suppress(LinkClosedError):
-                await self._conversation.show(messages.transcript(text))
+                await self.conversation.show(messages.transcript(text))
 
     async def _heard(self, text: str) -> None:
-        recognizer = self._speech_input.recognizer
+        recognizer = self.speech_input.recognizer
         speaker = {"speaker": recognizer.speaker} if recognizer and recognizer.speaker else {}
-        self._device.events.fire(ConversationEvent.HEARD, text, **speaker)
+        self.device.events.fire(ConversationEvent.HEARD, text, **speaker)
         await self.answer.begin(text)
 
     @callback
@@ -324,17 +334,19 @@ class VoiceTurn:
     async def _speak(self, token: str) -> None:
         if not await self.answer.speak(token, as_it_is=self._acknowledges):
             self._fail(SPEECH_FAILED)
-        self._passed(TurnStep.ALL_SENT)
-        self._device.record.notify(RESPONSE)
+        self.passed(TurnStep.ALL_SENT)
+        self.device.record.notify(RESPONSE)
 
     @callback
-    def _passed(self, step: TurnStep) -> None:
+    def passed(self, step: TurnStep) -> None:
+        """Note that a step is passed."""
         self.times.passed(step, loop_time())
 
     @callback
-    def _speaks(self) -> None:
+    def speaks(self) -> None:
+        """Note that a packet of the answer is sent."""
         self._wait_at_most(VoiceTimeouts.quiet)
-        self._passed(TurnStep.FIRST_PACKET)
+        self.passed(TurnStep.FIRST_PACKET)
         if self.answer.complete:
             self._report_answer()
 
@@ -347,8 +359,8 @@ class VoiceTurn:
 
     @callback
     def _answered(self, text: str) -> None:
-        self._device.conversations.add_answer(text, self.times)
-        self._device.record.notify(RESPONSE)
+        self.device.conversations.add_answer(text, self.times)
+        self.device.record.notify(RESPONSE)
 
 
 def _content(data: dict[str, Any]) -> str:

@@ -1,7 +1,6 @@
 """The parts of voice that all devices share."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from homeassistant.config_entries import ConfigEntry
@@ -9,7 +8,7 @@ from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME
 from homeassistant.core import HomeAssistant, callback
 
 from ..announcements.broadcasts import Broadcasts
-from ..const import EVENT_WOKEN_IN_VAIN
+from ..const import EVENT_UNANSWERED_WAKE_WORD, FORMER_EVENTS
 from ..device.device import Device
 from ..device.state import DETECTORS
 from ..texts.issues import Part, Unpromised, async_delete_changes
@@ -29,7 +28,7 @@ class Voice:
         self._entry = entry
         self._devices = devices
         self.detectors = SpeechDetectors(hass, self._detectors_unavailable)
-        self.inputs = SpeechInputs(hass, self.detectors, partial(entry.async_create_background_task, hass))
+        self.inputs = SpeechInputs(hass, self.detectors)
         self.arbitration = WakeWordArbitration(self._woken_in_vain)
         self.broadcasts = Broadcasts()
 
@@ -38,7 +37,7 @@ class Voice:
         """Report what is missing, at once and later, and load the speech detector before the first turn."""
         with Unpromised(self._hass, Part.RUNS):
             check_runs()
-        self._entry.async_on_unload(async_report_missing_engines(self._hass, self._devices.values))
+        self._entry.async_on_unload(async_report_missing_engines(self._hass, self._devices))
         prepare = self.detectors.async_prepare()
         self._entry.async_create_background_task(self._hass, prepare, "xiaozhi prepare speech detector")
 
@@ -53,7 +52,8 @@ class Voice:
         # It may have been removed in the middle of a turn.
         if (device := self._devices.get(mac)) is not None:
             data = {ATTR_DEVICE_ID: device.registry_id, ATTR_NAME: device.name}
-            self._hass.bus.async_fire(EVENT_WOKEN_IN_VAIN, data)
+            for event in (EVENT_UNANSWERED_WAKE_WORD, FORMER_EVENTS[EVENT_UNANSWERED_WAKE_WORD]):
+                self._hass.bus.async_fire(event, data)
 
     @callback
     def _detectors_unavailable(self) -> None:

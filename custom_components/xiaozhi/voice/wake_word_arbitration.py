@@ -92,10 +92,15 @@ class _Start:
     def listens(self) -> bool:
         return not self.over and not self.lost.done()
 
-    @property
-    def refuses_later(self) -> bool:
-        """Return whether a device that hears the same word too late to be compared is let go."""
-        return self.precedence >= _USUAL and (self.answers or self.listens)
+    def is_repeated(self, mac: str, wake_word: str | None, now: float) -> bool:
+        """Return whether Home Assistant takes a wake word for this one: from the same device, or at once."""
+        is_same = self.wake_word == wake_word is not None
+        return is_same and (self.mac == mac or now - self.at < _SAME_WORD)
+
+    def refuses(self, mac: str, now: float) -> bool:
+        """Return whether another device that hears the same word now, too late to be compared, is let go."""
+        is_late = self.mac != mac and now - self.at > _SAME_MOMENT
+        return is_late and self.precedence >= _USUAL and (self.answers or self.listens)
 
     def competes_with(self, other: _Start) -> bool:
         """Return whether both may have heard the same person, and both still listen."""
@@ -138,19 +143,16 @@ class WakeWordArbitration:
         self._starts = [start for start in self._starts if now - start.at < _REPETITION]
         if wake_word is None and not silent:
             return Claim.NEW
-        same = [start for start in self._starts if start.wake_word == wake_word is not None]
-        earlier = [start for start in same if start.mac == mac or now - start.at < _SAME_WORD]
-        late = [start for start in earlier if start.mac != mac and now - start.at > _SAME_MOMENT]
-        if not asked and any(start.refuses_later for start in late):
+        earlier = [start for start in self._starts if start.is_repeated(mac, wake_word, now)]
+        if not asked and any(start.refuses(mac, now) for start in earlier):
             return Claim.ELSEWHERE
-        distrusted = self._distrusts(mac, now)
-        precedence = _ASKED if asked else _IN_VAIN_BEFORE if distrusted else _USUAL
+        precedence = self._precedence(mac, now, asked=asked)
         new = _Start(mac, wake_word, now, loudness, lost, precedence)
         self._starts = [*(start for start in self._starts if start.mac != mac), new]
         return Claim.AGAIN if earlier else Claim.NEW
 
-    def _distrusts(self, mac: str, now: float) -> bool:
-        """Count that a device is woken; return whether it was in vain too often before."""
+    def _precedence(self, mac: str, now: float, *, asked: bool) -> int:
+        """Count that a device is woken; return its precedence, low if that was in vain too often before."""
         woken = self._in_vain.setdefault(mac, deque(maxlen=_IN_VAIN))
         distrusted = len(woken) == _IN_VAIN and now - woken[0] < _DISTRUSTED
         woken.append(now)
@@ -159,7 +161,9 @@ class WakeWordArbitration:
         elif mac not in self._distrusted:
             self._distrusted.add(mac)
             self._on_distrusted(mac)
-        return distrusted
+        if asked:
+            return _ASKED
+        return _IN_VAIN_BEFORE if distrusted else _USUAL
 
     def withdraw(self, mac: str) -> None:
         """Let go of what has heard the same as a device that Home Assistant has refused, and forget them."""
@@ -216,27 +220,35 @@ def _farther(one: _Start, other: _Start, now: float, *, at_once: bool) -> _Start
     if one.precedence != other.precedence:
         return min(one, other, key=lambda start: start.precedence)
     both = (one.loudness, other.loudness)
-    if one.wake_word is not None and other.wake_word is not None:
-        if now - other.at < _FIRST_SOUND or one.loudness.packets or other.loudness.packets:
-            return None
-        words = [[*loudness.wake_word, *loudness.turn] for loudness in both]
-        first, second = (above_noise(heard, heard) for heard in words)
+    if None in {one.wake_word, other.wake_word}:
+        levels = _levels_of_same_speech(both, _AT_LEAST if at_once else _SURE)
     else:
-        since = max(loudness.began for loudness in both) + _POP_UP
-        spoken = [loudness.since(since) for loudness in both]
-        if min(map(len, spoken)) < (_AT_LEAST if at_once else _SURE):
-            return None
-        # Somebody may speak all the time since then: the noise is known from before, too.
-        above = [above_noise(speech, loudness.turn) for speech, loudness in zip(spoken, both, strict=True)]
-        clear = min(
-            (min(level, _CLEAR) - noise) / (_CLEAR - noise)
-            for level, noise in zip(above, (noise_alone(loudness.turn) for loudness in both), strict=True)
-        )
-        if clear < 0 or likeness(*spoken) < _ALIKE * clear:
-            return None
-        first, second = (
-            level + _DEVIATIONS * deviation(speech) for level, speech in zip(above, spoken, strict=True)
-        )
-    if one.answers or other.answers:
-        return None if one.answers and other.answers else other if one.answers else one
-    return one if second > first else other
+        levels = None if now - other.at < _FIRST_SOUND else _levels_of_word(both)
+    if levels is None or (one.answers and other.answers):
+        return None
+    return one if (one.answers, levels[0]) < (other.answers, levels[1]) else other
+
+
+def _levels_of_word(both: tuple[Loudness, Loudness]) -> list[float] | None:
+    """Return how far two devices hear a wake word and what follows above noise; None if not all is there."""
+    if any(loudness.packets for loudness in both):
+        return None
+    words = [[*loudness.wake_word, *loudness.turn] for loudness in both]
+    return [above_noise(heard, heard) for heard in words]
+
+
+def _levels_of_same_speech(both: tuple[Loudness, Loudness], enough: int) -> list[float] | None:
+    """Return how well two devices hear the same speech; None if it is another, or not `enough` is there."""
+    since = max(loudness.began for loudness in both) + _POP_UP
+    spoken = [loudness.since(since) for loudness in both]
+    if min(map(len, spoken)) < enough:
+        return None
+    # Somebody may speak all the time since then: the noise is known from before, too.
+    above = [above_noise(speech, loudness.turn) for speech, loudness in zip(spoken, both, strict=True)]
+    noises = [noise_alone(loudness.turn) for loudness in both]
+    clear = min(
+        (min(level, _CLEAR) - noise) / (_CLEAR - noise) for level, noise in zip(above, noises, strict=True)
+    )
+    if clear < 0 or likeness(*spoken) < _ALIKE * clear:
+        return None
+    return [level + _DEVIATIONS * deviation(speech) for level, speech in zip(above, spoken, strict=True)]

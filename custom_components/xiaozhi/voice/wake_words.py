@@ -2,27 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 import re
 from typing import Any, Final
 
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.exceptions import HomeAssistantError
 from yarl import URL
 
 from ..device.device import Device
-from ..device.state import INSTALLATION, NO_PACK
+from ..device.installation import PackInstallation
+from ..device.state import NO_PACK
 from ..errors import InputError
 from ..firmware.faces import FACES_FOLDER
 from ..firmware.image import FirmwareError
-from ..firmware.installation import PackInstallation
 from ..firmware.library import FirmwareFiles
 from ..firmware.speech_models import FIXED_WORDS, async_models, source
 from ..firmware.wake_words import ORIGINAL, Board, Choice, Phrase, build_pack
 from ..protocol.checkin import Partition
-from ..protocol.faces import Face
-from ..texts.translated import async_explain, async_text, known_text
+from ..texts.translated import async_explain, known_text
 from ..tools.stock_tools import ASSETS_TOOL
 from .pipelines import spoken_language
 
@@ -101,8 +98,7 @@ class WakeWords:
             raise InputError("update_running", name=device.name)
         if device.state.origin is None:
             raise InputError("pack_no_address", name=device.name)
-        progressed = partial(device.record.notify, INSTALLATION)
-        installation = PackInstallation(device.name, progressed)
+        installation = PackInstallation(device, tuple(ids), spoken_language(self._hass, device))
         with device.installing(installation):
             try:
                 pack, font = await self._pack(ids, installation)
@@ -112,13 +108,7 @@ class WakeWords:
             installation.check()
             known: dict[str, Any] = {}
             try:
-                await installation.deliver(
-                    pack,
-                    device.transfers,
-                    partial(self._send, tuple(ids)),
-                    device.commands.restart,
-                    linked=device.state.linked,
-                )
+                await installation.deliver(pack)
                 known = {"installed_wake_words": tuple(ids), "font": font}
             finally:
                 # A word that it has heard before is no longer known to wake it.
@@ -146,28 +136,12 @@ class WakeWords:
             state.firmware or "",
             board.chip or "",
             board.partition or Partition(0, 0),
-            installation.fetching,
+            installation,
         )
         wanted = () if choice is None else choice.models
-        models = await async_models(self._hass, wanted, installation.fetching, installation.prepared)
+        models = await async_models(self._hass, wanted, installation)
         faces = Path(self._hass.config.path(*FACES_FOLDER))
         return await self._hass.async_add_executor_job(build_pack, base, choice, models, board, faces)
-
-    async def _send(self, ids: tuple[str, ...], path: str) -> None:
-        device = self._device
-        language = spoken_language(self._hass, device)
-        # Without it after a crash, the device would look for the pack in vain, and be left without any.
-        device.record.update(sent_pack=ids)
-        await device.record.async_save()
-        try:
-            await device.commands.call_tool(ASSETS_TOOL, {"url": f"{device.state.origin}{path}"})
-        except HomeAssistantError:
-            if device.installation is not None and not device.installation.stopped:
-                device.record.update(sent_pack=())
-            raise
-        text = await async_text(self._hass, "wake_words_coming", language)
-        await device.commands.show(status="Home Assistant", message=text, emotion=Face.NEUTRAL)
-        await device.commands.restart()
 
 
 def takes_packs(device: Device) -> bool:

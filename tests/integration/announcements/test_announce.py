@@ -17,7 +17,7 @@ from custom_components.xiaozhi.announcements.utterance import Utterance
 from custom_components.xiaozhi.const import (
     CONF_ANNOUNCEMENT_VOLUME,
     CONF_SHOW_ANNOUNCEMENTS,
-    EVENT_LEFT_OUT,
+    EVENT_ANNOUNCEMENT_SKIPPED,
 )
 from custom_components.xiaozhi.device.state import DeviceState
 from simulator import Misbehaviour, SimulatedDevice, State
@@ -142,8 +142,8 @@ async def test_a_broadcast_reaches_those_that_can_speak_and_does_not_fail_for_an
     hass: HomeAssistant, boot: Boot
 ) -> None:
     new, old = await boot(NEW), await boot(OLD, mac=OTHER_MAC)
-    left_out = async_capture_events(hass, EVENT_LEFT_OUT)
-    told = activity(hass, EVENT_LEFT_OUT)
+    left_out = async_capture_events(hass, EVENT_ANNOUNCEMENT_SKIPPED)
+    told = activity(hass, EVENT_ANNOUNCEMENT_SKIPPED)
     await intent.async_handle(
         hass, "test", intent.INTENT_BROADCAST, {"message": {"value": "Dinner is ready."}}
     )

@@ -153,7 +153,7 @@ async def test_a_list_that_cannot_be_used_is_told(
     # A look that goes on when the gateway has stopped tells nobody: nothing would delete its issue.
     answer = releases.hold("<html>")
     await point_to(hass, linked_entry, releases.url)
-    late = hass.async_create_task(linked_entry.runtime_data.firmware_files.async_look())
+    late = hass.async_create_task(linked_entry.runtime_data.firmware_files.async_refresh())
     assert await hass.config_entries.async_unload(linked_entry.entry_id)
     answer.set()
     await late

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
-from custom_components.xiaozhi.const import EVENT_WOKEN_IN_VAIN
+from custom_components.xiaozhi.const import EVENT_UNANSWERED_WAKE_WORD
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import DeviceState
 from custom_components.xiaozhi.protocol.audio.loudness import Loudness, likeness
@@ -302,7 +302,7 @@ async def test_which_devices_hear_a_wake_word_without_telling(boot: Boot, known:
 async def test_one_that_is_woken_in_vain_keeps_no_other_from_being_woken(
     hass: HomeAssistant, known: Device, linked_entry: MockConfigEntry
 ) -> None:
-    events = async_capture_events(hass, EVENT_WOKEN_IN_VAIN)
+    events = async_capture_events(hass, EVENT_UNANSWERED_WAKE_WORD)
     room = Room()
     room.words = linked_entry.runtime_data.voice.arbitration
     room.claim(MAC, "hi", 0)

@@ -68,7 +68,7 @@ class UplinkTimeline:
         self._frame = frame_duration_ms / 1000
         # When the stream began, at the latest; None before.
         self._origin: float | None = None
-        self._looked = 0.0
+        self._checked = 0.0
         # How long the stream has surely lasted, as far as we looked.
         self._passed = 0.0
         # Frames given out, packets and silence; and frames that the device is known to have recorded. Their
@@ -79,7 +79,7 @@ class UplinkTimeline:
     def start(self, now: float) -> None:
         """Let time pass from `now` on even if no packet ever arrives."""
         if self._origin is None:
-            self._origin = self._looked = now
+            self._origin = self._checked = now
 
     def frames_before(self, now: float, missing: int = 0) -> int:
         """Return how many silent frames go before the packet that has just been read.
@@ -87,7 +87,7 @@ class UplinkTimeline:
         `missing` packets before it are known to be lost. The number comes from the network, so it is believed
         only as far as the clock has room for it.
         """
-        self._look(now)
+        self._pass_time(now)
         if self._origin is None or not self._produced:
             self._origin = now - self._frame
             self._passed = self._frame
@@ -104,14 +104,14 @@ class UplinkTimeline:
         """Return how many silent frames are due as there is no packet; ask about once per frame."""
         if self._origin is None:
             return 0
-        self._look(now)
+        self._pass_time(now)
         fill = self._behind()
         self._produced += fill
         return fill
 
-    def _look(self, now: float) -> None:
-        self._passed += max(0.0, min(now - self._looked, self._frame + _ON_TIME))
-        self._looked = now
+    def _pass_time(self, now: float) -> None:
+        self._passed += max(0.0, min(now - self._checked, self._frame + _ON_TIME))
+        self._checked = now
 
     def _behind(self) -> int:
         """Return how many frames bring us within the grace."""

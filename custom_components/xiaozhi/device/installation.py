@@ -8,17 +8,25 @@ A pack is fetched at the next start, before the check-in (`Application::CheckAss
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from homeassistant.core import callback
+from homeassistant.exceptions import HomeAssistantError
 
-from ..device_http.transfers import Download, Transfers
+from ..device_http.transfers import Download
 from ..errors import UserError
 from ..protocol.checkin_reply import firmware_section
+from ..protocol.faces import Face
 from ..protocol.messages import JsonObject
+from ..texts.translated import async_text
 from ..timeouts import FirmwareTimeouts
+from ..tools.stock_tools import ASSETS_TOOL
+from .state import INSTALLATION
+
+if TYPE_CHECKING:
+    from .device import Device
 
 _ATTEMPTS: Final = 2
 
@@ -26,13 +34,12 @@ _ATTEMPTS: Final = 2
 class Installation:
     """Has a device fetch a firmware, and follows it."""
 
-    def __init__(self, name: str, progressed: Callable[[], None]) -> None:
-        """Install on the device `name`. `progressed` is called at every progress of the download."""
+    def __init__(self, device: Device) -> None:
+        self._device = device
         self.stopped = False
         """Whether the device was removed, or the gateway stopped."""
-        self._texts = {"name": name}
+        self._texts = {"name": device.name}
         """Placeholders for the texts of errors."""
-        self._progressed = progressed
         self.begun = False
         """Whether the device has begun to download, and so to write over what it had."""
         self._download: Download | None = None
@@ -87,29 +94,21 @@ class Installation:
         if self.stopped:
             raise self._failure("update_stopped")
 
-    async def run(
-        self,
-        version: str,
-        content: bytes,
-        transfers: Transfers,
-        *,
-        force: bool,
-        restart: Callable[[], Awaitable[None]] | None,
-    ) -> None:
+    async def run(self, version: str, content: bytes, *, force: bool) -> None:
         """Have the device install the firmware `content`, and wait until it runs.
 
-        `restart` restarts the device, or is None if its owner has to do that. Raises `HomeAssistantError`
-        that says where it has failed.
+        Its owner has to restart a device that cannot be reached. Raises `HomeAssistantError` that says where
+        it has failed.
         """
         self._texts["version"] = version
         download = self._begin(content)
-        with transfers.offer(download) as path:
+        with self._device.transfers.offer(download) as path:
             self._offer = (version, path, force)
-            if restart is None:
-                await self._within(FirmwareTimeouts.by_hand, lambda: self._offered, "update_not_started")
-            else:
-                await restart()
+            if self._device.state.linked:
+                await self._device.commands.restart()
                 await self._within(FirmwareTimeouts.restart, lambda: self._offered, "update_not_restarted")
+            else:
+                await self._within(FirmwareTimeouts.by_hand, lambda: self._offered, "update_not_started")
             await self._within(FirmwareTimeouts.begin, lambda: download.started, "update_not_fetched")
         # The download also ends when the device has fetched nothing for a minute.
         await self._reach(lambda: download.ended)
@@ -138,6 +137,10 @@ class Installation:
         self._news.set()
         self._progressed()
 
+    @callback
+    def _progressed(self) -> None:
+        self._device.record.notify(INSTALLATION)
+
     async def _within(self, seconds: float, reached: Callable[[], bool], failure: str) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -156,7 +159,7 @@ class Installation:
 
 
 class PackInstallation(Installation):
-    """Has a device fetch a pack, and follows it."""
+    """Has a device fetch a pack with these wake words, and follows it."""
 
     fetched: int | None = None
     """Percentage of the models that Home Assistant has got; None while it does not need any."""
@@ -164,6 +167,12 @@ class PackInstallation(Installation):
     """Host and bytes of what Home Assistant fetches."""
     waiting = False
     """Whether its owner has to wake the device first."""
+
+    def __init__(self, device: Device, ids: tuple[str, ...], language: str) -> None:
+        """The screen says in this language that the pack comes."""
+        super().__init__(device)
+        self._ids = ids
+        self._language = language
 
     @property
     def settled(self) -> bool:
@@ -182,43 +191,33 @@ class PackInstallation(Installation):
         self.fetched = round(100 * fraction)
         self._progressed()
 
-    async def deliver(
-        self,
-        content: bytes,
-        transfers: Transfers,
-        send: Callable[[str], Awaitable[None]],
-        restart: Callable[[], Awaitable[None]],
-        *,
-        linked: bool,
-    ) -> None:
+    async def deliver(self, content: bytes) -> None:
         """Have the device fetch the pack when it can be reached, and wait until it has checked in with it.
 
-        `send` gives the device the path of the pack, and restarts it. Raises `HomeAssistantError` that says
-        what the device has now.
+        Raises `HomeAssistantError` that says what the device has now.
         """
-        self._linked, self.waiting, self.source = linked, not linked, None
+        self._linked = self._device.state.linked
+        self.waiting, self.source = not self._linked, None
         self._progressed()
         await self._within(FirmwareTimeouts.by_hand, lambda: self._linked, "pack_not_woken")
         self.waiting = False
         for _ in range(_ATTEMPTS):
-            if await self._attempt(content, transfers, send):
+            if await self._attempt(content):
                 return
             # It loads no pack now: it is without a wake word, but its link works.
             failure = "pack_broke_off" if self.begun else "pack_not_fetched"
             await self._within(FirmwareTimeouts.restart, lambda: self._linked, failure)
             if not self.begun:
                 # The old pack is still there, and is loaded at the next start.
-                await restart()
+                await self._device.commands.restart()
                 break
         raise self._failure(failure)
 
-    async def _attempt(
-        self, content: bytes, transfers: Transfers, send: Callable[[str], Awaitable[None]]
-    ) -> bool:
+    async def _attempt(self, content: bytes) -> bool:
         """Send the pack once. Returns whether the device has fetched all of it."""
         begun, download = self.begun, self._begin(content)
-        with transfers.offer(download) as path:
-            await send(path)
+        with self._device.transfers.offer(download) as path:
+            await self._send(path)
             # Without having reached us, the device goes on to its check-in.
             await self._within(
                 FirmwareTimeouts.restart, lambda: download.started or self._returned, "pack_not_restarted"
@@ -231,3 +230,19 @@ class PackInstallation(Installation):
             self.begun = begun
             return False
         return download.complete
+
+    async def _send(self, path: str) -> None:
+        """Give the device the path of the pack, and restart it."""
+        device = self._device
+        # Without it after a crash, the device would look for the pack in vain, and be left without any.
+        device.record.update(sent_pack=self._ids)
+        await device.record.async_save()
+        try:
+            await device.commands.call_tool(ASSETS_TOOL, {"url": f"{device.state.origin}{path}"})
+        except HomeAssistantError:
+            if not self.stopped:
+                device.record.update(sent_pack=())
+            raise
+        text = await async_text(device.hass, "wake_words_coming", self._language)
+        await device.commands.show(status="Home Assistant", message=text, emotion=Face.NEUTRAL)
+        await device.commands.restart()
