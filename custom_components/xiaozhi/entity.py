@@ -395,15 +395,18 @@ def _prepare_registry(platform: Platform | None, device: Device, wanted: Mapping
     for entry in _registered(device):
         key = entry.unique_id.removeprefix(f"{device.mac}_")
         # A button is but a part of what its tool makes now.
-        moves = key in device.tools.entities and entry.domain != Platform.BUTTON
-        if moves and key in wanted and platform and platform != entry.domain:
-            _move(registry, entry, platform)
+        if key in device.tools.entities and entry.domain != Platform.BUTTON:
+            if key in wanted and platform is not None and platform != entry.domain:
+                _move(registry, entry, platform)
+            continue
+        if entry.domain != platform:
+            continue
         tool, _, path = key.removeprefix(TOOL_PREFIX).rpartition("#")
         named = tool if path and tool in device.tools else key.removeprefix(TOOL_PREFIX)
-        if entry.domain == platform and not moves:
-            _note_gone(registry, entry, gone=key not in wanted and named not in device.tools)
-        if entry.domain != platform or key in wanted or moves or named not in device.tools:
+        if key in wanted or named not in device.tools:
+            _note_gone(registry, entry, gone=key not in wanted)
             continue
+        _note_gone(registry, entry, gone=False)
         now = key_of_only_member(key, device.state.tools.shapes.get(named, ()))
         renamed = f"{device.mac}_{now}"
         if now in wanted and registry.async_get_entity_id(entry.domain, DOMAIN, renamed) is None:
