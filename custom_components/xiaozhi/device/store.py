@@ -97,7 +97,7 @@ class DeviceStore:
     def __init__(
         self, hass: HomeAssistant, entry_id: str, read_alarm: Callable[[Any], Any] = lambda stored: stored
     ) -> None:
-        """Prepare the store of the gateway `entry_id`. `read_alarm` returns None or raises for a damaged one."""
+        """Store for a gateway. `read_alarm` returns None or raises for one that is damaged."""
         self._hass = hass
         self._read: dict[str, Callable[[Any], Any]] = {"alarms": read_alarm, "timers": _mapping}
         key = f"{DOMAIN}.{entry_id}"
