@@ -99,6 +99,8 @@ RED = (255, 64, 0)
                 ({"brightness": 204}, ["set_brightness 80"], ("on", None, 204)),
                 ({}, ["on"], ("on", None, 204)),
                 ({"brightness": 51}, ["set_brightness 20"], ("on", None, 51)),
+                # The least brightness is not 0, which would switch it off.
+                ({"brightness": 1}, ["set_brightness 1"], ("on", None, 3)),
                 (None, ["off"], ("off", None, None)),
                 ({"brightness": 102}, ["on", "set_brightness 40"], ("on", None, 102)),
             ],
