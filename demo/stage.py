@@ -130,7 +130,9 @@ class Demo:
         """
         sounds = [await self.speech.person(text) for text in texts]
         with naming_fault(f"the conversation with the {DEVICES[link].name} failed"):
-            account = await converse(self.devices[link], *sounds, word=self.owners[link].wake_word)
+            # On its page, its owner may have chosen another one.
+            words = self.devices[link].wake_words or [self.owners[link].wake_word]
+            account = await converse(self.devices[link], *sounds, word=words[0])
         await asyncio.to_thread(write_wav, self.folder / ANSWER, account.played, account.sample_rate)
         return Said(said=" ".join(texts), light=await self.client.state(house.LAMP), account=account)
 

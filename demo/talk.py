@@ -1,9 +1,10 @@
 """A page to talk to simulated devices: the browser is their microphone, loudspeaker and screen.
 
-It opens a WebSocket for one device, and sends "press", "say N" for an example, "wake WORDS", "do NAME" for
-an action of Home Assistant, "choose NAME OPTION" for a select of the device, and PCM of 16 bits (16 kHz,
-mono). It receives what the devices play as PCM behind the number of the device, and as JSON the names of the
-device's own sounds, what it shows, and what Home Assistant knows of lamps and selects.
+It opens a WebSocket for one device, which it takes from an older page, and sends "press", "say N" for an
+example, "wake WORDS", "do NAME" for an action of Home Assistant, "choose NAME OPTION" for a select of the
+device, and PCM of 16 bits (16 kHz, mono). It receives what the devices play as PCM behind the number of the
+device, and as JSON the names of the device's own sounds, what it shows, and what Home Assistant knows of
+lamps and selects.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import Final
 
-from aiohttp import WSCloseCode, WSMsgType, web
+from aiohttp import WSMsgType, web
 from aiohttp.typedefs import Handler
 
 from simulator import DeviceCrashed, SimulatedDevice, State
@@ -40,6 +41,11 @@ _SPEAKS: Final = (State.SPEAKING, State.NOTIFYING)
 _AT_REST: Final = (State.LISTENING, State.IDLE)
 # Within which Home Assistant ends a conversation that a press has begun to end a ring.
 _REFUSED_SECONDS: Final = 0.5
+# Of the WebSocket of a page whose device another one has taken.
+_TAKEN: Final = 4001
+_CLOSING_SECONDS: Final = 1
+# A page that is loaded again is back by then, and an alarm of ten seconds rings.
+_LEFT_SECONDS: Final = 15
 _EXAMPLES: Final = ("turn on the kitchen light", "what time is it", "set a timer for fifteen seconds")
 _MESSAGE: Final = "Dinner is ready."
 _QUESTION: Final = "Shall I turn on the kitchen light?"
@@ -76,8 +82,21 @@ async def talk_page(
         for key, box in boxes.items()
     }
 
+    pages, leaving = list[web.Request](), set[asyncio.Task[None]]()
+
     async def connect(request: web.Request) -> web.WebSocketResponse:
-        return await talks.get(request.query.get("box", ""), next(iter(talks.values()))).connect(request)
+        pages.append(request)
+        try:
+            return await talks.get(request.query.get("box", ""), next(iter(talks.values()))).connect(request)
+        finally:
+            pages.remove(request)
+            if not pages:
+                leaving.add(asyncio.create_task(leave()))
+
+    async def leave() -> None:
+        await asyncio.sleep(_LEFT_SECONDS)
+        if not pages:
+            await asyncio.gather(*(talk.stop_alarms() for talk in talks.values()))
 
     site = web.Application(middlewares=[_only_here])
     site.add_routes([web.get("/", _page), web.get("/talk", connect)])
@@ -88,6 +107,9 @@ async def talk_page(
         yield f"http://localhost:{port}"
     finally:
         await runner.cleanup()
+        for task in leaving:
+            task.cancel()
+        await asyncio.gather(*leaving, return_exceptions=True)
 
 
 @web.middleware
@@ -126,17 +148,33 @@ class _Talk:
             "actions": (_UNASKED if speaks_idle else {}) | (_ALARM if on_mqtt else {}),
             "words": [box.wake_word, "Jarvis", "Computer"],
         }
-        self._taken = False
+        self._newest: web.WebSocketResponse | None = None
+        self._in_use = asyncio.Lock()
+        self._has_alarms = False
         self._sound = bytearray()
 
     async def connect(self, request: web.Request) -> web.WebSocketResponse:
-        """Talk to the page of a browser until it is closed."""
-        socket = web.WebSocketResponse(heartbeat=10, max_msg_size=_MAX_BYTES)
+        """Talk to the page of a browser until it is closed, or another one is opened."""
+        socket = web.WebSocketResponse(timeout=_CLOSING_SECONDS, heartbeat=10, max_msg_size=_MAX_BYTES)
         await socket.prepare(request)
-        if self._taken:
-            await socket.close(code=WSCloseCode.TRY_AGAIN_LATER, message=b"Somebody else is talking to it.")
-            return socket
-        self._taken = True
+        older, self._newest = self._newest, socket
+        if older is not None:
+            await older.close(code=_TAKEN, message=b"Another page has this box now. Press to take it back")
+        async with self._in_use:
+            if self._newest is socket:
+                await self._talk(socket)
+        return socket
+
+    async def stop_alarms(self) -> None:
+        """Stop what rings or is snoozed, if it may have been set here."""
+        if self._has_alarms:
+            self._has_alarms = False
+            # Nothing may ring any more.
+            with suppress(DemoError):
+                await self._box.call("button", "press", "stop_alarm")
+
+    async def _talk(self, socket: web.WebSocketResponse) -> None:
+        self._sound.clear()
         self._device.hear(self._take)
         heard = [self._device, *(other.device for other in self._others)]
         works = [
@@ -149,11 +187,9 @@ class _Talk:
             await self._listen(socket)
         finally:
             self._device.hear(None)
-            self._taken = False
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        return socket
 
     async def _listen(self, socket: web.WebSocketResponse) -> None:
         """Take what the page sends."""
@@ -200,9 +236,11 @@ class _Talk:
             case ["do", "ask"]:
                 await self._ask()
             case ["do", "alarm"]:
+                self._has_alarms = True
                 await self._box.set_alarm(_ALARM_SECONDS, "Tea")
                 return f"It rings in {_ALARM_SECONDS} seconds. A press stops it."
             case ["do", "snooze"]:
+                self._has_alarms = True
                 await self._box.call("button", "press", "snooze_alarm")
                 return "It rings again in nine minutes."
         return ""
@@ -243,7 +281,7 @@ class _Talk:
 
     async def _show(self, socket: web.WebSocketResponse) -> None:
         """Send what the device shows, and the names of its sounds."""
-        await socket.send_json(self._surroundings)
+        await socket.send_json(self._surroundings | {"said": self._last_words()})
         happened = len(self._device.transcript)
         shown: Json = {}
 
@@ -260,6 +298,17 @@ class _Talk:
             if (screen := self._screen()) != shown:
                 shown = screen
                 await socket.send_json(shown)
+
+    def _last_words(self) -> Json:
+        """Return what was said last, which a page that is loaded again still shows."""
+        said = {"heard": "", "answer": ""}
+        for event in self._device.transcript:
+            match event.data.get("message"):
+                case {"type": "stt", "text": str(text)}:
+                    said = {"heard": text, "answer": ""}
+                case {"type": "tts", "state": "sentence_start", "text": str(text)}:
+                    said["answer"] = text
+        return said
 
     def _screen(self) -> Json:
         device = self._device

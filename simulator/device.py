@@ -312,6 +312,11 @@ class SimulatedDevice:
         return State.UNKNOWN if self._application is None else self._application.state
 
     @property
+    def wake_words(self) -> list[str]:
+        """The words that wake it; none while it is off, and without a pack, with which any word does."""
+        return [] if self._application is None else self._application.wake_words
+
+    @property
     def pairing_code(self) -> str | None:
         """The pairing code that it shows and speaks."""
         return None if self._application is None else self._application.check_in.pairing_code

@@ -144,6 +144,11 @@ class Application:
             spawn=self.spawn,
         )
 
+    @property
+    def wake_words(self) -> list[str]:
+        """The words of its pack, in lower case."""
+        return self._assets.words
+
     async def _activation_done(self) -> None:
         self.activated = True
         await self.set_state(State.IDLE)

@@ -36,6 +36,11 @@ class Assets:
         """Return what the device reports when it hears a word; None if that does not wake it."""
         return word if self._wakes is None else self._wakes.get(word.casefold())
 
+    @property
+    def words(self) -> list[str]:
+        """What it listens to, in lower case; none for any word."""
+        return list(self._wakes or ())
+
     async def check(self) -> None:
         """Download a new pack if one is wanted, and load what is there. Raises `DeviceCrashed`."""
         hardware = self._hardware
