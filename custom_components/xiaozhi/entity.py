@@ -281,7 +281,9 @@ class ToolEntities[ToolT: ToolEntity](DeviceEntities[ToolT]):
 
     @override
     def prepare_registry(self, device: Device, wanted: Mapping[str, ToolT]) -> None:
-        _prepare_registry(self._tool_kind.platform, device, wanted)
+        _warn_of_refused(device)
+        for entry in _registered(device):
+            _prepare_entry(entry, self._tool_kind.platform, device, wanted)
 
 
 @dataclass(slots=True)
@@ -377,13 +379,7 @@ def _note_gone(registry: er.EntityRegistry, entry: er.RegistryEntry, *, gone: bo
         registry.async_update_entity_options(entry.entity_id, DOMAIN, noted)
 
 
-def _prepare_registry(platform: Platform | None, device: Device, wanted: Mapping[str, ToolEntity]) -> None:
-    """Remove the entities that tools no longer make from the registry; those of gone tools stay for 30 days.
-
-    One that has another key since an older version keeps its id and name.
-    One that is of another platform by now keeps what can be kept.
-    """
-    registry = er.async_get(device.hass)
+def _warn_of_refused(device: Device) -> None:
     if (refused := _refused(device)) and device.tools.note_refused():
         _LOGGER.warning(
             "%s: %d tools get no entity: %d are the limit, and those that are gone count for 30 days. "
@@ -392,27 +388,36 @@ def _prepare_registry(platform: Platform | None, device: Device, wanted: Mapping
             len(refused),
             MAX_ENTITIES,
         )
-    for entry in _registered(device):
-        key = entry.unique_id.removeprefix(f"{device.mac}_")
-        # A button is but a part of what its tool makes now.
-        if key in device.tools.entities and entry.domain != Platform.BUTTON:
-            if key in wanted and platform is not None and platform != entry.domain:
-                _move(registry, entry, platform)
-            continue
-        if entry.domain != platform:
-            continue
-        tool, _, path = key.removeprefix(TOOL_PREFIX).rpartition("#")
-        named = tool if path and tool in device.tools else key.removeprefix(TOOL_PREFIX)
-        if key in wanted or named not in device.tools:
-            _note_gone(registry, entry, gone=key not in wanted)
-            continue
-        _note_gone(registry, entry, gone=False)
-        now = key_of_only_member(key, device.state.tools.shapes.get(named, ()))
-        renamed = f"{device.mac}_{now}"
-        if now in wanted and registry.async_get_entity_id(entry.domain, DOMAIN, renamed) is None:
-            registry.async_update_entity(entry.entity_id, new_unique_id=renamed)
-        else:
-            registry.async_remove(entry.entity_id)
+
+
+def _prepare_entry(
+    entry: er.RegistryEntry, platform: Platform | None, device: Device, wanted: Mapping[str, ToolEntity]
+) -> None:
+    """Remove a registered entity that tools no longer make; one of a gone tool stays for 30 days.
+
+    One that has another key since an older version keeps its id and name.
+    One that is of another platform by now keeps what can be kept.
+    """
+    registry = er.async_get(device.hass)
+    key = entry.unique_id.removeprefix(f"{device.mac}_")
+    # A button is but a part of what its tool makes now.
+    if key in device.tools.entities and entry.domain != Platform.BUTTON:
+        if key in wanted and platform is not None and platform != entry.domain:
+            _move(registry, entry, platform)
+        return
+    if entry.domain != platform:
+        return
+    tool, _, path = key.removeprefix(TOOL_PREFIX).rpartition("#")
+    named = tool if path and tool in device.tools else key.removeprefix(TOOL_PREFIX)
+    _note_gone(registry, entry, gone=key not in wanted and named not in device.tools)
+    if key in wanted or named not in device.tools:
+        return
+    now = key_of_only_member(key, device.state.tools.shapes.get(named, ()))
+    renamed = f"{device.mac}_{now}"
+    if now in wanted and registry.async_get_entity_id(entry.domain, DOMAIN, renamed) is None:
+        registry.async_update_entity(entry.entity_id, new_unique_id=renamed)
+    else:
+        registry.async_remove(entry.entity_id)
 
 
 def _move(registry: er.EntityRegistry, entry: er.RegistryEntry, domain: str) -> None:

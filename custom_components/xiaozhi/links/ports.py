@@ -12,7 +12,6 @@ from homeassistant.exceptions import ConfigEntryNotReady
 
 from ..const import DOMAIN
 from ..protocol.tasks import close_all
-from ..protocol.transport.link import LinkKind
 from ..protocol.transport.mqtt.mqtt_server import MqttServer
 from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerError, BrokerSettings
 from ..protocol.transport.udp.udp_server import UdpServer
@@ -56,14 +55,8 @@ class Ports:
     ) -> None:
         self._settings = settings
         self._udp = UdpServer()
-        self._websocket = WebSocketServer(
-            lambda credentials: paired.admit(credentials, LinkKind.WEBSOCKET),
-        )
-        self._endpoint = MqttServer(
-            lambda credentials: paired.admit(credentials, LinkKind.MQTT),
-            audio=self._udp,
-            address=paired.address_for,
-        )
+        self._websocket = WebSocketServer(paired)
+        self._endpoint = MqttServer(paired, audio=self._udp)
         self._hass = hass
         self._paired = paired
         self._broker_changed = broker_changed
@@ -94,10 +87,8 @@ class Ports:
 
         return BrokerConnection(
             broker,
-            self._paired.admit_from_broker,
+            self._paired,
             gateway=self._settings.name,
-            devices=self._paired.probed_macs,
-            address=lambda mac: self._paired.address_for(mac) or "",
             audio=self._udp,
             state_changed=self._broker_changed,
         )

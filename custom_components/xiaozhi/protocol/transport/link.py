@@ -5,7 +5,7 @@ WebSocket both begin and end together, over MQTT the link outlives many channels
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 import logging
@@ -83,6 +83,25 @@ class Admission:
     """Whether the device's firmware survives WebSocket pings (since v1.9.0)."""
     text_limit: int | None = None
     """Safe size of a WebSocket text frame for the firmware, in bytes; None for any."""
+
+
+class KnownDevices(Protocol):
+    """The paired devices, which are let in."""
+
+    def admit(self, credentials: Credentials, kind: LinkKind, /) -> Admission | None:
+        """Decide on a connection, and compare the token in constant time.
+
+        The client id is that of MQTT, or the header.
+        """
+
+    def admit_from_broker(self, mac: str) -> Admission | None:
+        """Decide by the MAC in the topic; only the broker can check that the sender is that device."""
+
+    def probed_macs(self) -> Iterable[str]:
+        """Return the MACs that may be probed at any time."""
+
+    def address_for(self, mac: str) -> str | None:
+        """Return the host name or IPv4 address under which a device reaches our audio, if that is known."""
 
 
 class Link(ABC):

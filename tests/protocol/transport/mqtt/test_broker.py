@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 import socket
 import ssl
-from typing import Any
+from typing import Any, override
 
 from aiomqtt import Client, MqttError
 import pytest
@@ -36,7 +36,7 @@ from tests.paths import ROOT
 from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, answering, command, mosquitto
 from tests.protocol.transport.mqtt.device import HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.transport.udp.device import until
-from tests.protocol.transport.websocket.peer import Owner, Recorder, failing_in, port_of
+from tests.protocol.transport.websocket.peer import TOKEN, Owner, Recorder, failing_in, port_of
 
 pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("socket_enabled")]
 
@@ -55,10 +55,8 @@ class Site(Owner):
         self.paired = {MAC, OTHER_MAC}
         self.broker = BrokerConnection(
             BrokerSettings(host="127.0.0.1", port=port, **settings),
-            self._admit,
+            self,
             gateway=gateway,
-            devices=lambda: self.devices,
-            address=lambda _mac: "127.0.0.1",
             audio=self.audio,
             state_changed=self.state_changed,
         )
@@ -66,7 +64,14 @@ class Site(Owner):
     def state_changed(self, problem: BrokerError | None) -> None:
         self.problems.append(problem)
 
-    def _admit(self, mac: str) -> Admission | None:
+    def probed_macs(self) -> list[str]:
+        return self.devices
+
+    @override
+    def address_for(self, mac: str) -> str:
+        return "127.0.0.1"
+
+    def admit_from_broker(self, mac: str) -> Admission | None:
         return self.admission if mac in self.paired else None
 
     async def linked(self, count: int = 1) -> tuple[MqttLink, Recorder]:
@@ -391,11 +396,9 @@ async def test_an_address_that_is_none_is_told(settings: dict[str, Any]) -> None
 async def test_who_may_not_subscribe_is_told() -> None:
     """Our own endpoint lets the client in but grants it no topic of others."""
     audio = UdpServer()
-    endpoint = MqttServer(
-        lambda _credentials: Admission(attach=lambda _link: Recorder(), pings_safe=True), audio=audio
-    )
+    endpoint = MqttServer(Owner(), audio=audio)
     await endpoint.start("127.0.0.1", 0)
-    problem, text = await problem_of(port=port_of(endpoint), username=MAC, password="x")
+    problem, text = await problem_of(port=port_of(endpoint), username=MAC, password=TOKEN)
     assert problem is BrokerProblem.FORBIDDEN
     assert "xiaozhi/+/up" in text
     await endpoint.stop()

@@ -38,7 +38,7 @@ class Site(Owner):
     @asynccontextmanager
     async def running(cls, **timeouts: float) -> AsyncGenerator[Self]:
         site = cls()
-        site.endpoint = MqttServer(site.authenticate, audio=site.audio)
+        site.endpoint = MqttServer(site, audio=site.audio)
         site.audio.start("127.0.0.1", 0)
         await site.endpoint.start("127.0.0.1", 0)
         with pytest.MonkeyPatch.context() as patch:
@@ -295,7 +295,8 @@ async def test_a_handler_that_fails_ends_its_own_link_only(
 async def test_the_owner_may_say_where_devices_reach_the_audio(site: Site) -> None:
     """Behind a container's network our own address is of no use to them."""
     await site.endpoint.stop()
-    endpoint = MqttServer(site.authenticate, audio=site.audio, address={MAC: "ha.example"}.get)
+    site.addresses[MAC] = "ha.example"
+    endpoint = MqttServer(site, audio=site.audio)
     await endpoint.start("127.0.0.1", 0)
     for mac, address in ((MAC, "ha.example"), (OTHER_MAC, "127.0.0.1")):
         device = await WireClient.login(port_of(endpoint), "id", mac, TOKEN)

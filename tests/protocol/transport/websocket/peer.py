@@ -20,6 +20,7 @@ from custom_components.xiaozhi.protocol.transport.link import (
     Credentials,
     Link,
     LinkHandler,
+    LinkKind,
 )
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
 from custom_components.xiaozhi.protocol.transport.websocket.websocket_server import WebSocketServer
@@ -108,10 +109,14 @@ class Owner:
     text_limit: int | None = None
     make_handler: Callable[[], Recorder] = Recorder
     seen: list[Credentials] = field(default_factory=list)
+    addresses: dict[str, str] = field(default_factory=dict)
     links: list[Any] = field(default_factory=list)
     recorders: list[Recorder] = field(default_factory=list)
 
-    def authenticate(self, credentials: Credentials) -> Admission | None:
+    def address_for(self, mac: str) -> str | None:
+        return self.addresses.get(mac)
+
+    def admit(self, credentials: Credentials, kind: LinkKind) -> Admission | None:
         self.seen.append(credentials)
         return self.admission if credentials.token == TOKEN else None
 
@@ -137,7 +142,7 @@ class Site(Owner):
 async def running(site: Site | None = None, **timeouts: float) -> AsyncIterator[Site]:
     """Run a listener on loopback; closing takes no time unless a test says so."""
     site = site or Site()
-    site.listener = WebSocketServer(site.authenticate)
+    site.listener = WebSocketServer(site)
     with pytest.MonkeyPatch.context() as patch:
         for name, seconds in ({"close": 0.05, "upgrade_delay": 0} | timeouts).items():
             patch.setattr(WebSocketTimeouts, name, seconds)

@@ -14,7 +14,13 @@ import pytest
 from websockets.frames import Frame, Opcode
 
 from custom_components.xiaozhi.protocol.messages import MAX_MESSAGE_BYTES, McpMessage
-from custom_components.xiaozhi.protocol.transport.link import Admission, Credentials, Link, LinkClosedError
+from custom_components.xiaozhi.protocol.transport.link import (
+    Admission,
+    Credentials,
+    Link,
+    LinkClosedError,
+    LinkKind,
+)
 from custom_components.xiaozhi.protocol.transport.websocket import websocket_connection
 from tests.protocol.transport.udp.device import opus_packet
 from tests.protocol.transport.websocket.peer import (
@@ -309,10 +315,10 @@ async def test_an_error_while_authenticating_is_logged_and_ends_nothing_else(
 
     class Failing(Site):
         @override
-        def authenticate(self, credentials: Credentials) -> Admission | None:
+        def admit(self, credentials: Credentials, kind: LinkKind) -> Admission | None:
             if credentials.mac == "02:00:00:00:00:03":
                 raise RuntimeError("no such thing")
-            return super().authenticate(credentials)
+            return super().admit(credentials, kind)
 
     async with running(Failing()) as site, bystander(site):
         stranger = await RawDevice.dial(site)

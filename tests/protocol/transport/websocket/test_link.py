@@ -278,7 +278,7 @@ async def test_stopping_ends_every_connection_and_frees_the_port() -> None:
 
 async def test_all_ipv4_addresses_are_listened_on_and_no_ipv6_address() -> None:
     site = Site()
-    site.listener = WebSocketServer(site.authenticate)
+    site.listener = WebSocketServer(site)
     await site.listener.start(None, 0)
     await (await RawDevice.talking(site)).hang_up()
     assert site.listener._server is not None

@@ -6,7 +6,6 @@ each other. Source: the firmware's `main/protocols/mqtt_protocol.cc`.
 """
 
 import asyncio
-from collections.abc import Callable
 import logging
 import socket
 from typing import Final, cast
@@ -16,7 +15,7 @@ from ...clock import loop_time
 from ...limits import FloodError, PendingConnections, TokenBucket
 from ...tasks import close_all
 from ...timeouts import MqttTimeouts
-from ..link import Admission, Credentials, LinkClosedError
+from ..link import Admission, Credentials, KnownDevices, LinkClosedError, LinkKind
 from ..local_network import is_local
 from ..udp.udp_server import UdpServer
 from . import mqtt_packets as mqtt
@@ -36,22 +35,10 @@ _USUAL_KEEP_ALIVE: Final = 60
 class MqttServer:
     """Lets devices connect by MQTT, and runs an `MqttLink` for each."""
 
-    def __init__(
-        self,
-        authenticate: Callable[[Credentials], Admission | None],
-        *,
-        audio: UdpServer,
-        address: Callable[[str], str | None] = lambda _mac: None,
-    ) -> None:
-        """Prepare an endpoint.
-
-        `authenticate` decides on every connection, and compares the token in constant time; its client id is
-        that of MQTT. `address` returns for a MAC the host name or IPv4 address under which the device reaches
-        `audio`; for None, it uses the IP address of its connection.
-        """
-        self._authenticate = authenticate
+    def __init__(self, paired: KnownDevices, *, audio: UdpServer) -> None:
+        """Prepare an endpoint. Without an address, `audio` has that of the device's connection."""
+        self._paired = paired
         self._audio = audio
-        self._address = address
         self._pending = PendingConnections[asyncio.Task[None]](_MAX_PENDING)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -114,14 +101,16 @@ class MqttServer:
             return None
         token = connect.password.decode(errors="replace")
         credentials = Credentials(mac=mac, client_id=connect.client_id, token=token, remote=remote)
-        admission = self._authenticate(credentials)
+        admission = self._paired.admit(credentials, LinkKind.MQTT)
         return None if admission is None else (mac, admission)
 
     async def _run_link(
         self, connection: MqttConnection, mac: str, admission: Admission, keep_alive: int
     ) -> None:
         connection.settle(downlink_topic(mac))
-        link = MqttLink(connection, audio=self._audio, address=self._address(mac) or connection.local)
+        link = MqttLink(
+            connection, audio=self._audio, address=self._paired.address_for(mac) or connection.local
+        )
         link.attach(admission)
         self._links.add(link)
         reason = _STOPPING

@@ -6,7 +6,7 @@ that may publish to a device's topic is taken for that device: this is as safe a
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 import logging
@@ -19,7 +19,7 @@ from ...limits import FloodError
 from ...messages import encode, mcp
 from ...tasks import LogAndGoOn, close_all
 from ...timeouts import BrokerTimeouts
-from ..link import Admission, LinkClosedError
+from ..link import KnownDevices, LinkClosedError
 from ..mqtt.mqtt_link import MqttLink
 from ..udp.udp_server import UdpServer
 from .broker_client import connected, subscribe_devices
@@ -54,30 +54,23 @@ class BrokerConnection:
     def __init__(
         self,
         settings: BrokerSettings,
-        admit: Callable[[str], Admission | None],
+        paired: KnownDevices,
         *,
         gateway: str,
-        devices: Callable[[], Iterable[str]],
-        address: Callable[[str], str],
         audio: UdpServer,
         state_changed: Callable[[BrokerError | None], None],
     ) -> None:
         """Prepare to connect; `start` connects.
 
-        `admit` decides by the MAC in the topic; only the broker can check that the sender is that device.
-        `gateway` is our name in the client ids of devices, eight hexadecimal digits. `devices` are the MACs
-        that may be probed at any time. `address` gives for a MAC the host name or IPv4 address under which
-        the device reaches `audio`. `state_changed` is called with None when the broker is connected, and
-        with the problem when the connection is lost.
+        `gateway` is our name in the client ids of devices, eight hexadecimal digits. `state_changed` is
+        called with None when the broker is connected, and with the problem when the connection is lost.
         """
         self.counters = BrokerCounters()
         self.problem: BrokerError | None = None
         """Why the broker is not connected; None while it is, and before the first attempt."""
         self._settings = settings
-        self._admit = admit
+        self._paired = paired
         self._gateway = gateway
-        self._devices = devices
-        self._address = address
         self._audio = audio
         self._state_changed = state_changed
         self._client: Client | None = None
@@ -161,7 +154,7 @@ class BrokerConnection:
         since = loop_time()
         self._client, self.problem = client, None
         try:
-            for number, mac in enumerate(self._devices()):
+            for number, mac in enumerate(self._paired.probed_macs()):
                 self._search(mac, BrokerTimeouts.first_probe + number * BrokerTimeouts.probe_spread)
             self._report(None)
             receiving = asyncio.create_task(self._receive(client))
@@ -203,7 +196,7 @@ class BrokerConnection:
         self._searches[mac] = asyncio.create_task(self._probe_until_linked(mac, pause))
 
     async def _probe_until_linked(self, mac: str, pause: float) -> None:
-        while pause < BrokerTimeouts.last_probe or mac in self._devices():
+        while pause < BrokerTimeouts.last_probe or mac in self._paired.probed_macs():
             await asyncio.sleep(pause)
             if mac in self._links:
                 break
@@ -234,11 +227,11 @@ class BrokerConnection:
     def _attach(self, mac: str) -> MqttLink | None:
         if self._banned.get(mac, 0.0) > loop_time():
             return None
-        if (admission := self._admit(mac)) is None:
+        if (admission := self._paired.admit_from_broker(mac)) is None:
             return None
         carrier = _Carrier(self, mac)
         link = self._links[mac] = carrier.link = MqttLink(
-            carrier, audio=self._audio, address=self._address(mac)
+            carrier, audio=self._audio, address=self._paired.address_for(mac) or ""
         )
         link.attach(admission)
         return link

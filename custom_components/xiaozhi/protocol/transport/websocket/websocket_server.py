@@ -4,7 +4,6 @@ Source: the firmware's `main/protocols/websocket_protocol.cc`, and `web_socket.c
 """
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 import logging
@@ -20,7 +19,7 @@ from ...limits import PendingConnections
 from ...messages import MAX_MESSAGE_BYTES
 from ...tasks import close_all
 from ...timeouts import WebSocketTimeouts
-from ..link import Admission, Credentials
+from ..link import Credentials, KnownDevices, LinkKind
 from .websocket_connection import QuietLogger, WebSocketConnection, header, peer_address
 from .websocket_link import WebSocketLink
 
@@ -35,9 +34,8 @@ _WRITE_LIMIT: Final = 16 * 1024
 class WebSocketServer:
     """Lets devices connect to a port of its own, and runs a `WebSocketLink` for each."""
 
-    def __init__(self, authenticate: Callable[[Credentials], Admission | None]) -> None:
-        """`authenticate` decides on every connection, and compares the token in constant time."""
-        self._authenticate = authenticate
+    def __init__(self, paired: KnownDevices) -> None:
+        self._paired = paired
         self._server: Server | None = None
         self._pending = PendingConnections[WebSocketConnection](_MAX_PENDING)
         self._links: set[WebSocketLink] = set()
@@ -97,7 +95,7 @@ class WebSocketServer:
         if credentials is None:
             return connection.respond(HTTPStatus.FORBIDDEN, "Not a device.\n")
         try:
-            admission = self._authenticate(credentials)
+            admission = self._paired.admit(credentials, LinkKind.WEBSOCKET)
         except Exception:
             _LOGGER.exception("Unexpected error while authenticating a device")
             return connection.respond(HTTPStatus.INTERNAL_SERVER_ERROR, "Internal error.\n")
