@@ -28,34 +28,30 @@ def is_uri(value: object) -> bool:
 async def list_resources(mcp: McpClient) -> list[JsonObject]:
     """Return what the device says about its resources. Raises `McpError`."""
 
-    def read(item: object) -> JsonObject | None:
+    def read(item: object) -> tuple[str, JsonObject] | None:
         if not isinstance(item, dict) or not is_uri(item.get("uri")):
             return None
-        return {"uri": item["uri"], **_described(item), "mime_type": label(item.get("mimeType"))}
+        return item["uri"], {"uri": item["uri"], **_described(item), "mime_type": label(item.get("mimeType"))}
 
-    listed = await mcp.list_items(
-        "resources/list", "resources", read, _MAX_ITEMS, key=lambda item: item["uri"]
-    )
-    return list(listed)
+    return list(await mcp.list_items("resources/list", "resources", read, _MAX_ITEMS))
 
 
 async def list_prompts(mcp: McpClient) -> list[JsonObject]:
     """Return what the device says about its prompts. Raises `McpError`."""
 
-    def read(item: object) -> JsonObject | None:
-        if not isinstance(item, dict) or not label(item.get("name")):
+    def read(item: object) -> tuple[str, JsonObject] | None:
+        if not isinstance(item, dict) or not (name := label(item.get("name"))):
             return None
         listed = item.get("arguments")
         arguments = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-        return _described(item) | {
+        return name, _described(item) | {
             "arguments": [
                 _described(argument) | {"required": argument.get("required") is True}
                 for argument in arguments[:_MAX_PARTS]
             ]
         }
 
-    listed = await mcp.list_items("prompts/list", "prompts", read, _MAX_ITEMS, key=lambda item: item["name"])
-    return list(listed)
+    return list(await mcp.list_items("prompts/list", "prompts", read, _MAX_ITEMS))
 
 
 async def read_resource(mcp: McpClient, uri: str) -> list[JsonObject]:

@@ -143,15 +143,13 @@ class McpClient:
         params: JsonObject = {"withUserTools": True} if with_user_tools else {}
         left_out: list[str] = []
 
-        def read(item: object) -> Tool | None:
+        def read(item: object) -> tuple[str, Tool] | None:
             if (tool := Tool.from_dict(item)) is None and len(left_out) < MAX_TOOLS:
                 name = item.get("name") if isinstance(item, dict) else None
                 left_out.append(label(name) or "?")
-            return tool
+            return None if tool is None else (tool.name, tool)
 
-        tools = await self.list_items(
-            "tools/list", "tools", read, MAX_TOOLS, key=lambda tool: tool.name, params=params
-        )
+        tools = await self.list_items("tools/list", "tools", read, MAX_TOOLS, params)
         self.left_out = tuple(left_out)
         return tools
 
@@ -186,32 +184,21 @@ class McpClient:
         self,
         method: str,
         member: str,
-        parse: Callable[[object], ItemT | None],
+        parse: Callable[[object], tuple[str, ItemT] | None],
         limit: int,
-        *,
-        key: Callable[[ItemT], str],
         params: JsonObject | None = None,
     ) -> tuple[ItemT, ...]:
         """Fetch all pages of a list of at most `limit` items with different keys. Raises `McpError`.
 
-        Malformed items are left out. An error ends the list, unless it is the first page: with only hidden
-        tools left, the firmware returns an error.
+        `parse` returns the key and the item; None for a malformed one, which is left out.
         """
         items: dict[str, ItemT] = {}
         cursor = ""
         for _ in range(_MAX_PAGES):
-            more = {"cursor": cursor} if cursor else {}
-            try:
-                entries, cursor = await self._page(method, member, {**(params or {}), **more})
-            except (McpCallError, McpProtocolError) as err:
-                if not cursor:
-                    raise
-                _LOGGER.debug("The answers to %s end with an error: %s", method, err)
-                entries, cursor = [], ""
+            entries, cursor = await self._page(method, member, params or {}, cursor)
             # A longer page could only keep us busy.
-            for item in map(parse, entries[: limit + 1]):
-                if item is not None:
-                    items.setdefault(key(item), item)
+            for key, item in filter(None, map(parse, entries[: limit + 1])):
+                items.setdefault(key, item)
             if not cursor or len(items) > limit:
                 break
         found = tuple(items.values())[:limit]
@@ -220,14 +207,23 @@ class McpClient:
             _LOGGER.warning(text, member, len(found))
         return found
 
-    async def _page(self, method: str, member: str, params: JsonObject) -> tuple[list[Any], str]:
-        """Return the entries of a page, and the cursor of the next; empty at the end."""
-        page = await self.request(method, params)
-        entries, cursor = page.get(member), page.get("nextCursor")
-        if not isinstance(entries, list):
-            raise McpProtocolError(f"the page of the list has no {member}")
+    async def _page(self, method: str, member: str, params: JsonObject, cursor: str) -> tuple[list[Any], str]:
+        """Return the entries of a page, and the cursor of the next; empty at the end.
+
+        An error ends the list, unless it is the first page: with only hidden tools left, the firmware returns
+        an error.
+        """
+        try:
+            page = await self.request(method, params | {"cursor": cursor} if cursor else params)
+            entries = _list_in(page, member)
+        except (McpCallError, McpProtocolError) as err:
+            if not cursor:
+                raise
+            _LOGGER.debug("The answers to %s end with an error: %s", method, err)
+            return [], ""
+        following = page.get("nextCursor")
         # One that is too long would not fit into the next request.
-        return entries, cursor if isinstance(cursor, str) and len(cursor) <= _MAX_CURSOR else ""
+        return entries, following if isinstance(following, str) and len(following) <= _MAX_CURSOR else ""
 
     def receive(self, payload: JsonObject) -> JsonObject | None:
         """Handle a JSON-RPC object from the device; return the reply unless it follows. Never raises."""
@@ -405,6 +401,12 @@ def _refusal(reason: str, code: object = None) -> McpCallError:
     shown = one_line(reason, _MAX_ERROR)
     number = code if type(code) is int else None
     return McpCallError(shown, number) if shown else McpNoReasonError("the device gave no reason", number)
+
+
+def _list_in(page: JsonObject, member: str) -> list[Any]:
+    if not isinstance(entries := page.get(member), list):
+        raise McpProtocolError(f"the page of the list has no {member}")
+    return entries
 
 
 def _result_of(reply: JsonObject) -> JsonObject:
