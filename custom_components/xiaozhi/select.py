@@ -96,7 +96,7 @@ class XiaozhiConversationsSelect(XiaozhiSettingEntity, SelectEntity):
 
 
 class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
-    """What wakes a device. It has none where other words are not known to fit."""
+    """The wake words of a device. It has none where other words are not known to fit."""
 
     follows = (INSTALLATION, SETTINGS, *DECIDE_ABOUT_PACKS, "wake_words", "installed_wake_words", "sent_pack")
     _unrecorded_attributes = frozenset({"fetched", "sent", "hint"})

@@ -52,7 +52,7 @@ class XiaozhiSettingSwitch(XiaozhiSettingEntity, SwitchEntity):
 
 
 class XiaozhiMicrophoneSwitch(XiaozhiEntity, SwitchEntity):
-    """Whether a device may hear. It is stored when the action is done."""
+    """The microphone of a device. The state is stored when the action is done."""
 
     follows = (SETTINGS, "microphone")
 
@@ -71,7 +71,7 @@ class XiaozhiMicrophoneSwitch(XiaozhiEntity, SwitchEntity):
 
 
 class XiaozhiInterruptSwitch(XiaozhiSettingSwitch):
-    """Whether speech interrupts an answer, on a device that listens while it speaks."""
+    """Interruption of an answer by speech, on a device that listens while it speaks."""
 
     follows = (SETTINGS, DETECTORS, "board", "listens_while_speaking")
 

@@ -1,1 +1,1 @@
-"""What Home Assistant says of its own accord: delivery, volume, several devices, another loudspeaker."""
+"""Announcements of Home Assistant: delivery, volume, several devices, another loudspeaker."""

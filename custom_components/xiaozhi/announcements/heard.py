@@ -12,7 +12,7 @@ from .utterance import Rank
 
 
 class End(StrEnum):
-    """What ended an utterance."""
+    """The end of an utterance."""
 
     DONE = "done"
     """It was said to its end."""

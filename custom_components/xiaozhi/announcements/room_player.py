@@ -112,7 +112,7 @@ class RoomPlayback:
 
     @property
     async def ended(self) -> End | PlayerFault:
-        """What has ended it, when it has. Raises what its source has raised."""
+        """Its end, when that has come. Raises what its source has raised."""
         end = await asyncio.shield(self._ended)
         if self._error is not None:
             raise self._error
@@ -338,7 +338,7 @@ class RoomPlayback:
 
 
 class Speech:
-    """What a device says: it plays it itself, or is silent while the player of the room says it."""
+    """Speech of a device: it plays it itself, or is silent while the player of the room says it."""
 
     def __init__(
         self,

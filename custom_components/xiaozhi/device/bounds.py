@@ -13,7 +13,7 @@ from ..protocol.limits import TokenBucket
 
 
 class Bound(StrEnum):
-    """What is bounded."""
+    """The events that are bounded."""
 
     CONNECTIONS = "connections"
     """Check-ins and links: each changes the registry, or states of its entities."""

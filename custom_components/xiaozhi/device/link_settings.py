@@ -27,7 +27,7 @@ AUTO_SUBSCRIBE_TOPIC: Final = downlink_topic("${clientid}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSettings:
-    """What a device that has checked in is to use."""
+    """The link that a device that has checked in is to use."""
 
     preferred: LinkKind
     origin: str | None

@@ -1,4 +1,4 @@
-"""Whether a device is there: what shows it, and after how much silence it counts as gone."""
+"""Presence of a device: what shows it, and after how much silence it counts as gone."""
 
 import logging
 from typing import TYPE_CHECKING, Final
@@ -20,7 +20,7 @@ _UNANSWERED_WITHOUT_TOOLS: Final = 10
 
 
 class Presence:
-    """Whether a device is there, by what happens on one link.
+    """Presence of a device, by what happens on one link.
 
     Our own listeners notice that a device is gone. A broker does not, and most deliver nothing to a device
     that never subscribes: there, only its answers show that messages reach it, and silence that it is gone.

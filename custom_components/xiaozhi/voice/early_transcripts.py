@@ -53,7 +53,7 @@ class EngineCalls:
 
 
 class _Transcripts:
-    """What was said in one turn up to now, and whether that is all."""
+    """The words of one turn up to now, and whether these are all."""
 
     def __init__(self, speech_input: SpeechInput, recognizer: Recognizer, detector: TurnDetector) -> None:
         """`detector` reports the pauses."""

@@ -1,4 +1,4 @@
-"""Whether Home Assistant understands what was said so far as a command, asked without acting on it."""
+"""Asks whether Home Assistant understands what was said so far as a command, without acting on it."""
 
 from typing import Any, Final
 

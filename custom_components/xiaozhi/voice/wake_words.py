@@ -29,7 +29,7 @@ _LANGUAGES: Final = {"cn": "zh", "en": "en"}
 
 
 class WakeWords:
-    """What wakes a device, and what else could."""
+    """The wake words of a device, and those that it could have."""
 
     def __init__(self, hass: HomeAssistant, device: Device, files: FirmwareFiles) -> None:
         self._hass = hass
@@ -38,7 +38,7 @@ class WakeWords:
 
     @property
     def board(self) -> Board:
-        """What decides about its wake words."""
+        """The properties that decide about its wake words."""
         return board_of(self._device)
 
     @property
@@ -81,7 +81,7 @@ class WakeWords:
 
     @property
     def hint(self) -> str:
-        """What is fetched for a choice, or what its owner has to do now; empty if that is nothing."""
+        """A hint at what is fetched for a choice, or what its owner has to do now; empty if there is none."""
         running = self._device.installation
         if not isinstance(running, PackInstallation):
             hosts = {"releases": _host(self._files.releases), "models": str(source().host)}
