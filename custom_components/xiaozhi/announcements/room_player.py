@@ -137,7 +137,7 @@ class RoomPlayback:
         return self._ended.done()
 
     @callback
-    def stop(self, by: End) -> None:
+    def stop(self, by: End | PlayerFault) -> None:
         """End it, unless it has ended. The player is stopped in the background."""
         self._end(by)
         if self._waits:
@@ -153,6 +153,7 @@ class RoomPlayback:
         self._sound.notify()
 
     async def _run(self) -> None:
+        unlisten = self._device.record.listen([SETTINGS], self._settings_changed)
         try:
             async with self._device.transfers.speaking[self.player].hold(self._rank, self._patience):
                 self._waits = False
@@ -163,6 +164,7 @@ class RoomPlayback:
             self._error = err
             self._end(End.FAULT)
         finally:
+            unlisten()
             self._end(End.WOKEN)
 
     async def _play(self) -> None:
@@ -173,7 +175,6 @@ class RoomPlayback:
         with ExitStack() as stack:
             self._path = stack.enter_context(device.transfers.offer(sound)) + SUFFIX
             stack.callback(async_track_state_change_event(hass, [self.player], self._state_changed))
-            stack.callback(device.record.listen([SETTINGS], self._settings_changed))
             calling = device.create_task(self._call(), "play on a player")
             # Some players end this call only after the sound, when nothing here waits for it any more.
             calling.add_done_callback(lambda _: sound.notify())
@@ -192,8 +193,13 @@ class RoomPlayback:
             calling.cancel()
             if end is not End.DONE:
                 await self._silence(stops=self._reports or returned)
-        if music is not None and end in {End.DONE, End.WOKEN}:
-            await hass.services.async_call(MEDIA_PLAYER, SERVICE_PLAY_MEDIA, music, blocking=False)
+        if music is not None and end in {End.DONE, End.WOKEN, End.FAULT}:
+            # The next owner has to find it playing, or would not know of it.
+            resuming = device.create_task(
+                hass.services.async_call(MEDIA_PLAYER, SERVICE_PLAY_MEDIA, music, blocking=True), "play on"
+            )
+            resuming.add_done_callback(log_failure)
+            await asyncio.wait((resuming,), timeout=AnnouncementTimeouts.ring_waits)
 
     @callback
     def _poll(self, began: float, making: asyncio.Task[None], calling: asyncio.Task[None]) -> float:
@@ -294,7 +300,7 @@ class RoomPlayback:
     @callback
     def _settings_changed(self) -> None:
         if self._device.settings.loudspeaker != self.player:
-            self._end(PlayerFault.CHANGED)
+            self.stop(PlayerFault.CHANGED)
 
     async def _call(self) -> None:
         data = {

@@ -95,6 +95,8 @@ class Sound:
             self._mp3 += encoder.encode(b"")
             self.ended = True
         finally:
+            # Those who fetch it would wait for more.
+            self.stopped = not self.ended
             self.notify()
 
     async def read(self) -> AsyncGenerator[bytes]:

@@ -53,11 +53,12 @@ class BigSpeaker(MediaPlayerEntity):
         if self.error is not None:
             raise self.error
         self.asked.append(media_id)
+        playing, self._playing = self._playing, None
+        if playing is not None:
+            playing.cancel()
         if not kwargs.get("announce"):
             self.show(MediaPlayerState.PLAYING, media_id)
             return
-        if self._playing is not None:
-            self._playing.cancel()
         if self.fetches:
             self._playing = self.hass.async_create_background_task(self._play(media_id), "big speaker")
         if self.last_error is not None and self._playing is not None:

@@ -550,3 +550,60 @@ async def test_the_players_that_can_announce_can_be_chosen_those_of_the_area_fir
     ):
         await submit_device(hass, await change_device(hass, linked_entry), **form, **player_of_form)
         await wait_for_state(hass, SELECT, state)
+
+
+async def test_a_fetch_ends_when_home_assistant_stops_in_the_middle_of_a_sound(
+    hass: HomeAssistant,
+    device: SimulatedDevice,
+    player: BigSpeaker,
+    announcer: Announcer,
+    linked_entry: MockConfigEntry,
+) -> None:
+    """The player would wait for more without an end."""
+    player._attr_supported_features &= ~MediaPlayerEntityFeature.STOP
+    saying = asyncio.create_task(announcer.say(Utterance(text="A radio play.", speech=beep(90))))
+    await device.wait_for(lambda: bool(player.began), 10)
+    assert await hass.config_entries.async_unload(linked_entry.entry_id)
+    assert (await saying).end is End.FAULT
+    await asyncio.sleep(5)
+    assert len(player.played) == 1
+
+
+async def test_music_on_the_player_goes_on_after_two_sounds_in_a_row_and_after_one_that_fails(
+    hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker, announcer: Announcer
+) -> None:
+    player._attr_supported_features &= ~MediaPlayerEntityFeature.MEDIA_ANNOUNCE
+    player.show(MediaPlayerState.PLAYING, "library://jazz")
+    sounds = [announcer.say(Utterance(text="Dinner.", speech=beep(2))) for _ in range(2)]
+    assert [heard.end for heard in await asyncio.gather(*sounds)] == [End.DONE] * 2
+    await asyncio.sleep(1)
+    assert player.asked[-1] == "library://jazz"
+    player.asked.clear()
+    broken = StreamOf(1, error=HomeAssistantError("no"))
+    heard = await announcer.say(Utterance(text="Dinner.", speech=broken.open))
+    assert heard.end is End.FAULT
+    await asyncio.sleep(5)
+    assert player.asked[-1] == "library://jazz"
+
+
+@TWO_DEVICES
+async def test_what_waits_for_a_player_does_not_wait_on_when_another_is_chosen(
+    boot: Boot,
+    device: SimulatedDevice,
+    linked_entry: MockConfigEntry,
+    player: BigSpeaker,
+    announcer: Announcer,
+    hass: HomeAssistant,
+) -> None:
+    other = await boot(NEW, mac=OTHER_MAC)
+    await choose(hass, OTHER_SELECT, "Big speaker")
+    long = asyncio.create_task(announcer.say(Utterance(text="A radio play.", speech=beep(20))))
+    await device.wait_for(lambda: bool(player.began), 10)
+    gateway = linked_entry.runtime_data
+    waits = gateway.announcer(gateway.devices[OTHER_MAC])
+    saying = asyncio.create_task(waits.say(Utterance(text="Dinner.", speech=beep(1))))
+    await asyncio.sleep(1)
+    await choose(hass, OTHER_SELECT, "this_device")
+    await other.wait_for(lambda: bool(other.announcements), 5)
+    assert (await saying).how is Delivery.NOTIFY
+    assert (await long).end is End.DONE
