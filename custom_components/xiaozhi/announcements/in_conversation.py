@@ -117,7 +117,7 @@ class ConversationAnnouncements:
         if not speaking.cancelled():
             speaking.result()
         # Nobody answers a question that failed, or is not wanted any more.
-        was_said = not said.cancelled() and said.exception() is None
+        was_said = not said.cancelled() and said.exception() is None and said.result() is End.DONE
         return was_said and waiting.utterance.expects_answer
 
     async def acknowledge(self, conversation: Conversation, utterance: Utterance) -> None:

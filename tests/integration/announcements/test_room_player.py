@@ -552,6 +552,22 @@ async def test_the_players_that_can_announce_can_be_chosen_those_of_the_area_fir
         await wait_for_state(hass, SELECT, state)
 
 
+async def test_nobody_listens_after_a_question_that_is_stopped_at_the_player(
+    device: SimulatedDevice, speech: Speech, player: BigSpeaker, announcer: Announcer, command: bytes
+) -> None:
+    await speech.answer_with("Done.", heard=[COMMAND])
+    question = Utterance(text="Which one?", speech=beep(8), rank=Rank.QUESTION, expects_answer=True)
+    await device.wake()
+    asking = asyncio.create_task(announcer.say(question))
+    device.say(command)
+    await device.wait_for(lambda: len(player.began) == 2, 30)
+    await asyncio.sleep(2)
+    player.show(MediaPlayerState.PAUSED, player.media_content_id)
+    assert (await asking).end is End.STOPPED
+    await device.wait_for(lambda: device.state is not State.SPEAKING, 5)
+    assert device.state is State.IDLE
+
+
 async def test_a_fetch_ends_when_home_assistant_stops_in_the_middle_of_a_sound(
     hass: HomeAssistant,
     device: SimulatedDevice,
