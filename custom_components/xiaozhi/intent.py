@@ -32,9 +32,7 @@ _DAYS_ONLY: Final = "today, tomorrow, monday to sunday, or a date such as 2026-1
 _REPETITIONS: Final = "daily, weekdays, weekends, weekly, monthly, yearly, or days such as MO,TH or MO-FR"
 _HOURS: Final = vol.All(vol.Coerce(int), vol.Range(min=0, max=23))
 _MINUTES: Final = vol.All(vol.Coerce(int), vol.Range(min=0, max=59))
-_DAY: Final = vol.All(
-    cv.string, vol.Match(r"^([0-9]{4}-[0-9]{2}-[0-9]{2}|[^0-9]*)$", msg=f"allowed are {_DAYS_ONLY}")
-)
+_DAY: Final = vol.All(cv.string, vol.Match(r"^([0-9]{4}[-/.年].*|[^0-9]*)$", msg=f"allowed are {_DAYS_ONLY}"))
 _DAY_AND_PERIOD: Final = {
     vol.Optional("minutes"): _MINUTES,
     vol.Optional("period", description="Only if the hours count to twelve."): vol.In(("am", "pm")),
@@ -222,12 +220,20 @@ class AlarmIntent(intent.IntentHandler):
     def _checked(self, slots: dict[str, Any]) -> dict[str, Any]:
         """Return the values of slots. Raises `InputError`."""
         try:
+            _check_numbers(slots)
             checked = self.async_validate_slots(slots)
             return {name: slot.get(self._part, slot["value"]) for name, slot in checked.items()}
         except vol.Invalid as err:
             problem = err.errors[0] if isinstance(err, vol.MultipleInvalid) else err
             slot = str(next(iter(problem.path), ""))
             raise InputError("slot_invalid", slot=slot, reason=problem.msg) from err
+
+
+def _check_numbers(slots: dict[str, Any]) -> None:
+    """Refuse 6.5 for half past six, of which the schema makes six. Raises `vol.Invalid`."""
+    for name, slot in slots.items():
+        if isinstance(value := slot.get("value"), float) and not value.is_integer():
+            raise vol.Invalid("expected a whole number", [name])
 
 
 class AlarmTool(AlarmIntent):

@@ -161,6 +161,7 @@ NONSENSE: tuple[tuple[dict[str, Any], str], ...] = (
     ({"hours": 7, "text": {}}, "text"),
     ({"hours": 7, "name": ["Bread"]}, "name"),
     ({"hours": None}, "hours"),
+    ({"hours": 6.5}, "hours"),
     ({"hours": "1e9"}, "hours"),
     ({"minutes": 5}, "hours"),
     ({"hours": 7, "period": "noon"}, "period"),

@@ -28,6 +28,8 @@ _MAX_SKIPPED: Final = 366
 _MAX_LISTED: Final = 400
 _FIRST_YEAR: Final = 1970
 _LAST_YEAR: Final = 9000
+# From when an alarm was snoozed or renewed; more than another time zone makes of it.
+_FAR: Final = timedelta(days=2)
 _SECOND: Final = timedelta(seconds=1)
 
 
@@ -77,6 +79,12 @@ class Alarm:
                 # In 0.5.0, a snoozed one has rung when it was done.
                 time = wall_time(found) if alarm.snoozed else alarm.first(found)
                 alarm = replace(alarm, time=time or start)
+            # With a damaged one it would never ring.
+            first = alarm.first(found)
+            if first is not None and alarm.time - first > _FAR:
+                alarm = replace(alarm, time=first)
+            if alarm.snoozed and abs(alarm.snoozed - found) > _FAR:
+                alarm = replace(alarm, snoozed=None)
         except (KeyError, ValueError, TypeError, OverflowError, InputError) as err:
             _LOGGER.warning("A stored alarm cannot be read: %s", type(err).__name__)
             return None

@@ -124,7 +124,8 @@ def checked_parts(start: datetime, rule: str) -> str:
     if len(rule) > MAX_RULE:
         raise ValueError("too long")
     parts: dict[str, str] = {}
-    for part in re.sub(r"^RRULE:|\s|;$", "", rule.upper()).split(";"):
+    # Some calendars write the year 9999 for no end.
+    for part in re.sub(r"^RRULE:|\s|;$|;UNTIL=9999\w*", "", rule.upper()).split(";"):
         name, _, value = part.partition("=")
         values = value.split(",") if name.startswith("BY") else [value]
         if name in parts or not all(re.fullmatch(_PARTS[name], each) for each in values):

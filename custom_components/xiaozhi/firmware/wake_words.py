@@ -47,6 +47,7 @@ _INDEX: Final = "index.json"
 
 MAX_PHRASES: Final = 8
 _ENGLISH: Final = re.compile(r"[A-Za-z]{2,16}(?: [A-Za-z]{1,16}){0,4}")
+_WITH_PINYIN: Final = re.compile(r"(.*[\u3400-\u9fff])\W+(.*)")
 # The device does not escape the text in its messages.
 _CHINESE: Final = re.compile(r"(\w{2,12}) *= *([a-z]{1,6}(?: [a-z]{1,6}){1,9})")
 
@@ -65,15 +66,16 @@ class Phrase:
     def parse(cls, text: str) -> Self | None:
         """Read `hello kitchen`, or `你好管家 = ni hao guan jia`; None for something else.
 
-        Marks of tones, capitals and characters of full width make no difference; ü is v.
+        Tones, capitals, punctuation and what is between the two make no difference; ü is v.
         """
         text = " ".join(unicodedata.normalize("NFKC", text).split())
-        if (parts := text.partition("="))[1]:
+        if parts := _WITH_PINYIN.fullmatch(text):
             pinyin = unicodedata.normalize("NFD", parts[2].lower().replace("u:", "v")).replace("u\u0308", "v")
             pinyin = "".join(letter for letter in pinyin if not unicodedata.combining(letter))
-            text = f"{parts[0]}={pinyin}"
-        if _ENGLISH.fullmatch(text):
-            return cls(text, text.upper(), "en")
+            pinyin = " ".join(re.sub(r"(?<=[a-z])[1-5]\b|[-'’.,!?)\"]", " ", pinyin).split())
+            text = f"{re.sub(r'\W', '', parts[1])}={pinyin}"
+        elif _ENGLISH.fullmatch(words := " ".join(re.sub(r"[-,.!?\"“”]", " ", text).split())):
+            return cls(words, words.upper(), "en")
         match = _CHINESE.fullmatch(text)
         return cls(match[1], match[2], "cn") if match else None
 

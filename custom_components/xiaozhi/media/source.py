@@ -35,7 +35,7 @@ _PLAYLIST_TYPES: Final = re.compile(r"mpegurl|scpls|text/|octet-stream")
 _MAX_PLAYLISTS: Final = 3
 _HLS: Final = "#EXT-X-"
 _STREAMING: Final = ".m3u8"
-_PLS_FILE: Final = re.compile(r"file(\d{0,6})\s*=\s*(.*)", re.IGNORECASE)
+_PLS_FILE: Final = re.compile(r"(?:file|ref)(\d{0,6})\s*=\s*\"?(.*?)\"?", re.IGNORECASE)
 # In bytes.
 _MAX_PLAYLIST: Final = 64 * 1024
 _SPEECH: Final = f"{media_source.URI_SCHEME}{tts.DOMAIN}/"
@@ -178,10 +178,12 @@ def first_entry(text: str, address: str) -> str:
     if _HLS in text:
         return address
     lines = [line.strip().removeprefix("\ufeff") for line in text.splitlines()]
-    if "[playlist]" in text[:200].lower():
-        files = [found for line in lines if (found := _PLS_FILE.fullmatch(line))]
+    if files := [found for line in lines if (found := _PLS_FILE.fullmatch(line))]:
         lines = [found[2] for found in sorted(files, key=lambda found: int(found[1] or 0))]
     for entry in lines:
+        if entry.startswith("<"):
+            # A page that says that there is none.
+            break
         if entry and not entry.startswith("#"):
             return urljoin(address, entry)
     raise ValueError("a playlist without an entry")

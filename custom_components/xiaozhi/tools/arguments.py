@@ -13,6 +13,9 @@ from .tool_names import Verb, parse_name, word_set, words
 
 _MAX_OPTIONS: Final = 32
 _COLOURS: Final = (("red", "green", "blue"), ("r", "g", "b"))
+# Arguments and, as last words of a tool, what they set.
+_VALUES: Final = word_set("level value percent")
+_SET: Final = word_set("angle brightness power position speed volume")
 # An argument with 0 and 1 is a switch if the name of its tool has one of these.
 _ENABLES: Final = word_set("active enable enabled mute on power")
 # An enumeration in words: `a`, 'b' or "c".
@@ -90,7 +93,14 @@ def colour_of(tool: Tool) -> Colour | None:
 
 def is_setter(tool: Tool, argument: str) -> bool:
     """Whether a tool is there to set an argument."""
-    return parse_name(tool.name).verb is Verb.SET or tool.name.rpartition(".")[2].lower() == argument.lower()
+    if parse_name(tool.name).verb is Verb.SET:
+        return True
+    last, argument_words = words(tool.name.rpartition(".")[2]), words(argument)
+    if last == argument_words:
+        return True
+    return (
+        bool(last) and last[-1] in _SET and (last[-1:] == argument_words[-1:] or argument.lower() in _VALUES)
+    )
 
 
 def on_off_of(tool: Tool, argument: str) -> tuple[object, object] | None:

@@ -66,6 +66,8 @@ _CHINESE: Final = {
     }.items()
     for word in listed.split()
 }
+# Of a light, as 打开 is translated.
+_OPENS: Final = {"open": Verb.ON, "close": Verb.OFF}
 # 开机, 关机, 开始, 关于 and 开关 are words of their own.
 _ONE_CHARACTER: Final = {"开": Verb.ON, "关": Verb.OFF}
 _AT_THE_BEGINNING: Final = re.compile(rf"(?:{'|'.join(_CHINESE)}|[开关](?![关机始于]))+")
@@ -74,7 +76,7 @@ _AT_THE_END: Final = re.compile(rf"(?:{'|'.join(_CHINESE)}|状态)+$")
 _IN_THE_MIDDLE: Final = frozenset({"set", "get", "is", "read"})
 # Before such a verb: a question that is answered in words, as in ask_what_is_seen.
 _QUESTIONS: Final = frozenset({"ask", "describe", "explain", "how", "tell", "what", "which", "who", "why"})
-_STATES: Final = frozenset({"state", "status"})
+_STATES: Final = word_set("humidity info state status temperature version")
 # Last words of tools that answer with a list, unless another word says that they do something with it.
 _LISTS: Final = frozenset({"keys", "list", "show"})
 _DOES: Final = word_set(
@@ -128,6 +130,8 @@ def _english(last: str) -> tuple[Verb, str]:
         # The last word stays in the name: a state is shown as one.
         reads = _ENGLISH.get(found[0]) is Verb.GET or (found[0] == "list" and len(found) > 1)
         return Verb.GET, "_".join(parts[1:] if reads else parts)
+    if (verb := _around(found)) is not None:
+        return verb, "_".join(parts[1 : None if found[0] in _OPENS else -1])
     for length in (2, 1):
         if (verb := _ENGLISH.get(" ".join(found[:length]))) is not None:
             return verb, "_".join(parts[length:])
@@ -136,9 +140,15 @@ def _english(last: str) -> tuple[Verb, str]:
     at = next((index for index, word in enumerate(found) if word in _IN_THE_MIDDLE), None)
     if at is not None and _QUESTIONS.isdisjoint(found[:at]):
         return _ENGLISH[found[at]], "_".join([*parts[:at], *parts[at + 1 :]])
-    if found and _SETS.match(found[0]):
-        return Verb.SET, "_".join([parts[0][3:], *parts[1:]])
-    return Verb.OTHER, last
+    sets = bool(found) and _SETS.match(found[0])
+    return (Verb.SET, "_".join([parts[0][3:], *parts[1:]])) if sets else (Verb.OTHER, last)
+
+
+def _around(found: list[str]) -> Verb | None:
+    """Return the verb of words such as turn_lamp_on and open_lamp."""
+    if len(found) > 1 and found[0] in _OPENS:
+        return None if LIGHTS.isdisjoint(found) else _OPENS[found[0]]
+    return _ENGLISH.get(f"{found[0]} {found[-1]}") if len(found) > 2 else None
 
 
 def _lists(found: list[str]) -> bool:

@@ -163,6 +163,8 @@ async def test_a_playlist_leads_to_its_first_station(hass: HomeAssistant, server
         ("/listen.php?format=pls", "[playlist]\nFile1=one.mp3\n"),
         ("/m3u/kitchen", "one.mp3\n"),
         ("/turned.pls", "[playlist]\nFile2=missing.mp3\nFile10=missing.mp3\nfile1 = one.mp3\n"),
+        ("/bare.pls", 'File1="one.mp3"\n'),
+        ("/windows?list.pls", "[Reference]\nRef1=one.mp3\n"),
         ("/outer.pls", "[playlist]\nFile1=inner.m3u\n"),
     ],
 )

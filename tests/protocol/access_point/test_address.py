@@ -7,6 +7,7 @@ import asyncio
 import base64
 from datetime import UTC, datetime
 import json
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -98,6 +99,12 @@ def test_the_path_of_other_clouds_does_not_matter(url: str) -> None:
         ("```\n", "\n```"),
         ("接入点：", ""),
         ("MCP endpoint: ", " "),
+        ("Address: ", "."),
+        ("**", "**"),
+        ("", "，请勿泄露"),
+        ("\u200b", "\ufeff"),
+        ('{"mcpServers": {"x": {"url": "', '", "type": "ws"}}}'),
+        ('export MCP_ENDPOINT="', '" # my agent'),
     ],
 )
 def test_an_address_is_found_in_what_was_pasted_with_it(before: str, after: str) -> None:
@@ -140,7 +147,7 @@ def test_what_is_no_address(text: str, problem: AddressProblem) -> None:
 @pytest.mark.parametrize(
     "token",
     [
-        *("a.b.c", "a.!!!.c", "a.W1tbW1tb.c", "..", "a.////.c", jwt([]), jwt(1)),
+        *("a.b.c", "a.!!!.c", "a.W1tbW1tb.c", "..c", "a.////.c", jwt([]), jwt(1)),
         jwt({"endpointId": 5, "agentId": True, "exp": "soon"}),
         jwt({"exp": 1e300}),
         jwt({"exp": -1e300, "agentId": 2**70}),
@@ -164,7 +171,8 @@ def test_any_text_is_an_address_or_an_error(text: str, start: str) -> None:
         address = AccessPointAddress.parse(start + text)
     except AddressError:
         return
-    assert address.url == (start + text).strip()
+    # What nobody sees may stand within it.
+    assert address.url in re.sub("[\u200b-\u200d\u2060\ufeff]", "", start + text)
     assert address.host.isprintable()
 
 

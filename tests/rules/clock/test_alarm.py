@@ -143,6 +143,16 @@ def test_an_alarm_of_0_5_0_rings_as_it_would_have_there(rule: str, snoozed: str 
 )
 def test_a_rule_may_be_written_loosely(written: str) -> None:
     assert checked_rule(at(2), written) == "FREQ=WEEKLY;BYDAY=MO"
+    # The end that some calendars write for none.
+    assert checked_rule(at(2), f"{written.rstrip(';')};UNTIL=99991231T235959Z") == "FREQ=WEEKLY;BYDAY=MO"
+
+
+@pytest.mark.parametrize(
+    ("field", "moment"), [("time", "8000-01-01T07:00:00"), ("snoozed", "9999-12-31T00:00:00+00:00")]
+)
+def test_an_alarm_with_a_damaged_moment_rings_at_its_next_time(field: str, moment: str) -> None:
+    alarm = alarm_of(at(2), "FREQ=DAILY")
+    assert Alarm.from_dict({**alarm.as_dict(), field: moment}) == alarm
 
 
 @pytest.mark.parametrize(
@@ -174,6 +184,7 @@ def test_a_rule_may_be_written_loosely(written: str) -> None:
         "FREQ=DAILY;INTERVAL=٣",
         "FREQ=DAILY;FREQ=WEEKLY",
         "FREQ=DAILY;UNTIL=20261399",
+        "FREQ=DAILY;UNTIL=00010101T000000Z",
         "FREQ=YEARLY;INTERVAL=1000;BYMONTH=2;BYMONTHDAY=29",
         "INTERVAL=2",
         ";;;",

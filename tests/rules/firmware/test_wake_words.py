@@ -73,7 +73,13 @@ def picture(kind: str, *colours: str, size: tuple[int, int] = (64, 64)) -> bytes
         ("hello  kitchen ", ENGLISH),
         ("ｈｅｌｌｏ kitchen", ENGLISH),
         *((text, None) for text in ("", "hello 2", "你好管家", "a" * 17, "x " * 10)),
-        *((text, None) for text in ("你好 = ni3 hao3", '你"好 = ni hao', "你\0好 = ni hao")),
+        *((text, None) for text in ("你好管家 = nihaoguanjia", "ni hao = 你好", "hey Müller")),
+        *((text, ENGLISH) for text in ("hello-kitchen", "“hello kitchen”", "hello, kitchen!")),
+        *(
+            (f"你好管家{written}", CHINESE)
+            for written in ("(ni hao guan jia)", "：ni-hao-guan-jia", " ni3 hao3 guan3 jia1")
+        ),
+        ('你"好，管家\0 = ni hao guan jia', CHINESE),
     ],
 )
 def test_a_phrase_is_english_or_chinese_with_its_pinyin(text: str, phrase: Phrase | None) -> None:

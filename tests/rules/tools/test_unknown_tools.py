@@ -46,6 +46,20 @@ def test_getter_and_setter_are_one_number_however_they_are_spelt(setter: str, ge
     assert found.state == Reading(tool=getter)
 
 
+@pytest.mark.parametrize("on", ["turn_lamp_on", "lamp_on", "lamp.on", "openLamp"])
+def test_a_lamp_with_its_brightness_however_they_are_spelt(on: str) -> None:
+    off = "closeLamp" if on == "openLamp" else on.replace("on", "off")
+    light, *more = map_tools([tool(on), tool(off), tool("set_lamp_brightness", value=number())])
+    assert isinstance(light, LightTool)
+    assert (light.name, light.brightness is not None, more) == ("Lamp", True, [])
+
+
+def test_a_noun_is_read_and_with_a_value_set() -> None:
+    sensor, speed = map_tools([tool("temperature"), tool("fan.speed", level=number())])
+    assert isinstance(sensor, SensorTool)
+    assert isinstance(speed, NumberTool)
+
+
 def test_members_of_an_object_are_sensors_and_states_of_their_own() -> None:
     tools = [*DEVICES["aquarium"], tool("self.aquarium.set_water_level", level=number())]
     shapes = {"self.aquarium.get_status": members(WATER)}

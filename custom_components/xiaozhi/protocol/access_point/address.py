@@ -22,7 +22,9 @@ from ..untrusted_text import label, one_line
 _MAX_ADDRESS: Final = 4096
 _SCHEME: Final = re.compile("wss?://", re.IGNORECASE)
 # Pages and chats put quotes or brackets around it, and words before it.
-_AFTER: Final = " \t\r\n\"'`<>()[]{}“”‘’「」『』【】《》（），。；;,、"
+_AFTER: Final = " \t\r\n\"'`<>()[]{}“”‘’「」『』【】《》（），。；;,、.！*|…\\"
+_INVISIBLE: Final = re.compile("[\u200b-\u200d\u2060\ufeff]")
+_UP_TO_TOKEN: Final = re.compile(r"\S*?token=[\w.~%+/=&-]+", re.ASCII)
 _IDENTITY_DIGITS: Final = 32
 # A token without an end may state the last second of the year 9999, which other time zones do not have.
 _NEVER: Final = datetime(3000, 1, 1, tzinfo=UTC).timestamp()
@@ -75,10 +77,13 @@ class AccessPointAddress:
 
         The path differs between clouds, and is not checked.
         """
+        text = _INVISIBLE.sub("", text)
         found = _SCHEME.search(text)
         if found is None or "://" in text[: found.start()]:
             raise AddressError(AddressProblem.NOT_WEBSOCKET)
         url = text[found.start() :].rstrip(_AFTER)
+        if (until := _UP_TO_TOKEN.match(url)) and url[until.end() :][:1] in _AFTER.strip():
+            url = until[0].rstrip(_AFTER)
         if len(url) > _MAX_ADDRESS or not url.isascii() or not url.isprintable() or " " in url:
             raise AddressError(AddressProblem.INVALID)
         try:
