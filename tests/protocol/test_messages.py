@@ -41,6 +41,10 @@ HELLO = (
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (
+            '{"type":"hello","version":"1","audio_params":{"sample_rate":"16000","frame_duration":null}}',
+            DeviceHello(transport="", audio=AudioFormat(16000, 60), supports_mcp=False),
+        ),
         (HELLO, DeviceHello(transport="websocket", audio=AudioFormat(16000, 60), supports_mcp=True)),
         (
             (
@@ -65,6 +69,10 @@ HELLO = (
         (f'{{"type":"listen","state":"detect","text":"{"a" * 5000}"}}', ListenDetect("a" * 500)),
         (f'{{"type":"{"y" * 5000}"}}', UnknownMessage("y" * 64)),
         ('{"type":"listen","state":"start","mode":"auto"}', ListenStart(ListenMode.AUTO)),
+        *(
+            (f'{{"type":"listen","state":"start"{mode}}}', ListenStart(ListenMode.AUTO))
+            for mode in ("", ',"mode":null')
+        ),
         ('{"type":"listen","state":"start","mode":"manual"}', ListenStart(ListenMode.MANUAL)),
         ('{"type":"listen","state":"start","mode":"realtime"}', ListenStart(ListenMode.REALTIME)),
         ('{"type":"listen","state":"stop"}', ListenStop()),
@@ -97,7 +105,6 @@ def test_every_message_of_the_firmware_is_read(text: str, message: messages.Devi
         ('{"type":"hello","audio_params":{"sample_rate":[16000]}}', "sample_rate is not one of"),
         ('{"type":"hello","audio_params":{"frame_duration":true}}', "frame_duration is not one of"),
         ('{"type":"listen"}', "no known state"),
-        ('{"type":"listen","state":"start"}', "no known mode"),
         ('{"type":"listen","state":"start","mode":["auto"]}', "no known mode"),
         ('{"type":"listen","state":"detect","text":{}}', "text is not a text"),
         ('{"type":"mcp","payload":"{}"}', "no payload object"),

@@ -205,7 +205,8 @@ def _parse_listen(message: JsonObject) -> ListenDetect | ListenStart | ListenSto
         case "detect":
             return ListenDetect(_text(message, "text", _MAX_TEXT) or "", session_id=session_id)
         case "start":
-            mode = message.get("mode")
+            # Programs leave out the one that stock firmware uses at first.
+            mode = message.get("mode") or ListenMode.AUTO
             if mode not in list(ListenMode):
                 raise MessageError("listen start has no known mode")
             return ListenStart(ListenMode(mode), session_id=session_id)
@@ -262,7 +263,12 @@ def _session_id(message: JsonObject) -> str | None:
 
 
 def _choice(message: JsonObject, key: str, choices: frozenset[int], default: int) -> int:
-    value = message.get(key, default)
+    value = message.get(key)
+    if value is None:
+        return default
+    # Programs write "1", too.
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 6:
+        value = int(value)
     if not isinstance(value, int | float) or isinstance(value, bool) or value not in choices:
         raise MessageError(f"{key} is not one of {sorted(choices)}")
     return int(value)
