@@ -1,7 +1,7 @@
 """What is known of devices is on disk in time for a crash."""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 import json
 from pathlib import Path
 from typing import Any
@@ -125,8 +125,20 @@ async def test_a_device_that_changes_all_the_time_is_saved_and_a_flood_of_conver
     assert len(written) in {3, 4}
 
 
+_opened: list[DeviceStore] = []
+
+
+@pytest.fixture(autouse=True)
+async def close_stores() -> AsyncGenerator[None]:
+    """Let no store of a test write in the next one, whose files have the same names."""
+    yield
+    while _opened:
+        await _opened.pop().async_close()
+
+
 async def opened(hass: HomeAssistant) -> DeviceStore:
     store = DeviceStore(hass, "an_entry", Alarm.from_dict)
+    _opened.append(store)
     await store.async_load()
     return store
 
