@@ -74,11 +74,17 @@ class Connection(asyncio.Protocol):
 
     # For the network
 
+    def network_cut(self) -> None:
+        """Take nothing, so that the other end has to keep what it sends."""
+        if self._transport is not None:
+            self._transport.pause_reading()
+
     def network_restored(self) -> None:
         """Deliver the delayed data."""
         transport = self._transport
         if transport is None:
             return
+        transport.resume_reading()
         if self._dropped:
             # Data for a connection that the device has dropped is refused.
             transport.abort()
@@ -164,6 +170,8 @@ class Network:
     def cut(self) -> None:
         """Lose all packets from now on; the device does not notice."""
         self._there.clear()
+        for connection in self.connections:
+            connection.network_cut()
 
     def restore(self) -> None:
         """Deliver packets again."""

@@ -23,6 +23,8 @@ from .websocket_frames import FrameReader, Opcode, frame_bytes
 _TIMEOUT: Final = 10.0
 _MAX_SEND: Final = 65535
 _MAX_PONG: Final = 125
+# As that of streams: half of what the system then takes.
+_WINDOW: Final = 2048
 # Of a frame between 126 and 65535 bytes that is not masked.
 _FRAME_HEADER: Final = 4
 
@@ -152,7 +154,7 @@ class WebSocketTransport(Transport):
         """Raise one of several errors when the server does not answer with 101."""
         secure, host, port, path = _split(url)
         context = ssl.create_default_context() if secure else None
-        self._connection = connection = await self._network.connect(host, port, context)
+        self._connection = connection = await self._network.connect(host, port, context, window=_WINDOW)
         token = self._nvs.get_string("websocket", "token")
         if token and " " not in token:
             token = f"Bearer {token}"

@@ -15,7 +15,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkClosedError, L
 from custom_components.xiaozhi.timeouts import VoiceTimeouts
 from simulator import Pace, SimulatedDevice, State, converse
 from tests.integration.boxes import Speech, assert_nothing_lost, hear_answer, push_to_talk, wait_for_state
-from tests.integration.names import COMMAND, LIGHT, SATELLITE, Boot
+from tests.integration.names import COMMAND, LIGHT, NEW, SATELLITE, Boot
 from tests.protocol.audio.sounds import hiss
 
 
@@ -219,6 +219,21 @@ async def test_a_button_that_is_held_in_silence_or_only_tapped_commands_nothing_
     await device.press()
     await device.release()
     await device.wait_for(lambda: not device.channel_open, 30)
+
+
+@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
+async def test_what_a_hole_in_the_wifi_holds_back_fits_into_the_play_queue(
+    speech: Speech, boot: Boot, command: bytes
+) -> None:
+    await speech.answer_with("word " * 30)
+    device = await boot(NEW)
+    await hear_answer(device, command, 2)
+    device.cut_network()
+    await asyncio.sleep(3)
+    device.restore_network()
+    await device.wait_state(State.IDLE, 30)
+    # What its TCP has acknowledged comes on top.
+    assert device.speaker.dropped <= 1
 
 
 @pytest.mark.parametrize("link", LinkKind)
