@@ -6,7 +6,6 @@ times, holes of the network, and how long tools take. Without sound, speech of t
 place of what was said.
 """
 
-from array import array
 import asyncio
 from base64 import b64decode
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ from pathlib import Path
 import sys
 from typing import Any, Final, Self
 
-from .audio.espeak import synthesize
+import numpy as np
+
 from .audio.opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
 from .device import SimulatedDevice
 
@@ -24,9 +24,9 @@ _FORMAT: Final = "xiaozhi-conversation"
 _VERSION: Final = 1
 _MAX_BYTES: Final = 8 * 1024 * 1024
 _FRAME_SECONDS: Final = FRAME_SAMPLES / UPLINK_RATE
-# A stand-in for what was said. It has no pause that a detector would notice.
-_SPEECH: Final = "turn on the kitchen light"
-_LAST_FRAMES: Final = {1: 0.3}
+# A stand-in for what was said: vowels, by their first three formants in Hz, 0.12 s each.
+_VOWELS: Final = ((730, 1090, 2440), (530, 1840, 2480), (270, 2290, 3010), (570, 840, 2410), (300, 870, 2240))
+_VOWEL_SECONDS: Final = 0.12
 # In ms: what the firmware sends within this time after a wake word or a press belongs to it.
 _TOGETHER: Final = 500
 # In ms: a microphone that is on sends a packet each 60 ms.
@@ -177,14 +177,14 @@ class Recording:
             return [(at, b64decode(line["opus"])) for at, line in zip(times, ups, strict=True)]
         numbers = [round((at - times[0]) / _FRAME_SECONDS) for at in times]
         speech = [line for line in lines if line["kind"] == "speech"]
-        frames = self._stand_in(speech, ups[0]["ms"], numbers[-1] + 1)
+        frames = self._stand_in(speech, ups[0]["ms"], numbers)
         encoder, silence = OpusEncoder(), bytes(2 * FRAME_SAMPLES)
         packets = [encoder.encode(frames.get(number, silence)) for number in range(numbers[-1] + 1)]
         return [(at, packets[number]) for at, number in zip(times, numbers, strict=True)]
 
-    def _stand_in(self, speech: list[_Line], begun: int, count: int) -> dict[int, bytes]:
-        """Return the frames in which somebody spoke, by their number, of `count` frames."""
-        pcm, _ = synthesize(_SPEECH, speed=250, sample_rate=UPLINK_RATE)
+    def _stand_in(self, speech: list[_Line], begun: int, sent: list[int]) -> dict[int, bytes]:
+        """Return the frames in which somebody spoke, by their number, of those that were `sent`."""
+        count = sent[-1] + 1
         spoken: list[range] = []
         since: float | None = None
         for line in (*speech, {"event": "SpeechEnded", "at": 1000 * count * _FRAME_SECONDS}):
@@ -194,19 +194,30 @@ class Recording:
                 case "SpeechResumed":
                     since = (line["ms"] - begun) / 1000 - 2 * _FRAME_SECONDS
                 case "SpeechPaused" | "SpeechEnded" if since is not None:
-                    # It begins with a moment in which a detector hears nothing.
-                    until = round(line["at"] / 1000 / _FRAME_SECONDS)
-                    spoken.append(range(max(0, round(since / _FRAME_SECONDS) - 1), until))
+                    # A detector hears the end a frame later, since Opus lets the voice die away.
+                    until = round(line["at"] / 1000 / _FRAME_SECONDS) - 1
+                    # What a hole cuts off was spoken up to it.
+                    until = next((each for each in range(until, until + 4) if each not in sent), until)
+                    spoken.append(range(max(0, int(since / _FRAME_SECONDS) - 1), until))
                     since = None
-        frames: dict[int, bytes] = {}
-        for each in spoken:
-            for number in each:
-                place = 2 * FRAME_SAMPLES * (number - each.start) % (len(pcm) - 2 * FRAME_SAMPLES)
-                frame = array("h", pcm[place : place + 2 * FRAME_SAMPLES])
-                # A voice dies away.
-                loudness = _LAST_FRAMES.get(each.stop - number, 1)
-                frames[number] = array("h", [round(loudness * sample) for sample in frame]).tobytes()
-        return frames
+        pcm = _voice(count)
+        size = 2 * FRAME_SAMPLES
+        return {number: pcm[number * size : (number + 1) * size] for each in spoken for number in each}
+
+
+def _voice(count: int) -> bytes:
+    """Return as many frames of vowels, always the same: speech for a detector, without a pause."""
+    time = np.arange(count * FRAME_SAMPLES) / UPLINK_RATE
+    pitch = 180 + 15 * np.sin(2 * np.pi * 2.3 * time)
+    phase = 2 * np.pi * np.cumsum(pitch) / UPLINK_RATE
+    formants = np.array(_VOWELS)[(time / _VOWEL_SECONDS).astype(int) % len(_VOWELS)]
+    sound = np.zeros_like(time)
+    for harmonic in range(1, 22):
+        distances = (harmonic * pitch[:, None] - formants) / (120, 160, 200)
+        sound += (np.exp(-(distances**2)) @ (1, 0.6, 0.3) + 0.02) * np.sin(harmonic * phase)
+    sound *= 0.5 + 0.5 * np.sin(2 * np.pi * 4 * time) ** 2
+    samples: bytes = (sound / np.abs(sound).max(initial=1) * 15000).astype("<i2").tobytes()
+    return samples
 
 
 async def replay(recording: Recording, device: SimulatedDevice, seconds: float = 120) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 from homeassistant.components.assist_pipeline import async_get_pipeline, async_update_pipeline
 from homeassistant.components.conversation import HOME_ASSISTANT_AGENT, async_converse
-from homeassistant.core import Context, HomeAssistant
+from homeassistant.core import Context, HomeAssistant, ServiceRegistry
+from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.intent import IntentResponseErrorCode
 import pytest
@@ -165,3 +166,27 @@ async def test_what_is_not_understood_counts_as_no_match(
         result = await async_converse(hass, text, None, Context(), "en", HOME_ASSISTANT_AGENT)
         assert result.response.error_code is code
     assert not known.state.alarms
+
+
+async def test_a_file_that_cannot_be_written_and_a_reload_that_fails_stop_nothing(
+    hass: HomeAssistant,
+    linked_entry: MockConfigEntry,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    call = ServiceRegistry.async_call
+
+    async def fail(registry: ServiceRegistry, domain: str, service: str, *args: Any, **more: Any) -> Any:
+        if (domain, service) == ("conversation", "reload"):
+            raise HomeAssistantError("the configuration has an error")
+        return await call(registry, domain, service, *args, **more)
+
+    monkeypatch.setattr(ServiceRegistry, "async_call", fail)
+    folder = file(hass, "de").parent
+    await asyncio.to_thread(write, folder, "in the place of the folder")
+    await speak(hass, "de")
+    assert not files(hass)
+    assert "cannot be written" in caplog.text
+    assert "are used after a restart: the configuration has an error" in caplog.text
+    await asyncio.to_thread(folder.unlink)
+    caplog.clear()

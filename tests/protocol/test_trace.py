@@ -1,0 +1,45 @@
+"""A recording of a conversation stays within its bounds, and keeps nothing that says who is in the house."""
+
+import json
+
+import pytest
+
+from custom_components.xiaozhi.protocol import trace as module
+from custom_components.xiaozhi.protocol.messages import ListenDetect, McpMessage, UnknownMessage
+from custom_components.xiaozhi.protocol.trace import Trace
+
+
+@pytest.fixture
+async def trace() -> Trace:
+    return Trace({"link": "mqtt"}, with_sound=False)
+
+
+def lines(trace: Trace) -> list[dict[str, object]]:
+    return [json.loads(line) for line in trace.lines]
+
+
+@pytest.mark.parametrize("what", ["packets", "bytes"])
+async def test_it_ends_at_a_bound_and_says_so(trace: Trace, what: str) -> None:
+    for _ in range(module._MAX_PACKETS + 10 if what == "packets" else 50):
+        if what == "packets":
+            trace.packet("up", b"")
+        else:
+            trace.note("state", state="x" * 100_000)
+    assert trace.full
+    assert lines(trace)[-1]["kind"] == "full"
+    size = len(trace.lines)
+    trace.packet("down", b"")
+    assert len(trace.lines) == size
+
+
+async def test_of_messages_it_keeps_their_kind_and_of_texts_the_number_of_words(trace: Trace) -> None:
+    trace.received(UnknownMessage("my house"))
+    trace.received(ListenDetect("hi there"))
+    trace.received(McpMessage({"id": 3, "result": {"ssid": "my house"}}))
+    trace.received(McpMessage({"method": "tools/call", "params": {"name": "self.my house"}}))
+    trace.sent({"type": "alert", "status": "my house", "message": "my house is on fire", "emotion": "sad"})
+    assert "house" not in "\n".join(trace.lines)
+    kinds = [line.get("message") for line in lines(trace)[1:4]]
+    assert kinds == ["UnknownMessage", "ListenDetect", "McpMessage"]
+    assert lines(trace)[2]["text_words"] == 2
+    assert lines(trace)[-1]["message_words"] == 5
