@@ -9,9 +9,12 @@ from urllib.parse import unquote
 import pytest
 import yaml
 
+from scripts.validator.languages import fingerprint
 from tests.paths import ROOT
 
+_CHINESE = sorted((ROOT / "docs" / "zh-CN").glob("*.md"))
 _PAGES = sorted([*ROOT.glob("README*.md"), ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+_TRANSLATED = re.compile(r"<!-- (\S+) ([0-9a-f]{8}) -->\n")
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 _PICTURE = re.compile(r'(?:src|srcset)="([^"#]*)()"')
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
@@ -30,6 +33,15 @@ _Blueprint.add_constructor("!input", lambda loader, node: node.value)
 def _anchor(heading: str) -> str:
     """Return the anchor that GitHub makes of a heading."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", _CHINESE, ids=lambda page: page.name)
+def test_a_chinese_page_is_of_the_english_page_of_today(page: Path) -> None:
+    """Its first line names the English page, and the digest of what it was translated from."""
+    head = _TRANSLATED.match(page.read_text())
+    assert head is not None
+    digest = fingerprint((page.parent / head[1]).read_text())
+    assert head[2] == digest, f"{page.name}: translate the changes of {head[1]}, then write {digest} into line 1"
 
 
 def test_every_definition_that_a_walk_names_exists() -> None:
