@@ -41,7 +41,7 @@ def test_a_chinese_page_is_of_the_english_page_of_today(page: Path) -> None:
     head = _TRANSLATED.match(page.read_text())
     assert head is not None
     digest = fingerprint((page.parent / head[1]).read_text())
-    assert head[2] == digest, f"{page.name}: translate the changes of {head[1]}, then write {digest} into line 1"
+    assert head[2] == digest, f"translate the changes of {head[1]}, then write {digest} into line 1"
 
 
 def test_every_definition_that_a_walk_names_exists() -> None:
