@@ -46,12 +46,12 @@ async def set_up_vision(client: Client) -> None:
     await client.command("ai_task/preferences/set", gen_data_entity_id=_MODEL)
 
 
-def put_firmware(configuration: Path, board: Board) -> None:
+def put_firmware(configuration: Path, board: Board, version: str = FIRMWARE_VERSION) -> None:
     """Put a firmware for a board where the integration looks for it; its code is random data."""
     folder = configuration / "xiaozhi" / "firmware"
-    folder.mkdir(parents=True)
-    image = build_image(version=FIRMWARE_VERSION, chip=board.chip, size=_FIRMWARE_BYTES)
-    (folder / f"{board.name}_{FIRMWARE_VERSION}.bin").write_bytes(image)
+    folder.mkdir(parents=True, exist_ok=True)
+    image = build_image(version=version, chip=board.chip, size=_FIRMWARE_BYTES)
+    (folder / f"{board.name}_{version}.bin").write_bytes(image)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from demo.abilities import FIRMWARE_VERSION
+from demo.abilities import FIRMWARE_VERSION, put_firmware
 from demo.house import Room, pair, set_idle_brightness
 from demo.stage import DEVICES
 from simulator import SimulatedDevice, State, get_profile
@@ -40,6 +40,8 @@ type Entities = dict[tuple[str, str], str]
 
 SEED = "XIAOZHI_KILL_SEED"
 USABLE_SECONDS = 120
+# Of each test with random moments.
+KILLS = int(os.environ.get("XIAOZHI_KILLS", "20"))
 ON_MQTT = "number.bedroom_mqtt_box_brightness"
 ON_WEBSOCKET = "number.living_room_websocket_box_brightness"
 OTHER_BRIGHTNESS = 55
@@ -315,7 +317,7 @@ async def test_kills_at_random_moments_lose_and_double_no_alarm(house: House) ->
     draw = random.Random(seed)
     box = house.demo.devices["mqtt"]
     known: list[str] = []
-    for number in range(int(os.environ.get("XIAOZHI_KILLS", "20"))):
+    for number in range(KILLS):
         kind = draw.choice(["set", "edit", "ring", "snooze"])
         name, rung = f"{kind} {number}", alerts(box)
         work: Any = None
@@ -431,7 +433,7 @@ async def test_kills_while_a_wake_word_is_chosen_leave_the_one_that_is_shown(hou
     select = (await entities(house, box))["select", f"{box.mac}_wake_word"]
     await house.demo.client.call("select", "select_option", entity_id=select, option="original")
     seen = set[tuple[str, bool]]()
-    for number in range(20):
+    for number in range(KILLS):
         option = [*WORDS][number % 2]
         choosing = asyncio.create_task(
             house.demo.client.call("select", "select_option", entity_id=select, option=option)
@@ -455,3 +457,44 @@ async def test_kills_while_a_wake_word_is_chosen_leave_the_one_that_is_shown(hou
         await box.wait_state(State.IDLE, 60)
     _LOGGER.warning("after a kill: %s", seen)
     assert faults(house) == []
+
+
+@pytest.mark.weekly
+@pytest.mark.timeout(3600)
+async def test_kills_while_firmware_is_installed_leave_one_that_runs(house: House) -> None:
+    """It is the old one or the new one, as Home Assistant says, and what the owner has made is there."""
+    seed = int(os.environ.get(SEED) or secrets.randbelow(2**32))
+    _LOGGER.warning("%s=%d", SEED, seed)
+    draw = random.Random(seed)
+    box, client = house.demo.devices["mqtt"], house.demo.client
+    update = (await entities(house, box))["update", f"{box.mac}_firmware"]
+    await set_alarm(house, box, "kept", 86400)
+    seen = set[tuple[bool, bool]]()
+    for number in range(KILLS):
+        version = f"2.4.{number + 10}"
+        await asyncio.to_thread(put_firmware, house.config, box.profile.board, version)
+        await client.call("homeassistant", "update_entity", entity_id=update)
+        await attribute(house, update, "latest_version", version)
+        installing = asyncio.create_task(house.demo.client.call("update", "install", entity_id=update))
+        await asyncio.sleep(draw.uniform(0, 8))
+        was_answered = installing.done() and installing.exception() is None
+        await house.crash()
+        await asyncio.gather(installing, return_exceptions=True)
+        await house.start_again()
+        client = house.demo.client
+        await box.wait_for(lambda: box.connected and box.state is State.IDLE, USABLE_SECONDS)
+        assert box.profile.version == version or not was_answered, f"seed {seed}"
+        await attribute(house, update, "installed_version", box.profile.version)
+        assert await alarm_names(house, box) == ["kept"]
+        seen.add((box.profile.version == version, was_answered))
+    _LOGGER.warning("installed, and answered: %s", seen)
+    await change_alarm(house, box, "kept", None)
+    assert faults(house) == []
+
+
+async def attribute(house: House, entity_id: str, name: str, value: str) -> None:
+    """Wait until an attribute has a value."""
+    deadline = monotonic() + USABLE_SECONDS
+    while (found := (await house.demo.client.attributes(entity_id)).get(name)) != value:
+        assert monotonic() < deadline, f"{name} of {entity_id} is {found}, not {value}"
+        await asyncio.sleep(0.5)
