@@ -224,7 +224,7 @@ class SimulatedDevice:
         await self._do(self._on.release)
 
     async def leave(self) -> None:
-        """End the conversation, whatever it does, as boards do by a gesture or a menu."""
+        """End the conversation in any state, as boards do by a gesture or a menu."""
         await self._do(self._on.end_conversation)
 
     async def type(self, text: str) -> None:

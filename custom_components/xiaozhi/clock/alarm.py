@@ -136,7 +136,7 @@ class Alarm:
             yield time, start
 
     def without(self, time: datetime) -> Self | None:
-        """Return what is left without one of its times. Raises `InputError` if it is none of them."""
+        """Return what is left without one of its times. Raises `InputError` for any other time."""
         self._check_time(time)
         left = replace(self, skipped=(*self.skipped, time.date())[-_MAX_SKIPPED:]) if self.rule else None
         # Also if it is snoozed.

@@ -208,7 +208,7 @@ class Device:
         if (old.token, old.client_id) != (self.settings.token, self.settings.client_id):
             self._close_link("paired again")
         if old.client_id != self.settings.client_id:
-            # It was flashed anew.
+            # It was erased and flashed.
             self.record.update(**NO_PACK)
         self.record.notify(SETTINGS)
 

@@ -151,7 +151,7 @@ class DeviceState:
     installed_wake_words: tuple[str, ...] = ()
     """Ids of those in the pack that it has fetched last; empty if that is not known."""
     sent_pack: tuple[str, ...] = ()
-    """Ids of the wake words in a pack that it was told to load; empty from its check-in with it."""
+    """Ids of the wake words in the pack that it was sent; empty from its check-in with it."""
     lost_pack: LostPack | None = None
     """What has become of its pack; None while it uses that, or nothing else is known."""
     font: str | None = None

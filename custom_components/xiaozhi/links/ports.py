@@ -101,7 +101,7 @@ class Ports:
         try:
             await close_all(*stops, patience=_STOP_SECONDS)
         finally:
-            # Whoever waits for this may give up before.
+            # The caller may give up before.
             self._udp.stop()
 
     def expect(self, mac: str) -> None:
