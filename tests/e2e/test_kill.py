@@ -48,6 +48,14 @@ OTHER_BRIGHTNESS = 55
 NEW_MAC = "02:00:00:c0:ff:03"
 
 
+@pytest.fixture
+def seed() -> int:
+    """Return the seed of the random moments: a new one, or that of a run to repeat."""
+    seed = int(os.environ.get(SEED) or secrets.randbelow(2**32))
+    _LOGGER.warning("%s=%d", SEED, seed)
+    return seed
+
+
 class Moments:
     """Brings the house to where Home Assistant is to be killed; the exact moment is drawn."""
 
@@ -194,10 +202,10 @@ async def check_recovered(
         *(pytest.param(kind, marks=pytest.mark.weekly) for kind in ("mid_answer", "mid_install", "mid_save")),
     ],
 )
-async def test_a_kill_at_any_moment_loses_no_device_and_hangs_no_answer(house: House, kind: str) -> None:
+async def test_a_kill_at_any_moment_loses_no_device_and_hangs_no_answer(
+    house: House, kind: str, seed: int
+) -> None:
     """`mid_save` comes last, since the device that it pairs stays."""
-    seed = int(os.environ.get(SEED) or secrets.randbelow(2**32))
-    _LOGGER.warning("%s=%d", SEED, seed)
     async with AsyncExitStack() as stack:
         moments = Moments(house, random.Random(seed), stack)
         websocket = house.demo.devices["websocket"].mac
@@ -311,9 +319,7 @@ async def change_alarm(house: House, box: SimulatedDevice, name: str, new: str |
 
 @pytest.mark.weekly
 @pytest.mark.timeout(3600)
-async def test_kills_at_random_moments_lose_and_double_no_alarm(house: House) -> None:
-    seed = int(os.environ.get(SEED) or secrets.randbelow(2**32))
-    _LOGGER.warning("%s=%d", SEED, seed)
+async def test_kills_at_random_moments_lose_and_double_no_alarm(house: House, seed: int) -> None:
     draw = random.Random(seed)
     box = house.demo.devices["mqtt"]
     known: list[str] = []
@@ -424,10 +430,8 @@ WORDS = {"Jarvis": "jarvis", "original": "hi xiaozhi"}
 
 @pytest.mark.weekly
 @pytest.mark.timeout(3600)
-async def test_kills_while_a_wake_word_is_chosen_leave_the_one_that_is_shown(house: House) -> None:
+async def test_kills_while_a_wake_word_is_chosen_leave_the_one_that_is_shown(house: House, seed: int) -> None:
     """It is the old one, or what was chosen; the device is without any only until it is connected again."""
-    seed = int(os.environ.get(SEED) or secrets.randbelow(2**32))
-    _LOGGER.warning("%s=%d", SEED, seed)
     draw = random.Random(seed)
     box = house.demo.devices["mqtt"]
     select = (await entities(house, box))["select", f"{box.mac}_wake_word"]
@@ -461,10 +465,8 @@ async def test_kills_while_a_wake_word_is_chosen_leave_the_one_that_is_shown(hou
 
 @pytest.mark.weekly
 @pytest.mark.timeout(3600)
-async def test_kills_while_firmware_is_installed_leave_one_that_runs(house: House) -> None:
+async def test_kills_while_firmware_is_installed_leave_one_that_runs(house: House, seed: int) -> None:
     """It is the old one or the new one, as Home Assistant says, and what the owner has made is there."""
-    seed = int(os.environ.get(SEED) or secrets.randbelow(2**32))
-    _LOGGER.warning("%s=%d", SEED, seed)
     draw = random.Random(seed)
     box, client = house.demo.devices["mqtt"], house.demo.client
     update = (await entities(house, box))["update", f"{box.mac}_firmware"]
