@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from typing import Final, Unpack, override
 
 from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
-from homeassistant.const import CONF_OPTIONS, CONF_TARGET
 from homeassistant.core import HomeAssistant, State
-from homeassistant.helpers import config_validation as cv
 from homeassistant.helpers.automation import DomainSpec
 from homeassistant.helpers.condition import (
     Condition,
@@ -16,14 +14,9 @@ from homeassistant.helpers.condition import (
 )
 from homeassistant.helpers.target import TargetSelection
 from homeassistant.helpers.typing import ConfigType
-import voluptuous as vol
 
-from .actions.targets import devices_in, own_satellites
+from .actions.targets import TARGET_SCHEMA, devices_in, own_satellites
 from .gateway import running_gateway
-
-_TARGET_SCHEMA: Final = vol.Schema(
-    {vol.Required(CONF_TARGET): cv.TARGET_FIELDS, vol.Optional(CONF_OPTIONS, default={}): {}}
-)
 
 
 class _ReachableCondition(EntityStateConditionBase):
@@ -58,7 +51,7 @@ class _AlarmRingsCondition(Condition):
     @override
     @classmethod
     async def async_validate_config(cls, hass: HomeAssistant, config: ConfigType) -> ConfigType:
-        validated: ConfigType = _TARGET_SCHEMA(config)
+        validated: ConfigType = TARGET_SCHEMA(config)
         return validated
 
     def __init__(self, hass: HomeAssistant, config: ConditionConfig) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, ClassVar, Final, override
 
 from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
-from homeassistant.const import ATTR_DEVICE_ID, ATTR_ENTITY_ID, CONF_FOR, CONF_NAME, CONF_OPTIONS, CONF_TARGET
+from homeassistant.const import ATTR_DEVICE_ID, ATTR_ENTITY_ID, CONF_FOR, CONF_NAME, CONF_OPTIONS
 from homeassistant.core import CALLBACK_TYPE, Event, HomeAssistant, State, callback
 from homeassistant.helpers import config_validation as cv
 from homeassistant.helpers.automation import DomainSpec
@@ -27,7 +27,7 @@ from homeassistant.helpers.trigger import (
 from homeassistant.helpers.typing import ConfigType
 import voluptuous as vol
 
-from .actions.targets import devices_in, own_satellites
+from .actions.targets import TARGET_SCHEMA, devices_in, own_satellites
 from .const import DOMAIN
 from .device.device import Device
 from .device.events import (
@@ -40,20 +40,17 @@ from .device.events import (
 )
 from .gateway import find_device
 
-_SCHEMA: Final = vol.Schema(
-    {vol.Required(CONF_TARGET): cv.TARGET_FIELDS, vol.Optional(CONF_OPTIONS, default={}): {}}
-)
 # Not for each short gap of a Wi-Fi, nor when the integration is reloaded.
-_UNREACHABLE_SCHEMA: Final = _SCHEMA.extend(
+_UNREACHABLE_SCHEMA: Final = TARGET_SCHEMA.extend(
     {vol.Optional(CONF_OPTIONS, default={}): {vol.Optional(CONF_FOR, default=60): cv.positive_time_period}}
 )
 
 # Of an alarm or a timer, as the user has named it.
-_NAMED_SCHEMA: Final = _SCHEMA.extend(
+_NAMED_SCHEMA: Final = TARGET_SCHEMA.extend(
     {vol.Optional(CONF_OPTIONS, default={}): {vol.Optional(CONF_NAME): cv.string}}
 )
 _CONF_METHOD: Final = "method"
-_NOTIFICATION_SCHEMA: Final = _SCHEMA.extend(
+_NOTIFICATION_SCHEMA: Final = TARGET_SCHEMA.extend(
     {vol.Optional(CONF_OPTIONS, default={}): {vol.Optional(_CONF_METHOD): cv.string}}
 )
 
@@ -81,7 +78,7 @@ _UNANSWERED: Final = {"alarm_stopped": False, "alarm_unanswered": True}
 class _TargetTrigger(Trigger):
     """Something that happens on a device of the target. It needs no entity, which few devices have."""
 
-    _schema: ClassVar = _SCHEMA
+    _schema: ClassVar = TARGET_SCHEMA
 
     @override
     @classmethod

@@ -1,15 +1,24 @@
 """The devices that an action is for: named, or by an entity of theirs, or all in an area, floor or label."""
 
+from typing import Final
+
 from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
+from homeassistant.const import CONF_OPTIONS, CONF_TARGET
 from homeassistant.core import HomeAssistant, ServiceCall, callback
 from homeassistant.exceptions import ServiceValidationError
-from homeassistant.helpers import entity_registry as er
+from homeassistant.helpers import config_validation as cv, entity_registry as er
 from homeassistant.helpers.target import TargetSelection, async_extract_referenced_entity_ids
+import voluptuous as vol
 
 from ..const import DOMAIN
 from ..device.device import Device
 from ..errors import InputError
 from ..gateway import find_device
+
+TARGET_SCHEMA: Final = vol.Schema(
+    {vol.Required(CONF_TARGET): cv.TARGET_FIELDS, vol.Optional(CONF_OPTIONS, default={}): {}}
+)
+"""Of a trigger or a condition of devices that has no options."""
 
 
 @callback
