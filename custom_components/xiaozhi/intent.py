@@ -7,12 +7,11 @@ from typing import Any, Final, override
 
 from homeassistant.auth.permissions.const import POLICY_CONTROL, POLICY_READ
 from homeassistant.core import HomeAssistant
-from homeassistant.exceptions import Unauthorized
 from homeassistant.helpers import config_validation as cv, intent
 from homeassistant.helpers.llm import IntentTool, Tool, ToolAnnotations
 import voluptuous as vol
 
-from .actions.rights import allowed_devices, check_device
+from .actions.rights import allowed_devices
 from .clock.alarm import moment_of, wall_time
 from .clock.alarm_clock import upcoming
 from .clock.device_clock import DeviceClock
@@ -209,12 +208,9 @@ class AlarmIntent(intent.IntentHandler):
             raise InputError("unknown_device", device_id="-")
         policy = POLICY_READ if self._only_reads(intent_obj.slots) else POLICY_CONTROL
         device = find_device(hass, intent_obj.device_id or "")
-        if device is not None:
-            try:
-                await check_device(hass, context, device, policy)
-            except Unauthorized as err:
-                raise InputError("not_permitted", name=device.name) from err
         allowed = await allowed_devices(hass, context, gateway.devices.values(), policy)
+        if device is not None and device not in allowed:
+            raise InputError("not_permitted", name=device.name)
         return Speaker(device=device, devices=allowed, clock=gateway.clock, language=language)
 
     def _checked(self, slots: dict[str, Any]) -> dict[str, Any]:
