@@ -24,6 +24,11 @@ class Rank(IntEnum):
     ANSWER = 4
     MUSIC = 5
 
+    @property
+    def rings(self) -> bool:
+        """Whether waking the device only ends it."""
+        return self <= Rank.TIMER
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utterance:
@@ -60,4 +65,4 @@ class Utterance:
     @property
     def rings(self) -> bool:
         """Whether waking the device only ends it."""
-        return self.rank <= Rank.TIMER
+        return self.rank.rings

@@ -142,7 +142,8 @@ class DevicePlayer:
             if heard.end is not End.REPLACED:
                 heard.check()
                 return
-            if heard.how is Delivery.CONVERSATION and heard.replaced_by in {Rank.ALARM, Rank.TIMER}:
+            by = heard.replaced_by
+            if heard.how is Delivery.CONVERSATION and by is not None and by.rings:
                 # Nobody talks in this channel: what rings there is to wake somebody.
                 return
             # It goes on when what was more urgent has been said.
