@@ -75,9 +75,6 @@ def text_utterance(
     """Return what a pipeline's voice makes of a text."""
 
     async def speak(how: Delivery) -> AsyncGenerator[bytes]:
-        if not has_words(text):
-            yield _SILENCE
-            return
         engine = tts.async_resolve_engine(hass, pipeline.tts_engine)
         if engine is None:
             raise SourceError("announcement_no_voice")
@@ -91,7 +88,7 @@ def text_utterance(
                 yield piece
 
     return Utterance(
-        speech=speak,
+        speech=speak if has_words(text) else _silence,
         text=text,
         rank=Rank.QUESTION if expects_answer else Rank.ANNOUNCEMENT,
         expects_answer=expects_answer,
