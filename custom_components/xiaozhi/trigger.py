@@ -93,8 +93,8 @@ class _TargetTrigger(Trigger):
         self._key = config.key.removeprefix(f"{DOMAIN}.")
         self._options = config.options or {}
 
-    def _is_meant(self, device: Device | None) -> bool:
-        return device is not None and device in devices_in(self._hass, self._target)[0]
+    def _is_meant(self, device: Device) -> bool:
+        return device in devices_in(self._hass, self._target)[0]
 
 
 class _EventTrigger(_TargetTrigger):

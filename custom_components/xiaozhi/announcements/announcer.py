@@ -258,8 +258,7 @@ class Announcer:
         """Have the player of the room say it, and show the text; None if a conversation began before."""
         device, showing, end = self._device, None, None
         speech = partial(utterance.speech, Delivery.ROOM_PLAYER)
-        waits, ring_waits = AnnouncementTimeouts.waits, AnnouncementTimeouts.ring_waits
-        patience = ring_waits if utterance.rings else waits
+        patience = AnnouncementTimeouts.ring_waits if utterance.rings else AnnouncementTimeouts.waits
         playback = RoomPlayback(device, speech, utterance, utterance.rank, patience)
 
         @callback
