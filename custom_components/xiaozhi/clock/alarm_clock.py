@@ -310,11 +310,7 @@ class AlarmClock:
         """Notify the owner of alarms that nobody has heard, or will hear."""
         alarm_word = await async_text(self._hass, "alarm")
         language = await async_language(self._hass, self._hass.config.language)
-        names = {
-            uid: plain_markdown(alarm.name or alarm.text or alarm_word)
-            for uid, alarm in alarms.items()
-            if uid in due
-        }
+        names = {uid: plain_markdown(alarm.name or alarm.text or alarm_word) for uid, alarm in alarms.items()}
         descriptions = (f"{name} ({described_moment(language, due[uid])})" for uid, name in names.items())
         await async_report(self._device, key, descriptions)
 

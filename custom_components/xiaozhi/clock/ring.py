@@ -75,6 +75,11 @@ class Ring:
         """Whether it rings long, and louder and louder, up to the volume of announcements."""
         return self.is_alarm and not self.speaks
 
+    @property
+    def seconds(self) -> float:
+        """For how long it rings."""
+        return TimerTimeouts.alarm if self.is_alarm else TimerTimeouts.ring
+
 
 @callback
 def can_ring_idle(device: Device) -> bool:
@@ -112,7 +117,7 @@ class Bell:
         """Ring until somebody ends it, whatever takes the sound away meanwhile."""
         key, language = "alarm" if ring.is_alarm else "timer", spoken_language(self._hass, self._device)
         status = await async_text(self._hass, key, language)
-        seconds = TimerTimeouts.alarm if ring.is_alarm else TimerTimeouts.ring
+        seconds = ring.seconds
         alert_seconds = TimerTimeouts.alarm if ring.wakes else TimerTimeouts.show
         began: float | None = None
 
@@ -189,9 +194,8 @@ class Bell:
                     # The bell rings, and the text is on the screen. It logs what is worth it.
                     sound_error(err, self._device)
             return
-        whole = TimerTimeouts.alarm if ring.wakes else TimerTimeouts.ring
-        first = round((whole - seconds) / TIMER_SOUND_SECONDS)
-        for number in range(first, round(whole / TIMER_SOUND_SECONDS)):
+        first = round((ring.seconds - seconds) / TIMER_SOUND_SECONDS)
+        for number in range(first, round(ring.seconds / TIMER_SOUND_SECONDS)):
             step = int(number * TIMER_SOUND_SECONDS / _STEP_SECONDS)
             yield strikes[min(step, len(strikes) - 1)]
 

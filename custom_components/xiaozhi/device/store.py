@@ -141,18 +141,21 @@ class DeviceStore:
 
     def _with_owned(self, state: DeviceState, data: Any, damaged: list[str]) -> DeviceState:
         """Return a state with what is stored of the owner's; the names of `damaged` parts are added there."""
-        microphone = data.get("microphone", True) if isinstance(data, dict) else None
+        if not isinstance(data, dict):
+            damaged.append("microphone")
+            return state
+        microphone = data.get("microphone", True)
         if not isinstance(microphone, bool):
             damaged.append("microphone")
         parts: dict[str, Any] = {"microphone": microphone is not False}
-        for name in OWNED_WORDS if isinstance(data, dict) else ():
+        for name in OWNED_WORDS:
             # Up to 0.5.0, those that were installed were among the readings.
             words = data.get(name, [*getattr(state, name)])
             if isinstance(words, list) and all(isinstance(each, str) for each in words):
                 parts[name] = tuple(words)
             else:
                 damaged.append(name)
-        for name, read in self._read.items() if isinstance(data, dict) else ():
+        for name, read in self._read.items():
             stored = data.get(name, {})
             parts[name] = dict(getattr(state, name))
             for uid, each in stored.items() if isinstance(stored, dict) else [("", stored)]:

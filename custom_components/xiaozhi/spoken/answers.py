@@ -77,9 +77,7 @@ def _repetition(start: datetime, parts: Mapping[str, str]) -> tuple[str, list[in
     days = [DAYS.index(day) for day in parts.get("BYDAY", "").split(",") if day in DAYS]
     if parts.get("INTERVAL", "1") != "1" or not parts.keys() <= {"FREQ", "INTERVAL", "WKST", "BYDAY"}:
         return "repeated", []
-    if frequency != "WEEKLY" and "BYDAY" in parts:
-        return "repeated", []
     if frequency != "WEEKLY":
-        return frequency.lower(), []
+        return "repeated" if "BYDAY" in parts else frequency.lower(), []
     found = sorted(days) or [start.weekday()]
     return _KINDS.get(tuple(found), "weekly"), found
