@@ -53,10 +53,9 @@ class SpokenAudio:
         self._held: deque[bytes] = deque()
         self._held_bytes = 0
         self._heard_bytes = 0
-        self._speech = self._detector is None
         self.begun = asyncio.Event()
         """Set when somebody speaks, or when that cannot be known."""
-        if self._speech:
+        if self._detector is None:
             self.begun.set()
         self._silent_for: float | None = None
         self._paused_at = 0.0
@@ -69,9 +68,9 @@ class SpokenAudio:
                 self._hold(pcm)
                 if self._detector is not None and self._is_over(await self._detector.hear(pcm)):
                     break
-                if not self._speech and self._is_given_up():
+                if not self.begun.is_set() and self._is_given_up():
                     break
-        if not self._speech:
+        if not self.begun.is_set():
             self._voice_turn.give_up(NO_SPEECH)
             return
         self._pieces.put_nowait(None)
@@ -91,7 +90,7 @@ class SpokenAudio:
         self._held.append(pcm)
         self._held_bytes += len(pcm)
         self._heard_bytes += len(pcm)
-        if self._speech:
+        if self.begun.is_set():
             self._hand_on()
         while self._is_patient and self._held_bytes > _MAX_HELD_BYTES:
             self._held_bytes -= len(self._held.popleft())
@@ -112,7 +111,6 @@ class SpokenAudio:
                 self._turn.trace.note("speech", event=type(event).__name__, **known)
             match event:
                 case SpeechBegan():
-                    self._speech = True
                     self.begun.set()
                     self._hand_on()
                     self._input.began()
