@@ -41,9 +41,10 @@ class UnderstoodCommands:
         if len(text) > _LONGEST_TEXT:
             return False
         with Unpromised(self._hass, Part.RECOGNIZER):
-            results = await self._recognise(text, pipeline, device_id)
+            if not (results := await self._recognise(text, pipeline, device_id)):
+                return False
             language = await self._hass.async_add_executor_job(load_language, command_language(pipeline))
-            return bool(results) and not any(_may_go_on(text, result, language) for result in results)
+            return not any(_may_go_on(text, result, language) for result in results)
         return False
 
     async def _recognise(self, text: str, pipeline: Pipeline, device_id: str | None) -> list[RecognizeResult]:
