@@ -208,8 +208,9 @@ class LinkSession(LinkHandler, McpOwner):
         """Show the state of the link and the conversation, and a new `state` of the device with it."""
         if not self.over:
             linked, conversation = self.presence.linked, self.conversation_state
-            state = replace(state or self.device.state, linked=linked, conversation=conversation)
-            self._record.set_state(replace(state, lingers=state.lingers and not linked))
+            state = state or self.device.state
+            lingers = state.lingers and not linked
+            self._record.set_state(replace(state, linked=linked, conversation=conversation, lingers=lingers))
 
     async def _leave(self) -> None:
         """Show a device that comes and goes as gone, if it stays away."""
