@@ -160,11 +160,11 @@ class HandshakeAndReadings:
         A step that the device refuses is not repeated, nor one that fails unexpectedly.
         """
         while self._missing:
-            with self._go_on, suppress(McpCallError):
+            with self._go_on:
                 try:
                     await self._missing[0]()
                 except McpCallError:
-                    raise
+                    pass
                 except (McpError, LinkClosedError) as err:
                     _LOGGER.debug("%s: handshake failed, to be tried again: %s", self._record.short_mac, err)
                     return not isinstance(err, McpTimeoutError)

@@ -33,8 +33,8 @@ NO_USER: Final[dict[str, Any]] = (
 )
 # Begins the line of an extra prompt that says who speaks.
 _SPEAKER_LINE: Final = "Speaker recognition: "
-# A turn reports its own end, and its answer to a question.
 _STAGES: Final = frozenset({PipelineEventType.STT_START, PipelineEventType.INTENT_START})
+# A turn reports its own end, and its answer to a question.
 _NOT_SHOWN: Final = frozenset({"stt-end", "run-end"})
 
 
