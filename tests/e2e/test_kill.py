@@ -251,12 +251,9 @@ def alerts(box: SimulatedDevice) -> int:
 async def test_a_kill_loses_no_alarm_and_none_rings_that_was_stopped(house: House, kind: str) -> None:
     """One that rang rings again: better twice than not at all."""
     box = house.demo.devices["mqtt"]
-    calendar = (await entities(house, box))["calendar", f"{box.mac}_alarms"]
-    # Far enough for a busy machine to have it set by then.
-    begin = (datetime.now(UTC) + timedelta(seconds=12)).replace(microsecond=0)
-    times = {"start_date_time": begin.isoformat(), "end_date_time": (begin + timedelta(hours=1)).isoformat()}
     rung = alerts(box)
-    await house.demo.client.call("calendar", "create_event", entity_id=calendar, summary="Tea", **times)
+    # Far enough for a busy machine to have it set by then.
+    begin = await set_alarm(house, box, "Tea", 12)
     stop = (await entities(house, box))["button", f"{box.mac}_stop_alarm"]
     pressing: asyncio.Task[Any] | None = None
     if kind == "a second before":
@@ -298,11 +295,13 @@ async def alarm_names(house: House, box: SimulatedDevice) -> list[str]:
     return sorted(event["summary"] for event in listed)
 
 
-async def set_alarm(house: House, box: SimulatedDevice, name: str, seconds: float) -> None:
+async def set_alarm(house: House, box: SimulatedDevice, name: str, seconds: float) -> datetime:
+    """Set one, and return when it rings."""
     calendar = (await entities(house, box))["calendar", f"{box.mac}_alarms"]
     begin = (datetime.now(UTC) + timedelta(seconds=seconds)).replace(microsecond=0)
     times = {"start_date_time": begin.isoformat(), "end_date_time": (begin + timedelta(hours=1)).isoformat()}
     await house.demo.client.call("calendar", "create_event", entity_id=calendar, summary=name, **times)
+    return begin
 
 
 async def change_alarm(house: House, box: SimulatedDevice, name: str, new: str | None) -> None:
