@@ -6,15 +6,17 @@ from pathlib import Path
 from homeassistant.components.homeassistant import SERVICE_UPDATE_ENTITY
 from homeassistant.components.update import ATTR_INSTALLED_VERSION, ATTR_LATEST_VERSION, SERVICE_INSTALL
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers import issue_registry as ir
 from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
+from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.firmware.library import FIRMWARE_FOLDER
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import BOARDS, Pace, SimulatedDevice, get_profile
 from tests.integration.boxes import act, state_of, wait_for_state
-from tests.integration.names import CONNECTED, Boot
+from tests.integration.names import CONNECTED, MAC, Boot
 
 FIRMWARE = "update.kitchen_box_firmware"
 BOARD = BOARDS["s3"].name
@@ -53,6 +55,11 @@ async def release_notes(hass: HomeAssistant, hass_ws_client: WebSocketGenerator)
 def fetches(device: SimulatedDevice) -> int:
     """Return how often the device began to fetch a firmware."""
     return sum(event.kind == "upgrade" for event in device.transcript)
+
+
+def is_reported(hass: HomeAssistant) -> bool:
+    """Whether a repair issue says that the device has lost its pack."""
+    return ir.async_get(hass).async_get_issue(DOMAIN, f"pack_lost_{MAC}") is not None
 
 
 @pytest.fixture

@@ -4,10 +4,8 @@ import asyncio
 from unittest.mock import AsyncMock
 
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import issue_registry as ir
 import pytest
 
-from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.commands import DeviceCommands
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import LostPack
@@ -15,13 +13,10 @@ from custom_components.xiaozhi.errors import UserError
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.voice.wake_words import WakeWords
 from tests.integration.boxes import introduce, wait_for_state
-from tests.integration.names import CONNECTED, MAC, Boot
+from tests.integration.firmware.conftest import is_reported
+from tests.integration.names import CONNECTED, Boot
 
 ON_MQTT = pytest.mark.parametrize("link", [LinkKind.MQTT], ids=str)
-
-
-def is_reported(hass: HomeAssistant) -> bool:
-    return ir.async_get(hass).async_get_issue(DOMAIN, f"pack_lost_{MAC}") is not None
 
 
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET], ids=str)

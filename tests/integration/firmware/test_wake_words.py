@@ -14,7 +14,6 @@ import aiohttp
 from aiohttp import web
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
-from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -29,7 +28,7 @@ from custom_components.xiaozhi.timeouts import FirmwareTimeouts
 from simulator import BOARDS, Misbehaviour, SimulatedDevice, State, build_image, get_profile
 from tests.integration import boxes
 from tests.integration.boxes import act, state_of, wait_for_state
-from tests.integration.firmware.conftest import BOARD, QUICK, look, release_notes
+from tests.integration.firmware.conftest import BOARD, QUICK, is_reported, look, release_notes
 from tests.integration.links.test_broker import through
 from tests.integration.media.media_server import MediaServer, media_server
 from tests.integration.names import CONNECTED, MAC, SATELLITE, Boot
@@ -607,18 +606,14 @@ async def test_a_pack_that_was_on_its_way_when_home_assistant_stopped_is_sent_ag
         hosts.release(b"")
     await hass.config_entries.async_setup(linked_entry.entry_id)
     if is_gone:
-        await until(lambda: _reported(hass))
+        await until(lambda: is_reported(hass))
         hosts.release(release(pack()))
         await ready_again(hass, device, 2)
         assert await wakes(device, "hi xiaozhi")
         await choose(hass, "Jarvis")
     await wait_for_state(hass, WAKE_WORD, "Jarvis")
-    assert not _reported(hass)
+    assert not is_reported(hass)
     assert [await wakes(device, word) for word in ("hi xiaozhi", "jarvis")] == [False, True]
-
-
-def _reported(hass: HomeAssistant) -> bool:
-    return ir.async_get(hass).async_get_issue(DOMAIN, f"pack_lost_{MAC}") is not None
 
 
 async def test_a_device_that_shows_by_its_font_that_it_uses_no_pack_is_restarted_once(
@@ -651,12 +646,12 @@ async def test_a_device_that_shows_by_its_font_that_it_uses_no_pack_is_restarted
         await talk_by_button()
         await ready_again(hass, device, before + 1)
         await talk_by_button()
-        assert _reported(hass) == damaged
+        assert is_reported(hass) == damaged
         assert await wakes(device, "jarvis") == (not damaged)
     await talk_by_button()
     await choose(hass, "Jarvis")
     assert restarts(device) == before + 2
-    assert not _reported(hass)
+    assert not is_reported(hass)
     assert await wakes(device, "jarvis")
 
 
