@@ -11,9 +11,9 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers import intent
 from homeassistant.setup import async_setup_component
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator, WebSocketGenerator
 
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.intent import alarm_tools
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.spoken.sentences import ALARM_SENTENCE
@@ -72,10 +72,9 @@ async def test_a_user_who_may_only_read_has_no_intent_do_anything(
     boot: Boot,
     guest: User,
     device_id: str,
-    linked_entry: MockConfigEntry,
+    known: Device,
     hass_client_no_auth: ClientSessionGenerator,
 ) -> None:
-    (known,) = linked_entry.runtime_data.devices.values()
     device = await boot()
     await set_alarm(hass, 10)
     await set_alarm(hass, 3600, "Bread")
@@ -175,7 +174,7 @@ async def test_slots_that_mean_nothing_are_named_in_the_answer(
     boot: Boot,
     guest: User,
     device_id: str,
-    linked_entry: MockConfigEntry,
+    known: Device,
     handle: Handle,
     hass_client_no_auth: ClientSessionGenerator,
     caplog: pytest.LogCaptureFixture,
@@ -187,5 +186,5 @@ async def test_slots_that_mean_nothing_are_named_in_the_answer(
         answer = await said(client, access, "XiaozhiSetAlarm", device_id, **slots)
         assert f"“{wrong}”" in answer, slots
     assert "“all”" in await handle("XiaozhiDeleteAlarm", all="perhaps")
-    assert not linked_entry.runtime_data.devices.popitem()[1].state.alarms
+    assert not known.state.alarms
     assert "Traceback" not in caplog.text

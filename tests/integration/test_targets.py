@@ -6,7 +6,7 @@ from typing import Any
 from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import ServiceValidationError
-from homeassistant.helpers import area_registry as ar, device_registry as dr, entity_registry as er, intent
+from homeassistant.helpers import area_registry as ar, device_registry as dr, entity_registry as er
 from homeassistant.helpers.condition import async_from_config, async_validate_condition_config
 from homeassistant.setup import async_setup_component
 import pytest
@@ -21,9 +21,12 @@ from custom_components.xiaozhi.timeouts import TimerTimeouts
 from simulator import converse, get_profile
 from tests.integration.boxes import Speech, alerts, mac_of, paired_boxes, wait_for_state
 from tests.integration.clock.alarms import has_rung, set_alarm
+from tests.integration.clock.conftest import Handle, handle
 from tests.integration.names import COMMAND, Boot
 from tests.paths import ROOT
 from tests.protocol.transport.udp.device import until
+
+__all__ = ["handle"]
 
 LINK = LinkKind.MQTT
 
@@ -172,17 +175,18 @@ async def test_what_happens_in_conversations_of_the_target_triggers(
 @pytest.mark.timeouts(TimerTimeouts, alarm=60)
 @pytest.mark.parametrize("named", [None, "up"])
 async def test_what_alarms_and_timers_of_the_target_do_triggers_also_by_their_names(
-    hass: HomeAssistant, boot: Boot, device_ids: list[str], wall_clock: object, named: str | None
+    hass: HomeAssistant,
+    boot: Boot,
+    device_ids: list[str],
+    wall_clock: object,
+    handle: Handle,
+    named: str | None,
 ) -> None:
     device = await boot()
     seen = async_capture_events(hass, "seen")
     names = [name for name in CLOCK if name != "notification"]
     rings = {"condition": "xiaozhi.alarm_rings", "target": {"device_id": device_ids[0]}}
     await automate(hass, {"device_id": device_ids[0]}, *names, named=named)
-
-    async def said(name: str, /, **slots: Any) -> None:
-        values = {key: {"value": value} for key, value in slots.items()}
-        await intent.async_handle(hass, "test", name, values, device_id=device_ids[0])
 
     async def ringing() -> bool:
         checker = await async_from_config(hass, await async_validate_condition_config(hass, rings))
@@ -193,15 +197,15 @@ async def test_what_alarms_and_timers_of_the_target_do_triggers_also_by_their_na
         assert not await ringing()
         await has_rung(device, len(alerts(device)) + 2)
         assert await ringing()
-        await said("XiaozhiSnoozeAlarm")
+        await handle("XiaozhiSnoozeAlarm")
         assert not await ringing()
         await has_rung(device, len(alerts(device)) + 2, 600)
-        await said("XiaozhiStopAlarm")
+        await handle("XiaozhiStopAlarm")
         await asyncio.sleep(60)
     await set_alarm(hass, 5, "Up", at="calendar.box_1_alarms")
     await asyncio.sleep(120)
-    await said("HassStartTimer", seconds=5, name="Up")
-    await said("HassStartTimer", seconds=5)
+    await handle("HassStartTimer", seconds=5, name="Up")
+    await handle("HassStartTimer", seconds=5)
     await asyncio.sleep(60)
     for_one = ["alarm_rings", "alarm_snoozed", "alarm_rings", "alarm_stopped"]
     unstopped = ["alarm_rings", "alarm_unanswered"]

@@ -18,7 +18,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 from websockets.exceptions import ConnectionClosedError
 
-from tests.integration.boxes import Speech, wait_for_state
+from tests.integration.boxes import Speech, act, call_action, wait_for_state
 from tests.integration.http_device import paired_device
 from tests.integration.names import COMMAND, LIGHT, SATELLITE
 from tests.integration.websocket_client import PACKET_MS, RATE, WebSocketClient, connected
@@ -166,12 +166,7 @@ async def test_a_program_that_shows_listening_lets_an_announcement_be_made(
     talking = asyncio.create_task(talk(client, bytes(100 * RATE)))
     await wait_for_state(hass, STATE, "listening")
     await asyncio.sleep(1)
-    await hass.services.async_call(
-        "assist_satellite",
-        "announce",
-        {"entity_id": SATELLITE, "message": "Dinner is ready", "preannounce": False},
-        blocking=True,
-    )
+    await act(hass, "assist_satellite", "announce", SATELLITE, message="Dinner is ready", preannounce=False)
     talking.cancel()
     assert (await client.wait_for("tts", state="sentence_start"))["text"] == "Dinner is ready"
     assert not speech.recognizer.streams
@@ -181,7 +176,7 @@ BIG = {"name": "pc.print_everything", "inputSchema": {"type": "object", "propert
 
 
 async def test_an_answer_that_is_too_long_says_so(
-    hass: HomeAssistant, linked_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator
+    hass: HomeAssistant, device_id: str, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     """And `get_tools` waits for a list that has been asked for."""
 
@@ -193,21 +188,12 @@ async def test_an_answer_that_is_too_long_says_so(
                 return {"result": {"content": [{"type": "text", "text": "x" * 70_000}]}}
         return answer(method, params)
 
-    (device,) = linked_entry.runtime_data.devices.values()
     async with connected(await hass_client_no_auth(), reply, mac=MAC, client_id=CLIENT_ID) as client:
         await client.hello()
-        listed = await hass.services.async_call(
-            "xiaozhi", "get_tools", {"device_id": device.registry_id}, blocking=True, return_response=True
-        )
-        assert [tool["tool"] for tool in (listed or {})["tools"]] == ["pc.print_everything"]
+        listed = await call_action(hass, "get_tools", device_id)
+        assert [tool["tool"] for tool in listed["tools"]] == ["pc.print_everything"]
         with pytest.raises(HomeAssistantError, match="more than 64 KB"):
-            await hass.services.async_call(
-                "xiaozhi",
-                "call_tool",
-                {"device_id": device.registry_id, "tool": "pc.print_everything"},
-                blocking=True,
-                return_response=True,
-            )
+            await call_action(hass, "call_tool", device_id, tool="pc.print_everything")
         # Its connection is closed for that, with the reason.
         with pytest.raises(ConnectionClosedError, match="exceeds limit"):
             await client.reading

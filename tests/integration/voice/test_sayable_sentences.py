@@ -5,7 +5,6 @@ from pathlib import Path
 import re
 from typing import Any, Final, override
 
-from homeassistant.components.assist_pipeline import async_get_pipeline, async_update_pipeline
 from homeassistant.components.climate import ClimateEntity, ClimateEntityFeature, HVACMode
 from homeassistant.components.conversation import (
     DOMAIN as CONVERSATION_DOMAIN,
@@ -210,7 +209,7 @@ async def test_every_sentence_of_the_page_works(
     hass: HomeAssistant, boot: Boot, speech: Speech, known: Device, device_ids: list[str], language: str
 ) -> None:
     """Each is understood as its row says, is not refused, and changes what it speaks of."""
-    await async_update_pipeline(hass, async_get_pipeline(hass), conversation_language=language)
+    await speech.use(conversation_language=language)
     await asyncio.sleep(11)
     await boot(NEW)
     other = await boot(NEW, mac=mac_of(2))
