@@ -118,6 +118,16 @@ class Device:
         await self.record.async_save()
 
     @property
+    def do_not_disturb(self) -> bool:
+        """Whether nothing that nobody there has asked for is heard or shown, except alarms and timers."""
+        return self.state.do_not_disturb
+
+    async def async_set_do_not_disturb(self, on: bool) -> None:
+        """Set whether the device is not to disturb. Raises `UserError` if that could not be stored."""
+        self.record.update(do_not_disturb=on)
+        await self.record.async_save()
+
+    @property
     def registry_id(self) -> str | None:
         """Id in the device registry."""
         return registered.id if (registered := self._registered) else None

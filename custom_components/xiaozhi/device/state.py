@@ -179,6 +179,8 @@ class DeviceState:
     """Its alarms and reminders, by id, as `clock/alarm.py` reads them."""
     microphone: bool = True
     """Whether conversations are held; else each is ended at once, and nothing of it is heard."""
+    do_not_disturb: bool = False
+    """Whether nothing that nobody there has asked for is heard or shown, except alarms and timers."""
 
     pictures: Mapping[PictureKind, Picture] = field(default_factory=dict)
     """The last picture of each kind."""
@@ -232,7 +234,7 @@ class DeviceState:
         return {
             "alarms": alarms,
             "timers": dict(self.timers),
-            "microphone": self.microphone,
+            **{name: getattr(self, name) for name in OWNED_FLAGS},
             **{name: list(getattr(self, name)) for name in OWNED_WORDS},
         }
 
@@ -349,7 +351,9 @@ class DeviceState:
 
 _FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE, PRESENT)
 OWNED_WORDS: Final = ("installed_wake_words", "sent_pack")
-OWNED: Final = frozenset({"alarms", "timers", "microphone", *OWNED_WORDS})
+OWNED_FLAGS: Final = {"microphone": True, "do_not_disturb": False}
+"""With what is assumed where nothing is stored, as by an older version."""
+OWNED: Final = frozenset({"alarms", "timers", *OWNED_FLAGS, *OWNED_WORDS})
 """Keys of what the owner has made. It does not come again, as what a device reports does."""
 _FLEETING: Final = {AVAILABLE, PRESENT, "pictures", "notified", "linked", "lingers", "conversation"}
 STORED: Final = frozenset(_FIELDS) - OWNED - _FLEETING

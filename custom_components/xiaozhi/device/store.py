@@ -18,7 +18,7 @@ from ..errors import UserError
 from ..protocol.tasks import LogAndGoOn
 from ..timeouts import StoreTimeouts
 from .safe_store import SafeStore
-from .state import OWNED, OWNED_WORDS, STORED, DeviceState, changed_keys
+from .state import OWNED, OWNED_FLAGS, OWNED_WORDS, STORED, DeviceState, changed_keys
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -142,12 +142,14 @@ class DeviceStore:
     def _with_owned(self, state: DeviceState, data: Any, damaged: list[str]) -> DeviceState:
         """Return a state with what is stored of the owner's; the names of `damaged` parts are added there."""
         if not isinstance(data, dict):
-            damaged.append("microphone")
+            damaged.extend(OWNED_FLAGS)
             return state
-        microphone = data.get("microphone", True)
-        if not isinstance(microphone, bool):
-            damaged.append("microphone")
-        parts: dict[str, Any] = {"microphone": microphone is not False}
+        parts: dict[str, Any] = {}
+        for name, usual in OWNED_FLAGS.items():
+            parts[name] = data.get(name, usual)
+            if not isinstance(parts[name], bool):
+                damaged.append(name)
+                parts[name] = usual
         for name in OWNED_WORDS:
             # Up to 0.5.0, those that were installed were among the readings.
             words = data.get(name, [*getattr(state, name)])

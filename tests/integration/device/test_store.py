@@ -61,6 +61,7 @@ OWNED_AS = {
     "timers": "timers that run, with their names",
     "alarms": "alarms and reminders, with their names and texts",
     "microphone": "whether its microphone is switched on",
+    "do_not_disturb": "whether it is not to disturb",
     "sent_pack": "wake words that are on their way to it",
     "installed_wake_words": "wake words that were put on it",
 }
@@ -274,6 +275,30 @@ async def test_acknowledged_means_stored(
     await asyncio.gather(*(record.async_save() for _ in range(5)))
     assert (await read(file.with_name(OWNED_KEY)))[MAC]["timers"] == {"b": TIMER}
     await store.async_close()
+    caplog.clear()
+
+
+async def test_switches_are_kept_and_one_that_is_missing_or_damaged_is_as_at_first(
+    hass: HomeAssistant, hass_storage: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    store = await opened(hass)
+    store.record(MAC).update(microphone=False, do_not_disturb=True)
+    await store.async_close()
+    for stored, expected in (
+        ({}, (False, True)),
+        # As 0.6.0 had it at first, and damaged.
+        ({"do_not_disturb": None}, (False, False)),
+        ({"microphone": 7}, (True, True)),
+    ):
+        switches = hass_storage[OWNED_KEY]["data"][MAC]
+        data = {key: each for key, each in (switches | stored).items() if each is not None}
+        hass_storage[OWNED_KEY] = {"version": 1, "data": {MAC: data}}
+        store = await opened(hass)
+        state = store.record(MAC).state
+        assert (state.microphone, state.do_not_disturb) == expected
+        store.record(MAC).update(microphone=False, do_not_disturb=True)
+        await store.async_close()
+    assert "Damaged data of a device are left out: microphone" in caplog.text
     caplog.clear()
 
 
