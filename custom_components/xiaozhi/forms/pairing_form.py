@@ -24,6 +24,7 @@ from homeassistant.loader import async_get_integration
 import voluptuous as vol
 
 from ..const import CONF_ADDRESS, CONF_BOARD, CONF_LINK, DOMAIN
+from ..device.device import area_name
 from ..errors import UserError
 from ..gateway import Gateway, running_gateway
 from ..protocol.untrusted_text import plain_name
@@ -156,7 +157,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             gateway.remember_area(device.mac, area_id)
             name = user_input.get(CONF_NAME, "").strip() or usual
             if name == usual:
-                name = self._numbered(usual, area_id)
+                name = self._free(usual, area_id)
             data = {**identity, CONF_LINK: self._link.value}
             return self._add_device(device.mac, name, data, await async_missing_engines_hint(self.hass))
         return self.async_show_form(
@@ -172,15 +173,19 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         )
 
     @callback
-    def _numbered(self, name: str, area_id: str | None) -> str:
-        """Return a name for a device, with a number if its area has one of that name."""
+    def _free(self, name: str, area_id: str | None) -> str:
+        """Return a name that no device has: with its area, as Home Assistant puts them together, or a number.
+
+        Not all lists of Home Assistant show areas.
+        """
         registry, entry = dr.async_get(self.hass), self._gateway().entry
-        taken = set[str]()
-        for mac, subentry in device_subentries(entry).items():
-            device = registry.async_get_device_by_identifier((DOMAIN, mac), entry.entry_id)
-            if device is None or device.area_id == area_id:
-                taken.add(subentry.title)
-        names = chain([name], (f"{name} {number}" for number in count(2)))
+        taken = {subentry.title for subentry in device_subentries(entry).values()}
+        taken |= {
+            each.name_by_user or "" for each in dr.async_entries_for_config_entry(registry, entry.entry_id)
+        }
+        area = area_name(self.hass, area_id)
+        longer = f"{area} {name}" if area else name
+        names = chain([name, longer], (f"{longer} {number}" for number in count(2)))
         return next(free for free in names if free not in taken)
 
     @callback
