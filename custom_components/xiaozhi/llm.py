@@ -13,7 +13,7 @@ from .errors import UserError
 from .gateway import find_device
 from .intent import alarm_tools
 from .protocol.mcp.tool import ArgumentError, Tool as McpTool, check_arguments
-from .protocol.untrusted_text import one_line
+from .protocol.text import one_line
 from .texts.argument_errors import argument_error
 from .tools.assistant_choice import (
     annotations_of,

@@ -21,7 +21,7 @@ from .firmware.image import FirmwareError, FirmwareImage
 from .firmware.library import Firmware
 from .gateway import XiaozhiConfigEntry
 from .protocol.firmware_version import FirmwareVersion
-from .protocol.untrusted_text import plain_name
+from .protocol.text import plain_name
 from .texts.translated import async_explain, async_text
 from .voice.wake_words import takes_packs
 

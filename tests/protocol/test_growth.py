@@ -15,17 +15,21 @@ from custom_components.xiaozhi.protocol.access_point.results import result_text
 from custom_components.xiaozhi.protocol.access_point.rpc import read_request
 from custom_components.xiaozhi.protocol.checkin import parse_checkin
 from custom_components.xiaozhi.protocol.device_status import read_status
-from custom_components.xiaozhi.protocol.distinct_names import distinct_names
 from custom_components.xiaozhi.protocol.faces import face_of
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion, is_version
 from custom_components.xiaozhi.protocol.mcp.model import McpError, Progress, RequestError, ServerInfo
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.mcp.tool import Tool, ToolProperty, check_arguments
-from custom_components.xiaozhi.protocol.messages import parse_message
+from custom_components.xiaozhi.protocol.messages import MessageTooLongError, encode_within, parse_message
 from custom_components.xiaozhi.protocol.multipart import parse_form
-from custom_components.xiaozhi.protocol.shortening import MessageTooLongError, encode_within
+from custom_components.xiaozhi.protocol.text import (
+    clean_data,
+    clean_text,
+    distinct_names,
+    one_line,
+    plain_markdown,
+)
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import parse_packet
-from custom_components.xiaozhi.protocol.untrusted_text import clean_data, clean_text, one_line, plain_markdown
 from tests.protocol.growth import assert_linear
 from tests.protocol.test_checkin import CLIENT_ID, HEADERS, MAC
 

@@ -21,10 +21,11 @@ from custom_components.xiaozhi.protocol.messages import (
     ListenStop,
     McpMessage,
     MessageError,
+    MessageTooLongError,
     UnknownMessage,
+    encode_within,
     parse_message,
 )
-from custom_components.xiaozhi.protocol.shortening import MessageTooLongError, encode_within
 from tests.protocol.any_json import any_json
 
 WORDS = (

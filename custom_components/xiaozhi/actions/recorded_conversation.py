@@ -10,7 +10,7 @@ from homeassistant.loader import async_get_integration
 from ..const import DOMAIN
 from ..device.device import Device
 from ..errors import UserError
-from ..protocol.untrusted_text import one_line, plain_markdown
+from ..protocol.text import one_line, plain_markdown
 from ..texts.translated import async_text
 from ..voice.pipelines import END_OF_SPEECH_SELECT, assist_select
 

@@ -10,8 +10,8 @@ from ..const import STOCK_FIRMWARE_PAGE
 from ..device.device import Device
 from ..errors import InputError, UserError
 from ..protocol.audio.speech_decoder import SpeechError, SpeechFault
+from ..protocol.text import one_line
 from ..protocol.transport.link import LinkKind
-from ..protocol.untrusted_text import one_line
 from ..settings import GatewaySettings, OfferedLink, gateway_entry
 from .delivery import Delivery, delivery_to
 

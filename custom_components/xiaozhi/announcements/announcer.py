@@ -18,7 +18,7 @@ from ..protocol.clock import loop_time
 from ..protocol.conversation.caption_text import captions, speaking_time
 from ..protocol.faces import Face, face_of
 from ..protocol.ranked_lock import RankedLock
-from ..protocol.untrusted_text import one_line
+from ..protocol.text import one_line
 from ..texts.translated import async_text
 from ..timeouts import AnnouncementTimeouts
 from ..tools.stock_tools import STATUS_TOOL

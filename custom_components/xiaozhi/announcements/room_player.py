@@ -43,7 +43,7 @@ from ..device.state import SETTINGS
 from ..protocol.clock import loop_time
 from ..protocol.messages import DOWNLINK
 from ..protocol.tasks import log_failure
-from ..protocol.untrusted_text import one_line
+from ..protocol.text import one_line
 from ..timeouts import AnnouncementTimeouts
 from .announcement_errors import SourceError
 from .heard import End, EndedByPersonError

@@ -24,7 +24,7 @@ from ..device.events import AlarmEvent
 from ..errors import InputError, UserError
 from ..protocol.clock import loop_time
 from ..protocol.tasks import LogAndGoOn
-from ..protocol.untrusted_text import one_line, plain_markdown
+from ..protocol.text import one_line, plain_markdown
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..voice.pipelines import spoken_language

@@ -28,8 +28,8 @@ from ..device.state import STATUS_READ
 from ..protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
 from ..protocol.clock import loop_time
 from ..protocol.messages import DOWNLINK
+from ..protocol.text import plain_name
 from ..protocol.transport.link import LinkKind
-from ..protocol.untrusted_text import plain_name
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..voice.pipelines import chosen_pipeline, spoken_language

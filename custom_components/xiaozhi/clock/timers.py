@@ -23,7 +23,7 @@ from ..device.device import Device
 from ..device.events import TimerEvent
 from ..device.state import SETTINGS
 from ..protocol.clock import loop_time
-from ..protocol.untrusted_text import one_line, plain_markdown
+from ..protocol.text import one_line, plain_markdown
 from ..settings import MOMENT
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts

@@ -10,8 +10,8 @@ from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from ..protocol.mcp.client import MAX_TOOLS
 from ..protocol.mcp.result import ToolResult
 from ..protocol.mcp.tool import Tool
+from ..protocol.text import one_line
 from ..protocol.untrusted_json import is_bounded
-from ..protocol.untrusted_text import one_line
 from ..tools.answer_values import member, parse_answer
 from ..tools.stock_tools import CATALOGUE, STATUS_TOOL
 from ..tools.tool_entities import Call, Reading, ToolEntity

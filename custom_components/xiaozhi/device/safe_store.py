@@ -23,7 +23,7 @@ from homeassistant.util.json import json_loads
 
 from ..const import DOMAIN
 from ..errors import UserError
-from ..protocol.untrusted_text import plain_name
+from ..protocol.text import plain_name
 from ..texts.issues import async_raise_issue
 from ..timeouts import StoreTimeouts
 

@@ -23,8 +23,8 @@ from ..const import DOMAIN
 from ..device_http.bodies import BodyTooLargeError, read_body
 from ..protocol.checkin import Partition
 from ..protocol.firmware_version import FirmwareVersion, is_version
+from ..protocol.text import one_line
 from ..protocol.untrusted_json import parse_json
-from ..protocol.untrusted_text import one_line
 from ..texts.issues import async_raise_issue
 from ..texts.translated import async_explain
 from ..timeouts import FirmwareTimeouts

@@ -36,7 +36,7 @@ from ..const import CONF_QUESTIONS_ONLY, CONF_TOOLS
 from ..protocol.access_point.address import AccessPointAddress, AddressError
 from ..protocol.access_point.dialling import DialError, check_address
 from ..protocol.access_point.tools import ToolList
-from ..protocol.untrusted_text import plain_name
+from ..protocol.text import plain_name
 from ..texts.translated import async_text
 from .multiple_choice import multiple_choice
 

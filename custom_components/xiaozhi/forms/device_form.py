@@ -47,7 +47,7 @@ from ..device.link_settings import kind_of_link
 from ..firmware.wake_words import MAX_PHRASES, Phrase
 from ..gateway import Gateway, gateway_of
 from ..protocol.boards import sold_as
-from ..protocol.untrusted_text import plain_name
+from ..protocol.text import plain_name
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 from ..texts.translated import async_explain, async_text

@@ -27,7 +27,7 @@ from ..const import CONF_ADDRESS, CONF_BOARD, CONF_LINK, DOMAIN
 from ..device.device import area_name
 from ..errors import UserError
 from ..gateway import Gateway, running_gateway
-from ..protocol.untrusted_text import plain_name
+from ..protocol.text import plain_name
 from ..provisioning.address import PORTAL_URL, check_in_url, is_https_only
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, device_subentries

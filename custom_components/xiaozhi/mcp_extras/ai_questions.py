@@ -7,7 +7,7 @@ from typing import Final
 from ..device.device import Device
 from ..protocol.mcp.model import RequestError
 from ..protocol.messages import JsonObject
-from ..protocol.untrusted_text import clean_text, one_line
+from ..protocol.text import clean_text, one_line
 from ..timeouts import SessionTimeouts
 
 _LOGGER = logging.getLogger(__name__)

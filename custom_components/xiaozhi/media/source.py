@@ -20,7 +20,7 @@ from yarl import URL
 from ..announcements.speech_format import speech_options
 from ..device_http.bodies import BodyTooLargeError, read_body
 from ..errors import UserError
-from ..protocol.untrusted_text import one_line
+from ..protocol.text import one_line
 from .ffmpeg import FfmpegInput, file_input, web_input
 from .ffmpeg_log import is_public
 

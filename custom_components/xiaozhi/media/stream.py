@@ -18,7 +18,7 @@ from ..announcements.utterance import OpenSpeech
 from ..errors import UserError
 from ..protocol.audio.speech_decoder import SpeechError, decode_speech
 from ..protocol.messages import DOWNLINK
-from ..protocol.untrusted_text import one_line
+from ..protocol.text import one_line
 from ..timeouts import MediaTimeouts
 from .ffmpeg import FfmpegInput, read_sound
 from .ffmpeg_log import FfmpegLog

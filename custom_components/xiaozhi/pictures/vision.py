@@ -24,7 +24,7 @@ from ..links.admission import same
 from ..protocol.clock import loop_time
 from ..protocol.limits import TokenBucket
 from ..protocol.multipart import FormError, parse_form
-from ..protocol.untrusted_text import clean_text, one_line
+from ..protocol.text import clean_text, one_line
 from ..texts.issues import Part, Unpromised, async_raise_issue
 from ..texts.translated import async_text
 from ..timeouts import PictureTimeouts

@@ -10,8 +10,8 @@ import re
 from typing import Final, NamedTuple
 
 from .messages import JsonObject
+from .text import label
 from .untrusted_json import parse_json
-from .untrusted_text import label
 
 MAX_BODY_BYTES: Final = 16 * 1024
 _MAX_PARTITIONS: Final = 95

@@ -7,7 +7,7 @@ import logging
 from types import TracebackType
 from typing import Any, Final, override
 
-from .untrusted_text import one_line
+from .text import one_line
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ import re
 from typing import Any, Final
 
 from ..errors import InputError
-from ..protocol.untrusted_text import one_line
+from ..protocol.text import one_line
 from .language import Element, Language
 
 DAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")

@@ -7,7 +7,7 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.translation import async_get_cached_translations
 
 from ..const import DOMAIN
-from ..protocol.untrusted_text import one_line
+from ..protocol.text import one_line
 from ..tools.stock_tools import (
     ASSETS_TOOL,
     PHOTO_TOOL,

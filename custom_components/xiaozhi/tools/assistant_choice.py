@@ -12,11 +12,10 @@ from homeassistant.helpers.llm import ToolAnnotations
 import voluptuous as vol
 
 from ..const import DOMAIN
-from ..protocol.distinct_names import distinct_names
 from ..protocol.mcp.result import ToolResult
 from ..protocol.mcp.tool import Tool, ToolProperty
+from ..protocol.text import clean_data, distinct_names, one_line
 from ..protocol.untrusted_json import is_bounded
-from ..protocol.untrusted_text import clean_data, one_line
 from .tool_names import words
 from .tool_risks import only_reads, risks_of
 

@@ -13,7 +13,7 @@ from homeassistant.helpers.start import async_at_started
 
 from ..const import DOMAIN
 from ..device.device import Device
-from ..protocol.untrusted_text import plain_name
+from ..protocol.text import plain_name
 from ..texts.issues import async_raise_issue
 from ..texts.translated import async_text
 from .pipelines import chosen_pipeline

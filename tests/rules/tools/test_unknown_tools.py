@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.tool import Tool, check_arguments
-from custom_components.xiaozhi.protocol.untrusted_text import clean_data
+from custom_components.xiaozhi.protocol.text import clean_data
 from custom_components.xiaozhi.tools.answer_values import as_flag, as_number, members
 from custom_components.xiaozhi.tools.arguments import enumerated_texts
 from custom_components.xiaozhi.tools.mapping import map_tools

@@ -15,8 +15,8 @@ from ..clock import loop_time
 from ..limits import TokenBucket
 from ..mcp.model import STOCK_VERSION, VERSIONS
 from ..messages import JsonObject, encode
+from ..text import label, one_line
 from ..timeouts import AccessPointTimeouts
-from ..untrusted_text import label, one_line
 from .results import error_text, result_content, result_text
 from .rpc import (
     INTERNAL_ERROR,

@@ -9,7 +9,7 @@ import json
 from typing import Final
 
 from ..messages import JsonObject
-from ..untrusted_text import one_line
+from ..text import one_line
 
 MAX_RESULT: Final = 8000
 """Bytes of a text within a message. The cloud takes 8192."""

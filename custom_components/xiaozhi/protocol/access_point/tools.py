@@ -7,9 +7,8 @@ import logging
 import re
 from typing import Any, Final, Self
 
-from ..distinct_names import distinct_names
 from ..messages import JsonObject
-from ..untrusted_text import clean_text
+from ..text import clean_text, distinct_names
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -13,12 +13,11 @@ import logging
 from typing import Any, Final, Protocol
 
 from ..clock import loop_time
-from ..messages import JsonObject
-from ..shortening import MessageTooLongError
+from ..messages import JsonObject, MessageTooLongError
 from ..tasks import LogAndGoOn
+from ..text import label, one_line
 from ..timeouts import McpTimeouts
 from ..untrusted_json import is_bounded
-from ..untrusted_text import label, one_line
 from .model import (
     INVALID_PARAMS,
     LATEST_VERSION,

@@ -9,7 +9,7 @@ import re
 from typing import Any, Final
 
 from ..messages import JsonObject
-from ..untrusted_text import one_line
+from ..text import one_line
 
 # Names of members by their meaning.
 _OUTCOMES: Final = ("success", "succeeded", "succ", "ok", "成功")

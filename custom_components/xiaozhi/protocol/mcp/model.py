@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from ..messages import JsonObject
-from ..untrusted_text import label
+from ..text import label
 
 # The standard's first version, which stock firmware has, and those after it.
 STOCK_VERSION: Final = "2024-11-05"

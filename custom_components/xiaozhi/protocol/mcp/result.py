@@ -5,8 +5,8 @@ import json
 from typing import Any, Final, Self
 
 from ..messages import MAX_MESSAGE_BYTES, JsonObject
+from ..text import clean_text
 from ..untrusted_json import parse_json
-from ..untrusted_text import clean_text
 from .failure import reason_in, reported_failure
 from .model import McpProtocolError
 

@@ -9,8 +9,8 @@ from math import isfinite
 from typing import Any, Final, Literal, Self
 
 from ..messages import JsonObject
+from ..text import clean_text, label, one_line
 from ..untrusted_json import is_bounded, is_deep
-from ..untrusted_text import clean_text, label, one_line
 
 # The MCP standard's own limit; the longest name in stock firmware has 31 characters.
 _MAX_NAME: Final = 128

@@ -23,11 +23,11 @@ from ...messages import (
     MessageError,
     UnknownMessage,
     encode,
+    encode_within,
     in_session,
     parse_message,
     server_hello,
 )
-from ...shortening import encode_within
 from ...timeouts import WebSocketTimeouts
 from ..link import Channel, Link, LinkClosedError, LinkHandler, LinkKind
 from .audio_framing import AudioFraming, FramingError

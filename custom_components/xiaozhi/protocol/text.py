@@ -1,11 +1,17 @@
-"""Makes texts from the network safe to show, log, store and pass to a language model."""
+"""Texts and names that are safe to show, log, store and pass to a language model."""
 
+from collections import Counter
+from collections.abc import Mapping
+from hashlib import sha256
 import re
 from typing import Any, Final
 import unicodedata
 
 _MAX_LINE: Final = 500
 _MAX_LABEL: Final = 64
+# Of a tool, for the language models of all providers.
+MAX_NAME: Final = 64
+_HASH_LENGTH: Final = 8
 # Where Markdown begins a link, a picture or an element, or makes a link of an address by itself.
 _LINKS: Final = re.compile(r"(?<=\])(?=[(\[:])|(?<=<)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)", re.IGNORECASE)
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+.!|<>~&$:-])")
@@ -73,3 +79,23 @@ def _printable(text: str, kept: str = "") -> str:
 
 # By Unicode category; all others that are not printable become spaces.
 _REPLACEMENTS: Final = {"Cf": "", "Cs": "?"}
+
+
+def distinct_names(plain: Mapping[str, str], prefix: str = "") -> dict[str, str]:
+    """Return a name for each tool: the prefix, and its plain name.
+
+    A hash of the tool is added where the plain name is empty or that of several tools, and where the whole is
+    too long.
+    """
+    count = Counter(plain.values())
+    return {
+        tool: prefix + name
+        if name and len(prefix + name) <= MAX_NAME and count[name] == 1
+        else _with_hash(prefix + name, tool)
+        for tool, name in plain.items()
+    }
+
+
+def _with_hash(name: str, tool: str) -> str:
+    digest = sha256(tool.encode(errors="replace")).hexdigest()[:_HASH_LENGTH]
+    return f"{name[: MAX_NAME - _HASH_LENGTH - 1].rstrip('_')}__{digest}"[:MAX_NAME]
