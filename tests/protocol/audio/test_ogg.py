@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
-from custom_components.xiaozhi.protocol.audio.opus_packet import opus_samples
+from custom_components.xiaozhi.protocol.audio.opus_codec import opus_samples
 from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from tests.protocol.audio.sounds import hiss, level, pitch_level, tone
 

@@ -8,8 +8,7 @@ import av
 from hypothesis import given, settings, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.audio.opus_codec import OpusDecoder, OpusEncoder
-from custom_components.xiaozhi.protocol.audio.opus_packet import opus_samples
+from custom_components.xiaozhi.protocol.audio.opus_codec import OpusDecoder, OpusEncoder, opus_samples
 from custom_components.xiaozhi.protocol.audio.uplink_timeline import silence
 from custom_components.xiaozhi.protocol.messages import AudioFormat
 from tests.protocol.audio.sounds import hiss, level, opus_packets, pitch_level, samples, tone

@@ -9,7 +9,7 @@ import struct
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.audio.opus_packet import opus_samples
+from custom_components.xiaozhi.protocol.audio.opus_codec import opus_samples
 from custom_components.xiaozhi.protocol.messages import AudioFormat
 from custom_components.xiaozhi.protocol.transport.udp import udp_server
 from custom_components.xiaozhi.protocol.transport.udp.encrypted_audio import (

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from ...audio.opus_packet import is_announced
+from ...audio.opus_codec import is_announced
 from ...limits import TokenBucket
 from ...messages import AudioFormat
 

@@ -7,7 +7,7 @@ name another version and send bare packets, which the project's reference server
 from struct import Struct
 from typing import Final
 
-from ...audio.opus_packet import opus_samples
+from ...audio.opus_codec import opus_samples
 
 _AUDIO: Final = 0
 # Of versions 2 and 3: their fields up to the last one, which is the size of the packet that follows.

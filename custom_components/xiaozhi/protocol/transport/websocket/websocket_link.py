@@ -13,7 +13,7 @@ from typing import ClassVar, Final, override
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
-from ...audio.opus_packet import opus_samples
+from ...audio.opus_codec import opus_samples
 from ...clock import loop_time
 from ...limits import FloodError
 from ...messages import (
