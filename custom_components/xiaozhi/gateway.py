@@ -23,7 +23,7 @@ from .links.broker_issue import BROKER_ISSUE, async_broker_changed
 from .links.ports import Ports
 from .pictures.picture_file import async_forget_pictures
 from .pictures.vision import async_delete_model_issue
-from .protocol.tasks import close_all
+from .protocol.event_loop import close_all
 from .provisioning.checkins import CheckIns
 from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry

@@ -34,7 +34,7 @@ from .pictures.screen import async_open_picture, async_screenshot, async_show_im
 from .pictures.sources import async_fetch_entity, async_fetch_media, async_fetch_url, entity_of
 from .pictures.vision import MAX_QUESTION, async_take_photo
 from .protocol import messages
-from .protocol.clock import loop_time
+from .protocol.event_loop import loop_time
 from .protocol.faces import Face
 from .protocol.limits import TokenBucket
 from .protocol.mcp.model import Progress

@@ -14,8 +14,8 @@ from homeassistant.exceptions import HomeAssistantError
 from ..const import MAX_MESSAGE
 from ..device.device import Device
 from ..errors import UserError
-from ..protocol.clock import loop_time
 from ..protocol.conversation.caption_text import captions, speaking_time
+from ..protocol.event_loop import loop_time
 from ..protocol.faces import Face, face_of
 from ..protocol.ranked_lock import RankedLock
 from ..protocol.text import one_line

@@ -40,9 +40,8 @@ from homeassistant.helpers.network import get_url
 from ..const import EVENT_ROOM_PLAYER, SOUND_PATH
 from ..device.device import Device
 from ..device.state import SETTINGS
-from ..protocol.clock import loop_time
+from ..protocol.event_loop import log_failure, loop_time
 from ..protocol.messages import DOWNLINK
-from ..protocol.tasks import log_failure
 from ..protocol.text import one_line
 from ..timeouts import AnnouncementTimeouts
 from .announcement_errors import SourceError

@@ -18,7 +18,7 @@ from aiohttp import web
 from ..const import STREAM_PATH
 from ..device_http.access import DeviceView, for_devices
 from ..device_http.transfers import Stream, Transfers
-from ..protocol.clock import loop_time
+from ..protocol.event_loop import loop_time
 from ..protocol.transport.tcp_backlog import unacknowledged
 from ..timeouts import AnnouncementTimeouts
 

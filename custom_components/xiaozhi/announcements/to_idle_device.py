@@ -13,8 +13,8 @@ from ..device_http.transfers import Stream
 from ..errors import UserError
 from ..protocol import messages
 from ..protocol.audio.ogg import OggOpusEncoder
-from ..protocol.clock import loop_time, sleep_until
 from ..protocol.conversation.subtitles import subtitles
+from ..protocol.event_loop import loop_time, sleep_until
 from ..protocol.messages import DOWNLINK, JsonObject
 from ..timeouts import AnnouncementTimeouts
 from .announcement_errors import sound_error

@@ -22,8 +22,7 @@ from ..const import MAX_MESSAGE
 from ..device.device import Device
 from ..device.events import AlarmEvent
 from ..errors import InputError, UserError
-from ..protocol.clock import loop_time
-from ..protocol.tasks import LogAndGoOn
+from ..protocol.event_loop import LogAndGoOn, loop_time
 from ..protocol.text import one_line, plain_markdown
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts

@@ -26,7 +26,7 @@ from ..const import DOMAIN
 from ..device.device import Device
 from ..device.state import STATUS_READ
 from ..protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
-from ..protocol.clock import loop_time
+from ..protocol.event_loop import loop_time
 from ..protocol.messages import DOWNLINK
 from ..protocol.text import plain_name
 from ..protocol.transport.link import LinkKind

@@ -22,7 +22,7 @@ from ..const import DOMAIN
 from ..device.device import Device
 from ..device.events import TimerEvent
 from ..device.state import SETTINGS
-from ..protocol.clock import loop_time
+from ..protocol.event_loop import loop_time
 from ..protocol.text import one_line, plain_markdown
 from ..settings import MOMENT
 from ..texts.translated import async_text

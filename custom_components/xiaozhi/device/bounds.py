@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from ..protocol.clock import loop_time
+from ..protocol.event_loop import loop_time
 from ..protocol.limits import TokenBucket
 
 

@@ -18,9 +18,9 @@ from homeassistant.core import callback
 
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.device_status import StatusError, read_status
+from ..protocol.event_loop import LogAndGoOn
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError, RequestHandler
-from ..protocol.tasks import LogAndGoOn
 from ..protocol.timeouts import McpTimeouts
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import SessionTimeouts

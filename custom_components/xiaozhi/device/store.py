@@ -15,7 +15,7 @@ from homeassistant.util.ulid import ulid_now
 
 from ..const import DOMAIN
 from ..errors import UserError
-from ..protocol.tasks import LogAndGoOn
+from ..protocol.event_loop import LogAndGoOn
 from ..timeouts import StoreTimeouts
 from .safe_store import SafeStore
 from .state import OWNED, OWNED_FLAGS, OWNED_WORDS, STORED, DeviceState, changed_keys

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from homeassistant.exceptions import HomeAssistantError
 
 from ..errors import UserError
+from ..protocol.event_loop import log_failure
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import (
     McpAnswerTooLongError,
@@ -18,7 +19,6 @@ from ..protocol.mcp.model import (
     Progress,
 )
 from ..protocol.mcp.result import ToolResult
-from ..protocol.tasks import log_failure
 from ..protocol.transport.link import LinkClosedError
 from ..tools.stock_tools import stock_tool
 

@@ -11,7 +11,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import ConfigEntryNotReady
 
 from ..const import DOMAIN
-from ..protocol.tasks import close_all
+from ..protocol.event_loop import close_all
 from ..protocol.transport.mqtt.mqtt_server import MqttServer
 from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerError, BrokerSettings
 from ..protocol.transport.udp.udp_server import UdpServer

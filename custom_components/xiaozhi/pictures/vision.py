@@ -21,7 +21,7 @@ from ..device_http.access import DeviceView, for_devices, path_of
 from ..device_http.bodies import receive_body
 from ..errors import UserError
 from ..links.admission import same
-from ..protocol.clock import loop_time
+from ..protocol.event_loop import loop_time
 from ..protocol.limits import TokenBucket
 from ..protocol.multipart import FormError, parse_form
 from ..protocol.text import clean_text, one_line

@@ -24,7 +24,7 @@ import json
 import re
 from typing import Any, Final
 
-from .clock import loop_time
+from .event_loop import loop_time
 from .messages import ConversationMessage, DeviceHello, JsonObject, McpMessage, UnknownMessage
 
 FORMAT: Final = "xiaozhi-conversation"

@@ -17,12 +17,11 @@ from ..device.events import ConversationEvent
 from ..device.turn_times import TurnStep, TurnTimes
 from ..protocol import messages
 from ..protocol.boards import replaces_lines
-from ..protocol.clock import loop_time
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.state_table import Interruption
 from ..protocol.conversation.turn_audio import Turn
+from ..protocol.event_loop import log_failure, loop_time
 from ..protocol.messages import ListenMode
-from ..protocol.tasks import log_failure
 from ..protocol.timeouts import ConversationTimeouts
 from ..protocol.transport.link import LinkClosedError
 from ..settings import ConversationStyle

@@ -15,8 +15,8 @@ from ..device.events import ConversationEvent
 from ..device.state import RESPONSE
 from ..device.turn_times import TurnStep, TurnTimes
 from ..protocol import messages
-from ..protocol.clock import loop_time
 from ..protocol.conversation.caption_text import has_words
+from ..protocol.event_loop import loop_time
 from ..protocol.faces import Face
 from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError

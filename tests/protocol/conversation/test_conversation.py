@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from custom_components.xiaozhi.protocol.audio.opus_codec import OpusDecoder, OpusEncoder
-from custom_components.xiaozhi.protocol.clock import loop_time
 from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
 from custom_components.xiaozhi.protocol.conversation.readiness import MainTask
 from custom_components.xiaozhi.protocol.conversation.state_table import ConversationState, Interruption
 from custom_components.xiaozhi.protocol.conversation.turn_audio import Turn
+from custom_components.xiaozhi.protocol.event_loop import loop_time
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
 from custom_components.xiaozhi.protocol.messages import (
     DOWNLINK,

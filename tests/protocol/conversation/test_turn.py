@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from custom_components.xiaozhi.protocol.clock import loop_time
 from custom_components.xiaozhi.protocol.conversation.state_table import TurnStart
 from custom_components.xiaozhi.protocol.conversation.turn_audio import Turn
+from custom_components.xiaozhi.protocol.event_loop import loop_time
 from custom_components.xiaozhi.protocol.messages import ListenMode
 from tests.virtual_time import VirtualTimeLoop
 

@@ -14,10 +14,9 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
-from ..clock import loop_time
+from ..event_loop import LogAndGoOn, log_failure, loop_time
 from ..limits import TokenBucket
 from ..messages import encode
-from ..tasks import LogAndGoOn, log_failure
 from ..timeouts import AccessPointTimeouts
 from .address import AccessPointAddress
 from .dialling import DialError, dial, ending_of, self_test

@@ -11,7 +11,7 @@ from enum import StrEnum
 import logging
 from typing import Any, Final
 
-from ..clock import loop_time
+from ..event_loop import loop_time
 from ..limits import TokenBucket
 from ..mcp.model import STOCK_VERSION, VERSIONS
 from ..messages import JsonObject, encode

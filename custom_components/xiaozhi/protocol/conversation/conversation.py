@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 from ..audio.opus_codec import OpusDecoder
-from ..clock import loop_time
+from ..event_loop import loop_time
 from ..firmware_version import FirmwareVersion
 from ..messages import DeviceMessage, JsonObject, ListenMode, tts_stop
 from ..timeouts import ConversationTimeouts

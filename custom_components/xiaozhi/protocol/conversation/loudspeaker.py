@@ -9,9 +9,8 @@ from typing import Final
 
 from ..audio.opus_codec import OpusEncoder
 from ..audio.pacing import DownlinkPacer
-from ..clock import loop_time, sleep_until
+from ..event_loop import log_failure, loop_time, sleep_until
 from ..messages import DOWNLINK, JsonObject, tts_start, tts_stop
-from ..tasks import log_failure
 from ..timeouts import ConversationTimeouts
 from ..transport.link import Link, LinkClosedError, LinkKind
 from .readiness import MainTask, SpeechStart

@@ -9,8 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
-from ..clock import loop_time, sleep_until
-from ..tasks import log_failure
+from ..event_loop import log_failure, loop_time, sleep_until
 from ..timeouts import ConversationTimeouts
 
 # What a free main task takes to act on `tts start`, and to flush its play queue after that.

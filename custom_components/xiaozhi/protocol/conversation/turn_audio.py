@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 
 from ..audio.loudness import Loudness
 from ..audio.uplink_timeline import UPLINK_SAMPLE_RATE, UplinkTimeline, concealment, silence
-from ..clock import loop_time
+from ..event_loop import loop_time
 from ..trace import Trace
 from .state_table import TurnStart
 

@@ -12,9 +12,8 @@ from itertools import count
 import logging
 from typing import Any, Final, Protocol
 
-from ..clock import loop_time
+from ..event_loop import LogAndGoOn, loop_time
 from ..messages import JsonObject, MessageTooLongError
-from ..tasks import LogAndGoOn
 from ..text import label, one_line
 from ..timeouts import McpTimeouts
 from ..untrusted_json import is_bounded

@@ -11,9 +11,8 @@ import socket
 from typing import Final, cast
 
 from ...checkin import parse_mac
-from ...clock import loop_time
+from ...event_loop import close_all, loop_time
 from ...limits import FloodError, PendingConnections, TokenBucket
-from ...tasks import close_all
 from ...timeouts import MqttTimeouts
 from ..link import Admission, Credentials, KnownDevices, LinkClosedError, LinkKind
 from ..local_network import is_local

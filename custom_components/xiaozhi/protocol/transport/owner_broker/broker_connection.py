@@ -14,10 +14,9 @@ from typing import Final
 
 from aiomqtt import Client, Message, MqttError
 
-from ...clock import loop_time
+from ...event_loop import LogAndGoOn, close_all, loop_time
 from ...limits import FloodError
 from ...messages import encode, mcp
-from ...tasks import LogAndGoOn, close_all
 from ...timeouts import BrokerTimeouts
 from ..link import KnownDevices, LinkClosedError
 from ..mqtt.mqtt_link import MqttLink

@@ -10,7 +10,7 @@ import struct
 import sys
 from typing import Final
 
-from ...clock import loop_time
+from ...event_loop import loop_time
 from ...messages import AudioFormat, JsonObject
 from ..local_network import is_local
 from .encrypted_audio import HEADER_BYTES, MAX_DATAGRAM_BYTES, EncryptedAudio, Sender, UdpCounters

@@ -21,7 +21,7 @@ from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request
 from websockets.protocol import Event
 
-from ...clock import loop_time
+from ...event_loop import loop_time
 from ...limits import PendingConnections, TokenBucket
 from ..link import Admission
 from ..local_network import is_local

@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
 from ...audio.opus_codec import opus_samples
-from ...clock import loop_time
+from ...event_loop import loop_time
 from ...limits import FloodError
 from ...messages import (
     DeviceHello,

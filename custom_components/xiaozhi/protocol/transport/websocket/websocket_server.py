@@ -15,9 +15,9 @@ from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 
 from ...checkin import parse_client_id, parse_mac
+from ...event_loop import close_all
 from ...limits import PendingConnections
 from ...messages import MAX_MESSAGE_BYTES
-from ...tasks import close_all
 from ...timeouts import WebSocketTimeouts
 from ..link import Credentials, KnownDevices, LinkKind
 from .websocket_connection import QuietLogger, WebSocketConnection, header, peer_address

@@ -1,4 +1,4 @@
-"""Errors of tasks and loops, and closing many objects of which any may fail or hang."""
+"""Time of the event loop, errors of tasks and loops, and closing many objects of which any may fail."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -13,6 +13,16 @@ _LOGGER = logging.getLogger(__name__)
 
 # Home Assistant waits ten seconds for the tasks of an unloaded entry.
 _PATIENCE: Final = 3
+
+
+def loop_time() -> float:
+    """Return the monotonic seconds of the running event loop."""
+    return asyncio.get_running_loop().time()
+
+
+async def sleep_until(time: float) -> None:
+    """Sleep until `loop_time` reaches a time."""
+    await asyncio.sleep(max(0.0, time - loop_time()))
 
 
 async def close_all(*closings: Coroutine[Any, Any, None], patience: float = _PATIENCE) -> None:
