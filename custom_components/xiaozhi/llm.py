@@ -14,7 +14,7 @@ from .gateway import find_device
 from .intent import alarm_tools
 from .protocol.mcp.tool import ArgumentError, Tool as McpTool, check_arguments
 from .protocol.text import one_line
-from .texts.argument_errors import argument_error
+from .texts.translated import argument_error
 from .tools.assistant_choice import (
     annotations_of,
     argument_names,

@@ -40,7 +40,7 @@ from .protocol.limits import TokenBucket
 from .protocol.mcp.model import Progress
 from .protocol.mcp.tool import ArgumentError, Tool, ToolProperty, check_arguments
 from .protocol.text import clean_data, one_line
-from .texts.argument_errors import argument_error
+from .texts.translated import argument_error
 from .tools.stock_tools import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, SNAPSHOT_TOOL
 
 _LOGGER = logging.getLogger(__name__)

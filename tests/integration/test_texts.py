@@ -17,8 +17,7 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.events import EVENT_NOTIFICATION
-from custom_components.xiaozhi.texts.tool_words import tool_words
-from custom_components.xiaozhi.texts.translated import async_text
+from custom_components.xiaozhi.texts.translated import async_text, tool_words
 from tests.integration.boxes import Speech
 from tests.integration.names import CLIENT_ID, MAC
 from tests.integration.websocket_client import WebSocketClient, connected

@@ -11,8 +11,7 @@ from custom_components.xiaozhi.firmware import library
 from custom_components.xiaozhi.links.ports import port_error
 from custom_components.xiaozhi.protocol.mcp.model import McpCallError, McpNoReasonError
 from custom_components.xiaozhi.protocol.mcp.tool import ArgumentError, ToolProperty
-from custom_components.xiaozhi.texts.argument_errors import argument_error
-from custom_components.xiaozhi.texts.translated import language_of_texts
+from custom_components.xiaozhi.texts.translated import argument_error, language_of_texts
 from tests.paths import ROOT
 
 TEXTS = json.loads((ROOT / "custom_components/xiaozhi/translations/en.json").read_text())["exceptions"]

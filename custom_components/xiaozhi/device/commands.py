@@ -14,7 +14,7 @@ from ..protocol.mcp.model import McpError, Progress
 from ..protocol.mcp.result import ToolResult
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkClosedError, LinkKind
-from ..texts.tool_words import tool_words
+from ..texts.translated import tool_words
 from ..tools.stock_tools import REBOOT_TOOL, stock_tool
 from .link_session import LinkSession
 from .state import SHOWN

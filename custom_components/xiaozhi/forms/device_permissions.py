@@ -19,8 +19,7 @@ from ..const import (
 from ..device.device import Device
 from ..protocol.mcp.tool import Tool
 from ..settings import DeviceSettings
-from ..texts.tool_words import stock_tool_words
-from ..texts.translated import known_text
+from ..texts.translated import known_text, stock_tool_words
 from ..tools.assistant_choice import choosable_tools, default_choice
 from ..tools.stock_tools import PHOTO_TOOL, own_name
 from ..tools.tool_names import readable_name

@@ -1,19 +1,46 @@
-"""Translated sentences within other texts, and those that a device shows or reads aloud."""
+"""Translated texts: sentences within others or for a device, names of tools, errors in their arguments."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from homeassistant.core import HomeAssistant
+from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.translation import async_get_cached_translations, async_get_translations
 from homeassistant.util.language import matches
 
 from ..const import DOMAIN
-from ..errors import UserError
+from ..errors import InputError, UserError
+from ..protocol.mcp.tool import MAX_ARGUMENT_BYTES, ArgumentError, PropertyKind, ToolProperty
+from ..protocol.text import one_line
+from ..tools.stock_tools import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, REBOOT_TOOL, SNAPSHOT_TOOL, stock_tool
+from ..tools.tool_names import readable_name
 
 _ENGLISH: Final = "en"
 # Home Assistant imports integrations in a thread, which may look into folders.
 _LANGUAGES: Final = sorted(path.stem for path in (Path(__file__).parents[1] / "translations").glob("*.json"))
 _TRADITIONAL_CHINESE: Final = frozenset({"hant", "tw", "hk", "mo"})
+_ARGUMENT_KEYS: Final[Mapping[PropertyKind, str]] = {
+    "boolean": "argument_boolean",
+    "integer": "argument_whole_number",
+    "string": "argument_text",
+    "unknown": "argument_json",
+}
+# Keys are whether there is a minimum, and whether there is a maximum.
+_NUMBER_KEYS: Final = {
+    (False, False): "argument_number",
+    (True, False): "argument_number_from",
+    (False, True): "argument_number_to",
+    (True, True): "argument_number_between",
+}
+_MAX_WORDS: Final = 64
+# Tools that have no entity with a name, and the action or the class of entities that is named after them.
+_NAMED_ELSEWHERE: Final[Mapping[str, tuple[str, str, str]]] = {
+    ASSETS_TOOL: (DOMAIN, "services", "set_assets.name"),
+    PHOTO_TOOL: (DOMAIN, "services", "take_photo.name"),
+    PREVIEW_TOOL: (DOMAIN, "services", "show_image.name"),
+    REBOOT_TOOL: ("button", "entity_component", "restart.name"),
+    SNAPSHOT_TOOL: (DOMAIN, "services", "screenshot.name"),
+}
 
 
 async def async_text(hass: HomeAssistant, key: str, language: str | None = None, **placeholders: str) -> str:
@@ -50,3 +77,46 @@ def language_of_texts(language: str) -> str:
 
 def _filled(texts: dict[str, str], key: str, placeholders: dict[str, str]) -> str:
     return texts.get(f"component.{DOMAIN}.exceptions.{key}.message", key).format_map(placeholders)
+
+
+def argument_error(err: ArgumentError, *, tool: str, argument: str) -> InputError:
+    """Return what a user reads of an error. `tool` and `argument` are the names as the reader knows them."""
+    if (expected := err.expected) is None:
+        return InputError("argument_unknown", tool=tool, argument=argument)
+    low, high = expected.limits if expected.kind == "integer" else (expected.minimum, expected.maximum)
+    return InputError(
+        _argument_key(expected),
+        tool=tool,
+        argument=argument,
+        choices=", ".join(map(str, expected.choices)),
+        low=str(low),
+        high=str(high),
+        limit=str(MAX_ARGUMENT_BYTES),
+    )
+
+
+def _argument_key(expected: ToolProperty) -> str:
+    if expected.choices:
+        return "argument_choice"
+    if expected.kind == "number":
+        return _NUMBER_KEYS[expected.minimum is not None, expected.maximum is not None]
+    return _ARGUMENT_KEYS[expected.kind]
+
+
+@callback
+def tool_words(hass: HomeAssistant, name: str, title: str = "") -> str:
+    """Return words for a tool: as its entity or action is named, or else from its title or name."""
+    return stock_tool_words(hass, name) or one_line(title or readable_name(name), _MAX_WORDS)
+
+
+@callback
+def stock_tool_words(hass: HomeAssistant, name: str) -> str | None:
+    """Return the name of a stock tool: of its entity or action, or its own; None for other tools."""
+    own = name.removeprefix("self.").replace(".", "_").lower()
+    integration, category, end = _NAMED_ELSEWHERE.get(name) or (
+        (DOMAIN, "entity", f".{key}.name")
+        if (key := stock_tool(name).translation_key)
+        else (DOMAIN, "selector", f".stock_tool.options.{own}")
+    )
+    texts = async_get_cached_translations(hass, hass.config.language, category, integration)
+    return next((text for path, text in texts.items() if path.endswith(end)), None)
