@@ -38,7 +38,7 @@ from ..protocol.access_point.dialling import DialError, check_address
 from ..protocol.access_point.tools import ToolList
 from ..protocol.text import plain_name
 from ..texts.translated import async_text
-from .multiple_choice import multiple_choice
+from .device_permissions import multiple_choice
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -5,7 +5,13 @@ from typing import Any, Final
 
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import section
-from homeassistant.helpers.selector import BooleanSelector
+from homeassistant.helpers.selector import (
+    BooleanSelector,
+    SelectOptionDict,
+    SelectSelector,
+    SelectSelectorConfig,
+    SelectSelectorMode,
+)
 from homeassistant.helpers.translation import async_get_translations
 import voluptuous as vol
 
@@ -24,9 +30,10 @@ from ..tools.assistant_choice import choosable_tools, default_choice
 from ..tools.stock_tools import PHOTO_TOOL, own_name
 from ..tools.tool_names import readable_name
 from ..tools.tool_risks import risks_of
-from .multiple_choice import multiple_choice
 
 _SECTION: Final = "permissions"
+# A list shows what is not chosen, too, but cannot be searched.
+_LONGEST_LIST: Final = 24
 
 
 async def permissions_schema(
@@ -78,3 +85,10 @@ async def _tool_labels(hass: HomeAssistant, tools: Mapping[str, Tool]) -> dict[s
         return f"{shown} ({known_text(hass, 'tool_off_at_first', reasons=why)})" if why else shown
 
     return {name: label(name) for name in choosable_tools(tools)}
+
+
+def multiple_choice(labels: Mapping[str, str]) -> SelectSelector:
+    """Return a field with a list of all options, or with a search where they are many."""
+    options = [SelectOptionDict(value=value, label=label) for value, label in labels.items()]
+    mode = SelectSelectorMode.LIST if len(options) <= _LONGEST_LIST else SelectSelectorMode.DROPDOWN
+    return SelectSelector(SelectSelectorConfig(options=options, multiple=True, mode=mode))
