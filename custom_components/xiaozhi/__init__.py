@@ -15,7 +15,7 @@ from .const import DOMAIN, ENTRY_VERSION
 from .device.store import DeviceStore
 from .firmware.speech_models import async_forget_models
 from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
-from .links.library_versions import async_check_libraries
+from .links.problems import async_check_libraries
 from .mcp_extras import async_extend_device
 from .mcp_extras.read_action import async_setup_read_action
 from .pictures.picture_file import async_forget_pictures

@@ -18,7 +18,7 @@ from homeassistant.helpers import device_registry as dr
 from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES
 from .device.device import Device
 from .gateway import XiaozhiConfigEntry, find_device, gateway_of
-from .links.library_versions import installed_version
+from .links.problems import installed_version
 from .provisioning.address import describe_address
 from .voice.missing_engines import async_missing_engines_hint
 from .voice.patience import describe

@@ -19,8 +19,8 @@ from .device.store import DeviceStore
 from .device_http.transfers import Transfers
 from .firmware.library import FirmwareFiles
 from .links.admission import PairedDevices
-from .links.broker_issue import BROKER_ISSUE, async_broker_changed
 from .links.ports import Ports
+from .links.problems import BROKER_ISSUE, async_broker_changed
 from .pictures.picture_file import async_forget_pictures
 from .pictures.vision import async_delete_model_issue
 from .protocol.event_loop import close_all

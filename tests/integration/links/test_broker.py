@@ -15,8 +15,8 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_BROKER, CONF_LINK, CONF_TLS, DOMAIN
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
-from custom_components.xiaozhi.links import library_versions
-from custom_components.xiaozhi.links.broker_issue import async_broker_changed
+from custom_components.xiaozhi.links import problems
+from custom_components.xiaozhi.links.problems import async_broker_changed
 from custom_components.xiaozhi.protocol import messages
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
     BrokerError,
@@ -219,7 +219,7 @@ async def test_a_library_in_a_version_that_was_not_tried_is_refused_in_words(
             raise PackageNotFoundError(name)
         return found
 
-    monkeypatch.setattr(library_versions, "version", installed)
+    monkeypatch.setattr(problems, "version", installed)
     assert not await hass.config_entries.async_setup(stored.entry_id)
     assert stored.state is ConfigEntryState.SETUP_ERROR
     assert stored.reason is not None
