@@ -1,4 +1,4 @@
-"""Where media come from: the media library, a speech engine, a web address."""
+"""Sources of media: the media library and its search, a speech engine, a web address."""
 
 import logging
 import re
@@ -8,7 +8,13 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import aiohttp
 from homeassistant.components import media_source, tts
-from homeassistant.components.media_player import BrowseError, async_process_play_media_url
+from homeassistant.components.media_player import (
+    BrowseError,
+    BrowseMedia,
+    SearchMedia,
+    SearchMediaQuery,
+    async_process_play_media_url,
+)
 from homeassistant.components.media_source import Unresolvable
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
@@ -42,6 +48,8 @@ _SPEECH: Final = f"{media_source.URI_SCHEME}{tts.DOMAIN}/"
 # As `tts.generate_media_source_id` writes it, and for speech that is made already.
 _OPTIONS: Final = "tts_options"
 _MADE: Final = "-stream-/"
+_MAX_FOUND: Final = 50
+_SOUNDS: Final = frozenset({"music", "track", "podcast", "episode", "playlist", "application/ogg"})
 
 
 async def find_media(
@@ -187,3 +195,28 @@ def first_entry(text: str, address: str) -> str:
         if entry and not entry.startswith("#"):
             return urljoin(address, entry)
     raise ValueError("a playlist without an entry")
+
+
+async def search_sounds(hass: HomeAssistant, query: SearchMediaQuery) -> SearchMedia:
+    """Return what is found in a folder, or in all sources that can be searched. Raises `BrowseError`."""
+    if query.media_content_id:
+        found = await media_source.async_search_media(hass, query.media_content_id, query)
+        return SearchMedia(result=_sounds(found)[:_MAX_FOUND])
+    result: list[BrowseMedia] = []
+    for source in (await media_source.async_browse_media(hass, None, content_filter=is_sound)).children or ():
+        try:
+            found = await media_source.async_search_media(hass, source.media_content_id, query)
+        except HomeAssistantError, NotImplementedError:
+            continue
+        result += _sounds(found)
+    return SearchMedia(result=result[:_MAX_FOUND])
+
+
+def _sounds(found: SearchMedia) -> list[BrowseMedia]:
+    return [item for item in found.result if item.can_play and is_sound(item)]
+
+
+def is_sound(item: BrowseMedia) -> bool:
+    """Whether something of the library can be heard."""
+    kind = item.media_content_type or ""
+    return kind.startswith("audio/") or kind in _SOUNDS

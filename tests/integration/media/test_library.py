@@ -14,7 +14,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.setup import async_setup_component
 import pytest
 
-from custom_components.xiaozhi.media.library import is_sound, search_sounds
+from custom_components.xiaozhi.media.source import is_sound, search_sounds
 from tests.integration.media.media_server import add_media_source
 
 
