@@ -20,10 +20,9 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .announcements.announcement_errors import check_length
-from .announcements.announcement_speech import announcement_utterance
+from .announcements.announcement_speech import announcement_utterance, speech_options
 from .announcements.delivery import Delivery
 from .announcements.heard import End
-from .announcements.speech_format import speech_options
 from .const import EVENT_ANNOUNCEMENT_SKIPPED, FORMER_EVENTS
 from .device.device import Device
 from .device.state import AVAILABLE, PRESENT, SETTINGS, STATUS_READ

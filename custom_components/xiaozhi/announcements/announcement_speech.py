@@ -10,6 +10,7 @@ from homeassistant.components import tts
 from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.components.assist_satellite import AssistSatelliteAnnouncement
 from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.network import is_hass_url
 from yarl import URL
 
@@ -20,7 +21,6 @@ from ..protocol.messages import DOWNLINK
 from ..timeouts import AnnouncementTimeouts
 from .announcement_errors import SourceError
 from .delivery import Delivery
-from .speech_format import speech_options
 from .utterance import OpenSpeech, Rank, Utterance
 
 type OpenMedia = Callable[[str], OpenSpeech]
@@ -32,6 +32,19 @@ _TEST_SOUND: Final = "/api/assist_satellite/connection_test/"
 _MAX_SOUND_SECONDS: Final = 30
 # In place of a text without a word, which is only shown: engines have no sound for it, or fail.
 _SILENCE: Final = bytes(2 * DOWNLINK.sample_rate)
+OTHER_FORMATS: Final = {
+    "amazon_polly": "mp3",
+    "baidu": "mp3",
+    "edge_tts": "mp3",
+    "elevenlabs": "mp3",
+    "fish_audio": "mp3",
+    "google_cloud": "mp3",
+    "google_translate": "mp3",
+    "microsoft": "mp3",
+    "voicerss": "mp3",
+    "yandextts": "mp3",
+}
+"""Formats of engines that give no WAV, by integration. One that is missing here costs the conversion."""
 
 
 async def announcement_utterance(
@@ -173,3 +186,14 @@ def _after(sound: bytes, speech: OpenSpeech) -> OpenSpeech:
                 yield piece
 
     return play
+
+
+def speech_options(hass: HomeAssistant, engine: str | None) -> dict[str, str]:
+    """Return the options with which a speech engine, an entity or an integration, needs no conversion.
+
+    A conversion starts an ffmpeg process, which takes longer than all the rest between transcript and voice.
+    Without a preferred format Home Assistant converts everything to MP3.
+    """
+    entry = er.async_get(hass).async_get(engine) if engine else None
+    integration = entry.platform if entry else engine
+    return {tts.ATTR_PREFERRED_FORMAT: OTHER_FORMATS.get(integration or "", "wav")}

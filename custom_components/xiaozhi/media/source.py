@@ -23,7 +23,7 @@ from homeassistant.helpers.network import is_hass_url
 from homeassistant.util.json import json_loads
 from yarl import URL
 
-from ..announcements.speech_format import speech_options
+from ..announcements.announcement_speech import speech_options
 from ..device_http.bodies import BodyTooLargeError, read_body
 from ..errors import UserError
 from ..protocol.text import one_line

@@ -16,7 +16,7 @@ from homeassistant.components.assist_satellite import AssistSatelliteEntity
 from homeassistant.core import Context, callback
 from homeassistant.helpers.chat_session import async_get_chat_session
 
-from ..announcements.speech_format import speech_options
+from ..announcements.announcement_speech import speech_options
 from ..texts.issues import Part, async_report_change, has_changed
 from .satellite_states import NO_USER
 from .speech_to_text import METADATA, speech_to_text

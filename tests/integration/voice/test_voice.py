@@ -19,7 +19,7 @@ from homeassistant.helpers import (
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.announcements.speech_format import OTHER_FORMATS
+from custom_components.xiaozhi.announcements.announcement_speech import OTHER_FORMATS
 from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
 from custom_components.xiaozhi.const import CONF_WAKE_WORD_PIPELINES
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics

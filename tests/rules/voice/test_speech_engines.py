@@ -9,7 +9,7 @@ import homeassistant.components
 from homeassistant.components import stt
 import pytest
 
-from custom_components.xiaozhi.announcements.speech_format import OTHER_FORMATS
+from custom_components.xiaozhi.announcements.announcement_speech import OTHER_FORMATS
 from custom_components.xiaozhi.voice import pipelines
 from custom_components.xiaozhi.voice.pipelines import EngineLocation, transcribes_early
 from custom_components.xiaozhi.voice.speech_to_text import Recognizer, speech_to_text
