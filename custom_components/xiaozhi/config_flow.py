@@ -34,7 +34,7 @@ from .const import (
     SUBENTRY_DEVICE,
 )
 from .device.link_settings import AUTO_SUBSCRIBE_TOPIC
-from .firmware.library import STOCK_RELEASES
+from .firmware.available_firmware import STOCK_RELEASES
 from .forms.access_point_form import AccessPointFlow
 from .forms.device_form import DeviceFlow
 from .forms.gateway_form import (

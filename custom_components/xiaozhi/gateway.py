@@ -17,7 +17,7 @@ from .const import DOMAIN
 from .device.device import Device
 from .device.store import DeviceStore
 from .device_http.transfers import Transfers
-from .firmware.library import FirmwareFiles
+from .firmware.available_firmware import FirmwareFiles
 from .links.admission import PairedDevices
 from .links.ports import Ports
 from .links.problems import BROKER_ISSUE, async_broker_changed

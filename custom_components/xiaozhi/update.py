@@ -17,8 +17,8 @@ from .device.installation import Installation, PackInstallation
 from .device.state import INSTALLATION
 from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .errors import InputError
+from .firmware.available_firmware import Firmware
 from .firmware.image import FirmwareError, FirmwareImage
-from .firmware.library import Firmware
 from .gateway import XiaozhiConfigEntry
 from .protocol.firmware_version import FirmwareVersion
 from .protocol.text import plain_name

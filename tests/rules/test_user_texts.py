@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from custom_components.xiaozhi.device.tool_calls import call_error
-from custom_components.xiaozhi.firmware import library
+from custom_components.xiaozhi.firmware import available_firmware
 from custom_components.xiaozhi.links.ports import port_error
 from custom_components.xiaozhi.protocol.mcp.model import McpCallError, McpNoReasonError
 from custom_components.xiaozhi.protocol.mcp.tool import ArgumentError, ToolProperty
@@ -70,7 +70,7 @@ def test_why_a_port_cannot_be_opened_is_a_translation(number: int, key: str) -> 
 def test_a_file_that_may_not_be_read_is_told_by_a_translation() -> None:
     """Here because tests may run as root, who may read every file."""
     refused = PermissionError(errno.EACCES, "Permission denied")
-    assert library._unreadable(refused).key == "firmware_not_allowed"
+    assert available_firmware._unreadable(refused).key == "firmware_not_allowed"
 
 
 @pytest.mark.parametrize(

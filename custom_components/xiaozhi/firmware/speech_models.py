@@ -22,8 +22,8 @@ from yarl import URL
 from ..const import DOMAIN
 from ..timeouts import FirmwareTimeouts
 from .assets_pack import Models
+from .available_firmware import FetchProgress, fetch
 from .image import FirmwareError
-from .library import FetchProgress, fetch
 from .owner_files import read_file
 
 _LOGGER = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ from ..device.device import Device
 from ..device.installation import PackInstallation
 from ..device.state import NO_PACK
 from ..errors import InputError
+from ..firmware.available_firmware import FirmwareFiles
 from ..firmware.faces import FACES_FOLDER
 from ..firmware.image import FirmwareError
-from ..firmware.library import FirmwareFiles
 from ..firmware.speech_models import FIXED_WORDS, async_models, source
 from ..firmware.wake_words import ORIGINAL, Board, Choice, Phrase, build_pack
 from ..protocol.checkin import Partition

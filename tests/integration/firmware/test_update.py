@@ -16,7 +16,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
 from custom_components.xiaozhi.device_http import transfers
-from custom_components.xiaozhi.firmware import library
+from custom_components.xiaozhi.firmware import available_firmware
 from custom_components.xiaozhi.firmware.image import FirmwareImage
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import PictureTimeouts
@@ -228,7 +228,7 @@ async def refused(
     image = bytearray(build_image(version="2.4.2", size=SIZE))
     image[-1] ^= 1
     broken = FirmwareImage(version="2.4.2", chip="esp32s3", content=bytes(image))
-    monkeypatch.setattr(library, "read_firmware", lambda data: broken)
+    monkeypatch.setattr(available_firmware, "read_firmware", lambda data: broken)
     return box
 
 

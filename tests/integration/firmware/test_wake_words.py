@@ -21,7 +21,7 @@ from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.firmware.assets_pack import Asset, read_pack
-from custom_components.xiaozhi.firmware.library import FirmwareFiles
+from custom_components.xiaozhi.firmware.available_firmware import FirmwareFiles
 from custom_components.xiaozhi.firmware.speech_models import TABLE
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import FirmwareTimeouts
