@@ -31,7 +31,7 @@ from .pictures.screen import async_screenshot
 from .pictures.vision import async_take_photo
 from .tools.stock_tools import ASSETS_TOOL, PHOTO_TOOL, SNAPSHOT_TOOL, own_name
 from .tools.tool_entities import ButtonTool
-from .voice.wake_words import DECIDE_ABOUT_PACKS, takes_packs
+from .voice.device_wake_words import DECIDE_ABOUT_PACKS, takes_packs
 
 # Devices do not wait for each other; the calls of one do in `ToolCalls`.
 PARALLEL_UPDATES = 0

@@ -28,9 +28,9 @@ from .provisioning.checkins import CheckIns
 from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
 from .voice.alarm_sentences import async_keep_sentences
+from .voice.device_wake_words import WakeWords
 from .voice.pack_recovery import PackRecovery, async_forget_lost_pack
 from .voice.voice import Voice
-from .voice.wake_words import WakeWords
 
 _FIRMWARE_INTERVAL = timedelta(minutes=10)
 # Home Assistant waits ten seconds for all of it, and the next gateway needs the ports.

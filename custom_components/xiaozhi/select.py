@@ -28,13 +28,13 @@ from .entity import (
     XiaozhiToolEntity,
     add_entities_of,
 )
-from .firmware.wake_words import ORIGINAL
+from .firmware.wake_word_packs import ORIGINAL
 from .gateway import Gateway, XiaozhiConfigEntry
 from .settings import ConversationStyle
 from .tools.stock_tools import ASSETS_TOOL
 from .tools.tool_entities import SelectTool
+from .voice.device_wake_words import DECIDE_ABOUT_PACKS, takes_packs
 from .voice.pipelines import END_OF_SPEECH_SELECT, PIPELINE_SELECT
-from .voice.wake_words import DECIDE_ABOUT_PACKS, takes_packs
 
 # Devices do not wait for each other; the calls of one do in `ToolCalls`.
 PARALLEL_UPDATES = 0

@@ -23,7 +23,7 @@ from .gateway import XiaozhiConfigEntry
 from .protocol.firmware_version import FirmwareVersion
 from .protocol.text import plain_name
 from .texts.translated import async_explain, async_text
-from .voice.wake_words import takes_packs
+from .voice.device_wake_words import takes_packs
 
 # Devices may install at the same time.
 PARALLEL_UPDATES = 0

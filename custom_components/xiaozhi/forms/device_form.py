@@ -44,14 +44,14 @@ from ..const import (
 )
 from ..device.device import Device
 from ..device.link_settings import kind_of_link
-from ..firmware.wake_words import MAX_PHRASES, Phrase
+from ..firmware.wake_word_packs import MAX_PHRASES, Phrase
 from ..gateway import Gateway, gateway_of
 from ..protocol.boards import sold_as
 from ..protocol.text import plain_name
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 from ..texts.translated import async_explain, async_text
-from ..voice.wake_words import board_of
+from ..voice.device_wake_words import board_of
 from .device_permissions import merged, permissions_schema
 from .pairing_form import CODE_SELECTOR, PairingFlow
 

@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.transport.link import LinkKind
 from ..texts.issues import async_raise_issue
-from .wake_words import WakeWords
+from .device_wake_words import WakeWords
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from ..firmware.available_firmware import FirmwareFiles
 from ..firmware.faces import FACES_FOLDER
 from ..firmware.image import FirmwareError
 from ..firmware.speech_models import FIXED_WORDS, async_models, source
-from ..firmware.wake_words import ORIGINAL, Board, Choice, Phrase, build_pack
+from ..firmware.wake_word_packs import ORIGINAL, Board, Choice, Phrase, build_pack
 from ..protocol.checkin import Partition
 from ..texts.translated import async_explain, known_text
 from ..tools.stock_tools import ASSETS_TOOL
