@@ -108,6 +108,7 @@ def _describe(device: Device) -> dict[str, Any]:
     # Answers and arguments may hold private data.
     for known in ("answers", "calls"):
         record[known] = sorted(record[known])
+    record["messages"] = len(record["messages"])
     for known in ("timers", "alarms"):
         record[known] = async_redact_data(record[known], {CONF_NAME, "text"})
     described: dict[str, Any] = async_redact_data(record, _PRIVATE)

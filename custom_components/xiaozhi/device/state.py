@@ -109,6 +109,24 @@ class Picture:
     taken: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoiceMessage:
+    """A message in somebody's own voice that nobody has heard yet. Its sound is in a file."""
+
+    sender: str
+    """Name of the room, or else of the device, in which it was spoken."""
+    sent: datetime
+
+    @classmethod
+    def from_dict(cls, stored: Any) -> Self:
+        """Read the stored form. Raises if it is damaged."""
+        return cls(sender=vol.Schema(str)(stored["sender"]), sent=vol.Schema(MOMENT)(stored["sent"]))
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the stored form."""
+        return {"sender": self.sender, "sent": self.sent.isoformat()}
+
+
 def part_key(name: str, part: str) -> str:
     """Return the key of a part of a field: a member of the status, the answer or the last call of a tool."""
     return f"{name}.{part}"
@@ -177,6 +195,8 @@ class DeviceState:
     """The voice timers that were set on it and have not rung, by id; `clock/timers.py` reads them."""
     alarms: Mapping[str, Any] = field(default_factory=dict)
     """Its alarms and reminders, by id, as `clock/alarm.py` reads them."""
+    messages: Mapping[str, VoiceMessage] = field(default_factory=dict)
+    """Voice messages that are kept until somebody hears them, by id, the oldest first."""
     microphone: bool = True
     """Whether conversations are held; else each is ended at once, and nothing of it is heard."""
     do_not_disturb: bool = False
@@ -234,6 +254,7 @@ class DeviceState:
         return {
             "alarms": alarms,
             "timers": dict(self.timers),
+            "messages": {uid: message.as_dict() for uid, message in self.messages.items()},
             **{name: getattr(self, name) for name in OWNED_FLAGS},
             **{name: list(getattr(self, name)) for name in OWNED_WORDS},
         }
@@ -353,7 +374,7 @@ _FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE, PRESE
 OWNED_WORDS: Final = ("installed_wake_words", "sent_pack")
 OWNED_FLAGS: Final = {"microphone": True, "do_not_disturb": False}
 """With what is assumed where nothing is stored, as by an older version."""
-OWNED: Final = frozenset({"alarms", "timers", *OWNED_FLAGS, *OWNED_WORDS})
+OWNED: Final = frozenset({"alarms", "timers", "messages", *OWNED_FLAGS, *OWNED_WORDS})
 """Keys of what the owner has made. It does not come again, as what a device reports does."""
 _FLEETING: Final = {AVAILABLE, PRESENT, "pictures", "notified", "linked", "lingers", "conversation"}
 STORED: Final = frozenset(_FIELDS) - OWNED - _FLEETING

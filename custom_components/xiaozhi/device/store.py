@@ -18,7 +18,7 @@ from ..errors import UserError
 from ..protocol.event_loop import LogAndGoOn
 from ..timeouts import StoreTimeouts
 from .safe_store import SafeStore
-from .state import OWNED, OWNED_FLAGS, OWNED_WORDS, STORED, DeviceState, changed_keys
+from .state import OWNED, OWNED_FLAGS, OWNED_WORDS, STORED, DeviceState, VoiceMessage, changed_keys
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -99,7 +99,11 @@ class DeviceStore:
     ) -> None:
         """Store for a gateway. `read_alarm` returns None or raises for one that is damaged."""
         self._hass = hass
-        self._read: dict[str, Callable[[Any], Any]] = {"alarms": read_alarm, "timers": _mapping}
+        self._read: dict[str, Callable[[Any], Any]] = {
+            "alarms": read_alarm,
+            "timers": _mapping,
+            "messages": VoiceMessage.from_dict,
+        }
         key = f"{DOMAIN}.{entry_id}"
         self._readings = SafeStore(hass, key, self._data, survives_power_cut=False)
         self._owned = SafeStore(hass, f"{key}.owned", self._owned_data, survives_power_cut=True)

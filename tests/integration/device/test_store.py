@@ -60,6 +60,7 @@ STORED_AS = {
 OWNED_AS = {
     "timers": "timers that run, with their names",
     "alarms": "alarms and reminders, with their names and texts",
+    "messages": "voice messages that nobody has heard yet: from which room, and when",
     "microphone": "whether its microphone is switched on",
     "do_not_disturb": "whether it is not to disturb",
     "sent_pack": "wake words that are on their way to it",
