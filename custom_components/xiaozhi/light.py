@@ -79,30 +79,32 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
         A lit one is sent only what is to change: on some lamps, the tool for on means full brightness.
         """
         tool, lit = self.tool, self.is_on is True
-        wanted: int | None = kwargs.get(ATTR_BRIGHTNESS)
-        colour: Rgb | None = kwargs.get(ATTR_RGB_COLOR)
         # A brightness of 0 would leave it dark.
-        dims = tool.brightness is not None and (wanted is not None or self.brightness == 0)
-        shown = colour if lit and dims else colour or self.rgb_color
-        # Without a tool of its own, the brightness is in the colour.
-        in_colour = wanted is not None and not dims
-        colours = tool.colour is not None and (
-            shown is not None or in_colour or (tool.on is None and not (lit and dims))
-        )
+        brightness: int | None = kwargs.get(ATTR_BRIGHTNESS, _FULL if self.brightness == 0 else None)
+        dimmer = None if brightness is None else tool.brightness
+        shown = self._colour_for(kwargs.get(ATTR_RGB_COLOR), brightness)
+        painter = None if shown is None else tool.colour
         # Stock firmware's colour switches on.
-        by_colour = colours and tool.colour is not None and tool.colour.tool in CATALOGUE
-        if tool.on is not None and (not (lit or by_colour) or not (dims or colours)):
+        shines = lit or (painter is not None and painter.tool in CATALOGUE)
+        if tool.on is not None and not (shines and (dimmer or painter)):
             await self._call(tool.on)
-        if dims and tool.brightness is not None:
+        if dimmer is not None and brightness is not None:
             # Before the colour, which would flash up in the old brightness.
-            level = _level(tool.brightness, _FULL if wanted is None else wanted)
-            arguments = {tool.brightness.argument: level}
-            await self._change(tool.brightness.tool, arguments, only_attribute=lit)
-        if colours and tool.colour is not None:
-            shown = shown or _WHITE
+            arguments = {dimmer.argument: _level(dimmer, brightness)}
+            await self._change(dimmer.tool, arguments, only_attribute=lit)
+        if painter is not None and shown is not None:
             if tool.brightness is None:
-                shown = _scaled(shown, (wanted or self.brightness or _FULL) / _FULL)
-            await self._show(tool.colour, shown, only_attribute=lit)
+                shown = _scaled(shown, (brightness or self.brightness or _FULL) / _FULL)
+            await self._show(painter, shown, only_attribute=lit)
+
+    def _colour_for(self, wanted: Rgb | None, brightness: int | None) -> Rgb | None:
+        """Return the colour that is sent to switch the light on; None if none is needed."""
+        tool = self.tool
+        if self.is_on and brightness is not None and tool.brightness is not None:
+            return wanted
+        # Without a tool of its own, the brightness is in the colour.
+        needs_one = tool.on is None or (brightness is not None and tool.brightness is None)
+        return wanted or self.rgb_color or (_WHITE if needs_one else None)
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
