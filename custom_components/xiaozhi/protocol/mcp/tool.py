@@ -36,6 +36,7 @@ _KINDS: Final[Mapping[str, tuple[PropertyKind, tuple[type[Scalar], ...]]]] = {
     "number": ("number", (int, float)),
     "string": ("string", (str,)),
 }
+_KIND_OF: Final[Mapping[type, str]] = {types[-1]: name for name, (_, types) in _KINDS.items()}
 
 # As makers of boards also write them.
 _TYPES: Final = {
@@ -109,23 +110,34 @@ def _plain_schema(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     for member in ("anyOf", "oneOf", "allOf"):
-        if isinstance(listed := schema.get(member), list):
-            others = [each for each in listed if isinstance(each, dict) and each.get("type") != "null"]
-            if len(others) == 1:
-                schema = {**others[0], **schema}
-            elif others and all("const" in each for each in others):
-                schema = {"enum": [each["const"] for each in others], **schema}
+        schema = _with_alternatives(schema, schema.get(member))
     if "const" in schema:
         schema = {"enum": [schema["const"]], **schema}
-    stated = schema.get("type")
-    kinds = {
-        _TYPES.get(kind := str(each).lower(), kind)
-        for each in (stated if isinstance(stated, list) else [stated])
-    }
-    if stated is None and isinstance(listed := schema.get("enum"), list):
-        kinds = {name for name, (_, types) in _KINDS.items() for each in listed if type(each) is types[-1]}
-    kinds -= {"null"} | ({"integer"} if "number" in kinds else set())
-    return schema | {"type": kinds.pop()} if len(kinds) == 1 else schema | {"type": None}
+    kinds = _kinds(schema)
+    return schema | {"type": kinds.pop() if len(kinds) == 1 else None}
+
+
+def _with_alternatives(schema: JsonObject, listed: object) -> JsonObject:
+    """Return a schema with what its only alternative says, or with the values of constant ones."""
+    alternatives = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    alternatives = [each for each in alternatives if each.get("type") != "null"]
+    if len(alternatives) == 1:
+        return {**alternatives[0], **schema}
+    values = [each["const"] for each in alternatives if "const" in each]
+    return {"enum": values, **schema} if values and len(values) == len(alternatives) else schema
+
+
+def _kinds(schema: JsonObject) -> set[str]:
+    """Return the types of a schema: those that it states, or else those of the values that it lists."""
+    stated, listed = schema.get("type"), schema.get("enum")
+    if stated is None and isinstance(listed, list):
+        kinds = {_KIND_OF.get(type(each), "null") for each in listed}
+    else:
+        names = [str(each).lower() for each in (stated if isinstance(stated, list) else [stated])]
+        kinds = {_TYPES.get(name, name) for name in names}
+    if "number" in kinds:
+        kinds.discard("integer")
+    return kinds - {"null"}
 
 
 def _limit(schema: JsonObject, key: str, kind: PropertyKind, step: int) -> int | float | None:
