@@ -19,16 +19,22 @@ _WEEKDAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _WEEKDAY: Final = "|".join(_WEEKDAYS)
 _NUMBER: Final = "[1-9][0-9]{0,2}"
 _MONTH_DAY: Final = "[12][0-9]|3[01]|[1-9]"
+
+
+def _several(pattern: str) -> str:
+    return f"{pattern}(?:,{pattern})*"
+
+
 _PARTS: Final = {
     "FREQ": "DAILY|WEEKLY|MONTHLY|YEARLY",
     "INTERVAL": _NUMBER,
     "COUNT": _NUMBER,
     "UNTIL": "[0-9]{8}(?:T[0-9]{6}Z?)?",
     "WKST": _WEEKDAY,
-    "BYDAY": rf"(?:[+-]?[1-5])?(?:{_WEEKDAY})",
-    "BYMONTHDAY": rf"-?(?:{_MONTH_DAY})",
-    "BYMONTH": "1[0-2]|[1-9]",
-    "BYSETPOS": rf"[+-]?(?:{_MONTH_DAY})",
+    "BYDAY": _several(rf"(?:[+-]?[1-5])?(?:{_WEEKDAY})"),
+    "BYMONTHDAY": _several(rf"-?(?:{_MONTH_DAY})"),
+    "BYMONTH": _several("(?:1[0-2]|[1-9])"),
+    "BYSETPOS": _several(rf"[+-]?(?:{_MONTH_DAY})"),
 }
 _PARTS_OF_ALL: Final = frozenset(("FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST"))
 _PARTS_OF: Final = {
@@ -121,14 +127,28 @@ def _numbers(parts: dict[str, str], name: str) -> list[int]:
 
 def checked_parts(start: datetime, rule: str) -> str:
     """Return a rule as it is stored, with an end in place of a count. Raises `ValueError` for other rules."""
+    parts = _parts(rule)
+    count = int(parts.pop("COUNT", 0))
+    uncounted, end = _rule(parts), start.year + _COUNTED_YEARS
+    if (last := next_time(start, uncounted, start)) is None:
+        raise ValueError("never true")
+    for _ in range(count - 1):
+        following = next_time(start, uncounted, last + timedelta(seconds=1))
+        if following is None or last.year > end:
+            break
+        last = following
+    return uncounted if not count or last.year > end else _rule(parts | {"UNTIL": last.strftime(TIME_FORMAT)})
+
+
+def _parts(rule: str) -> dict[str, str]:
+    """Return the parts of a rule that calendars offer. Raises `ValueError` for other rules."""
     if len(rule) > MAX_RULE:
         raise ValueError("too long")
     parts: dict[str, str] = {}
     # Some calendars write the year 9999 for no end.
     for part in re.sub(r"^RRULE:|\s|;$|;UNTIL=9999\w*", "", rule.upper()).split(";"):
         name, _, value = part.partition("=")
-        values = value.split(",") if name.startswith("BY") else [value]
-        if name in parts or not all(re.fullmatch(_PARTS[name], each) for each in values):
+        if name in parts or not re.fullmatch(_PARTS[name], value):
             raise ValueError("a part that calendars do not offer")
         parts[name] = value
     # Assistants may write it like this.
@@ -144,17 +164,7 @@ def checked_parts(start: datetime, rule: str) -> str:
         if until.tzinfo is not None:
             # A calendar ends it at a moment.
             parts["UNTIL"] = dt_util.as_local(until).strftime(TIME_FORMAT)
-    count = int(parts.pop("COUNT", 0))
-    last = found = next_time(start, _rule(parts), start)
-    if last is None:
-        raise ValueError("never true")
-    for _ in range(count - 1):
-        if found is not None and found.year <= start.year + _COUNTED_YEARS:
-            last, found = found, next_time(start, _rule(parts), found + timedelta(seconds=1))
-    last = found or last
-    if count and last.year <= start.year + _COUNTED_YEARS:
-        parts["UNTIL"] = last.strftime(TIME_FORMAT)
-    return _rule(parts)
+    return parts
 
 
 def _rule(parts: dict[str, str]) -> str:
