@@ -106,21 +106,25 @@ class Meaning:
         """
         if self.delays:
             return (now + timedelta(seconds=sum(self.delays))).replace(microsecond=0)
-        times = self.candidates()
-        if not self.parts and not self.is_exact:
-            if not is_reminder:
-                times = [time for time in times if time < _EVENING]
-            if self.has_day or self.repeat:
-                # Twelve is noon then.
-                times.sort(key=lambda time: (time == 0, is_reminder and time < _UP, time))
-                times = times[:1] if self.repeat else times
         starts = [
             moment
             for day in self.days(now.date())
-            for time in times
+            for time in self._likely(is_reminder=is_reminder)
             if (moment := datetime.combine(day, datetime.min.time()) + timedelta(minutes=time)) > now
         ]
-        return (starts[0] if self.has_day else min(starts)) if starts else None
+        return next(iter(starts if self.has_day else sorted(starts)), None)
+
+    def _likely(self, *, is_reminder: bool) -> list[int]:
+        """Return the times of day that may be meant, the likeliest of a named day first."""
+        times = self.candidates()
+        if self.parts or self.is_exact:
+            return times
+        if not is_reminder:
+            times = [time for time in times if time < _EVENING]
+        if self.has_day or self.repeat:
+            # Twelve is noon then.
+            times.sort(key=lambda time: (time == 0, is_reminder and time < _UP, time))
+        return times[:1] if self.repeat else times
 
     def days(self, today: date) -> list[date]:
         """Return the days that may be meant, the first one first."""
@@ -210,19 +214,29 @@ def read_fields(languages: Collection[Language], fields: Mapping[str, Any], toda
         meaning.is_exact = period is None or hours > 12
         meaning.parts = [_HALVES[period]] if period else []
     if (day := fields.get("day")) and not _NOTHING.fullmatch(day):
-        found = _date_of(day, today) or _field(languages, day)
-        if found is None or found.repeat or not found.has_day:
-            raise InputError("alarm_day", day=one_line(day, _SHOWN))
+        found = _day_of(languages, day, today)
         meaning.day, meaning.on, meaning.weekdays = found.day, found.on, found.weekdays
-    if (repeat := fields.get("repeat", "")) and not _NOTHING.fullmatch(repeat):
-        found = Meaning(repeat=repeat) if "=" in repeat else _field(languages, repeat)
-        if found is None or found.day is not None or found.on or not (found.repeat or found.weekdays):
-            raise InputError("alarm_repeat", repeat=one_line(repeat, _SHOWN))
+    if (repeat := fields.get("repeat")) and not _NOTHING.fullmatch(repeat):
+        found = _repetition_of(languages, repeat)
         meaning.repeat = found.repeat or "weekly"
         meaning.weekdays = found.weekdays or (meaning.weekdays if meaning.repeat == "weekly" else set())
     if _contradicts_itself(meaning):
         raise InputError("alarm_not_understood")
     return meaning
+
+
+def _day_of(languages: Collection[Language], day: str, today: date) -> Meaning:
+    found = _date_of(day, today) or _field(languages, day)
+    if found is None or found.repeat or not found.has_day:
+        raise InputError("alarm_day", day=one_line(day, _SHOWN))
+    return found
+
+
+def _repetition_of(languages: Collection[Language], repeat: str) -> Meaning:
+    found = Meaning(repeat=repeat) if "=" in repeat else _field(languages, repeat)
+    if found is None or found.day is not None or found.on or not (found.repeat or found.weekdays):
+        raise InputError("alarm_repeat", repeat=one_line(repeat, _SHOWN))
+    return found
 
 
 def _date_of(day: str, today: date) -> Meaning | None:
