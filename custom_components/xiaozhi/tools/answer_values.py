@@ -1,6 +1,6 @@
 """Converts answers of tools to values of entities."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 import math
 import re
@@ -41,14 +41,15 @@ _MAX_MEMBER_NAME: Final = 40
 _NUMBER: Final = re.compile(r"[^\d]{0,40}?(?P<number>[-+]?\d{1,9}(?:\.\d{1,6})?)\s?[^\d]{0,12}")
 _NOT_READ: Final = re.compile(r"err|fail|timeout|nan|错误|失败|无法|超时", re.IGNORECASE)
 _FLAGS: Final = ("power", "on", "state", "enable", "enabled", "active", "value")
-_TRUE: Final = word_set(
+_ON: Final = word_set(
     "on true yes 1 enabled open opened locked active running detected occupied 开 开启 打开",
     "已打开 已开启 是 有 有人 上锁 已上锁 已锁 已锁定 锁定 运行中",
 )
-_FALSE: Final = word_set(
+_OFF: Final = word_set(
     "off false no 0 disabled closed close unlocked inactive stopped idle clear 关 关闭 已关闭",
     "否 无 没有 无人 未上锁 未锁 未锁定 解锁 已解锁 已停止",
 )
+_WORDS: Final = dict.fromkeys(_ON, True) | dict.fromkeys(_OFF, False)
 
 
 class MemberKind(StrEnum):
@@ -93,25 +94,29 @@ def members(answer: object) -> tuple[Member, ...]:
     for name, value in answer.items():
         if not name.strip() or name.lower() in _ENVELOPE or len(name) > _MAX_MEMBER_NAME:
             continue
-        match value:
-            case {**inner}:
-                nested = (each for each in members(inner) if "." not in each.path)
-                found += (Member(f"{name}.{each.path}", each.kind) for each in nested)
-            case bool():
-                found.append(Member(name, MemberKind.FLAG))
-            case int() | float():
-                found.append(Member(name, MemberKind.NUMBER))
-            case str():
-                kind = MemberKind.TEXT if as_number(value) is None else MemberKind.NUMBER
-                found.append(Member(name, kind))
+        if isinstance(value, Mapping):
+            found += (Member(f"{name}.{path}", kind) for path, kind in members(value) if "." not in path)
+        elif (kind := _kind(value)) is not None:
+            found.append(Member(name, kind))
     return tuple(found[:MAX_MEMBERS])
 
 
-def main_value(answer: object) -> Any:
+def _kind(value: object) -> MemberKind | None:
+    match value:
+        case bool():
+            return MemberKind.FLAG
+        case int() | float():
+            return MemberKind.NUMBER
+        case str():
+            return MemberKind.TEXT if as_number(value) is None else MemberKind.NUMBER
+    return None
+
+
+def main_value(answer: object, usual: Sequence[str] = _MAIN) -> Any:
     """Return the main value of an answer: of an object, the member with a usual name or the only one."""
     if not isinstance(answer, Mapping):
         return answer
-    names = [name for name in _MAIN if name in answer] or ([*answer] if len(answer) == 1 else [])
+    names = [name for name in usual if name in answer] or ([*answer] if len(answer) == 1 else [])
     return answer[names[0]] if names else answer
 
 
@@ -136,15 +141,15 @@ def as_flag(answer: object, on_off: tuple[str, str] | None = None) -> bool | Non
         on, off = (part in answer for part in on_off)
         return None if on is off else on
     if isinstance(answer, Mapping):
-        names = [name for name in _FLAGS if name in answer] or ([*answer] if len(answer) == 1 else [])
-        return as_flag(answer[names[0]]) if names else None
+        value = main_value(answer, _FLAGS)
+        return None if value is answer else as_flag(value)
     if isinstance(answer, bool):
         return answer
     if not isinstance(answer, str | int):
         return None
     # The last word decides, as in "Pump on".
     word = (str(answer).lower().rstrip(".!。！").split() or [""])[-1]
-    return True if word in _TRUE else False if word in _FALSE else None
+    return _WORDS.get(word)
 
 
 def as_text(answer: object) -> str | int | float | None:

@@ -215,10 +215,7 @@ class _Mapper:
 
     def _setting(self, tool: Tool, stock: StockTool) -> SwitchTool | SelectTool | NumberTool | None:
         """Return the switch, the select or the number of a tool's argument."""
-        argument = stock.argument or next(iter(tool.properties))
-        if argument not in tool.properties or (
-            len(tool.properties) > 1 and (tool.required or not stock.argument)
-        ):
+        if (argument := _argument(tool, stock)) is None:
             return None
         parsed, sets = parse_name(tool.name), is_setter(tool, argument)
         key, name = _key(tool.name), _label(tool, parsed.named if parsed.verb is Verb.SET else tool.name)
@@ -304,7 +301,7 @@ class _Mapper:
         enabled = not risky if stock.enabled is None else stock.enabled
         if isinstance(entity, SensorTool | BinarySensorTool):
             # Home Assistant has no sensors for configuration.
-            measured = not is_stock and (isinstance(entity, BinarySensorTool) or entity.measured)
+            measured = not is_stock and entity.measured
             category = None if measured and not user_only else EntityCategory.DIAGNOSTIC
             enabled = enabled and not is_stock and (measured or _is_changing(entity.state))
             enabled = enabled and self._enabled < _MAX_READ
@@ -367,6 +364,14 @@ class _Mapper:
                     names.append(tool)
         self._taken.update(names)
         return tuple(dict.fromkeys(names))
+
+
+def _argument(tool: Tool, stock: StockTool) -> str | None:
+    """Return the argument that a tool sets: its only one, or that of the catalogue if no other is needed."""
+    if len(tool.properties) > 1 and (tool.required or not stock.argument):
+        return None
+    argument = stock.argument or next(iter(tool.properties))
+    return argument if argument in tool.properties else None
 
 
 def _key(name: str) -> str:

@@ -197,5 +197,6 @@ class BinarySensorTool(ToolEntity):
     """A sensor of yes and no."""
 
     platform: ClassVar[Platform | None] = Platform.BINARY_SENSOR
+    measured: ClassVar[bool] = True
 
     state: Reading

@@ -124,9 +124,9 @@ def join_name(group: str, rest: str) -> str:
 
 
 def _english(last: str) -> tuple[Verb, str]:
-    parts = [part for part in re.split(r"_+", _CAMEL.sub("_", last)) if part]
+    parts = re.findall("[^_]+", _CAMEL.sub("_", last)) or [""]
     found = [part.lower() for part in parts]
-    if _lists(found) or (found and found[-1] in _STATES and found[0] not in {"is", "has", "set"}):
+    if _lists(found) or (found[-1] in _STATES and found[0] not in {"is", "has", "set"}):
         # The last word stays in the name: a state is shown as one.
         reads = _ENGLISH.get(found[0]) is Verb.GET or (found[0] == "list" and len(found) > 1)
         return Verb.GET, "_".join(parts[1:] if reads else parts)
@@ -140,7 +140,7 @@ def _english(last: str) -> tuple[Verb, str]:
     at = next((index for index, word in enumerate(found) if word in _IN_THE_MIDDLE), None)
     if at is not None and _QUESTIONS.isdisjoint(found[:at]):
         return _ENGLISH[found[at]], "_".join([*parts[:at], *parts[at + 1 :]])
-    sets = bool(found) and _SETS.match(found[0])
+    sets = _SETS.match(found[0])
     return (Verb.SET, "_".join([parts[0][3:], *parts[1:]])) if sets else (Verb.OTHER, last)
 
 
@@ -153,7 +153,7 @@ def _around(found: list[str]) -> Verb | None:
 
 def _lists(found: list[str]) -> bool:
     """Whether a tool with these words answers with a list."""
-    if not found or found[0] in _ENGLISH or not _DOES.isdisjoint(found):
+    if found[0] in _ENGLISH or not _DOES.isdisjoint(found):
         return False
     return found[0] == "list" or (
         found[-1] in _LISTS and (found[-1] != "show" or _PERFORMED.isdisjoint(found))

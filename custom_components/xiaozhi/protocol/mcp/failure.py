@@ -79,10 +79,9 @@ def _reasons(answer: JsonObject) -> Iterator[str]:
 
 
 def _has_failed(answer: JsonObject) -> bool:
-    outcomes = [_word(answer[name]) for name in _OUTCOMES if name in answer]
-    if any(word in {"0", "no"} or _FAILED.fullmatch(word) for word in outcomes):
-        return True
-    if any(_FAILED.fullmatch(_word(answer.get(name))) for name in _STATUSES):
+    outcomes = {_word(answer.get(name)) for name in _OUTCOMES}
+    statuses = {_word(answer.get(name)) for name in _STATUSES}
+    if outcomes & {"0", "no"} or any(map(_FAILED.fullmatch, outcomes | statuses)):
         return True
     # What says of itself that it has succeeded may have any code.
     if "true" in outcomes or answer.get("result") is True:
@@ -92,10 +91,10 @@ def _has_failed(answer: JsonObject) -> bool:
     ):
         return True
     codes = [_code(answer.get(name)) for name in _CODES]
-    http_codes = [code for name in _HTTP_CODES if 400 <= (code := _code(answer.get(name))) < 600]
+    codes += [code for name in _HTTP_CODES if 400 <= (code := _code(answer.get(name))) < 600]
     # With a message, as a number alone may be a reading. 200 and its like are those of the web.
-    failed = any(code and not 200 <= code < 300 for code in codes) or bool(http_codes)
-    return any(code < 0 for code in codes) or (failed and _is_error(reason_in(answer)))
+    failed = any(code and not 200 <= code < 300 for code in codes)
+    return min(codes) < 0 or (failed and _is_error(reason_in(answer)))
 
 
 def _word(given: object) -> str:
