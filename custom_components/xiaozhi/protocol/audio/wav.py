@@ -56,11 +56,17 @@ def read_wav_header(peek: Callable[[int], bytes]) -> WavHeader | None:
                 return None
             return WavHeader(sample_rate=sample_rate, channels=channels, offset=offset, size=size or None)
         if name == b"fmt ":
-            fields = peek(offset + _FORMAT.size)[offset:]
-            if len(fields) < _FORMAT.size:
-                return None
-            tag, channels, sample_rate, _rate, _block, bits = _FORMAT.unpack(fields)
-            if (tag, bits) != (_PCM, 16) or channels not in {1, 2} or sample_rate not in SAMPLE_RATES:
+            channels, sample_rate = _format(peek(offset + _FORMAT.size)[offset:])
+            if not channels:
                 return None
         offset += size + size % 2
     return None
+
+
+def _format(fields: bytes) -> tuple[int, int]:
+    """Return channels and sample rate; zeros for anything but 16-bit samples."""
+    if len(fields) < _FORMAT.size:
+        return 0, 0
+    tag, channels, sample_rate, _rate, _block, bits = _FORMAT.unpack(fields)
+    is_usable = (tag, bits) == (_PCM, 16) and channels in {1, 2} and sample_rate in SAMPLE_RATES
+    return (channels, sample_rate) if is_usable else (0, 0)

@@ -20,7 +20,7 @@ from ..udp.udp_server import UdpServer
 from . import mqtt_packets as mqtt
 from .mqtt_connection import READ_BYTES, MqttConnection
 from .mqtt_link import MqttLink, downlink_topic, uplink_topic
-from .mqtt_packets import Connect, MqttProtocolError, PacketTooLongError, Publish, Signal, Subscribe
+from .mqtt_packets import Connect, MqttProtocolError, Packet, PacketTooLongError, Publish, Signal, Subscribe
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -134,21 +134,25 @@ class MqttServer:
         while (packet := await connection.read(patience)) is not Signal.DISCONNECT:
             if not budget.take(loop_time()):
                 raise FloodError("more than 100 MQTT packets a second")
-            match packet:
-                case Publish(topic, payload, packet_id):
-                    if packet_id is not None:
-                        connection.write(mqtt.puback(packet_id))
-                    # What it publishes elsewhere reaches nobody.
-                    if topic == uplink_topic(mac):
-                        await link.receive(payload)
-                case Subscribe(packet_id, filters):
-                    own = downlink_topic(mac)
-                    codes = bytes(0 if name == own else mqtt.SUBSCRIBE_FAILED for name in filters)
-                    connection.write(mqtt.suback(packet_id, codes))
-                case Signal.PING:
-                    connection.write(mqtt.PINGRESP)
-                case Connect():
-                    raise MqttProtocolError("a second CONNECT")
+            await _answer(packet, connection, link, mac)
             await connection.drain()
             # Buffered packets come without a pause, and must not block the loop.
             await asyncio.sleep(0)
+
+
+async def _answer(packet: Packet, connection: MqttConnection, link: MqttLink, mac: str) -> None:
+    match packet:
+        case Publish(topic, payload, packet_id):
+            if packet_id is not None:
+                connection.write(mqtt.puback(packet_id))
+            # What it publishes elsewhere reaches nobody.
+            if topic == uplink_topic(mac):
+                await link.receive(payload)
+        case Subscribe(packet_id, filters):
+            own = downlink_topic(mac)
+            codes = bytes(0 if name == own else mqtt.SUBSCRIBE_FAILED for name in filters)
+            connection.write(mqtt.suback(packet_id, codes))
+        case Signal.PING:
+            connection.write(mqtt.PINGRESP)
+        case Connect():
+            raise MqttProtocolError("a second CONNECT")
