@@ -1,6 +1,7 @@
 """Selects of a device: choices of its tools, its pipeline, and what ends speech and conversations."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, Final, override
 
 from homeassistant.components.assist_pipeline import AssistPipelineSelect, VadSensitivity
@@ -188,21 +189,22 @@ class XiaozhiLoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
             can_announce = not _ANNOUNCES & ~state.attributes.get(ATTR_SUPPORTED_FEATURES, 0)
             if state.entity_id == chosen or (can_announce and not self._is_own(state.entity_id)):
                 names[state.entity_id] = state.name
-        areas = {each: _area_of(self.hass, each) for each in (self.entity_id, *names)}
-        here = areas.pop(self.entity_id)
+        here, areas = _area_of(self.hass, self.entity_id), {each: _area_of(self.hass, each) for each in names}
         order = sorted(names, key=lambda each: (here is None or areas[each] != here, names[each], each))
         # Of equal names the area, and of those in one area the entity ID.
-        for detail in areas, {each: each for each in names}:
-            count = Counter((_THIS_DEVICE, *names.values()))
-            named = {
-                each: f"{name} ({detail[each]})" if detail[each] else name for each, name in names.items()
-            }
-            names = {each: name if count[name] == 1 else named[each] for each, name in names.items()}
+        names = _distinct(_distinct(names, areas), {each: each for each in names})
         return {each: names[each] for each in order}
 
     def _is_own(self, entity_id: str) -> bool:
         entry = er.async_get(self.hass).async_get(entity_id)
         return entry is not None and entry.device_id == self.device.registry_id
+
+
+def _distinct(names: Mapping[str, str], details: Mapping[str, str | None]) -> dict[str, str]:
+    """Return names of which those that are equal have got their details."""
+    count = Counter((_THIS_DEVICE, *names.values()))
+    detailed = {each: detail for each, detail in details.items() if detail and count[names[each]] > 1}
+    return {**names, **{each: f"{names[each]} ({detail})" for each, detail in detailed.items()}}
 
 
 def _area_of(hass: HomeAssistant, entity_id: str) -> str | None:
