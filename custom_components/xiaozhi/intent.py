@@ -111,7 +111,7 @@ async def _delete(speaker: Speaker, meaning: Meaning, *, several: bool = False, 
     if len(found) > 1 and not several:
         alarms = [described(language, moment_of(time), alarm) for _, (alarm, time) in found]
         raise InputError("several_alarms", alarms=say_list(language, alarms))
-    once = once or (meaning.has_day and not meaning.repeat)
+    once |= meaning.has_day and not meaning.repeat
     left = {uid: alarm.without(time) if once else None for uid, (alarm, time) in found}
     gone = [
         described(language, moment_of(time), replace(alarm, rule="" if once else alarm.rule))

@@ -214,22 +214,16 @@ class Announcer:
                 how = Delivery.MUSIC
             match how:
                 case Delivery.CONVERSATION | Delivery.MUSIC:
-                    if (end := await self.in_conversation.say(utterance, how)) is not None:
-                        return end
-                    self._free_at = loop_time() + AnnouncementTimeouts.idle
+                    if (end := await self.in_conversation.say(utterance, how)) is None:
+                        self._free_at = loop_time() + AnnouncementTimeouts.idle
                 case Delivery.ROOM_PLAYER:
-                    match await self._say_in_room(utterance):
-                        case End() as end:
-                            return end
-                        case PlayerFault() as fault if fault is not PlayerFault.CHANGED:
-                            said.fault = device.settings.loudspeaker or "", fault
+                    end = await self._say_in_room(said, utterance)
                 case Delivery.NOTIFY if not utterance.expects_answer:
-                    if (end := await self._notify(said, utterance)) is not None:
-                        return end
+                    end = await self._notify(said, utterance)
                 case Delivery.TEXT if utterance.rings:
-                    return await self._show_until_woken(said, utterance)
+                    end = await self._show_until_woken(said, utterance)
                 case Delivery.TEXT if device.settings.shows_announcements and utterance.is_message:
-                    return await self._show(utterance)
+                    end = await self._show(utterance)
                 case _:
                     raise refusal(
                         device,
@@ -237,6 +231,8 @@ class Announcer:
                         expects_answer=utterance.expects_answer,
                         player=said.fault[0] if said.fault else None,
                     )
+            if end is not None:
+                return end
 
     @callback
     def _begun(self, said: _Said, how: Delivery) -> None:
@@ -254,8 +250,8 @@ class Announcer:
         if said.utterance.rings and said.end_refusal is None:
             said.end_refusal = self._device.conversations.hold(lambda _conversation: False)
 
-    async def _say_in_room(self, utterance: Utterance) -> End | PlayerFault | None:
-        """Have the player of the room say it, and show the text; None if a conversation began before."""
+    async def _say_in_room(self, said: _Said, utterance: Utterance) -> End | None:
+        """Have the player of the room say it, and show the text; None if it is to be said in another way."""
         device, showing, end = self._device, None, None
         speech = partial(utterance.speech, Delivery.ROOM_PLAYER)
         patience = AnnouncementTimeouts.ring_waits if utterance.rings else AnnouncementTimeouts.waits
@@ -280,7 +276,11 @@ class Announcer:
             playback.stop(End.WOKEN)
             if showing is not None and end is not End.DONE:
                 showing.cancel()
-        return None if end is End.WOKEN and not begun else end
+        if isinstance(end, End):
+            return None if end is End.WOKEN and not begun else end
+        if end is not PlayerFault.CHANGED:
+            said.fault = playback.player, end
+        return None
 
     async def _show_beside(self, utterance: Utterance) -> None:
         with suppress(HomeAssistantError):

@@ -126,18 +126,20 @@ class VoiceTimers:
         lost: list[str] = []
         left: dict[str, int] = {}
         for key, timer in stored.items():
-            seconds = (timer.ends_at - now).total_seconds() if timer.ends_at else None
-            if seconds is not None and -TimerTimeouts.unreachable < seconds <= 0:
-                if key not in self._known:
-                    self._fire(timer)
-                self._is_due(key, -seconds)
-            elif seconds is not None and seconds > 0:
-                if key not in self._known:
-                    # A clock that is wrong by years must not make it a timer of years.
-                    left[key] = min(math.ceil(seconds), timer.seconds)
-            elif seconds is not None or key not in self._known:
+            is_known = key in self._known
+            seconds = -math.inf if timer.ends_at is None else (timer.ends_at - now).total_seconds()
+            if timer.ends_at is None and is_known:
+                continue
+            if seconds <= -TimerTimeouts.unreachable:
                 # It is late, or it was paused: only a running timer can be started again.
                 lost.append(key)
+            elif seconds <= 0:
+                if not is_known:
+                    self._fire(timer)
+                self._is_due(key, -seconds)
+            elif not is_known:
+                # A clock that is wrong by years must not make it a timer of years.
+                left[key] = min(math.ceil(seconds), timer.seconds)
         if lost or left:
             self._run(self._recover(lost, left), "start timers again")
         return self._stop

@@ -157,10 +157,10 @@ class DeviceStore:
         for name in OWNED_WORDS:
             # Up to 0.5.0, those that were installed were among the readings.
             words = data.get(name, [*getattr(state, name)])
-            if isinstance(words, list) and all(isinstance(each, str) for each in words):
-                parts[name] = tuple(words)
-            else:
+            if not isinstance(words, list) or not all(isinstance(each, str) for each in words):
                 damaged.append(name)
+                continue
+            parts[name] = tuple(words)
         for name, read in self._read.items():
             stored = data.get(name, {})
             parts[name] = dict(getattr(state, name))

@@ -62,11 +62,11 @@ class AccessPointFlow(ConfigSubentryFlow):
         """
         if self.source == SOURCE_RECONFIGURE:
             self._known = self._get_reconfigure_subentry()
-        known = self._known
+        known, title = self._known, self._known.title if self._known else ""
         errors: dict[str, str] = {}
-        placeholders = {"code": "", "other": "", "name": plain_name(known.title) if known else ""}
+        placeholders = {"code": "", "other": "", "name": plain_name(title)}
         # The address is a password: it is typed again after an error.
-        name = known.title if known else await async_text(self.hass, "access_point_default_name")
+        name = title or await async_text(self.hass, "access_point_default_name")
         if user_input is not None:
             before = known.data if known else {}
             url = user_input.get(CONF_URL) or before.get(CONF_URL, "")
@@ -82,7 +82,7 @@ class AccessPointFlow(ConfigSubentryFlow):
                 errors = {CONF_URL: "agent_known"}
                 placeholders["other"] = plain_name(same.title)
             if not errors:
-                self._name = user_input[CONF_NAME].strip() or (known.title if known else self._address.host)
+                self._name = user_input[CONF_NAME].strip() or title or self._address.host
                 self._data = {**_DEFAULTS, **before}
                 return await self.async_step_offer()
             name = user_input[CONF_NAME]
