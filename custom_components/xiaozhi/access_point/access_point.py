@@ -94,7 +94,7 @@ class AccessPoint:
             self._create_task(self._replace(), "replace access point")
         elif self._started:
             self._create_task(self.async_refresh(), "list tools")
-        self._changed()
+        self.changed()
 
     async def async_refresh(self) -> None:
         """Look at the tools of the house again, and notify the cloud if they have changed."""
@@ -104,7 +104,7 @@ class AccessPoint:
             _LOGGER.debug("%s: the tools could not be listed in time", self.name)
         except Exception:
             _LOGGER.exception("%s: the tools could not be listed", self.name)
-        self._changed()
+        self.changed()
 
     @callback
     def async_update_issues(self) -> None:
@@ -112,7 +112,7 @@ class AccessPoint:
         if self._started:
             async_update_issues(self._hass, self)
 
-    async def _tools(self) -> list[HouseTool]:
+    async def tools(self) -> list[HouseTool]:
         """Return the tools of this moment."""
         tools, missing = await async_house(self._hass, self.settings.apis, self._device_id)
         if missing != self.missing:
@@ -151,14 +151,7 @@ class AccessPoint:
         }
 
     def _make_client(self) -> AccessPointClient:
-        return AccessPointClient(
-            self.settings.address,
-            self._tools,
-            version=__version__,
-            tls=get_default_context(),
-            changed=self._changed,
-            called=self._called,
-        )
+        return AccessPointClient(self.settings.address, self, version=__version__, tls=get_default_context())
 
     async def _replace(self) -> None:
         """Use the new address. A self-hosted server has one place only: the old connection goes first."""
@@ -170,12 +163,14 @@ class AccessPoint:
         await self.async_refresh()
 
     @callback
-    def _changed(self, record: CallRecord | None = None) -> None:
+    def changed(self, record: CallRecord | None = None) -> None:
+        """Show a change, with a call that was answered if that is the change."""
         self.async_update_issues()
         async_dispatcher_send(self._hass, self.signal, record)
 
     @callback
-    def _called(self, record: CallRecord) -> None:
+    def called(self, record: CallRecord) -> None:
+        """Report a call that was answered."""
         self.last_call = dt_util.utcnow()
         self._hass.bus.async_fire(
             EVENT_ACCESS_POINT_CALL,
@@ -187,7 +182,7 @@ class AccessPoint:
                 "milliseconds": record.milliseconds,
             },
         )
-        self._changed(record)
+        self.changed(record)
 
     @callback
     def _register(self) -> None:

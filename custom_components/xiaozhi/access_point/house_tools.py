@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 import logging
-from typing import Any, Final
+from typing import Any, Final, override
 
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
 from homeassistant.core import Context, HomeAssistant
@@ -47,6 +46,37 @@ class HouseTool(OfferedTool):
     """Whether it is a script of the owner, of which there may be hundreds."""
     reaches_out: bool
     """Whether the tool acts beyond the house, or does not say that it does not."""
+    tool: llm.Tool
+    api: llm.APIInstance
+
+    @override
+    def schema(self) -> JsonObject:
+        """Return the JSON schema of its arguments, as Home Assistant's own MCP server gives it."""
+        tool, api, converted = self.tool, self.api, dict[str, Any]()
+        try:
+            converted = probatio.to_openapi(
+                tool.parameters, custom_serializer=api.custom_serializer, openapi_version="3.1.0"
+            )
+        except Exception:  # noqa: BLE001 - logged with its traceback
+            # One tool of another integration must not take all the others with it.
+            _log_once(f"The arguments of the tool {tool.name} cannot be described")
+        schema = {"type": "object", "properties": converted.get("properties", {})}
+        if required := converted.get("required"):
+            schema["required"] = required
+        return schema
+
+    @override
+    async def call(self, arguments: JsonObject) -> Any:
+        """Call it. Raises `ToolError` with the words of Home Assistant."""
+        # A context of its own, so that logbook and traces show one chain for each call.
+        api = replace(self.api, llm_context=replace(self.api.llm_context, context=Context()))
+        try:
+            result = await api.async_call_tool(llm.ToolInput(tool_name=self.tool.name, tool_args=arguments))
+        except (HomeAssistantError, vol.Invalid, probatio.Invalid) as err:
+            raise ToolError(str(err) or _FAILED) from err
+        if result.error:
+            raise ToolError(str(result.data.get("error") or _FAILED))
+        return result.data
 
 
 def offerable_apis(hass: HomeAssistant) -> dict[str, str]:
@@ -68,44 +98,15 @@ def _house_tool(tool: llm.Tool, api: llm.APIInstance, *, taken: bool) -> HouseTo
         changes_nothing=tool.annotations.read_only and not remote,
         written_by_owner=written_by_owner,
         reaches_out=remote or (tool.annotations.open_world and not written_by_owner),
-        schema=partial(_schema, tool, api),
-        call=partial(_call, tool, api),
+        tool=tool,
+        api=api,
     )
-
-
-def _schema(tool: llm.Tool, api: llm.APIInstance) -> JsonObject:
-    """Return the JSON schema of a tool's arguments, as Home Assistant's own MCP server gives it."""
-    converted: dict[str, Any] = {}
-    try:
-        converted = probatio.to_openapi(
-            tool.parameters, custom_serializer=api.custom_serializer, openapi_version="3.1.0"
-        )
-    except Exception:  # noqa: BLE001 - logged with its traceback
-        # One tool of another integration must not take all the others with it.
-        _log_once(f"The arguments of the tool {tool.name} cannot be described")
-    schema = {"type": "object", "properties": converted.get("properties", {})}
-    if required := converted.get("required"):
-        schema["required"] = required
-    return schema
 
 
 def _log_once(fault: str) -> None:
     """Log the exception that is being handled."""
     _LOGGER.log(logging.DEBUG if fault in _LOGGED else logging.ERROR, "%s", fault, exc_info=True)
     _LOGGED.add(fault)
-
-
-async def _call(tool: llm.Tool, api: llm.APIInstance, arguments: JsonObject) -> Any:
-    """Call a tool. Raises `ToolError` with the words of Home Assistant."""
-    # A context of its own, so that logbook and traces show one chain for each call.
-    api = replace(api, llm_context=replace(api.llm_context, context=Context()))
-    try:
-        result = await api.async_call_tool(llm.ToolInput(tool_name=tool.name, tool_args=arguments))
-    except (HomeAssistantError, vol.Invalid, probatio.Invalid) as err:
-        raise ToolError(str(err) or _FAILED) from err
-    if result.error:
-        raise ToolError(str(result.data.get("error") or _FAILED))
-    return result.data
 
 
 async def async_house(

@@ -6,12 +6,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 import json
 import ssl
-from typing import Any
+from typing import Any, override
 
 from websockets.asyncio.server import ServerConnection, serve
 
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
 from custom_components.xiaozhi.protocol.access_point.client import AccessPointClient
+from custom_components.xiaozhi.protocol.access_point.dispatcher import CallRecord
 from custom_components.xiaozhi.protocol.access_point.tools import OfferedTool
 from custom_components.xiaozhi.protocol.messages import JsonObject
 
@@ -21,16 +22,33 @@ LAMP_SCHEMA: JsonObject = {"type": "object", "properties": {"name": {"type": "st
 type Handler = Callable[[ServerConnection], Awaitable[None]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptedTool(OfferedTool):
+    """A tool that does what its function does."""
+
+    parameters: Any
+    act: Callable[[JsonObject], Awaitable[Any]]
+
+    @override
+    def schema(self) -> JsonObject:
+        parameters: JsonObject = self.parameters
+        return parameters
+
+    @override
+    async def call(self, arguments: JsonObject) -> Any:
+        return await self.act(arguments)
+
+
 def scripted_tool(
     name: str, act: Callable[[JsonObject], Awaitable[Any]], *, changes_nothing: bool = False
-) -> OfferedTool:
+) -> ScriptedTool:
     """Return a tool that does what its function does."""
-    return OfferedTool(
+    return ScriptedTool(
         name=name,
         description=f"Does {name}.",
         changes_nothing=changes_nothing,
-        schema=lambda: LAMP_SCHEMA,
-        call=act,
+        parameters=LAMP_SCHEMA,
+        act=act,
     )
 
 
@@ -39,6 +57,7 @@ class House:
 
     def __init__(self) -> None:
         self.calls: list[JsonObject] = []
+        self.records: list[CallRecord] = []
         self.release = asyncio.Event()
         self.made: list[OfferedTool] = [
             scripted_tool("light__turn_on", self._turn_on),
@@ -52,6 +71,12 @@ class House:
         if self.error is not None:
             raise self.error
         return list(self.made)
+
+    def changed(self) -> None:
+        """Nobody looks at it."""
+
+    def called(self, record: CallRecord) -> None:
+        self.records.append(record)
 
     async def _turn_on(self, arguments: JsonObject) -> Any:
         self.calls.append(arguments)
@@ -133,10 +158,10 @@ async def running(url: str, *, tls: ssl.SSLContext = TLS) -> AsyncGenerator[Site
     house = House()
     client = AccessPointClient(
         AccessPointAddress.parse(url),
-        house.tools,
+        house,
         version="1.2.3",
         tls=tls,
-        jitter=lambda: 0.0,
+        jitter=0.0,
     )
     client.start()
     try:

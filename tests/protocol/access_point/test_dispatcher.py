@@ -1,7 +1,7 @@
 """Requests and their answers, without a connection: messages, names, calls and results."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 import json
@@ -36,11 +36,8 @@ class Desk:
 
     def __init__(self) -> None:
         self.house = House()
-        self.records: list[CallRecord] = []
-        self.dispatcher = Dispatcher(self._tools, version="1.2.3", called=self.records.append)
-
-    async def _tools(self) -> Sequence[OfferedTool]:
-        return await self.house.tools()
+        self.records = self.house.records
+        self.dispatcher = Dispatcher(self.house, version="1.2.3")
 
     async def ask(self, method: str, request_id: Any = 1, **params: Any) -> Any:
         message = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
@@ -233,7 +230,7 @@ async def test_a_list_that_cannot_be_made_is_an_error_in_time(desk: Desk) -> Non
 
 async def test_what_a_tool_says_that_is_no_json_costs_no_other_tool(desk: Desk) -> None:
     odd = {"type": "object", "properties": {"at": {"default": timedelta(hours=1), "maximum": inf}}}
-    desk.house.made.append(replace(scripted_tool("odd", nothing), schema=lambda: odd))
+    desk.house.made.append(replace(scripted_tool("odd", nothing), parameters=odd))
     listed = (await desk.ask("tools/list"))["result"]["tools"]
     assert [tool["name"] for tool in listed] == ["light__turn_on", "slow", "odd"]
     assert listed[2]["inputSchema"]["properties"] == {"at": {"default": "1:00:00", "maximum": None}}
@@ -244,7 +241,7 @@ async def test_a_tool_that_cannot_be_described_is_left_out_and_named_once(
     desk: Desk, caplog: pytest.LogCaptureFixture, key: Any
 ) -> None:
     name = f"odd_{type(key).__name__}"
-    desk.house.made.append(replace(scripted_tool(name, nothing), schema=lambda: {"properties": {key: {}}}))
+    desk.house.made.append(replace(scripted_tool(name, nothing), parameters={"properties": {key: {}}}))
     for _ in range(2):
         listed = (await desk.ask("tools/list"))["result"]["tools"]
         assert [tool["name"] for tool in listed] == ["light__turn_on", "slow"]

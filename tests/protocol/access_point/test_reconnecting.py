@@ -16,8 +16,8 @@ LOST = Ending(kind=EndingKind.LOST)
 ELSEWHERE = Problem.USED_ELSEWHERE
 
 
-def rules(*, self_hosted: bool = False, jitter: float = 0.0) -> Reconnecting:
-    return Reconnecting(lambda: jitter, self_hosted=self_hosted)
+def rules(*, self_hosted: bool = False) -> Reconnecting:
+    return Reconnecting(self_hosted=self_hosted, jitter=0.0)
 
 
 def closed(code: int, **more: Any) -> Ending:
@@ -124,6 +124,6 @@ def test_two_clients_with_one_token_do_not_throw_each_other_out_for_ever(replace
     st.booleans(),
 )
 def test_no_ending_is_the_last(endings: list[Ending], self_hosted: bool) -> None:
-    reconnecting = rules(self_hosted=self_hosted, jitter=1.0)
+    reconnecting = Reconnecting(self_hosted=self_hosted)
     for ending in endings:
         assert 0 <= reconnecting.ended(ending) <= 360

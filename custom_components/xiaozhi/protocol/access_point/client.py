@@ -1,12 +1,10 @@
 """Stays connected to an access point, and answers what is asked there."""
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, repeat
 import logging
-import random
 import ssl
 from typing import Final
 
@@ -20,9 +18,8 @@ from ..messages import encode
 from ..timeouts import AccessPointTimeouts
 from .address import AccessPointAddress
 from .dialling import DialError, dial, ending_of, self_test
-from .dispatcher import CallRecord, Dispatcher
-from .reconnecting import Ending, EndingKind, Reconnecting
-from .tools import ToolProvider
+from .dispatcher import AccessPointOwner, Dispatcher
+from .reconnecting import JITTER, Ending, EndingKind, Reconnecting
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -40,32 +37,28 @@ class AccessPointClient:
     def __init__(
         self,
         address: AccessPointAddress,
-        provider: ToolProvider,
+        owner: AccessPointOwner,
         *,
         version: str,
         tls: ssl.SSLContext,
-        changed: Callable[[], None] = lambda: None,
-        called: Callable[[CallRecord], None] = lambda _record: None,
-        jitter: Callable[[], float] = random.random,
+        jitter: float = JITTER,
     ) -> None:
         """Prepare; `start` begins to connect.
 
-        `version` is ours, for the other side. `tls` verifies the server of a wss:// address. `changed` is
-        called when the connection comes, ends or is refused, and when the list of tools was sent; `called`
-        when a call was answered. `jitter` gives numbers from 0 to 1.
+        `version` is ours, for the other side. `tls` verifies the server of a wss:// address.
         """
         self.address = address
         self.connections = 0
         """How often it was connected, for diagnostics."""
         self.failures = 0
         """Endings that were not wanted, and failed attempts."""
-        self.dispatcher = Dispatcher(provider, version=version, called=called)
+        self.dispatcher = Dispatcher(owner, version=version)
         self.last_ending: Ending | None = None
         """Why there was no connection, the last time."""
         self._tls = tls
-        self._on_change = changed
+        self._owner = owner
         self._go_on = LogAndGoOn(_LOGGER, f"Unexpected error on the connection to {address}")
-        self.reconnecting = Reconnecting(jitter, self_hosted=address.self_hosted)
+        self.reconnecting = Reconnecting(self_hosted=address.self_hosted, jitter=jitter)
         """Knows what the owner is to mend."""
         self._connection: ClientConnection | None = None
         self._connected_since = 0.0
@@ -144,7 +137,7 @@ class AccessPointClient:
 
     def _changed(self) -> None:
         with self._go_on:
-            self._on_change()
+            self._owner.changed()
 
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):

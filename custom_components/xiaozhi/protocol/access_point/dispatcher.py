@@ -5,11 +5,11 @@ connection, each begins with its own `initialize`, and after a reconnect a call 
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 import logging
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ..event_loop import loop_time
 from ..limits import TokenBucket
@@ -28,7 +28,7 @@ from .rpc import (
     read_request,
     result_reply,
 )
-from .tools import OfferedTool, ToolError, ToolList, ToolProvider, by_shown_name
+from .tools import OfferedTool, ToolError, ToolList, by_shown_name
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -70,21 +70,24 @@ class CallRecord:
     milliseconds: int
 
 
-type _Answer = tuple[str, CallOutcome, str | Fault]
-"""The tool's own name, how the call ended, and what is answered."""
+class AccessPointOwner(Protocol):
+    """What an access point belongs to: it offers the tools."""
+
+    async def tools(self) -> Sequence[OfferedTool]:
+        """Return the tools of this moment."""
+
+    def changed(self) -> None:
+        """The connection has come, has ended or was refused, or the list of tools was sent."""
+
+    def called(self, record: CallRecord) -> None:
+        """A call was answered."""
 
 
 class Dispatcher:
     """Answers messages by calling tools. It outlives connections, since actions and limits do."""
 
-    def __init__(
-        self,
-        provider: ToolProvider,
-        *,
-        version: str,
-        called: Callable[[CallRecord], None] = lambda _record: None,
-    ) -> None:
-        """`version` is ours, for the other side. `called` hears of every call that was answered."""
+    def __init__(self, owner: AccessPointOwner, *, version: str) -> None:
+        """`version` is ours, for the other side."""
         self.requests = 0
         self.client_name: str | None = None
         """Name and version of the other side."""
@@ -97,9 +100,8 @@ class Dispatcher:
         """By the clock of the event loop."""
         self.last_call: float | None = None
         """When the last call began or was refused."""
-        self._provider = provider
+        self._owner = owner
         self._version = version
-        self._called = called
         self._calls: set[asyncio.Task[Any]] = set()
         """The running actions."""
         self._rate = TokenBucket(rate=_CALLS_A_MINUTE / 60, burst=_CALLS_A_MINUTE)
@@ -130,7 +132,7 @@ class Dispatcher:
         self._kept = None
 
     async def list_tools(self) -> ToolList:
-        """Return the list of this moment. Raises `TimeoutError`, and errors of the provider."""
+        """Return the list of this moment. Raises `TimeoutError`, and errors of the owner."""
         # Describing the arguments of thirty tools takes tens of milliseconds. One at a time, so that many
         # requests do not take all threads.
         async with asyncio.timeout(AccessPointTimeouts.listing), self._one_list:
@@ -148,7 +150,7 @@ class Dispatcher:
         if self._kept is not None and loop_time() < self._kept_until:
             return self._kept
         changes = self._changes
-        tools = await self._provider()
+        tools = await self._owner.tools()
         if self._changes == changes:
             self._kept, self._kept_until = tools, loop_time() + AccessPointTimeouts.kept
         return tools
@@ -212,11 +214,14 @@ class Dispatcher:
             # Not reported: there may be any number of them.
             return result_content(error_text(_TOO_OFTEN))
         tool, outcome, answer = await self._run(name, arguments)
-        self._called(CallRecord(tool, outcome, round((loop_time() - began) * 1000)))
+        self._owner.called(CallRecord(tool, outcome, round((loop_time() - began) * 1000)))
         return answer if isinstance(answer, Fault) else result_content(answer)
 
-    async def _run(self, name: str, arguments: JsonObject) -> _Answer:
-        """Run a call, and wait for its end as long as the other side does."""
+    async def _run(self, name: str, arguments: JsonObject) -> tuple[str, CallOutcome, str | Fault]:
+        """Run a call, and wait for its end as long as the other side does.
+
+        Returns the tool's own name, how the call ended, and what is answered.
+        """
         shown = one_line(name, _MAX_NAME)
         if self.running >= MAX_CALLS_AT_ONCE:
             return shown, CallOutcome.REFUSED, error_text(_BUSY)
@@ -228,8 +233,8 @@ class Dispatcher:
         await asyncio.wait({action}, timeout=AccessPointTimeouts.call)
         return action.result() if action.done() else (shown, CallOutcome.RUNNING, error_text(_STILL_WORKING))
 
-    async def _act(self, name: str, arguments: JsonObject) -> _Answer:
-        """Call a tool. Never raises."""
+    async def _act(self, name: str, arguments: JsonObject) -> tuple[str, CallOutcome, str | Fault]:
+        """Call a tool; return as `_run`. Never raises."""
         own_name = one_line(name, _MAX_NAME)
         try:
             async with asyncio.timeout(AccessPointTimeouts.finish):

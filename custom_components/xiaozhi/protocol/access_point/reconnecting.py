@@ -4,14 +4,14 @@ Pauses double from 1 s to 300 s and never end: the longest are for servers that 
 would notice that they have changed their mind.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from random import random
 from typing import Final
 
 from ..timeouts import AccessPointTimeouts
 
-_JITTER: Final = 0.2
+JITTER: Final = 0.2
 # Close codes: RFC 6455, and the cloud's own, which stands for any of its faults.
 _NORMAL: Final = 1000
 _POLICY_VIOLATION: Final = 1008
@@ -70,12 +70,12 @@ class Ending:
 class Reconnecting:
     """Counts endings, and says what follows from them."""
 
-    def __init__(self, random: Callable[[], float], *, self_hosted: bool) -> None:
-        """`random` gives numbers from 0 to 1."""
+    def __init__(self, *, self_hosted: bool, jitter: float = JITTER) -> None:
+        """`jitter` is by how much of itself a pause may be longer."""
         self.problem: Problem | None = None
         self.attempts = 0
         """Endings since the connection was last healthy."""
-        self._random = random
+        self._jitter = jitter
         self._self_hosted = self_hosted
         self._pause = AccessPointTimeouts.first_retry
         self._replaced = 0
@@ -111,7 +111,7 @@ class Reconnecting:
             pause = AccessPointTimeouts.last_retry
         elif ending.kind is EndingKind.SILENT and self._self_hosted:
             pause = max(pause, AccessPointTimeouts.half_open)
-        return pause * (1 + _JITTER * self._random())
+        return pause * (1 + self._jitter * random())  # noqa: S311 - no secret
 
     def _problem_of(self, ending: Ending) -> Problem | None:
         if ending.kind is EndingKind.REFUSED or ending.code == _POLICY_VIOLATION:

@@ -1,6 +1,7 @@
 """Tools as an access point offers them."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 import json
 import logging
@@ -23,7 +24,7 @@ class ToolError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedTool:
+class OfferedTool(ABC):
     """A tool, as it is at this moment."""
 
     name: str
@@ -32,14 +33,14 @@ class OfferedTool:
     """Description for the language model."""
     changes_nothing: bool
     """Whether it only reads."""
-    schema: Callable[[], JsonObject]
-    """Returns the JSON schema of its arguments. May take milliseconds, and is called in a thread."""
-    call: Callable[[JsonObject], Awaitable[Any]]
-    """Calls it with arguments, and returns data for JSON. Raises `ToolError`; other errors are logged."""
 
+    @abstractmethod
+    def schema(self) -> JsonObject:
+        """Return the JSON schema of its arguments. May take milliseconds, and is called in a thread."""
 
-type ToolProvider = Callable[[], Awaitable[Sequence[OfferedTool]]]
-"""Returns the tools of this moment."""
+    @abstractmethod
+    async def call(self, arguments: JsonObject) -> Any:
+        """Call it, and return data for JSON. Raises `ToolError`; other errors are logged."""
 
 
 @dataclass(frozen=True, slots=True)
