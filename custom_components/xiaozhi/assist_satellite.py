@@ -45,7 +45,7 @@ PARALLEL_UPDATES = 0
 _SATELLITE: Final = AssistSatelliteEntityDescription(
     key="assist_satellite", translation_key="assist_satellite"
 )
-# No event reports where the parts of its pipeline work: it is looked up when the status is read.
+# No event reports where the engines of its pipeline run: they are looked up when the status is read.
 _FOLLOWED: Final = (AVAILABLE, SETTINGS, STATUS_READ, PRESENT, "wake_words")
 
 
@@ -76,7 +76,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     @property
     @override
     def extra_state_attributes(self) -> dict[str, Any]:
-        """Return whether an action would reach it, and where the parts of its pipeline work."""
+        """Return whether an action would reach it, and where the engines of its pipeline run."""
         return {
             "reachable": self.device.state.present,
             **engine_locations(self.hass, self.device),
@@ -138,7 +138,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         pipeline = chosen_pipeline(self.hass, self.device)
         asked = Question()
         with self.questions.asking(asked):
-            # What is said of our own accord comes one after the other.
+            # Announcements wait for each other.
             async with self.announcing:
                 await self._announcer.ask(
                     question, pipeline, lambda: asked.was_asked(self.device.conversation)
@@ -159,7 +159,8 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
             expects_answer=expects_answer,
         )
         if utterance.fetched_lazily and not self._announcer.can_announce:
-            # The voice set-up wants the sound fetched. The wake word, its next step, needs no loudspeaker.
+            # The voice set-up waits for the device to fetch the sound. Its next step, the wake word, needs no
+            # loudspeaker.
             async with aclosing(utterance.speech(Delivery.NONE)) as sound:
                 await anext(sound)
             return
@@ -167,17 +168,17 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
             speaks = PipelineEvent(PipelineEventType.TTS_START)
             utterance = replace(utterance, on_start=lambda _how: self.show_stage(speaks))
         heard = await self._announcer.say(utterance)
-        # Of its test sound, Home Assistant wants to know only that the device has fetched it.
+        # Home Assistant only checks that the device has fetched its test sound.
         if heard.end is not End.WOKEN or not utterance.fetched_lazily:
             heard.check()
 
     @callback
     @override
     def async_get_configuration(self) -> AssistSatelliteConfiguration:
-        """Return what wakes the device, and what else could.
+        """Return the active and the available wake words.
 
-        Where that is not known, it is the word that it has heard last. Until it has heard one, the set-up of
-        Home Assistant gets none: it asks the user to say the active one.
+        An unknown active wake word is replaced by the last one that was heard. Before that none is returned:
+        Home Assistant's voice set-up asks the user to say the active one.
         """
         wake_words = self.gateway.wake_words(self.device)
         available = wake_words.available

@@ -33,13 +33,13 @@ PARALLEL_UPDATES = 0
 
 @dataclass(frozen=True, kw_only=True)
 class XiaozhiBinarySensorDescription(BinarySensorEntityDescription):
-    """Describes a binary sensor, with the function that reads its value."""
+    """Describes a binary sensor."""
 
     value: Callable[[Device], bool | None]
     follows: tuple[str, ...]
-    """Keys of what it shows, as for `DeviceRecord.listen`."""
+    """Keys that it follows, as for `DeviceRecord.listen`."""
     of_link: bool = False
-    """Whether it follows the link: on WebSocket, there is one only during a conversation."""
+    """Whether it follows the link, which on WebSocket exists only during a conversation."""
 
 
 BINARY_SENSORS: Final = (
@@ -85,7 +85,7 @@ class XiaozhiBinarySensor(XiaozhiEntity, BinarySensorEntity):
 
 
 class XiaozhiToolBinarySensor(XiaozhiToolEntity[BinarySensorTool], BinarySensorEntity):
-    """A sensor that shows a yes or no of a tool."""
+    """A binary sensor for the answer of a tool."""
 
     @property
     @override

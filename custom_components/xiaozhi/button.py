@@ -73,7 +73,7 @@ _RENEW: Final = ButtonEntityDescription(
 
 @dataclass(frozen=True, kw_only=True)
 class XiaozhiAlarmButtonDescription(ButtonEntityDescription):
-    """Describes a button for what rings."""
+    """Describes a button for a ringing alarm."""
 
     act: Callable[[AlarmClock], Awaitable[object]]
 
@@ -140,7 +140,7 @@ class XiaozhiRecordButton(XiaozhiEntity, ButtonEntity):
         self.device.create_task(self._record(), "record conversation")
 
     async def _record(self) -> None:
-        # A notification says that nobody has talked.
+        # A notification reports that nobody has talked.
         with suppress(UserError):
             await async_record_conversation(self.device, with_sound=False)
 

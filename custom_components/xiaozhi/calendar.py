@@ -31,7 +31,7 @@ from .timeouts import TimerTimeouts
 PARALLEL_UPDATES = 0
 
 _CALENDAR: Final = CalendarEntityDescription(key="alarms", translation_key="alarms")
-# Times near the ends of the calendar cannot be converted to another time zone.
+# Times near the limits of `datetime` cannot be converted to another time zone.
 _FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 _AND_FUTURE: Final = "THISANDFUTURE"
@@ -55,7 +55,7 @@ class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
     @property
     @override
     def event(self) -> CalendarEvent | None:
-        """Return the next alarm, or that which rings."""
+        """Return the ringing alarm, or else the next one."""
         for moment, uid, alarm in upcoming(self.device):
             return self._event(uid, alarm, alarm.time, moment)
         return None
@@ -134,7 +134,7 @@ class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
 
 
 def _without(alarm: Alarm, recurrence_id: str | None, recurrence_range: str | None) -> Alarm | None:
-    """Return what is left without one of an alarm's repetitions, or without all from there on."""
+    """Return an alarm without one of its repetitions, or without that and all later ones."""
     if not recurrence_id or not alarm.rule:
         return None
     try:

@@ -82,7 +82,7 @@ async def async_get_device_diagnostics(
 
 
 def _versions() -> dict[str, str | None]:
-    """Return the versions of the libraries: an installation may have others than those that were tested."""
+    """Return the versions of the libraries, which may not be the tested ones."""
     return {name: installed_version(name) for name in _LIBRARIES}
 
 

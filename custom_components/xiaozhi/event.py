@@ -42,9 +42,9 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
     @override
     @classmethod
     def exists(cls, device: Device, description: EventEntityDescription) -> bool:
-        """Whether its owner has had an event to want it for.
+        """Whether the device ever had such an event.
 
-        Disabled ones would be a card of their own on the page of the device, with nothing in it.
+        Disabled entities would be an empty card of their own on the page of the device.
         """
         wanted = {
             "notification": device.state.notified,

@@ -33,7 +33,7 @@ from .voice.pack_recovery import PackRecovery, async_forget_lost_pack
 from .voice.voice import Voice
 
 _FIRMWARE_INTERVAL = timedelta(minutes=10)
-# Home Assistant waits ten seconds for all of it, and the next gateway needs the ports.
+# Home Assistant waits ten seconds for the whole stop, and the next gateway needs the ports.
 _STOP_SECONDS = 9.5
 # For the announcements, and then for the links, before the ports take five seconds at most.
 _CLOSE_SECONDS = 3
@@ -128,7 +128,7 @@ class Gateway:
         await self._store.async_check()
 
     def wake_words(self, device: Device) -> WakeWords:
-        """Return what wakes a device, and what else could."""
+        """Return the wake words of a device."""
         return WakeWords(self.hass, device, self.firmware_files)
 
     async def _close_links(self) -> None:
@@ -136,7 +136,7 @@ class Gateway:
         await self.ports.stop()
 
     def announcer(self, device: Device) -> Announcer:
-        """Return what makes announcements, which the user of a device has not asked for."""
+        """Return the announcer of a device."""
         return self._announcers[device.mac]
 
     def clock(self, device: Device) -> DeviceClock:
@@ -197,6 +197,6 @@ class Gateway:
 
 
 async def _close(announcers: Iterable[Announcer], devices: Iterable[Device]) -> None:
-    # While the links are there still: what was changed for an announcement is changed back.
+    # While the links still exist: the volume that an announcement has changed is restored.
     await close_all(*(announcer.async_close() for announcer in announcers), patience=_CLOSE_SECONDS)
     await close_all(*(device.async_close() for device in devices), patience=_CLOSE_SECONDS)

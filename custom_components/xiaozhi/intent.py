@@ -40,9 +40,9 @@ _DAY_AND_PERIOD: Final = {
 
 
 type Answer = tuple[str, dict[str, str]]
-"""Key of a text, and its placeholders."""
+"""Key of the answer's text, and its placeholders."""
 type Act = Callable[[Speaker, Meaning], Awaitable[Answer]]
-"""Does what was said. Raises `UserError`."""
+"""Handles an intent. Raises `UserError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Speaker:
     device: Device | None
     """The device to which it was said."""
     devices: list[Device]
-    """All that may be used."""
+    """The devices that this person may use."""
     clock: Callable[[Device], DeviceClock]
     language: Language
 
@@ -62,7 +62,7 @@ class Speaker:
         return self.clock(_known(self.device))
 
     def to_end(self, rings: Callable[[DeviceClock], bool]) -> list[DeviceClock]:
-        """Return what is to end: what rings here, else what rings elsewhere, else what is snoozed here.
+        """Return the clocks to stop: of rings here, else of rings elsewhere, else of a snooze here.
 
         Raises `UserError` if there is no device here, and nothing rings.
         """
@@ -101,7 +101,7 @@ async def _next(speaker: Speaker, _meaning: Meaning) -> Answer:
 
 
 async def _delete(speaker: Speaker, meaning: Meaning, *, several: bool = False, once: bool = False) -> Answer:
-    """Delete an alarm, or of a repeated one the time of the day that is meant, or `once` its next one."""
+    """Delete an alarm, or of a repeated alarm the time on the day that is meant, or with `once` the next."""
     language = speaker.language
     found = [*find_alarms(meaning, upcoming(_known(speaker.device))).items()]
     if once and not meaning.has_day:
@@ -153,13 +153,13 @@ _ACTIONS: Final[Mapping[str, Act]] = {
     "snooze": _snooze,
     "stop": _stop,
 }
-"""By the names in the data of the languages."""
+"""Handlers by the names in the data of the languages."""
 
 
 class AlarmIntent(intent.IntentHandler):
     """An intent for alarms."""
 
-    # Of a slot: what was said.
+    # Schema of a slot with spoken words.
     _part = "text"
 
     def __init__(self, intent_type: str, description: str, slots: dict[Any, Any]) -> None:
@@ -170,12 +170,12 @@ class AlarmIntent(intent.IntentHandler):
     @property
     @override
     def slot_schema(self) -> dict[Any, Any]:
-        """Return what may be said."""
+        """Return the schema of the slots."""
         return self._slots
 
     @override
     async def async_handle(self, intent_obj: intent.Intent) -> intent.IntentResponse:
-        """Do what was said; what is wrong with it is the answer."""
+        """Handle the intent; an error becomes the answer."""
         hass, language = intent_obj.hass, intent_obj.language
         response = intent_obj.create_response()
         code = intent.IntentResponseErrorCode.FAILED_TO_HANDLE
@@ -195,14 +195,14 @@ class AlarmIntent(intent.IntentHandler):
         return response
 
     def _read(self, slots: dict[str, Any], language: Language) -> tuple[str, Meaning]:
-        """Return what is to be done, and with which alarm. Raises `InputError`."""
+        """Return the action and the alarm that is meant. Raises `InputError`."""
         return slots["action"], read(language, slots["action"], slots)
 
     def _only_reads(self, slots: Mapping[str, Any]) -> bool:
         return slots.get("action", {}).get("value") in ("list", "next")
 
     async def _async_speaker(self, intent_obj: intent.Intent, language: Language) -> Speaker:
-        """Return who speaks, if the rights of that user are enough. Raises `UserError`."""
+        """Return the speaker, if the user has sufficient rights. Raises `UserError`."""
         hass, context = intent_obj.hass, intent_obj.context
         if (gateway := running_gateway(hass)) is None:
             raise InputError("unknown_device", device_id="-")
@@ -226,14 +226,14 @@ class AlarmIntent(intent.IntentHandler):
 
 
 def _check_numbers(slots: dict[str, Any]) -> None:
-    """Refuse 6.5 for half past six, of which the schema makes six. Raises `vol.Invalid`."""
+    """Refuse 6.5 for half past six, which the schema would truncate. Raises `vol.Invalid`."""
     for name, slot in slots.items():
         if isinstance(value := slot.get("value"), float) and not value.is_integer():
             raise vol.Invalid("expected a whole number", [name])
 
 
 class AlarmTool(AlarmIntent):
-    """An intent that is also a tool of assistants, with a slot for each part of what was said."""
+    """An intent that is also a tool of assistants, with a slot for each part of the request."""
 
     _part = "value"
 

@@ -35,7 +35,7 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
     @property
     @override
     def assumed_state(self) -> bool:
-        """Whether part of the state is what was last set: no device reports its colour."""
+        """Whether part of the state is only the last set value: no device reports its colour."""
         return self.tool.state is None or self.tool.colour is not None
 
     @property
@@ -76,7 +76,7 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
     async def async_turn_on(self, **kwargs: Any) -> None:
         """Switch the light on, in the given colour and brightness or the last ones.
 
-        A lit one is sent only what is to change: on some lamps, the tool for on means full brightness.
+        A lit one is sent only the changes: on some lamps, the tool for on means full brightness.
         """
         tool, lit = self.tool, self.is_on is True
         # A brightness of 0 would leave it dark.

@@ -1,4 +1,4 @@
-"""Lines in the logbook: what a cloud's assistant called, and what a device did, was asked for or missed."""
+"""Lines in the logbook: tool calls of a cloud's assistant, and actions, questions and losses of a device."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

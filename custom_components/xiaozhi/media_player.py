@@ -35,7 +35,7 @@ from .media.stream import Media
 from .tools.answer_values import as_number
 from .tools.tool_entities import NumberTool
 
-# What is played may take long, and stopping it must not wait.
+# Playing may take long, and a stop must not wait for it.
 PARALLEL_UPDATES = 0
 
 _SPEAKER: Final = MediaPlayerEntityDescription(
@@ -55,7 +55,7 @@ _VOLUME_FEATURES: Final = (
     | MediaPlayerEntityFeature.VOLUME_SET
     | MediaPlayerEntityFeature.VOLUME_STEP
 )
-# All others need a list of what is to be played next.
+# All others need a queue.
 _REPLACING: Final = frozenset({MediaPlayerEnqueue.PLAY, MediaPlayerEnqueue.REPLACE})
 _VOLUME: Final = "volume"
 # The firmware's own default, for a device that is muted before its volume is known.
@@ -63,9 +63,9 @@ _USUAL_VOLUME: Final = 0.7
 
 
 class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
-    """Plays on a device what can be played in its present state."""
+    """The loudspeaker of a device, with the features of its present state."""
 
-    # Of its volume; the rest comes from its player.
+    # Keys of its volume; the rest comes from its player.
     follows = (AVAILABLE, "tools", STATUS_READ)
     _attr_media_content_type = MediaType.MUSIC
     _attr_state = MediaPlayerState.IDLE
@@ -82,7 +82,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
 
     @override
     async def async_added_to_hass(self) -> None:
-        """Follow the device, and go on knowing the volume from before it was muted."""
+        """Follow the device, and restore the volume from before it was muted."""
         await super().async_added_to_hass()
         if (stored := await self.async_get_last_extra_data()) is not None:
             self._before_mute = as_number(stored.as_dict().get("level"))
@@ -98,21 +98,21 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     @property
     @override
     def extra_restore_state_data(self) -> ExtraStoredData:
-        """Return what is needed to end a mute after a restart."""
+        """Return the data to end a mute after a restart."""
         return RestoredExtraData({"level": self._before_mute})
 
     @property
     @override
     def supported_features(self) -> MediaPlayerEntityFeature:
-        """Return what can be done; the volume only where the device has a tool for it."""
+        """Return the features; the volume only where the device has a tool for it."""
         features = _FEATURES | _VOLUME_FEATURES if self._volume else _FEATURES
-        # There is nothing to go on with while it is idle.
+        # There is nothing to resume while it is idle.
         idle = self._player.state is MediaPlayerState.IDLE
         return features & ~MediaPlayerEntityFeature.PLAY if idle else features
 
     @property
     def _volume(self) -> NumberTool | None:
-        """What sets the volume, if the device lets it be set."""
+        """Setter of the volume, if the device has one."""
         tool = self.device.tools.entities.get(_VOLUME)
         return tool if isinstance(tool, NumberTool) else None
 
@@ -178,7 +178,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
 
     @override
     async def async_mute_volume(self, mute: bool) -> None:
-        """Set the volume to nothing and remember what it was, or set it to that again."""
+        """Set the volume to zero and remember the volume before, or restore that."""
         if mute and not self.is_volume_muted:
             before = self.volume_level or _USUAL_VOLUME
             await self.async_set_volume_level(0)

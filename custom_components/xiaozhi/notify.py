@@ -29,7 +29,7 @@ class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
 
     @override
     async def async_added_to_hass(self) -> None:
-        """Follow the device, and what other actions show."""
+        """Follow the device, and texts that other actions show."""
         await super().async_added_to_hass()
         self.async_on_remove(self.device.record.listen((SHOWN,), self._async_record_notification))
 

@@ -1,4 +1,4 @@
-"""Selects of a device: choices of its tools, its pipeline, and what ends speech and conversations."""
+"""Selects of a device: choices of tools, pipeline, wake words, ends of speech and of conversations."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -66,7 +66,7 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
     @property
     @override
     def assumed_state(self) -> bool:
-        """Whether the option is only what was last chosen."""
+        """Whether the option is only the last choice."""
         return super().assumed_state and not self.tool.momentary
 
     @property
@@ -84,7 +84,7 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
 
 
 class XiaozhiConversationsSelect(XiaozhiSettingEntity, SelectEntity):
-    """When the conversations of a device end."""
+    """End of the conversations of a device."""
 
     @property
     @override
@@ -97,7 +97,7 @@ class XiaozhiConversationsSelect(XiaozhiSettingEntity, SelectEntity):
 
 
 class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
-    """The wake words of a device. It has none where other words are not known to fit."""
+    """The wake words of a device, if other words are known to fit."""
 
     follows = (INSTALLATION, SETTINGS, *DECIDE_ABOUT_PACKS, "wake_words", "installed_wake_words", "sent_pack")
     _unrecorded_attributes = frozenset({"fetched", "sent", "hint"})
@@ -127,9 +127,10 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
     @property
     @override
     def current_option(self) -> str:
-        """Return what wakes it.
+        """Return the active wake words.
 
-        It is not known while something is on its way, nor when phrases were changed: they can be chosen then.
+        They are unknown while a pack is on its way, and after a change of the phrases, which can then be
+        chosen.
         """
         if isinstance(self.device.installation, PackInstallation):
             return _NOT_KNOWN
@@ -139,7 +140,7 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
     @property
     @override
     def extra_state_attributes(self) -> dict[str, Any]:
-        """Return what a choice fetches, and how much of it Home Assistant and the device have got."""
+        """Return a hint at the next steps, and the progress of Home Assistant and of the device."""
         running, hint = self.device.installation, self._words.hint
         if not isinstance(running, PackInstallation):
             return {"hint": hint}
@@ -153,7 +154,7 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
 
 
 class XiaozhiLoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
-    """Loudspeaker that says what the device would say: its own, or a media player, by name."""
+    """Loudspeaker of the device's speech: its own, or a media player, by name."""
 
     @property
     @override
@@ -172,7 +173,7 @@ class XiaozhiLoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
 
     @override
     async def async_added_to_hass(self) -> None:
-        """Follow which media players there are."""
+        """Follow the available media players."""
         await super().async_added_to_hass()
         for track in async_track_state_added_domain, async_track_state_removed_domain:
             self.async_on_remove(track(self.hass, Platform.MEDIA_PLAYER, self._players_changed))
@@ -182,7 +183,7 @@ class XiaozhiLoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
         self.async_write_ha_state()
 
     def _players(self) -> dict[str, str]:
-        """Return the names of those that can be chosen, and of the one that is, those of the area first."""
+        """Return the names of the available players and of the chosen one, those of the area first."""
         chosen = self.device.settings.loudspeaker
         names = {} if chosen is None else {chosen: chosen}
         for state in self.hass.states.async_all(Platform.MEDIA_PLAYER):
@@ -191,7 +192,7 @@ class XiaozhiLoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
                 names[state.entity_id] = state.name
         here, areas = _area_of(self.hass, self.entity_id), {each: _area_of(self.hass, each) for each in names}
         order = sorted(names, key=lambda each: (here is None or areas[each] != here, names[each], each))
-        # Of equal names the area, and of those in one area the entity ID.
+        # Equal names get their area, and within one area their entity id.
         names = _distinct(_distinct(names, areas), {each: each for each in names})
         return {each: names[each] for each in order}
 
@@ -226,7 +227,7 @@ class XiaozhiPipelineSelect(AssistPipelineSelect):
 
 
 class XiaozhiEndOfSpeechSelect(SelectEntity, RestoreEntity):
-    """End of the user's speech: by what has been said, or a pause as with Home Assistant's own select."""
+    """End of the user's speech: by its content, or by a pause as in Home Assistant's own select."""
 
     _attr_has_entity_name = True
     _attr_should_poll = False
@@ -245,13 +246,13 @@ class XiaozhiEndOfSpeechSelect(SelectEntity, RestoreEntity):
     @property
     @override
     def extra_restore_state_data(self) -> ExtraStoredData:
-        """Return for which pairing the owner has chosen the option, so that no later one inherits it."""
+        """Return the pairing for which the owner has chosen the option, so that no later one inherits it."""
         chosen = self._subentry_id in self._chosen_by_owner
         return RestoredExtraData({_CHOSEN: self._subentry_id if chosen else None})
 
     @override
     async def async_added_to_hass(self) -> None:
-        """Restore the choice, but not the default of a time when there were only fixed pauses."""
+        """Restore the choice, but not the default of versions with fixed pauses only."""
         await super().async_added_to_hass()
         stored = await self.async_get_last_extra_data()
         state = await self.async_get_last_state()

@@ -44,17 +44,17 @@ PARALLEL_UPDATES = 0
 
 @dataclass(frozen=True, kw_only=True)
 class XiaozhiSensorDescription(SensorEntityDescription):
-    """Describes a sensor, with the function that reads its value."""
+    """Describes a sensor."""
 
     entity_category: EntityCategory | None = EntityCategory.DIAGNOSTIC
     value: Callable[[Device], str | float | datetime | None]
     follows: tuple[str, ...]
-    """Keys of what it shows, as for `DeviceRecord.listen`."""
+    """Keys that it follows, as for `DeviceRecord.listen`."""
     exists: Callable[[Device], bool] | None = None
     """Whether a device has the sensor; without this, those with a value have it."""
     hidden_without_value: bool = False
     attributes: Callable[[Device], dict[str, Any]] = lambda _: {}
-    """Values of the parts that the state is made of."""
+    """Values of the parts of the state."""
 
 
 def _ip(device: Device) -> str | None:
@@ -210,9 +210,9 @@ class XiaozhiSensor(XiaozhiEntity, SensorEntity):
 
     @callback
     def _show(self) -> None:
-        """Show the sensor on pages while it has a value: they would say "Unknown" of one without.
+        """Show the sensor on pages only while it has a value.
 
-        What the owner has hidden stays so, and until the next change also what the owner has shown.
+        A choice of the owner is kept: hidden for good, shown until the next change.
         """
         has_value = self.native_value is not None
         entry = self.registry_entry
@@ -255,7 +255,7 @@ class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
     @property
     @override
     def state_class(self) -> SensorStateClass | None:
-        """Return the state class of a number: its changes make a curve, and no lines in the logbook."""
+        """Return the state class of a number, which is shown as a curve, and not in the logbook."""
         is_number = self.tool.measured or self.tool.unit or isinstance(self.native_value, int | float)
         return SensorStateClass.MEASUREMENT if is_number else None
 

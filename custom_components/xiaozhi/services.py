@@ -61,7 +61,7 @@ ATTR_TOOL: Final = "tool"
 
 _FACE: Final = vol.In([*Face])
 _MAX_ANSWERS: Final = 100
-# Of a question, and of each answer to it.
+# Characters of a question, and of each answer to it.
 _MAX_SENTENCE: Final = 1000
 _LIST_REFERENCE: Final = re.compile(r"(?<!\\)\{[^{}]*\}")
 _PUNCTUATION: Final = (PUNCTUATION_START, PUNCTUATION_END, PUNCTUATION_START_WORD, PUNCTUATION_END_WORD)
@@ -103,7 +103,7 @@ class _Action:
     admin: bool = False
     """Whether only an administrator may use it."""
     policy: str = POLICY_CONTROL
-    """The right that its user needs to each device, by its satellite."""
+    """The right to the satellite of each device that the user needs."""
 
 
 @callback
@@ -270,7 +270,7 @@ async def _set_assets(call: ServiceCall) -> None:
 
 
 async def _on_each(call: ServiceCall, work: Callable[[Device], Awaitable[None]]) -> None:
-    """Run `work` for all devices, whichever of them fail; then raise the first error and log the others."""
+    """Run `work` for all devices, even if some fail; then raise the first error and log the others."""
     devices, refusal = target_devices(call)
     results = await asyncio.gather(*(work(device) for device in devices), return_exceptions=True)
     errors = [result for result in (*results, refusal) if result is not None]

@@ -78,7 +78,7 @@ def stored(schema: object, default: Any = None, *, key: str | None = None) -> An
 def read_settings(settings: type[Any], owner: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return by field the stored settings of a class that can be read; the others have their defaults.
 
-    A downgrade may leave behind what cannot be read. `owner` is a name for the log.
+    A downgrade may leave unreadable settings behind. `owner` is a name for the log.
     """
     found: dict[str, Any] = {}
     for each in fields(settings):
@@ -93,7 +93,7 @@ def read_settings(settings: type[Any], owner: str, data: Mapping[str, Any]) -> d
 
 
 def _whole(value: object) -> int:
-    """Return a whole number, which a yes or no is not."""
+    """Return a whole number, which a boolean is not."""
     if type(value) is not int:
         raise vol.Invalid("expected a whole number")
     return value
@@ -185,19 +185,19 @@ class DeviceSettings:
     """Whether conversations are held; else each is ended at once, and nothing of it is heard."""
     link: DeviceLink = stored(vol.Coerce(DeviceLink), DeviceLink.AUTOMATIC)
     share_transcripts: bool = stored(bool, False)
-    """Whether events hold what the user and the assistant said."""
+    """Whether events hold the words of the user and of the assistant."""
     wake_word_pipelines: Mapping[str, str] = stored({str: str}, MappingProxyType({}))
-    """Ids of pipelines by wake word, where the device's own does not apply."""
+    """Ids of pipelines by wake word, if not the device's own."""
     wake_phrases: tuple[str, ...] = stored(TEXTS, ())
     """Phrases of the owner's that may wake the device, as typed into its form."""
     wake_threshold: float = stored(vol.All(vol.Coerce(float), vol.Range(min=0.05, max=0.95)), 0.2)
-    """How sure the device must be to have heard one of them."""
+    """Certainty with which the device must have heard one of them."""
     announcement_volume: int | None = stored(
         vol.All(_whole, vol.Range(min=0, max=100), lambda percentage: percentage or None)
     )
     """Percentage; None to leave the volume alone, for which the owner chooses 0."""
     shows_announcements: bool = stored(bool, False, key=CONF_SHOW_ANNOUNCEMENTS)
-    """Whether a text and a sound may take the place of an announcement, where the device cannot speak."""
+    """Whether a device that cannot speak shows announcements with a sound."""
     may_ask_ai: bool = stored(bool, False, key=CONF_ASK_AI)
     """Whether it may ask the owner's AI Task."""
     may_ask_people: bool = stored(bool, False, key=CONF_ASK_PEOPLE)
@@ -215,7 +215,7 @@ class DeviceSettings:
     def from_subentry(cls, subentry: ConfigSubentry) -> Self:
         """Read a subentry of type `device`."""
         found = read_settings(cls, subentry.title, subentry.data)
-        # Without its credentials, a device is let in as little as a stranger, and has to be paired again.
+        # Without its credentials, a device cannot be let in, and has to be paired again.
         for credential in ("client_id", "token"):
             found.setdefault(credential, secrets.token_urlsafe())
         return cls(mac=subentry.unique_id or "", name=subentry.title, **found)

@@ -1,8 +1,8 @@
-"""How long everything may take, by layer."""
+"""Time-outs and pauses, by layer."""
 
 
 class CallTimeouts:
-    """How long a device that calls our web server may take, in seconds."""
+    """Time-outs of requests of devices to our web server, in seconds."""
 
     body: float = 10
     """To send a check-in. The device itself waits 30 s for an answer."""
@@ -47,9 +47,9 @@ class StoreTimeouts:
     """After a change. A device that talks changes its record often; a lost minute of it is found again at the
     next handshake."""
     soon: float = 1
-    """Between two times that something is saved at once which would be missed after a crash."""
+    """Between two immediate saves of changes that a crash must not lose."""
     retry: float = 60
-    """Until what could not be written is tried again."""
+    """Until a failed save is tried again."""
 
 
 class FirmwareTimeouts:
@@ -127,8 +127,9 @@ class VoiceTimeouts:
     reading: float = 3
     """For a person to read a line before the end of the conversation wipes it."""
     typed: float = 3
-    """From the end of an answer to what was typed until the conversation ends: what types may play later than
-    a device does, and drop the rest then."""
+    """From the end of an answer to a typed question until the conversation ends: programs may play later than
+    a device does, and drop the rest then.
+    """
     ending: float = 5
     """For a cancelled pipeline to end before the next one begins."""
 
@@ -145,7 +146,7 @@ class AnnouncementTimeouts:
     waits: float = 30
     """For a loudspeaker on which something else is heard, before an announcement fails."""
     ring_waits: float = 5
-    """The same, before what rings ends that, or rings elsewhere; and before an answer is heard elsewhere."""
+    """The same, before a ring ends that, or rings elsewhere; and before an answer is heard elsewhere."""
     between_alerts: float = 3
     room_player: float = 5
     """For a media player that is to speak in place of the device to fetch the sound."""
@@ -158,17 +159,19 @@ class AnnouncementTimeouts:
     stall: float = 15
     """Between two moments at which the device takes something of a stream."""
     poll: float = 0.5
-    """Between two looks at what the device has taken, while there is more to send: it holds several seconds,
-    and each poll takes processor time."""
+    """Between two polls of the device's progress, while there is more to send: it holds several seconds, and
+    each poll takes processor time.
+    """
     last_look: float = 0.05
-    """The same when all has been sent, and only the end is waited for."""
+    """The same when all has been sent, until the end."""
     closing: float = 15
     """For the device to close the connection, after everything has arrived: it reads that first, as fast as
     it plays."""
     pop_up: float = 0.5
     """The sound that the device plays first."""
     read_ahead: float = 1.4
-    """What the device holds to be played when it has read everything: 20 packets and 2 decoded frames."""
+    """Sound that the device has still to play when it has read everything: 20 packets and 2 decoded frames.
+    """
     margin: float = 0.5
     """For the loudspeaker's buffers and the device's way back to idle."""
     waking: float = 3
@@ -196,4 +199,4 @@ class TimerTimeouts:
     after_stop: float = 120
     """For which a stopped alarm can still be snoozed: to say so, one wakes the device, which stops it."""
     poll: float = 60
-    """Between two looks at the clock on the wall, which may be set, and at what could ring."""
+    """Between two polls of the clock, which may be set, and of the alarms."""

@@ -1,4 +1,4 @@
-"""Triggers: what happens on a device, and whether it can be reached."""
+"""Triggers: events of a device, and its reachability."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -45,7 +45,7 @@ _UNREACHABLE_SCHEMA: Final = TARGET_SCHEMA.extend(
     {vol.Optional(CONF_OPTIONS, default={}): {vol.Optional(CONF_FOR, default=60): cv.positive_time_period}}
 )
 
-# Of an alarm or a timer, as the user has named it.
+# Name of an alarm or a timer.
 _NAMED_SCHEMA: Final = TARGET_SCHEMA.extend(
     {vol.Optional(CONF_OPTIONS, default={}): {vol.Optional(CONF_NAME): cv.string}}
 )
@@ -76,7 +76,7 @@ _UNANSWERED: Final = {"alarm_stopped": False, "alarm_unanswered": True}
 
 
 class _TargetTrigger(Trigger):
-    """Something that happens on a device of the target. It needs no entity, which few devices have."""
+    """Something that happens on a device of the target. It needs no event entity, which few devices have."""
 
     _schema: ClassVar = TARGET_SCHEMA
 
@@ -124,13 +124,13 @@ class _EventTrigger(_TargetTrigger):
 
 
 class _NamedEventTrigger(_EventTrigger):
-    """An event of an alarm or a timer, by choice of those with one name."""
+    """An event of an alarm or a timer, optionally of those with one name."""
 
     _schema = _NAMED_SCHEMA
 
 
 class _NotificationTrigger(_TargetTrigger):
-    """A notification, also one of so many that not all are kept as events."""
+    """A notification, also one beyond the bounds of the event entity."""
 
     _schema = _NOTIFICATION_SCHEMA
 
@@ -169,7 +169,7 @@ class _ReachableTrigger(EntityTargetStateTriggerBase):
 class _UnreachableTrigger(Trigger):
     """A device cannot be reached any more.
 
-    One on MQTT is then unavailable, which the base of the trigger above passes over.
+    A device on MQTT is then unavailable, which the base of the trigger above ignores.
     """
 
     @override

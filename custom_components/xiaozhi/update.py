@@ -64,16 +64,16 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     @property
     @override
     def latest_version(self) -> str | None:
-        """Return the newest version for the device; its own if none of those for its board suits.
+        """Return the newest suitable version; the device's own if there is none.
 
-        It is not known where there is none for its board: nobody can say that it is up to date.
+        None if no firmware for its board is known: it may not be up to date.
         """
         suitable = (firmware.version for firmware in self._found if _objection(self.device, firmware) is None)
         return next(suitable, self.installed_version if self._found else None)
 
     @override
     async def async_release_notes(self) -> str:
-        """Return where updates come from, and what they leave as it is."""
+        """Return notes on the source of updates, and on what they keep."""
         source = "updates_from_list" if self.gateway.firmware_files.has_releases else "updates_from_folder"
         notes = [await async_text(self.hass, source)]
         if takes_packs(self.device):
@@ -103,7 +103,7 @@ class XiaozhiUpdate(XiaozhiEntity, UpdateEntity):
     @property
     @override
     def update_percentage(self) -> int | None:
-        """How much of the firmware the device has downloaded."""
+        """Percentage of the firmware that the device has downloaded."""
         return self._installation.percentage if self._installation else None
 
     @override

@@ -121,7 +121,7 @@ class AccessPoint:
         return offered_tools(tools, self.settings.tools, questions_only=self.settings.questions_only)
 
     def describe(self) -> dict[str, Any]:
-        """Return what is known, for diagnostics: nothing of the token, no arguments."""
+        """Return diagnostics, without the token and without arguments of calls."""
         client, address = self.client, self.settings.address
         dispatcher, ending = client.dispatcher, client.last_ending
         offered = self.offered

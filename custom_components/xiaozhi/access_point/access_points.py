@@ -28,7 +28,7 @@ _LOGGER = logging.getLogger(__name__)
 
 # For the closing handshakes with servers that do not answer any more.
 _PATIENCE: Final = 8
-# What may change the tools of the house, besides what is exposed.
+# Events that may change the tools of the house, besides changes of exposed entities.
 _CHANGES: Final[tuple[EventType[Any] | str, ...]] = (
     EVENT_AREA_REGISTRY_UPDATED,
     EVENT_COMPONENT_LOADED,
@@ -38,7 +38,7 @@ _CHANGES: Final[tuple[EventType[Any] | str, ...]] = (
 
 
 class AccessPoints:
-    """Makes, changes and ends access points as the entry says."""
+    """Creates, changes and ends the access points of the entry."""
 
     def __init__(self, hass: HomeAssistant, entry: ConfigEntry[Any]) -> None:
         self._hass = hass
@@ -140,7 +140,7 @@ class AccessPoints:
 
     @callback
     def _every_hour(self, _now: datetime) -> None:
-        """See what happens without an event: tokens expire, and the server of a remote API comes back."""
+        """Check for changes without an event: tokens expire, and the server of a remote API comes back."""
         for point in self.all:
             point.async_update_issues()
         self._house_changed()

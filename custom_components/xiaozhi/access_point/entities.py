@@ -41,7 +41,7 @@ class AccessPointEntity(Entity):
 
 
 class ConnectedSensor(AccessPointEntity, BinarySensorEntity):
-    """Whether the cloud can call tools."""
+    """Sensor whether the cloud can call tools."""
 
     _key = "connected"
     _attr_device_class = BinarySensorDeviceClass.CONNECTIVITY
@@ -54,7 +54,7 @@ class ConnectedSensor(AccessPointEntity, BinarySensorEntity):
 
 
 class LastCallSensor(AccessPointEntity, SensorEntity):
-    """When the cloud last called a tool."""
+    """Time of the cloud's last call of a tool."""
 
     _key = "last_call"
     _attr_translation_key = "last_call"
@@ -67,7 +67,7 @@ class LastCallSensor(AccessPointEntity, SensorEntity):
 
 
 class ToolsOfferedSensor(AccessPointEntity, SensorEntity):
-    """How many tools the cloud can call."""
+    """Number of tools that the cloud can call."""
 
     _key = "tools_offered"
     _attr_translation_key = "tools_offered"

@@ -21,9 +21,9 @@ from ..protocol.timeouts import AccessPointTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
-# What the owner has written does not say of itself how far it reaches.
+# Scripts of the owner do not state how far they reach.
 _WRITTEN_BY_OWNER: Final = frozenset({"script", "intent_script"})
-# It makes an LLM API of a server somewhere else, whose word about its tools does not count.
+# It creates an LLM API from a server elsewhere, whose claims about its tools are not trusted.
 _REMOTE: Final = "mcp"
 # Lists of about 25 tools and more were refused by some clouds.
 _MANY: Final = 40
@@ -80,8 +80,8 @@ class HouseTool(OfferedTool):
 
 
 def offerable_apis(hass: HomeAssistant) -> dict[str, str]:
-    """Return the names of the LLM APIs by id, without those for administrators: a cloud is none."""
-    # Before 2026.11 there were none of those.
+    """Return the names of the LLM APIs by id, without those for administrators."""
+    # Added in 2026.11.
     return {api.id: api.name for api in llm.async_get_apis(hass) if not getattr(api, "requires_admin", False)}
 
 

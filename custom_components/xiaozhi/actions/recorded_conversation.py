@@ -1,4 +1,4 @@
-"""Records a conversation for a fault report, and says where it is."""
+"""Records a conversation for a fault report, and notifies the owner of it."""
 
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ def check_not_recording(device: Device) -> None:
 
 
 async def async_record_conversation(device: Device, *, with_sound: bool) -> dict[str, Any]:
-    """Record the next conversation of a device, and notify the owner when it is over, or has not come.
+    """Record the next conversation of a device, and notify the owner when it is over, or if none began.
 
     Returns its seconds and the number of its lines; *Download diagnostics* of the device has them until the
     gateway stops. Raises `UserError` if nobody talks to the device, or a conversation is being recorded.
@@ -53,7 +53,7 @@ async def _notify(device: Device, key: str, **placeholders: str) -> None:
 
 
 async def _head(device: Device) -> dict[str, Any]:
-    """Return what a replay has to know, and nothing that names the house."""
+    """Return the facts that a replay needs, without anything that identifies the house."""
     integration = await async_get_integration(device.hass, DOMAIN)
     state, settings = device.state, device.settings
     select = device.hass.states.get(assist_select(device.hass, device, END_OF_SPEECH_SELECT) or "")

@@ -23,7 +23,7 @@ def satellite_id(hass: HomeAssistant, device: Device) -> str | None:
 
 
 async def check_device(hass: HomeAssistant, context: Context, device: Device, policy: str) -> None:
-    """Check that a user has a right to a device's satellite, at which the actions aim.
+    """Check that a user has a right to a device's satellite, the target of the actions.
 
     `policy` is `POLICY_READ` or `POLICY_CONTROL`. Raises `Unauthorized`.
     """
@@ -66,7 +66,7 @@ async def check_entity(hass: HomeAssistant, context: Context | None, device: Dev
 
 
 async def require_admin(hass: HomeAssistant, context: Context) -> None:
-    """Check that no ordinary user has caused something. Raises `Unauthorized`."""
+    """Raise `Unauthorized` if a user who is not an administrator has caused something."""
     if await restricted_user(hass, context) is not None:
         raise Unauthorized(context=context)
 

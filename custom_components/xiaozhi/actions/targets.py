@@ -18,12 +18,12 @@ from ..gateway import find_device
 TARGET_SCHEMA: Final = vol.Schema(
     {vol.Required(CONF_TARGET): cv.TARGET_FIELDS, vol.Optional(CONF_OPTIONS, default={}): {}}
 )
-"""Of a trigger or a condition of devices that has no options."""
+"""Schema of a device trigger or condition without options."""
 
 
 @callback
 def target_devices(call: ServiceCall) -> tuple[list[Device], ServiceValidationError | None]:
-    """Return the devices that an action is for, each once, and what is wrong with its target."""
+    """Return the devices of an action, each once, and the error in its target, if any."""
     return devices_in(call.hass, TargetSelection(call.data))
 
 
@@ -31,10 +31,10 @@ def target_devices(call: ServiceCall) -> tuple[list[Device], ServiceValidationEr
 def devices_in(
     hass: HomeAssistant, target: TargetSelection
 ) -> tuple[list[Device], ServiceValidationError | None]:
-    """Return the devices of a target, each once, and what is wrong with it.
+    """Return the devices of a target, each once, and its error, if any.
 
-    A device or an entity that is named must be one of ours, and exist; it keeps the others from nothing. An
-    area, a floor or a label may hold other devices, too.
+    A named device or entity must exist and be one of ours; an error does not affect the others. An area, a
+    floor or a label may hold other devices, too.
     """
     found: dict[str, Device] = {}
     refusal: ServiceValidationError | None = None

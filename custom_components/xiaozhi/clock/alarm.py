@@ -21,14 +21,14 @@ _LOGGER = logging.getLogger(__name__)
 
 MAX_NAME: Final = 100
 
-# By how much two times on the wall can change their order.
+# More than a change of the clocks moves local time.
 _SHIFT: Final = timedelta(hours=3)
 _MAX_SKIPPED: Final = 366
-# The longest that an alarm is asked for: what a calendar shows at once, and more.
+# The longest period that is listed: more than a calendar shows at once.
 _MAX_LISTED: Final = 400
 _FIRST_YEAR: Final = 1970
 _LAST_YEAR: Final = 9000
-# From when an alarm was snoozed or renewed; more than another time zone makes of it.
+# Longer than any snooze, and more than a change of the time zone.
 _FAR: Final = timedelta(days=2)
 _SECOND: Final = timedelta(seconds=1)
 
@@ -52,15 +52,15 @@ class Alarm:
     """On the wall, without a time zone."""
     name: str = stored(str, "")
     text: str = stored(str, "")
-    """What is said when it is due."""
+    """Text that is said when it is due."""
     rule: str = stored(str, "")
-    """How it is repeated; empty if it is not."""
+    """Rule of its repetition; empty for none."""
     skipped: tuple[date, ...] = stored(vol.All([_DAY], vol.Coerce(tuple)), ())
     """Days that were deleted from the repetition."""
     time: datetime = stored(_TIME)
-    """When it rings next, or rang before it was snoozed: one of its times, on the wall."""
+    """Local time at which it rings next, or rang before it was snoozed."""
     found: datetime = stored(MOMENT)
-    """The moment at which that was the next one."""
+    """The moment at which `time` was determined."""
     snoozed: datetime | None = stored(vol.Maybe(MOMENT))
     """The moment at which it rings again."""
 
@@ -136,14 +136,14 @@ class Alarm:
             yield time, start
 
     def without(self, time: datetime) -> Self | None:
-        """Return what is left without one of its times. Raises `InputError` for any other time."""
+        """Return the alarm without one of its times, if any is left. Raises `InputError` for another time."""
         self._check_time(time)
         left = replace(self, skipped=(*self.skipped, time.date())[-_MAX_SKIPPED:]) if self.rule else None
         # Also if it is snoozed.
         return left.renewed(dt_util.utcnow()) if left and self.time == time else left
 
     def until(self, time: datetime) -> Self | None:
-        """Return what is left without one of its times and all later ones. Raises as `without`."""
+        """Return the alarm without one of its times and all later ones. Returns and raises as `without`."""
         self._check_time(time)
         if time <= self.start:
             return None
@@ -157,12 +157,12 @@ class Alarm:
 
 
 def wall_time(moment: datetime) -> datetime:
-    """Return what clocks here show at a moment."""
+    """Return the local time at a moment, without a time zone."""
     return dt_util.as_local(moment).replace(tzinfo=None)
 
 
 def moment_of(time: datetime) -> datetime:
-    """Return the moment at which clocks here show a time."""
+    """Return the moment of a local time."""
     return time.replace(tzinfo=dt_util.get_default_time_zone()).astimezone(UTC)
 
 

@@ -43,7 +43,7 @@ _REPORTED: Final[Mapping[RingEnd | None, str]] = {
     None: "alarms_missed",
     RingEnd.OVER: "alarms_unanswered",
 }
-"""What the owner is notified of, by how the ring has ended."""
+"""Keys of the notifications for the owner, by the end of the ring."""
 
 type Alarms = Mapping[str, Alarm]
 
@@ -81,7 +81,7 @@ class AlarmClock:
         self._scope: asyncio.Timeout | None = None
         """Ends the ring."""
         self._stopped: dict[str, Alarm] = {}
-        """What was stopped last, as it rang; it can still be snoozed for a while."""
+        """Alarms that were stopped last, as they rang; they can still be snoozed for a while."""
         self._stopped_at = 0.0
 
     @callback
@@ -170,7 +170,7 @@ class AlarmClock:
         await self._device.record.async_save()
 
     def _rung(self) -> dict[str, Alarm]:
-        """Return what rings and was not changed meanwhile."""
+        """Return the ringing alarms that were not changed meanwhile."""
         alarms = self.alarms
         return {uid: alarm for uid, alarm in self._ringing.items() if alarms.get(uid) == alarm}
 
@@ -180,7 +180,7 @@ class AlarmClock:
         return bool(self._rung())
 
     async def async_snooze(self) -> datetime:
-        """Let what rings, or was stopped just now, ring again later; return when. Raises `UserError`."""
+        """Snooze ringing or just stopped alarms; return when they ring again. Raises `UserError`."""
         rung = self._rung()
         if not rung and loop_time() < self._stopped_at + TimerTimeouts.after_stop:
             rung = self._stopped
@@ -193,7 +193,7 @@ class AlarmClock:
         return until
 
     async def async_stop(self) -> None:
-        """Stop what rings, or is snoozed. Raises `UserError` if nothing is."""
+        """Stop ringing or snoozed alarms. Raises `UserError` if there are none."""
         snoozed = {uid: alarm for uid, alarm in self.alarms.items() if alarm.snoozed}
         if not (rung := self._rung() or snoozed):
             raise UserError("no_alarm_rings")
@@ -211,7 +211,7 @@ class AlarmClock:
         while True:
             self._changed.clear()
             wait: float | None = TimerTimeouts.poll
-            # What could not be written stands among the repairs.
+            # A repair issue reports a failed write.
             with self._go_on, suppress(UserError):
                 if due := await self._due():
                     await self._take(due)
@@ -225,7 +225,7 @@ class AlarmClock:
                     await self._changed.wait()
 
     async def _due(self) -> Alarms:
-        """Return what is to ring, or was to. After the clock was set back, look again for what is next."""
+        """Return the alarms that are due. After the clock was set back, determine their next times anew."""
         now, due, renewed = dt_util.utcnow(), dict[str, Alarm](), dict[str, Alarm | None]()
         for uid, alarm in self.alarms.items():
             # One that raises must not take the others with it.
@@ -239,7 +239,7 @@ class AlarmClock:
         return due
 
     async def _take(self, due: Alarms) -> None:
-        """Ring what is due, or report it if that is too long ago."""
+        """Ring due alarms, and report those that were due too long ago."""
         tolerance, now = timedelta(seconds=TimerTimeouts.unreachable), dt_util.utcnow()
         moments = {uid: _last_due(alarm, now, tolerance) for uid, alarm in due.items()}
         if late := {uid: alarm for uid, alarm in due.items() if now - moments[uid] >= tolerance}:
@@ -251,7 +251,7 @@ class AlarmClock:
         self._ringing = dict(due)
         ended: RingEnd | None = RingEnd.STOPPED
         try:
-            # A change of all that rings ends it.
+            # Changing all ringing alarms ends the ring.
             with suppress(TimeoutError):
                 async with asyncio.timeout(None) as self._scope:
                     ended = await self._ring(deadline)
@@ -264,7 +264,7 @@ class AlarmClock:
             self._ringing, self._scope = {}, None
 
     async def _ring(self, deadline: float) -> RingEnd | None:
-        """Ring; return how that has ended, None if the device could not ring until `deadline`."""
+        """Ring, and return the end of the ring; None if the device could not ring until `deadline`."""
         rung = [*self._ringing.values()]
         language = spoken_language(self._hass, self._device)
         names = ", ".join(alarm.name for alarm in rung if alarm.name and not alarm.text)
@@ -295,7 +295,7 @@ class AlarmClock:
             for alarm in alarms:
                 self._device.events.fire(event, None, name=alarm.name, message=alarm.text, **more)
 
-        # Automations begin to listen then.
+        # Automations do not listen before.
         async_at_started(self._hass, fire)
 
     @callback
@@ -306,7 +306,7 @@ class AlarmClock:
             self._device.create_task(self._report("alarms_deleted", self.alarms, due), "report alarms")
 
     async def _report(self, key: str, alarms: Alarms, due: Mapping[str, datetime]) -> None:
-        """Notify the owner of alarms that nobody has heard, or will hear."""
+        """Notify the owner of unheard alarms."""
         alarm_word = await async_text(self._hass, "alarm")
         language = await async_language(self._hass, self._hass.config.language)
         names = {uid: plain_markdown(alarm.name or alarm.text or alarm_word) for uid, alarm in alarms.items()}
@@ -315,12 +315,12 @@ class AlarmClock:
 
 
 def _is_equal(alarm: Alarm, other: Alarm, now: datetime) -> bool:
-    """Whether another alarm rings whenever a new one would, and says the same."""
+    """Whether an alarm rings at the same times as a new one, and says the same."""
     same = (other.name, other.text, other.rule) == (alarm.name, alarm.text, alarm.rule)
     return same and other.first(now) == alarm.time and all(day < alarm.time.date() for day in other.skipped)
 
 
 def _last_due(alarm: Alarm, now: datetime, tolerance: timedelta) -> datetime:
-    """Return when an alarm was to ring: at its next moment, or if it was repeated since, in time for it."""
+    """Return the last moment at which an alarm was due, of a repeated one within the tolerance."""
     again = alarm.first(now - tolerance)
     return max(alarm.next, moment_of(again)) if again and moment_of(again) <= now else alarm.next

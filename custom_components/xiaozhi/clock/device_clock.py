@@ -24,7 +24,7 @@ class DeviceClock:
         return self.alarms.rings or self._timers.rings
 
     async def async_stop(self) -> bool:
-        """Stop what rings, or is snoozed; return whether that was an alarm.
+        """Stop a ringing alarm or timer, or a snoozed alarm; return whether it was an alarm.
 
         Raises `UserError` if there is nothing to stop.
         """
@@ -40,7 +40,7 @@ class DeviceClock:
 
     @callback
     def stop(self) -> None:
-        """End everything; what is stored goes on when the gateway starts again."""
+        """End everything; stored timers and alarms continue when the gateway starts again."""
         for end in self._ends:
             end()
         self._ends.clear()

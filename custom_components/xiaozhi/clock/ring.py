@@ -36,7 +36,7 @@ from ..voice.pipelines import chosen_pipeline, spoken_language
 
 _LOGGER = logging.getLogger(__name__)
 
-# What may let a device ring that could not. A ring that was refused is tried again when the status is read.
+# Keys of changes after which a device may be able to ring. A refused ring is retried when the status is read.
 _FOLLOWED: Final = ("linked", "link", "firmware", "conversation", STATUS_READ)
 # Loudness of an alarm from its beginning on, and seconds for which each lasts.
 _STEPS: Final = (0.25, 0.5, 0.75, 1.0)
@@ -47,10 +47,10 @@ _PAUSE_SECONDS: Final = 12
 
 
 class RingEnd(StrEnum):
-    """How a ring has ended."""
+    """End of a ring."""
 
     STOPPED = "stopped"
-    """By the user."""
+    """The user stopped it."""
     SAID = "said"
     """It was said to a user in a conversation."""
     OVER = "over"
@@ -72,12 +72,12 @@ class Ring:
 
     @property
     def wakes(self) -> bool:
-        """Whether it rings long, and louder and louder, up to the volume of announcements."""
+        """Whether it rings long and with increasing loudness, up to the volume of announcements."""
         return self.is_alarm and not self.speaks
 
     @property
     def seconds(self) -> float:
-        """For how long it rings."""
+        """Length of the ring."""
         return TimerTimeouts.alarm if self.is_alarm else TimerTimeouts.ring
 
 
@@ -108,13 +108,13 @@ class Bell:
             try:
                 return await self._ring(ring, deadline)
             finally:
-                # What rings no more would stay on the screen until somebody wakes the device.
+                # Its text would stay on the screen until somebody wakes the device.
                 if self._device.conversation is None:
                     with suppress(HomeAssistantError):
                         await self._device.commands.clear_screen()
 
     async def _ring(self, ring: Ring, deadline: float) -> RingEnd:
-        """Ring until somebody ends it, whatever takes the sound away meanwhile."""
+        """Ring until somebody ends it, even if other sounds interrupt it."""
         key, language = "alarm" if ring.is_alarm else "timer", spoken_language(self._hass, self._device)
         status = await async_text(self._hass, key, language)
         seconds = ring.seconds
@@ -159,7 +159,7 @@ class Bell:
             pause = TimerTimeouts.poll
 
     async def _wait(self, until: float) -> None:
-        """Wait until something has changed that may let it ring."""
+        """Wait for a change after which it may be able to ring."""
         player = self._device.settings.loudspeaker
 
         @callback
@@ -191,7 +191,7 @@ class Bell:
                         async for pcm in speech:
                             yield pcm
                 except Exception as err:  # noqa: BLE001 - speech engines may raise anything
-                    # The bell rings, and the text is on the screen. It logs what is worth it.
+                    # The bell rings, and the text is on the screen. Failures are logged there.
                     sound_error(err, self._device)
             return
         first = round((ring.seconds - seconds) / TIMER_SOUND_SECONDS)
@@ -201,7 +201,7 @@ class Bell:
 
 
 async def async_report(device: Device, key: str, what: Iterable[str]) -> None:
-    """Notify the owner of what nobody has heard, described in Markdown, with texts of a key."""
+    """Notify the owner of unheard timers or alarms, described in Markdown, with the texts of a key."""
     hass = device.hass
     named = {key.partition("_")[0]: ", ".join(what)}
     persistent_notification.async_create(

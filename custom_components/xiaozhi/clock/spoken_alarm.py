@@ -18,7 +18,7 @@ async def async_language(hass: HomeAssistant, language: str) -> Language:
 
 
 def wall_now() -> datetime:
-    """Return what clocks here show now."""
+    """Return the local time, without a time zone."""
     return wall_time(dt_util.utcnow())
 
 
@@ -36,7 +36,7 @@ def described_moment(language: Language, moment: datetime) -> str:
 def find_alarms(
     meaning: Meaning, upcoming: Iterable[tuple[datetime, str, Alarm]]
 ) -> Mapping[str, tuple[Alarm, datetime]]:
-    """Return by id the alarms that are meant, with the time on the wall that is meant of each."""
+    """Return the alarms that are meant by id, each with the local time that is meant."""
     found: dict[str, tuple[Alarm, datetime]] = {}
     for _, uid, alarm in upcoming:
         time = _time_on(meaning, alarm) if meaning.has_day and not meaning.repeat else alarm.time

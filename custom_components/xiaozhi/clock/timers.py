@@ -50,7 +50,7 @@ class SetTimer:
     name: str
     """Name that the user has given; empty if there is none."""
     seconds: int
-    """How long it was set for."""
+    """Length of the timer."""
     ends_at: datetime | None
     """None while it is paused."""
 
@@ -96,7 +96,7 @@ class VoiceTimers:
         self._unregister: CALLBACK_TYPE | None = None
         self._unlisten: CALLBACK_TYPE | None = None
         self._due: dict[str, float] = {}
-        """Those that are to ring, with the time of the event loop until which they may begin to."""
+        """Timers that are due, with the loop time until which they may begin to ring."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._ringing = False
         self._scope: asyncio.Timeout | None = None
@@ -109,7 +109,7 @@ class VoiceTimers:
 
     @callback
     def silence(self) -> bool:
-        """Stop what rings; return whether anything did."""
+        """Stop the ring; return whether there was one."""
         rang = self.rings
         self._forget(tuple(self._due))
         if rang and self._scope is not None:
@@ -138,7 +138,7 @@ class VoiceTimers:
                     self._fire(timer)
                 self._is_due(key, -seconds)
             elif not is_known:
-                # A clock that is wrong by years must not make it a timer of years.
+                # A wrong clock must not make it a timer of years.
                 left[key] = min(math.ceil(seconds), timer.seconds)
         if lost or left:
             self._run(self._recover(lost, left), "start timers again")
@@ -234,7 +234,7 @@ class VoiceTimers:
                     if late := [key for key, until in self._due.items() if until <= loop_time()]:
                         await self._report("timers_missed", late)
                 else:
-                    # Who ends the ring sees to all that have ended meanwhile.
+                    # Ending the ring covers all timers that have ended meanwhile.
                     self._forget(tuple(self._due) if end is RingEnd.STOPPED else ended)
         finally:
             self._ringing = False

@@ -1,4 +1,4 @@
-"""How often a device may cause something that costs more than a message: one table for all of it.
+"""Bounds on how often a device may cause something costly, in one table.
 
 The bounds belong to the device, so that a new link brings no new ones.
 """

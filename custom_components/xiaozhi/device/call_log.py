@@ -23,8 +23,8 @@ def logged_call(
 ) -> Iterator[None]:
     """Show in Activity the calls of a tool that are made in this block, and whether they failed.
 
-    With `only_failures`, Home Assistant writes a line of its own if the call succeeds: that of an entity's
-    state. What is only polled does not belong into the logbook.
+    With `only_failures`, Home Assistant itself logs a success, as the state of an entity. Polls do not belong
+    into the logbook.
     """
     outcome = "failed"
     try:

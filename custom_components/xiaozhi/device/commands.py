@@ -117,7 +117,7 @@ class DeviceCommands:
 
     @callback
     def words_for(self, tool: str) -> str:
-        """Return words for a tool in messages to people."""
+        """Return the name of a tool in messages to people."""
         known = self._device.tools.get(tool)
         return tool_words(self._device.hass, tool, known.title or "" if known else "")
 

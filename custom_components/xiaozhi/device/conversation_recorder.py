@@ -1,4 +1,4 @@
-"""Records the next conversation of a device, when its owner has asked for that."""
+"""Records the next conversation of a device at its owner's request."""
 
 import asyncio
 
@@ -43,7 +43,7 @@ class ConversationRecorder:
 
     @callback
     def begin(self, channel: Channel) -> Trace | None:
-        """Return where to record a conversation that begins; None unless that is wanted."""
+        """Return the trace of a conversation that begins; None if it is not recorded."""
         if self._wanted is None:
             return None
         head, with_sound = self._wanted

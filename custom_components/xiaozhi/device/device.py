@@ -203,7 +203,7 @@ class Device:
             connections={(dr.CONNECTION_NETWORK_MAC, self.mac)},
             manufacturer=MANUFACTURER,
             model=name or board,
-            # Home Assistant shows both.
+            # Home Assistant shows the model and the model id.
             model_id=board if name else None,
             name=self.settings.name,
             sw_version=self.state.firmware,
@@ -255,7 +255,7 @@ class Device:
         self.session = LinkSession(self, link)
         self.session.start(can_answer=can_answer)
         if self.installation is not None and self.state.linked:
-            # A device that restarts before its last link ends was linked all the time.
+            # A device that restarts before its last link ends counts as linked all the time.
             self.installation.linked()
         if older is not None:
             # Last, so that a device that reconnects never seems to be away.

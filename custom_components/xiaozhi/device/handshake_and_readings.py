@@ -63,9 +63,9 @@ class HandshakeAndReadings:
         self._missing: list[Callable[[], Awaitable[None]]] = []
         """Steps of the handshake that have not succeeded yet."""
         self._listed = asyncio.Event()
-        """Whether the list of tools has been requested."""
+        """Set once the list of tools has been requested."""
         self.quiet = asyncio.Event()
-        """Whether no turn is in progress. Readings wait for it."""
+        """Set while no turn is in progress. Readings wait for it."""
         self.quiet.set()
         self._reading = asyncio.Lock()
         self._go_on = LogAndGoOn(_LOGGER, "Unexpected error while a device was read")
@@ -180,7 +180,7 @@ class HandshakeAndReadings:
         self._record.set_state(self._device.state.after_handshake(server))
 
     async def _list_first(self) -> None:
-        """List the tools, or later, if that was done too often: until then, those of the last list count."""
+        """List the tools, later if that was done too often: until then, the last list is used."""
         if self._device.bounds.take(Bound.LISTS):
             await self._list_tools()
         else:
@@ -213,7 +213,7 @@ class HandshakeAndReadings:
         acted, self._acted = self._acted, False
         self._planned = False
         self._status_due = self._tools_due = True
-        # The user waits for the result of an action that has stopped the microphone anyway.
+        # The user waits for the result of the action, which has stopped the microphone anyway.
         if acted and self._device.state.conversation is ConversationState.LISTENING:
             self._session.create_task(self._read_status(), "read back")
         await self._read_due()

@@ -162,14 +162,14 @@ class PackInstallation(Installation):
     """Has a device fetch a pack with these wake words, and follows it."""
 
     fetched: int | None = None
-    """Percentage of the models that Home Assistant has got; None while it does not need any."""
+    """Percentage of the models that Home Assistant has fetched; None while it needs none."""
     source: tuple[str, int] | None = None
     """Host and bytes of what Home Assistant fetches."""
     waiting = False
     """Whether its owner has to wake the device first."""
 
     def __init__(self, device: Device, ids: tuple[str, ...], language: str) -> None:
-        """The screen says in this language that the pack comes."""
+        """Announce the pack on the screen in this language."""
         super().__init__(device)
         self._ids = ids
         self._language = language
@@ -226,7 +226,7 @@ class PackInstallation(Installation):
                 await self._reach(lambda: download.ended)
         await self._within(FirmwareTimeouts.come_back, lambda: self._returned, "pack_did_not_return")
         if download.started and download.remote != self._remote:
-            # Somebody else who has read the address on the network has used it up.
+            # Somebody else has read the one-time address on the network and used it.
             self.begun = begun
             return False
         return download.complete

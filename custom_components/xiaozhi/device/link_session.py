@@ -1,4 +1,4 @@
-"""One link of a device: where its messages go, its tool calls and its conversation."""
+"""One link of a device: routes its messages, calls its tools and holds its conversation."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -55,7 +55,7 @@ class LinkSession(LinkHandler, McpOwner):
         self._record = device.record
         self.presence = Presence(self)
         self.mcp = McpClient(self)
-        """Asks the device's MCP server for anything but tools, which are called with `calls`."""
+        """Client of the device's MCP server. Tools are called with `calls`."""
         self.calls = ToolCalls(device, self.mcp)
         self.readings = HandshakeAndReadings(self)
         self._notified_state = ConversationState.IDLE
@@ -235,7 +235,7 @@ class LinkSession(LinkHandler, McpOwner):
     async def send(self, message: JsonObject) -> None:
         """Send a message that has no answer. Raises `LinkClosedError`."""
         if message["type"] == "notify" and self._hanging_up is not None:
-            # A goodbye into a sound would leave it without captions, and nobody at the device could end it.
+            # After a goodbye, a sound would have no captions, and nobody at the device could end it.
             await asyncio.wait((self._hanging_up,))
         # An alert's sound goes through the same queue as an answer.
         if message["type"] == "alert" and self.conversation is not None:
@@ -308,10 +308,10 @@ class LinkSession(LinkHandler, McpOwner):
             await self._send_quietly(alert)
 
     async def _hang_up(self, session_id: str | None) -> None:
-        """End the last conversation, in which the device may still be after a lost connection or a crash.
+        """End the last conversation, in which the device may still listen after a lost connection or a crash.
 
-        Otherwise it would go on listening. It ignores other ids, but keeps the last one until its next hello
-        is answered, so an immediate goodbye could end a conversation that has just begun.
+        It keeps the last session id until its next hello is answered, so an immediate goodbye could end a
+        conversation that has just begun.
         """
         if session_id is None:
             return

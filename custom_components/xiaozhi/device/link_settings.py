@@ -31,9 +31,9 @@ class LinkSettings:
 
     preferred: LinkKind
     origin: str | None
-    """Where our web server is for it."""
+    """Address of our web server for it."""
     sections: JsonObject
-    """Of the reply; with MQTT, those of both links."""
+    """Sections of the reply; with MQTT, those of both links."""
 
 
 def link_settings(

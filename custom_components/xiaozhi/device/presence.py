@@ -1,4 +1,4 @@
-"""Presence of a device: what shows it, and after how much silence it counts as gone."""
+"""Presence of a device: signs of it, and the silence after which the device counts as gone."""
 
 import logging
 from typing import TYPE_CHECKING, Final

@@ -1,4 +1,4 @@
-"""A file in `.storage` that is never written over unread, and of which it is known whether it is written."""
+"""A file in `.storage` that is never overwritten unread, and whose writes are verified."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,12 +33,12 @@ _VERSION: Final = 1
 
 
 class SafeStore:
-    """One file. Nothing is written before `opened` is set, after what it holds was taken over."""
+    """One file. Nothing is written until `opened` is set, once the stored content was taken over."""
 
     def __init__(
         self, hass: HomeAssistant, key: str, data: Callable[[], dict[str, Any]], *, survives_power_cut: bool
     ) -> None:
-        """Prepare the file of a key. `data` returns what it is to hold, as JSON values.
+        """Prepare the file of a key. `data` returns the content to store, as JSON values.
 
         To survive a power cut, each write waits for the disk.
         """
@@ -49,7 +49,7 @@ class SafeStore:
         self._store = self._new_store()
         self._lock = asyncio.Lock()
         self._stored: object = None
-        """What the file holds, if that was looked at."""
+        """Content of the file, once it was read."""
         self._due: CALLBACK_TYPE | None = None
         self._due_at = 0.0
         self.opened = False
@@ -59,11 +59,11 @@ class SafeStore:
 
     @property
     def is_stored(self) -> bool:
-        """Whether the file held what was last to be saved."""
+        """Whether the file has the content that was last to be saved."""
         return self._stored is not None
 
     async def async_load(self) -> dict[str, Any]:
-        """Return what the file holds; nothing if there is none, or it is damaged and was set aside.
+        """Return the content; empty if there is no file, or a damaged one was set aside.
 
         Raises `ConfigEntryNotReady` for an error that may pass, `ConfigEntryError` for a newer file.
         """
@@ -105,7 +105,7 @@ class SafeStore:
         )
 
     async def async_save(self) -> None:
-        """Save now. Raises `UserError` if the file does not have it then; it is tried again each minute."""
+        """Save now. Raises `UserError` if that fails; it is tried again each minute."""
         async with self._lock:
             data = json_loads(json_bytes(self._data()))
             if not self.opened or data == self._stored:
@@ -129,7 +129,7 @@ class SafeStore:
 
     @callback
     def save_in(self, seconds: float) -> None:
-        """Save in a while, unless that is due sooner."""
+        """Schedule a save, unless one is due sooner."""
 
         async def save(_now: object) -> None:
             self._due = None
@@ -144,20 +144,20 @@ class SafeStore:
 
     @callback
     def delay_save(self, seconds: float) -> None:
-        """Save in a while, without looking whether it was; later calls with less put it forward."""
+        """Schedule an unverified save; later calls with a shorter delay bring it forward."""
         if self.opened:
             self._stored = None
             self._store.async_delay_save(self._data, seconds)
 
     @callback
     def cancel(self) -> None:
-        """Save no more by itself."""
+        """Cancel scheduled saves."""
         if self._due is not None:
             self._due()
             self._due = None
 
     async def async_remove(self) -> None:
-        """Delete the file, and what was said about it."""
+        """Delete the file and its repair issues."""
         await self._store.async_remove()
         for issue in ("not_stored", "storage_damaged"):
             ir.async_delete_issue(self._hass, DOMAIN, f"{issue}_{self._key}")

@@ -1,4 +1,4 @@
-"""State of a paired device, as frozen snapshots, and the keys of what differs between two of them."""
+"""State of a paired device, as frozen snapshots, and the keys of their differences."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -25,9 +25,9 @@ _LOGGER = logging.getLogger(__name__)
 
 # Keys that listeners of a device follow, beside the fields of `DeviceState` and the parts of its mappings.
 AVAILABLE: Final = "available"
-"""Whether the state counts as current."""
+"""Availability."""
 PRESENT: Final = "present"
-"""Whether it is shown as linked."""
+"""Presence, as shown."""
 SETTINGS: Final = "settings"
 """The owner's settings."""
 STATUS_READ: Final = "status_read"
@@ -35,19 +35,20 @@ STATUS_READ: Final = "status_read"
 RESPONSE: Final = "response"
 """The times of the last turn."""
 INSTALLATION: Final = "installation"
-"""Whether a firmware is being installed."""
+"""The running installation."""
 SHOWN: Final = "shown"
 """A text was shown on the screen."""
 PICTURE_ENTITY: Final = "picture_entity"
 """An image entity was added."""
 DETECTORS: Final = "detectors"
-"""Whether speech can be detected here."""
+"""Availability of speech detectors."""
 
 _MAX_WAKE_WORDS: Final = 8
 _OWN_FONT: Final = " basic"
 _PACK_FONT: Final = " common"
 ENOUGH_SILENT_WAKINGS: Final = 10
-"""From which on a device counts as one that does not report its wake word: nobody only presses a button."""
+"""Number from which a device counts as one that does not report its wake word: nobody only presses a button.
+"""
 
 
 class LostPack(StrEnum):
@@ -171,7 +172,7 @@ class DeviceState:
     sent_pack: tuple[str, ...] = ()
     """Ids of the wake words in the pack that it was sent; empty from its check-in with it."""
     lost_pack: LostPack | None = None
-    """What has become of its pack; None while it uses that, or nothing else is known."""
+    """Loss of its pack; None while it uses the pack, or that is not known."""
     font: str | None = None
     """Its font, as its last hello or the pack that it has fetched since names it."""
     extended: bool = False
@@ -186,7 +187,7 @@ class DeviceState:
     last_contact: datetime | None = None
     """When it last checked in, connected or talked, or roughly when it last answered."""
     session_id: str | None = None
-    """Of its last conversation over MQTT, to end it if Home Assistant could not."""
+    """Session id of its last conversation over MQTT, which may still have to be ended."""
     volume_to_restore: tuple[int, int] | None = None
     """Its usual volume, and that of the announcements after which it could not be restored yet."""
     followed: tuple[str, ...] = ()
@@ -215,7 +216,7 @@ class DeviceState:
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """Read the stored form; what is missing or damaged has its default. Raises for what is no record."""
+        """Read the stored form, with defaults for missing or damaged fields. Raises if it is no record."""
         stored: dict[str, Any] = {}
         for name in _RECORD.keys() & data.keys():
             with suppress(vol.Invalid):
@@ -234,7 +235,7 @@ class DeviceState:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the stored form as JSON values, without what is the owner's."""
+        """Return the stored form as JSON values, without the owner's fields."""
         return {
             **{name: getattr(self, name) for name in _RECORD if name not in {"told", "session"}},
             "told": self.preferred_link,
@@ -249,7 +250,7 @@ class DeviceState:
         }
 
     def owned_as_dict(self) -> dict[str, Any]:
-        """Return what is the owner's as JSON values."""
+        """Return the owner's fields as JSON values."""
         alarms = {uid: alarm.as_dict() for uid, alarm in self.alarms.items()}
         return {
             "alarms": alarms,
@@ -261,7 +262,7 @@ class DeviceState:
 
     @property
     def available(self) -> bool:
-        """Whether the state counts as current.
+        """Availability.
 
         A device on MQTT stays linked. One on WebSocket is linked only during conversations: between them, its
         last state stays valid, and a command fails with an error that says so.
@@ -270,7 +271,7 @@ class DeviceState:
 
     @property
     def present(self) -> bool:
-        """Whether it is shown as linked."""
+        """Presence, as shown."""
         return self.linked or self.lingers
 
     @property
@@ -373,16 +374,16 @@ class DeviceState:
 _FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE, PRESENT)
 OWNED_WORDS: Final = ("installed_wake_words", "sent_pack")
 OWNED_FLAGS: Final = {"microphone": True, "do_not_disturb": False}
-"""With what is assumed where nothing is stored, as by an older version."""
+"""The owner's flags, with their values where an older version has stored none."""
 OWNED: Final = frozenset({"alarms", "timers", "messages", *OWNED_FLAGS, *OWNED_WORDS})
-"""Keys of what the owner has made. It does not come again, as what a device reports does."""
+"""Fields that the owner has set, and that no device reports again."""
 _FLEETING: Final = {AVAILABLE, PRESENT, "pictures", "notified", "linked", "lingers", "conversation"}
 STORED: Final = frozenset(_FIELDS) - OWNED - _FLEETING
-"""Keys of what else is saved."""
+"""The other stored fields."""
 
 
 def changed_keys(old: DeviceState, new: DeviceState) -> Iterator[str]:
-    """Return the keys of what differs between two states."""
+    """Yield the keys of the differences between two states."""
     for name in _FIELDS:
         before, after = getattr(old, name), getattr(new, name)
         # The order of calls counts: an entity shows the latest of its calls.

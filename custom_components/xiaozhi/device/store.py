@@ -1,6 +1,6 @@
 """The last known state of every device, stored, so that its entities exist before it connects.
 
-What its owner has made is in a file of its own, which versions before 0.6.0 leave alone.
+The fields that its owner has set are in a file of their own, which versions before 0.6.0 leave alone.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -53,7 +53,7 @@ class DeviceRecord:
 
     @callback
     def set_state(self, state: DeviceState) -> None:
-        """Take a new state, save it in time, and call the listeners that follow what has changed."""
+        """Take a new state, schedule a save, and call the listeners that follow the changes."""
         old, self._state = self._state, state
         changed = set(changed_keys(old, state))
         self._store.changed(changed)
@@ -87,7 +87,7 @@ class DeviceRecord:
                 listener()
 
     async def async_save(self) -> None:
-        """Save what is the owner's, and return when it is on the disk. Raises `UserError` if it is not."""
+        """Save the owner's fields, and return when they are on the disk. Raises `UserError` if that fails."""
         await self._store.async_save()
 
 
@@ -109,14 +109,14 @@ class DeviceStore:
         self._owned = SafeStore(hass, f"{key}.owned", self._owned_data, survives_power_cut=True)
         self._records: dict[str, DeviceRecord] = {}
         self._moving: dict[str, dict[str, Any]] = {}
-        """What 0.5.0 had among the readings: it stays there until the other file has it."""
+        """The owner's fields of 0.5.0 among the readings, which stay there until the other file has them."""
         self._checked = ""
-        """Another text each time that it is checked whether something can be stored."""
+        """A new text for each check whether anything can be stored."""
         self._due: float | None = None
         self._saved = -inf
 
     async def async_load(self) -> None:
-        """Read all states. What is damaged is set aside; a device reports its state again.
+        """Read all states. Damaged ones are set aside; a device reports its state again.
 
         Raises `ConfigEntryNotReady` or `ConfigEntryError` if a file cannot be read.
         """
@@ -144,7 +144,7 @@ class DeviceStore:
                 await self._readings.async_save()
 
     def _with_owned(self, state: DeviceState, data: Any, damaged: list[str]) -> DeviceState:
-        """Return a state with what is stored of the owner's; the names of `damaged` parts are added there."""
+        """Return a state with the owner's stored fields; the names of damaged ones are added to `damaged`."""
         if not isinstance(data, dict):
             damaged.extend(OWNED_FLAGS)
             return state
@@ -182,7 +182,7 @@ class DeviceStore:
 
     @callback
     def changed(self, keys: Collection[str]) -> None:
-        """Save in time a record in which something with these keys has changed."""
+        """Schedule a save of a record in which these keys have changed."""
         if not OWNED.isdisjoint(keys):
             self._owned.save_in(0)
         if due := STORED.intersection(keys) - _SAVED_WITH_OTHERS:
@@ -199,9 +199,9 @@ class DeviceStore:
 
     @callback
     def _schedule_save(self, *, soon: bool = False) -> None:
-        """Save in a while, or at once what would be missed after a crash; later changes do not put it off.
+        """Schedule a save, `soon` for what would be missed after a crash; later changes do not delay it.
 
-        What is to be saved `soon` is written at most once in `StoreTimeouts.soon`.
+        Saves `soon` are at least `StoreTimeouts.soon` apart.
         """
         now = self._hass.loop.time()
         delay = max(0.0, self._saved + StoreTimeouts.soon - now) if soon else StoreTimeouts.change
@@ -211,7 +211,7 @@ class DeviceStore:
             self._readings.delay_save(delay)
 
     async def async_save(self) -> None:
-        """Save what is the owner's. Raises `UserError` if that fails; it is tried again each minute."""
+        """Save the owner's fields. Raises `UserError` if that fails; it is tried again each minute."""
         await self._owned.async_save()
 
     async def async_check(self) -> None:

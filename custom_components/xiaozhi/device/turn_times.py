@@ -1,4 +1,4 @@
-"""How long a device's turns took, step by step, from the end of speech to the end of the answer."""
+"""Times of a device's turns, step by step, from the end of speech to the end of the answer."""
 
 from collections.abc import Mapping
 from enum import IntEnum, auto
@@ -69,7 +69,7 @@ class TurnTimes:
     def parts(self) -> dict[str, float | str]:
         """Return the milliseconds of each part that the turn has passed, by name and in order.
 
-        Before them stands what has ended the turn, if that is known.
+        The first item is how the turn has ended, if that is known.
         """
         passed = sorted(self._times)
         ended_by: dict[str, float | str] = {} if self.ended_by is None else {"ended_by": self.ended_by}

@@ -26,7 +26,7 @@ def for_devices[ViewT, **P, ResponseT: web.StreamResponse](
     async def answer(
         view: ViewT, request: web.Request, /, *args: P.args, **path: P.kwargs
     ) -> web.StreamResponse:
-        # Outside of the `try` below: who is refused here is not a device, and need not hang up first.
+        # Outside of the `try` below: a refused caller is not a device, and need not hang up first.
         check_remote(request)
         response: web.StreamResponse
         try:

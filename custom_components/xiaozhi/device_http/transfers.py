@@ -36,11 +36,11 @@ class Download:
     content: bytes
     content_type: str
     progressed: Callable[[], None] = lambda: None
-    """To be called after every change of what follows."""
+    """Called after every change of the following fields."""
     sent: int = 0
     """Bytes that were downloaded."""
     remote: str = ""
-    """IP address of who downloads it."""
+    """IP address of the downloading device."""
     started: bool = False
     ended: bool = False
     """Whether the download is over, complete or not."""
@@ -57,7 +57,7 @@ class Stream:
 
     path: ClassVar = STREAM_PATH
     content: AsyncGenerator[bytes]
-    """Closed by who takes it from the address."""
+    """Closed by the view that serves it."""
     content_type: str
     taken: int = 0
     """Bytes that have arrived at the device."""
@@ -76,7 +76,7 @@ class Stream:
 
 
 class Offered(Protocol):
-    """What there may be an open address of."""
+    """Base of what can be offered at an address."""
 
     path: ClassVar[str]
 

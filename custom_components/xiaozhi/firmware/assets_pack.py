@@ -31,7 +31,7 @@ class PackError(FirmwareError):
     """A pack or its models are damaged."""
 
     def __init__(self) -> None:
-        """Say so; what is wrong with the bytes helps no owner."""
+        """Give no details: they would not help an owner."""
         super().__init__("pack_damaged")
 
 

@@ -114,7 +114,7 @@ class FirmwareFiles:
         self._stopped = False
         self._busy = asyncio.Lock()
         self._in_folder: dict[str, Firmware | FirmwareError] = {}
-        """The files of the folder by name: what they hold, or why they cannot be used."""
+        """The files of the folder by name: their firmware, or the reason why they cannot be used."""
         self._listed: list[Firmware] = []
         self._list_due = 0.0
         self._releases_problem: FirmwareError | None = None
@@ -182,7 +182,7 @@ class FirmwareFiles:
         run = self._hass.async_add_executor_job
         problem = FirmwareError("pack_missing", board=board, version=version)
         path = Path(self._hass.config.path(*PACKS_FOLDER, f"{board}_{version}.bin"))
-        # Both are what the device says, and become part of a path and an address.
+        # The device reports both, and they become part of a path and an address.
         if Firmware.from_name(f"{board}_{version}.bin", path) is None:
             raise problem
         if await run(path.is_file):
@@ -204,7 +204,7 @@ class FirmwareFiles:
         raise problem
 
     async def _released(self, board: str, version: str) -> AsyncGenerator[Firmware]:
-        """Yield what there is of a version for a board, last what its release has. Raises `FirmwareError`."""
+        """Yield the firmware of a version for a board, that of its release last. Raises `FirmwareError`."""
         listed = [each for each in self.find(board) if each.version == version]
         for firmware in listed:
             yield firmware
@@ -306,7 +306,7 @@ async def fetch(session: aiohttp.ClientSession, url: URL, limit: int, seconds: f
 
 
 def _read_folder(folder: Path) -> dict[str, Firmware | FirmwareError]:
-    """Return the files of a folder by name: what they hold, or why they cannot be used."""
+    """Return the files of a folder by name: their firmware, or the reason why they cannot be used."""
     try:
         paths = sorted(folder.iterdir())[:_MAX_FILES]
     except FileNotFoundError:

@@ -22,13 +22,13 @@ FACES_FOLDER: Final = ("xiaozhi", "faces")
 _KINDS: Final = ("PNG", "GIF")
 _MAX_BYTES: Final = 1024 * 1024
 _MAX_PIXELS: Final = 20_000_000
-"""Of all frames."""
+"""Sum of all frames."""
 
 
 def own_faces(assets: Mapping[str, Asset], index: Mapping[str, Any], folder: Path) -> dict[str, Asset]:
     """Return the files of a pack to be replaced by pictures in a folder. Raises `FirmwareError`.
 
-    A picture is called as the face. Those of faces that the pack does not have are left out.
+    A picture has the name of its face. Faces that the pack does not have are ignored.
     """
     own = {path.stem: path for path in folder.glob("*") if path.suffix.lower() in {".png", ".gif"}}
     faces = index.get("emoji_collection")

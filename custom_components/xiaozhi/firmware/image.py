@@ -100,7 +100,7 @@ def read_firmware(data: bytes) -> FirmwareImage:
 
 
 def read_partition(data: bytes, partition: Partition, version: str, chip: str) -> bytes | None:
-    """Return what a release puts into a partition for data, cut out of its binary for the whole flash.
+    """Return the content of a data partition, cut out of a release's binary for the whole flash.
 
     None if it has no such partition, or is not of this version and chip. Raises `FirmwareError`.
     """

@@ -10,7 +10,7 @@ def read_file(path: Path, limit: int) -> bytes:
     Not in the event loop.
     """
     if not S_ISREG(path.stat().st_mode):
-        # To read a pipe may never end.
+        # Reading a pipe may never end.
         raise OSError(f"{path} is no file")
     with path.open("rb") as file:
         return file.read(limit + 1)

@@ -53,7 +53,7 @@ async def async_models(hass: HomeAssistant, names: Iterable[str], progress: Fetc
         size, digest = TABLE["models"][model]["files"][name]
         own, kept = (Path(hass.config.path(*folder, model, name)) for folder in (MODELS_FOLDER, _CACHE))
         content = await run(_read, (own, kept), size, digest)
-        # What is not reached once is not waited for again.
+        # An unreachable server is not tried again.
         if content is None and not missing:
             url = source().joinpath(TABLE["models"][model]["folder"], model, name)
             progress.fetching(str(url.host), size)
@@ -76,7 +76,7 @@ def source() -> URL:
 
 
 async def async_forget_models(hass: HomeAssistant) -> None:
-    """Delete what was fetched."""
+    """Delete the fetched models."""
     await hass.async_add_executor_job(partial(rmtree, hass.config.path(*_CACHE), ignore_errors=True))
 
 

@@ -1,7 +1,8 @@
 """Wake words that can be put on a device: which a board can run, and the asset pack for them.
 
 Source: the firmware's `main/audio` and `main/assets.cc`, and ESP-SR's documents. A device whose pack has a
-model that it does not know, or has no memory for, starts over and over: what is not known to fit is refused.
+model that it does not know, or has no memory for, restarts endlessly: only packs that are known to fit are
+built.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +26,7 @@ ORIGINAL: Final = "original"
 """Id of the wake word of the device's release."""
 
 _VERSIONS: Final = ((2, 0, 2), (2, 6, 0))
-"""Those that look for the kind of wake word in their pack, as far as they are known; not the last."""
+"""Known versions that look for the kind of wake word in their pack; the last is excluded."""
 _FIXED: Final = {
     "esp32s3": "wn9_",
     "esp32p4": "wn9_",
@@ -57,9 +58,9 @@ class Phrase:
     """A phrase of the owner's that wakes a device."""
 
     text: str
-    """As the device reports it."""
+    """Text that the device reports."""
     command: str
-    """As its model reads it: capital letters, or pinyin."""
+    """Text for its model: capital letters, or pinyin."""
     language: str
 
     @classmethod
@@ -82,7 +83,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """What decides about the wake words that a device can have; None for what is not known."""
+    """Properties that decide about the wake words of a device; None if unknown."""
 
     name: str | None
     chip: str | None
@@ -90,7 +91,7 @@ class Board:
     memory: int | None
     """Least free bytes since its start, at its last check-in."""
     partition: Partition | None
-    """Where its pack is."""
+    """Partition of its pack."""
 
     @property
     def objection(self) -> FirmwareError | None:
@@ -137,12 +138,12 @@ class Board:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What wakes a device: a model with fixed words, or phrases of the owner's."""
+    """Chosen wake words: a model with fixed words, or phrases of the owner's."""
 
     models: tuple[str, ...]
     phrases: tuple[Phrase, ...] = ()
     threshold: float = 0.0
-    """From 0, for which a phrase is heard too often, to 1."""
+    """From 0 (a phrase is heard too often) to 1."""
 
     @classmethod
     def of(cls, ids: Iterable[str], phrases: Iterable[Phrase], threshold: float, board: Board) -> Self | None:
@@ -219,7 +220,7 @@ def _words(assets: Mapping[str, Asset]) -> tuple[dict[str, Any], str, Models]:
 
 
 def _multinet(choice: Choice, models: Models) -> dict[str, object]:
-    """Return the section of the index that says what MultiNet listens to."""
+    """Return the section of the index with the phrases for MultiNet."""
     language = choice.phrases[0].language
     vocabulary = models[f"mn6_{language}"]["vocab"].decode(errors="replace").split()
     for phrase in choice.phrases:

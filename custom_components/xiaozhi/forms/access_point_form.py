@@ -73,7 +73,7 @@ class AccessPointFlow(ConfigSubentryFlow):
             errors = await self._take_address(url, placeholders)
             if not errors and (same := self._subentry_of(self._address)) is not None and same is not known:
                 if known is None:
-                    # The cloud makes a new address whenever its page is looked at.
+                    # The cloud makes a new address whenever its page is opened.
                     data = {**same.data, CONF_URL: self._address.url}
                     self.hass.config_entries.async_update_subentry(self._get_entry(), same, data=data)
                     return self.async_abort(
@@ -114,7 +114,7 @@ class AccessPointFlow(ConfigSubentryFlow):
             "assist": plain_name(apis.get(llm.LLM_API_ASSIST, "")),
             **await self._address_placeholders(),
         }
-        # One that is gone is shown as well, so that it can be taken away.
+        # A missing API is shown as well, so that it can be removed.
         apis = {**{api: api for api in self._data[CONF_LLM_HASS_API]}, **apis}
         schema = vol.Schema(
             {

@@ -59,7 +59,7 @@ _CONF_RESTART_NOW: Final = "restart_now"
 _CONF_NO_CODE: Final = "no_code"
 _CONF_PROGRAM: Final = "program"
 
-# Characters: the whole is what identifies a device.
+# In characters: the whole id identifies a device.
 _SHOWN_OF_ID: Final = 8
 _CODE_SCHEMA: Final = vol.Schema(
     {
@@ -93,7 +93,7 @@ _SCHEMA_WITH_LINK: Final = _SCHEMA.extend(
     }
 )
 
-# No default: who takes all out wants none.
+# No default: an empty list is a choice, too.
 _PHRASES: Final = {
     vol.Optional(CONF_WAKE_PHRASES, default=[]): TextSelector(TextSelectorConfig(multiple=True))
 }
@@ -169,7 +169,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
     ) -> SubentryFlowResult:
         """Store the settings, and say what the owner still has to do for them."""
         before = DeviceSettings.from_subentry(subentry)
-        # A player that was taken out is missing.
+        # A removed player is missing in the input.
         data = merged(subentry.data, {CONF_LOUDSPEAKER: None, **user_input}, device)
         restart_now = data.pop(_CONF_RESTART_NOW, False)
         result = self.async_update_and_abort(self._get_entry(), subentry, data=data)
@@ -186,7 +186,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         return result
 
     async def _fields(self, before: DeviceSettings, device: Device | None) -> tuple[vol.Schema, list[str]]:
-        """Return the fields that this device needs, and notes to be read before."""
+        """Return the fields for this device, and notes to show above them."""
         schema, notes = _SCHEMA, []
         if GatewaySettings.from_entry(self._get_entry()).link is not OfferedLink.WEBSOCKET:
             schema = _SCHEMA_WITH_LINK
@@ -221,7 +221,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
 
 
 def _phrase_errors(user_input: Mapping[str, Any]) -> dict[str, str]:
-    """Return the errors of what was filled in: phrases that no model understands, or not one model."""
+    """Return the errors of the input: phrases that no model understands, or no single model."""
     phrases = [Phrase.parse(text) for text in user_input.get(CONF_WAKE_PHRASES, ())]
     found = [phrase for phrase in phrases if phrase is not None]
     languages = {phrase.language for phrase in found}
@@ -250,9 +250,9 @@ async def _apply_link(
 
 
 def _described(device: PendingDevice, now: float) -> str:
-    """Return what a waiting program says of itself, and from where and when it called.
+    """Return the description of a waiting program, with the address and the time of its call.
 
-    Another program can say the same of itself, but not have called when the owner has started this one.
+    Another program can send the same description, but not at the time when the owner has started this one.
     """
     called = dt_util.now() - timedelta(seconds=now - device.seen)
     said = sold_as(device.board) or device.board or "–", device.mac.upper(), device.client_id[:_SHOWN_OF_ID]

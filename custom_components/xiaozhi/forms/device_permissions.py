@@ -32,21 +32,21 @@ from ..tools.tool_names import readable_name
 from ..tools.tool_risks import risks_of
 
 _SECTION: Final = "permissions"
-# A list shows what is not chosen, too, but cannot be searched.
+# A list also shows the unchosen options, but cannot be searched.
 _LONGEST_LIST: Final = 24
 
 
 async def permissions_schema(
     hass: HomeAssistant, device: Device | None, settings: DeviceSettings
 ) -> dict[vol.Marker, Any]:
-    """Return the section for a device with these settings; empty if it can do nothing of the kind."""
+    """Return the section for a device with these settings; empty if it needs none."""
     fields: dict[vol.Marker, Any] = {}
     extended = device is not None and device.state.extended
     if device is not None and (labels := await _tool_labels(hass, device.tools)):
         chosen = settings.assistant_tools
         wanted = default_choice(device.tools) if chosen is None else chosen
         suggested = [name for name in wanted if name in labels]
-        # No default: who takes all out chooses none.
+        # No default: an empty list is a choice, too.
         marker = vol.Optional(CONF_ASSISTANT_TOOLS, default=[], description={"suggested_value": suggested})
         fields[marker] = multiple_choice(labels)
     for key, allowed in (
@@ -63,7 +63,7 @@ async def permissions_schema(
 
 
 def merged(data: Mapping[str, Any], user_input: Mapping[str, Any], device: Device | None) -> dict[str, Any]:
-    """Return the settings of a device with what was filled in; the section has none of its own in them."""
+    """Return the settings of a device with the input, whose section is flattened."""
     changes = dict(user_input)
     changes |= changes.pop(_SECTION, {})
     settings = {**data, **changes}

@@ -129,8 +129,8 @@ type _Ports = dict[str, tuple[SocketKind, int]]
 def gateway_schema(shown: Collection[str]) -> vol.Schema:
     """Return the form of a new gateway: its choices, and the `shown` fields.
 
-    The others are below *Advanced*, and all have defaults. A form shows no errors within a section, so that
-    fields with errors must be outside.
+    The other fields are below *Advanced*, and all have defaults. A form shows no errors within a section, so
+    that fields with errors must be outside.
     """
     above = {field: selector for field, selector in _FIELDS.items() if field in shown}
     below = {field: selector for field, selector in _FIELDS.items() if field not in shown}
@@ -238,7 +238,7 @@ async def broker_errors(
     address: str | None,
     known: Mapping[str, Any],
 ) -> Errors:
-    """Test a broker. Of the `known` one, nothing is warned.
+    """Test a broker. The `known` one causes no warnings.
 
     `address` is the address of Home Assistant that the owner has set.
     """
@@ -279,7 +279,7 @@ def _try_port(transport: SocketKind, port: int) -> str | None:
     """Open a port for a moment; return the error, if any."""
     with socket(AF_INET, transport) as opened:
         if transport is SOCK_STREAM:
-            # As our servers do: a port is free whose last connection has just ended.
+            # As our servers do: a port whose last connection has just ended is free.
             opened.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
         try:
             opened.bind(("", port))

@@ -68,7 +68,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
     def _add_device(self, mac: str, name: str, data: Mapping[str, Any], speech: str) -> ResultT:
         """Add the subentry of a new device and end the flow.
 
-        `speech` says what Home Assistant lacks to hear and speak.
+        `speech` names the engines that Home Assistant lacks.
         """
 
     async def async_step_wait(self, user_input: dict[str, Any] | None = None) -> ResultT:
@@ -80,7 +80,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         return await self.async_show_address(not_yet and _ALERT.format(not_yet))
 
     async def async_show_address(self, first: str = "") -> ResultT:
-        """Show how to connect a device, below what is to be read `first`."""
+        """Show how to connect a device, below the text `first`."""
         address = self._gateway().entry.data.get(CONF_ADDRESS)
         url = check_in_url(self.hass, address)
         qr_code: dict[vol.Marker, QrCodeSelector] = {}
@@ -123,7 +123,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             description_placeholders={
                 "devices": plain_name(", ".join(["…"] * (len(waiting) > _MAX_NAMED) + named)) or "–",
                 "tries": str(tries_left),
-                # As people say it: in tens.
+                # Rounded, as people say it.
                 "seconds": str(max(10, -int(-new_code_in // 10) * 10)),
             },
         )
@@ -142,7 +142,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             try:
                 await gateway.async_check_storage()
             except UserError as err:
-                # Home Assistant writes the device a second later, and does not tell if it cannot.
+                # Home Assistant writes the device a second later, and does not report a failure.
                 raise AbortFlow(err.key) from err
         if known is not None:
             self.hass.config_entries.async_update_subentry(

@@ -1,4 +1,4 @@
-"""Which devices are let in: by MAC, Client-Id and token, which is the password on MQTT."""
+"""Admission of paired devices by MAC, Client-Id and token, which is the password on MQTT."""
 
 from collections.abc import Iterable, Mapping
 from hmac import compare_digest

@@ -13,6 +13,6 @@ from .read_action import async_follow_again
 
 @callback
 def async_extend_device(device: Device) -> None:
-    """Serve what a device may ask."""
+    """Serve the questions of a device."""
     serve_questions(device)
     async_follow_again(device)

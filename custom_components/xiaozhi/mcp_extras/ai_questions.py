@@ -1,4 +1,4 @@
-"""Answers what a device asks of a language model, by the AI Task that the owner prefers."""
+"""Answers a device's questions to a language model, by the AI Task that the owner prefers."""
 
 import asyncio
 import logging
@@ -58,7 +58,7 @@ async def _generate(device: Device, question: str) -> str:
 def read_question(params: JsonObject) -> tuple[str, int]:
     """Return a question as one text, and the number of characters that its answer may have.
 
-    Raises `RequestError` for what is not served: tools, pictures, sound, too much.
+    Raises `RequestError` for unsupported questions: with tools, pictures or sound, or too large.
     """
     if params.get("tools") or params.get("toolChoice"):
         raise RequestError("Tools are not supported")

@@ -16,7 +16,7 @@ from .ai_questions import ask_ai
 from .person_questions import ask_people
 
 _BUSY: Final = -32000
-# What a person has done, by the `action` of the answer.
+# Results of a question to a person, by the `action` of the answer.
 _OUTCOMES: Final = {"decline": "declined", "cancel": "cancelled"}
 
 
@@ -47,7 +47,7 @@ def serve_questions(device: Device) -> None:
 def _limited(device: Device, kind: str, ask: RequestHandler, bound: Bound) -> RequestHandler:
     """Return the handler of the questions of one kind: one at a time, and only so many in the long run.
 
-    It puts into Activity what became of a question, without its words.
+    It shows the result of a question in Activity, without its words.
     """
     asking = asyncio.Lock()
 

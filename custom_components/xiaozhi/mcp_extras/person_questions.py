@@ -1,4 +1,4 @@
-"""Asks people what a device wants to know: a repair with a form, and a notification."""
+"""Asks people the questions of a device: a repair with a form, and a notification."""
 
 import asyncio
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class OpenQuestion:
 
     fields: tuple[FormField, ...]
     placeholders: dict[str, str]
-    """For the texts of its form; without Markdown."""
+    """Placeholders for the texts of its form, without Markdown."""
     answer: asyncio.Future[JsonObject]
 
     @callback

@@ -38,7 +38,7 @@ class QuestionFlow(RepairsFlow):
         )
 
     async def async_step_answer(self, user_input: dict[str, Any] | None = None) -> RepairsFlowResult:
-        """Show the form, and check what was filled in."""
+        """Show the form, and check the input."""
         question = self._question
         keys = _keys(question.fields)
         errors: dict[str, str] = {}
@@ -89,7 +89,7 @@ def _keys(fields: Iterable[FormField]) -> dict[str, FormField]:
 def _read(
     keys: Mapping[str, FormField], user_input: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return what was filled in by the names of the fields, and the errors by their keys."""
+    """Return the input by the names of the fields, and the errors by their keys."""
     content: dict[str, Any] = {}
     errors: dict[str, str] = {}
     for key, field in keys.items():

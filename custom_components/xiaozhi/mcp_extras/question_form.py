@@ -26,7 +26,7 @@ class FormField:
 
     name: str
     title: str
-    """One line for people."""
+    """Title for people, in one line."""
     description: str
     kind: FieldKind
     required: bool
@@ -35,7 +35,7 @@ class FormField:
     """Smallest number, or shortest text."""
     maximum: float = inf
     choices: tuple[tuple[str, str], ...] = ()
-    """Values with what they are called."""
+    """Values with their names."""
 
     def fault(self, value: object) -> str | None:
         """Return the key of the error of a value, if any."""

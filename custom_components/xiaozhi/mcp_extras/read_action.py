@@ -1,4 +1,4 @@
-"""The action that reads or follows a resource of a device, gets a prompt, or lists what there is."""
+"""The action that reads or follows a resource of a device, gets a prompt, or lists both."""
 
 from functools import partial
 from typing import Any, Final

@@ -1,7 +1,7 @@
 """Resources and prompts of a device's MCP server.
 
 The URI of a resource is a name that only the device understands: it is sent back and never opened, whatever
-its scheme. What the device answers is bounded, and its texts are safe to show and to store.
+its scheme. Answers of the device are bounded, and their texts are safe to show and to store.
 """
 
 import base64
@@ -26,7 +26,7 @@ def is_uri(value: object) -> bool:
 
 
 async def list_resources(mcp: McpClient) -> list[JsonObject]:
-    """Return what the device says about its resources. Raises `McpError`."""
+    """Return the descriptions of the device's resources. Raises `McpError`."""
 
     def read(item: object) -> tuple[str, JsonObject] | None:
         if not isinstance(item, dict) or not is_uri(item.get("uri")):
@@ -37,7 +37,7 @@ async def list_resources(mcp: McpClient) -> list[JsonObject]:
 
 
 async def list_prompts(mcp: McpClient) -> list[JsonObject]:
-    """Return what the device says about its prompts. Raises `McpError`."""
+    """Return the descriptions of the device's prompts. Raises `McpError`."""
 
     def read(item: object) -> tuple[str, JsonObject] | None:
         if not isinstance(item, dict) or not (name := label(item.get("name"))):
@@ -67,7 +67,7 @@ async def get_prompt(mcp: McpClient, name: str, arguments: Mapping[str, str]) ->
 
 
 def _described(item: JsonObject) -> JsonObject:
-    """Return the name, the title and the description of something, as texts for people."""
+    """Return name, title and description of an item, as texts for people."""
     description = item.get("description")
     return {
         "name": label(item.get("name")),
@@ -108,7 +108,7 @@ def _message(item: object) -> JsonObject:
 
 
 def _value(text: str) -> Any:
-    """Return what a text holds if it is JSON, or else the text."""
+    """Return the value of a text in JSON, or else the text."""
     try:
         return clean_data(parse_json(text))
     except ValueError:

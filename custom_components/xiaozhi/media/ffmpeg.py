@@ -1,7 +1,7 @@
 """A child process of ffmpeg that opens media from anywhere, and gives their sound as PCM.
 
-Such media are untrusted, and parsers are what they attack. So they are never opened in our own process.
-The child has little memory, opens nothing but its input, and has none of Home Assistant's environment.
+Such media are untrusted, and could attack their parsers. So they are never opened in our own process. The
+child has little memory, opens nothing but its input, and has none of Home Assistant's environment.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _MAX_MEMORY: Final = 256 * 1024 * 1024
 _BUFFER: Final = 32 * 1024
 _MAX_LINE: Final = 4096
 _LOG_PAUSE: Final = 0.01
-# Demuxers of sound, and of videos with sound. Others may open further files, or have been looked at by few.
+# Demuxers of sound, and of videos with sound. Others may open further files, or are rarely used.
 _FORMATS: Final = "aac,ac3,aiff,asf,caf,eac3,flac,matroska,mov,mp3,mpegts,ogg,wav,webm"
 _PROGRAM: Final = (
     "-nostdin",
@@ -40,15 +40,15 @@ _WEB: Final = (
     *("-format_whitelist", f"{_FORMATS},hls"),
 )
 _FILE: Final = ("-protocol_whitelist", "file", "-format_whitelist", _FORMATS)
-# What a program needs to be found and to find its libraries.
+# Variables with which a program is found and finds its libraries.
 _ENVIRONMENT: Final = ("PATH", "LD_LIBRARY_PATH")
 
 type FfmpegInput = tuple[str, ...]
-"""Arguments that say what ffmpeg is to open, and how."""
+"""Arguments of ffmpeg for an input."""
 
 
 def web_input(address: str, *, verify: bool) -> FfmpegInput:
-    """Return an http or https address as input; `verify` asks for a certificate that others vouch for."""
+    """Return an http or https address as input; `verify` requires a trusted certificate."""
     if not address.startswith("https:"):
         # ffmpeg refuses options that an input does not use.
         return *_WEB, "-i", address
@@ -102,30 +102,29 @@ async def read_sound(
                 raise ChildProcessError(f"ffmpeg has ended with code {child.returncode}")
         finally:
             log.cancel()
-            # To wait for the end may be interrupted, but not the end itself.
+            # The wait for the end may be interrupted, but not the end itself.
             ending = asyncio.create_task(_end(child))
             await asyncio.shield(ending)
 
 
 def _kill(child: asyncio.subprocess.Process) -> None:
     if child.returncode is None:
-        # With all that it has started: the program that the owner has set may be a script around ffmpeg.
+        # With its children: the program that the owner has set may be a script around ffmpeg.
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
 
 
 async def _end(child: asyncio.subprocess.Process) -> None:
     _kill(child)
-    # Also reads what is still in the pipes: they are only closed behind that.
+    # Also reads the rest of the pipes, which are closed only after that.
     await child.communicate()
 
 
 def _bound(pid: int, lifeline: int) -> None:
-    """Limit what a process may allocate, and have the kernel end it with us, however we end.
+    """Limit the memory of a process, and have the kernel end it when nobody holds `lifeline` any more.
 
-    The kernel does so when nobody holds the other end of `lifeline` any more. All this comes an instant after
-    the start, when the process has not read anything yet. To limit it before, Python would run in the copy of
-    a process with threads, where it may hang.
+    This comes just after the start, when nothing was read yet: before it, Python would run in the copy of a
+    process with threads, where it may hang.
     """
     if sys.platform == "linux":
         with suppress(ProcessLookupError):

@@ -46,11 +46,11 @@ class FfmpegLog:
         self._opened = 0
 
     def take(self, line: str) -> bool:
-        """Take a line; return whether it changes what is known of the media."""
+        """Take a line; return whether it changes the facts about the media."""
         if self.refused:
             return False
         if not self._output and (tag := _TAG.match(line)):
-            # That of the whole comes first, then those of its parts.
+            # The title of the whole comes first, then those of its parts.
             return self._tags.setdefault(tag[1].lower(), tag[2][:_MAX_TEXT].strip()) != ""
         if not self._output and (length := _LENGTH.match(line)):
             self.seconds = 3600 * int(length[1]) + 60 * int(length[2]) + float(length[3])

@@ -30,7 +30,7 @@ class DevicePlayer:
     """Plays media on a device, as `announcements` allows."""
 
     def __init__(self, device: Device, announcer: Announcer, on_change: Callable[[], None]) -> None:
-        """Play nothing. `on_change` is called whenever something of it changes."""
+        """Begin idle. `on_change` is called after every change of the player."""
         self._hass = device.hass
         self._device = device
         self._announcer = announcer
@@ -76,7 +76,7 @@ class DevicePlayer:
         """
         sound = media_sound(self._hass, media.media_id, media.entity_id)
         text = text_to_speak(media.media_id)
-        # What another device says here: two devices may have each other for their loudspeaker.
+        # Speech of another device: two devices may be each other's loudspeaker.
         device_only = SOUND_PATH in media.media_id
         utterance = Utterance(text=text, speech=sound, at_announcement_volume=True, device_only=device_only)
         (await self._announcer.say(utterance)).check()
@@ -105,7 +105,7 @@ class DevicePlayer:
                 raise
 
     async def stop(self) -> None:
-        """Play nothing any more."""
+        """Stop playing."""
         # Another call may play something meanwhile.
         while (task := self._task) is not None:
             task.cancel()
@@ -144,9 +144,9 @@ class DevicePlayer:
                 return
             by = heard.replaced_by
             if heard.how is Delivery.CONVERSATION and by is not None and by.rings:
-                # Nobody talks in this channel: what rings there is to wake somebody.
+                # Nobody talks in this channel: a ring there is to wake somebody.
                 return
-            # It goes on when what was more urgent has been said.
+            # It goes on after more urgent utterances.
             self._started_from = self._heard(stream)
             self._change(MediaPlayerState.BUFFERING)
             if not stream.rewind(self._started_from):

@@ -67,7 +67,7 @@ async def find_media(
         try:
             found = await media_source.async_resolve_media(hass, media_id, entity_id)
         except Exception as err:
-            # A source of media may raise anything, and Home Assistant for what names none.
+            # A source of media may raise anything, and so may Home Assistant for an unknown source.
             if not isinstance(err, (Unresolvable, BrowseError)):
                 _LOGGER.warning("%s is not found: %s", name, type(err).__name__)
             raise UserError("media_unsupported", media=name) from err
@@ -98,9 +98,9 @@ def media_name(address: str) -> str:
 
 
 def _speech_for(hass: HomeAssistant, identifier: str, name: str) -> tts.ResultStream | None:
-    """Return what a speech engine makes of a text, as it gives it: to convert it would take ffmpeg.
+    """Return the speech of a text in the engine's own format: a conversion would take ffmpeg.
 
-    None if the text is not where it is known to be: Home Assistant itself may find it.
+    None if the media id has no text in a known place: Home Assistant itself may find it.
     """
     try:
         wanted = URL(identifier)
@@ -137,12 +137,12 @@ async def _web_media(hass: HomeAssistant, media_id: str, name: str) -> FfmpegInp
         before, address = address, await _playlist_entry(hass, address, name)
         if address == before:
             break
-    # Home Assistant's own certificate is often for another name than the one it calls itself.
+    # Home Assistant's own certificate often has another name than its address.
     return web_input(address, verify=not is_hass_url(hass, address))
 
 
 def _web_address(address: str) -> str:
-    # This also raises for what `is_hass_url` cannot read, such as a port that no server has.
+    # This also raises for addresses that `is_hass_url` cannot read, such as one with an impossible port.
     if URL(address).scheme not in {"http", "https"} or not address.isprintable():
         # A NUL cannot be handed to ffmpeg at all.
         raise ValueError("neither http nor https, or with control characters")
@@ -150,7 +150,7 @@ def _web_address(address: str) -> str:
 
 
 async def _playlist_entry(hass: HomeAssistant, address: str, name: str) -> str:
-    """Return what a playlist leads to. Raises `UserError`."""
+    """Return the address that a playlist leads to. Raises `UserError`."""
     session = async_get_clientsession(hass, verify_ssl=not is_hass_url(hass, address))
     try:
         async with session.get(address, raise_for_status=True) as response:
@@ -190,7 +190,7 @@ def first_entry(text: str, address: str) -> str:
         lines = [found[2] for found in sorted(files, key=lambda found: int(found[1] or 0))]
     for entry in lines:
         if entry.startswith("<"):
-            # A page that says that there is none.
+            # An error page.
             break
         if entry and not entry.startswith("#"):
             return urljoin(address, entry)
@@ -198,7 +198,7 @@ def first_entry(text: str, address: str) -> str:
 
 
 async def search_sounds(hass: HomeAssistant, query: SearchMediaQuery) -> SearchMedia:
-    """Return what is found in a folder, or in all sources that can be searched. Raises `BrowseError`."""
+    """Search a folder, or all sources that can be searched. Raises `BrowseError`."""
     if query.media_content_id:
         found = await media_source.async_search_media(hass, query.media_content_id, query)
         return SearchMedia(result=_sounds(found)[:_MAX_FOUND])

@@ -1,4 +1,4 @@
-"""Any media as one stream of PCM, with what is known of them."""
+"""Any media as one stream of PCM, with the facts about them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -31,7 +31,7 @@ _RATE: Final = DOWNLINK.sample_rate
 _PIECE: Final = 32 * 1024
 # More than any device reads ahead of what it plays.
 _KEPT: Final = 20 * 2 * _RATE
-# Seconds between two changes of what is known: a station may send titles at any rate, and each is recorded.
+# Seconds between two changes of the facts: a station may send titles at any rate, and each is recorded.
 _MIN_PAUSE: Final = 1.0
 
 
@@ -55,13 +55,13 @@ def _ignore() -> None:
 
 
 class MediaStream:
-    """Media, opened once and played once. What it raises is `UserError`. It must be closed at the end.
+    """Media, opened once and played once. It raises `UserError`, and must be closed at the end.
 
-    Speech of Home Assistant's engines is decoded here, which begins at once; anything else by ffmpeg.
+    Speech of Home Assistant's engines is decoded here, without delay; everything else by ffmpeg.
     """
 
     def __init__(self, hass: HomeAssistant, media: Media, on_change: Callable[[], None] = _ignore) -> None:
-        """Prepare to play. The callback `on_change` follows what is known, at most once a second."""
+        """Prepare to play. `on_change` is called after changes of the facts, at most once a second."""
         self._hass = hass
         self._media = media
         self._name = media_name(media.media_id)
@@ -69,7 +69,7 @@ class MediaStream:
         self._decoded = self._decode()
         self._next: asyncio.Task[bytes] | None = None
         self.kept = bytearray()
-        """The last seconds that were taken; none if they will be played in any case."""
+        """The last seconds that were taken; empty if they will be played in any case."""
         self._again = bytearray()
         """Sound to be taken once more."""
         self._ended = False
@@ -78,7 +78,7 @@ class MediaStream:
         self.played = 0.0
         """Seconds that were taken."""
         self.is_live = False
-        """Whether it goes on without us, and so cannot be gone on with after a pause."""
+        """Whether it is live, and so cannot be resumed where it was paused."""
 
     @property
     def title(self) -> str:
@@ -120,9 +120,9 @@ class MediaStream:
         self._ended = True
 
     def rewind(self, seconds: float) -> bool:
-        """Go on at these seconds of it, as far as they are kept; False if that is the end.
+        """Go on at a position, if it is kept; return False at the end.
 
-        A device reads ahead of what it plays, and drops that when it is to play something else.
+        A device reads ahead, and drops what it has not played when it is to play something else.
         """
         start = max(len(self.kept) - 2 * round((self.played - seconds) * _RATE), 0)
         again = self.kept[start:]
@@ -132,7 +132,7 @@ class MediaStream:
         return bool(self._again) or not self._ended
 
     async def aclose(self) -> None:
-        """Close the source. For those who still read, it has ended."""
+        """Close the source; readers see its end."""
         self._closed = True
         self._again.clear()
         self._changes.async_shutdown()
@@ -178,7 +178,7 @@ class MediaStream:
             _LOGGER.warning("%s cannot be played, because %s cannot be started: %s", self._name, program, err)
             raise UserError("media_no_ffmpeg", media=self._name) from err
         if not heard:
-            # Whatever the reason is: otherwise any user could find out what there is in the home network.
+            # Without the reason: otherwise any user could scan the home network.
             _LOGGER.warning("%s cannot be played: %s", self._name, one_line(self._log.error))
             raise UserError("media_failed", media=self._name)
         if failed or self._log.broken_off:
@@ -207,7 +207,7 @@ class MediaStream:
 
 
 def media_sound(hass: HomeAssistant, media_id: str, entity_id: str | None = None) -> OpenSpeech:
-    """Return what opens media of the library or at a web address."""
+    """Return a function that opens media of the library or at a web address."""
 
     async def play(_how: Delivery) -> AsyncGenerator[bytes]:
         async with aclosing(MediaStream(hass, Media(media_id=media_id, entity_id=entity_id))) as stream:

@@ -1,6 +1,6 @@
 """Checks, decodes and scales pictures with Pillow: not in the event loop, and one at a time.
 
-What a picture costs is known from its header before it is decoded.
+The cost of a picture is known from its header before it is decoded.
 """
 
 from collections.abc import Iterator
@@ -36,11 +36,11 @@ _EXIF: Final = b"Exif\0\0"
 _MULTI_PICTURE: Final = b"MPF\0"
 _ORIENTATION_TAG: Final = 0x0112
 _MAX_EXIF_ENTRIES: Final = 100
-# Segments of a JPEG before its pixels, with all that is skipped between them, or chunks of a PNG.
+# Segments of a JPEG before its pixels, with all skipped bytes between them, or chunks of a PNG.
 _MAX_PARTS: Final = 10_000
 # Segments that have a length: frames and tables, data of applications, and comments.
 _WITH_LENGTH: Final = frozenset({*range(0xC0, 0xD0), *range(0xDB, 0xF0), 0xFE} - {0xC8})
-# What Pillow's decoders raise on broken data.
+# Exceptions of Pillow's decoders for broken data.
 _DECODING_ERRORS: Final = (OSError, ValueError, SyntaxError, ArithmeticError, LookupError)
 # Modes whose values cannot be mixed, and the modes to convert them to before scaling.
 _COARSE_MODES: Final = {"1": "L", "P": "RGB"}
@@ -95,7 +95,7 @@ def open_picture(data: bytes) -> Image.Image:
         if image.mode in _16_BIT_MODES:
             image = image.point(lambda value: value / 256).convert("L")
         elif _TRANSPARENCY in image.info:
-            # A colour that stands for it, or one of several shades of it.
+            # The transparent colour, or the transparency of each colour.
             image = image.convert("RGBA")
         elif image.mode in _COARSE_MODES:
             image = image.convert(_COARSE_MODES[image.mode])

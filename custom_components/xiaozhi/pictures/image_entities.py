@@ -29,7 +29,7 @@ def picture_entity(hass: HomeAssistant, device: Device, kind: PictureKind) -> er
 async def async_keep_picture(
     hass: HomeAssistant, device: Device, kind: PictureKind, data: bytes
 ) -> er.RegistryEntry | None:
-    """Keep a picture; return its entity, which is there by now."""
+    """Keep a picture; return its entity, after it was added."""
     added = asyncio.Event()
     stop = device.record.listen((PICTURE_ENTITY,), added.set)
     try:

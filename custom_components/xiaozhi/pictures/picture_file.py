@@ -20,7 +20,7 @@ _DELAY_SECONDS: Final = 60
 
 
 class PictureFile:
-    """One picture, written in a while and when Home Assistant or the gateway stops."""
+    """One picture, written after a delay and when Home Assistant or the gateway stops."""
 
     def __init__(self, hass: HomeAssistant, mac: str, kind: PictureKind) -> None:
         self._hass = hass
@@ -29,7 +29,7 @@ class PictureFile:
             hass, _VERSION, key, private=True, serialize_in_event_loop=False
         )
         self._picture: Picture | None = None
-        """What is in the file, or will be."""
+        """Content of the file, written or not."""
         self._removed = False
 
     async def async_load(self) -> Picture | None:
@@ -38,7 +38,7 @@ class PictureFile:
             if (stored := await self._store.async_load()) is not None:
                 self._picture = await self._hass.async_add_executor_job(_picture, stored)
         except Exception:
-            # The next one takes its place.
+            # The next picture replaces it.
             _LOGGER.exception("A stored picture is unreadable")
         return self._picture
 
@@ -71,6 +71,6 @@ def _as_dict(picture: Picture) -> dict[str, str]:
 
 
 async def async_forget_pictures(hass: HomeAssistant, mac: str) -> None:
-    """Delete what is stored of the pictures of a device."""
+    """Delete the stored pictures of a device."""
     for kind in PictureKind:
         await PictureFile(hass, mac, kind).async_remove()

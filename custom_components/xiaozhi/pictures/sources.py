@@ -57,7 +57,7 @@ async def async_fetch_media(hass: HomeAssistant, media_id: str) -> bytes:
     except HomeAssistantError:
         raise
     except Exception as err:
-        # A source of media may raise anything, and Home Assistant for what names none.
+        # A source of media may raise anything, and so may Home Assistant for an unknown source.
         raise UserError("picture_not_fetched", source=media_id) from err
     if media.path is not None:
         return await hass.async_add_executor_job(_read_file, media.path)
@@ -70,7 +70,7 @@ async def async_fetch_url(hass: HomeAssistant, url: str) -> bytes:
     Such an address may be one of the home network: it is for administrators and for the media library.
     """
     try:
-        # Home Assistant's own certificate is often for another name than the one it calls itself.
+        # Home Assistant's own certificate often has another name than its address.
         session = async_get_clientsession(hass, verify_ssl=not is_hass_url(hass, url))
         async with (
             asyncio.timeout(PictureTimeouts.fetch),
@@ -86,7 +86,7 @@ async def async_fetch_url(hass: HomeAssistant, url: str) -> bytes:
 
 def _read_file(path: Path) -> bytes:
     try:
-        # To open a pipe would block the thread.
+        # Opening a pipe would block the thread.
         if not path.is_file():
             raise FileNotFoundError
         with path.open("rb") as file:

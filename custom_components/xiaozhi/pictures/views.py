@@ -21,7 +21,7 @@ _CHUNK: Final = 16 * 1024
 
 
 class UploadView(DeviceView[Transfers]):
-    """Where a device posts a screenshot (`mcp_server.cc`, `self.screen.snapshot`)."""
+    """View to which a device posts a screenshot (`mcp_server.cc`, `self.screen.snapshot`)."""
 
     url = UPLOAD_PATH + "/{token}"
     name = "api:xiaozhi:upload"
@@ -41,7 +41,7 @@ class UploadView(DeviceView[Transfers]):
 
 
 class FileView(DeviceView[Transfers]):
-    """Where a device downloads a file. It needs the length first, and follows no redirect."""
+    """View from which a device downloads a file. It needs the length first, and follows no redirect."""
 
     url = FILE_PATH + "/{token}"
     name = "api:xiaozhi:file"

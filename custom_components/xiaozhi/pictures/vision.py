@@ -40,7 +40,7 @@ EVENT_PHOTO: Final = "xiaozhi_photo"
 """Fired on the bus for every photo, with `device_id` and `entity_id`."""
 
 MAX_BODY_BYTES: Final = 2 * 1024 * 1024 + 16 * 1024
-"""Of a form with a picture."""
+"""Largest form with a picture."""
 MAX_QUESTION: Final = 1000
 """Longest question, in characters."""
 # The device dead-locks on a reply of 8,192 bytes.
@@ -76,9 +76,9 @@ async def async_take_photo(
 
 
 class VisionView(DeviceView[Mapping[str, Device]]):
-    """Where a device posts a photo with a question (`esp32_camera.cc`, `Explain`).
+    """View to which a device posts a photo with a question (`esp32_camera.cc`, `Explain`).
 
-    One at a time is taken of each device, and only so many in the long run.
+    Photos of a device are taken one at a time, and at a limited rate.
     """
 
     url = VISION_PATH
@@ -145,7 +145,7 @@ async def _look(hass: HomeAssistant, device: Device, request: web.Request) -> st
 
 
 def _read_form(content_type: str, body: bytes) -> tuple[bytes, str]:
-    """Return the photo and the question. Raises `FormError` and `PictureError`. Not in the loop."""
+    """Return the photo and the question, outside of the event loop. Raises `FormError` and `PictureError`."""
     form = parse_form(content_type, body)
     # Devices call it `file`, programs also `image`.
     photo = next((part for part in form.values() if part.startswith(b"\xff\xd8")), b"")

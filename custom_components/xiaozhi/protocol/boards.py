@@ -1,4 +1,4 @@
-"""Facts about the firmware's builds by their names, before a device shows them."""
+"""Facts about the firmware's builds, by their names."""
 
 import re
 from typing import Final
@@ -107,7 +107,7 @@ def sold_as(build: str) -> str | None:
 
 
 def cancels_echo(build: str) -> bool:
-    """Whether a build removes the echo of its own voice, and so listens while it speaks as it is released."""
+    """Whether a released build cancels its echo, and so listens while it speaks."""
     return not _CANCEL_ECHO.isdisjoint(_names(build))
 
 

@@ -1,4 +1,4 @@
-"""The check-in: what a device posts to the OTA address at boot.
+"""The check-in: the request that a device posts to the OTA address at boot.
 
 Source: the firmware's `main/ota.cc` and `main/boards/common/*board.cc`; `checkin_reply` has the answers.
 """
@@ -49,7 +49,7 @@ class CheckIn:
     host: str
     """Name or IPv4 address that the device called."""
     firmware_version: str | None
-    """As the device writes it."""
+    """Version as the device writes it."""
     board: str | None
     """The build variant."""
     chip_model: str | None
@@ -57,7 +57,7 @@ class CheckIn:
     firmware_space: int | None
     """Largest size of a firmware in bytes."""
     assets: Partition | None = None
-    """Where its pack of fonts, faces and speech models is."""
+    """Partition of its pack of fonts, faces and speech models."""
     free_memory: int | None = None
     """Least free bytes since its start; those of an external memory count."""
     ip: str | None
@@ -85,7 +85,7 @@ def parse_checkin(headers: Mapping[str, str], body: bytes) -> CheckIn:
     board, application = _object(facts, "board"), _object(facts, "application")
     agent_board, _, agent_version = headers.get("User-Agent", "").rpartition("/")
     version = label(application.get("version"))
-    # Programs send that of their HTTP library; the firmware's has the version of its body.
+    # Programs send the user agent of their HTTP library; the firmware's has the version of its body.
     of_firmware = version is None or version == label(agent_version)
     return CheckIn(
         mac=mac,

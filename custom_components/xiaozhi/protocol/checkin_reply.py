@@ -1,8 +1,8 @@
 """Replies to a check-in, as sections of JSON.
 
 Source: the firmware's `main/ota.cc`. The device stores every member of the `mqtt` and `websocket` sections in
-its flash and aborts on what its flash or its parsers do not take, at every boot again. So what comes from the
-owner or the network is refused here with a `ValueError`.
+its flash, and aborts at every boot if its flash or its parsers do not accept one. So invalid values of the
+owner or the network are refused here with a `ValueError`.
 """
 
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ _FRAMING_VERSION: Final = 1
 
 
 def pairing_section(*, code: str, challenge: str, message: str) -> JsonObject:
-    """Return what makes an unknown device show and speak a code, and poll for its activation.
+    """Return the section that makes an unknown device show and speak a code, and poll for its activation.
 
     The code has six digits: the device can speak nothing else. `challenge` makes it poll `/activate` every
     three seconds, `message` is the text on the screen.
@@ -37,7 +37,7 @@ def pairing_section(*, code: str, challenge: str, message: str) -> JsonObject:
 
 
 def firmware_section(*, version: str, url: str, force: bool) -> JsonObject:
-    """Return what makes a device install a firmware at once. Only paired devices get it.
+    """Return the section that makes a device install a firmware at once. Only paired devices get it.
 
     It fetches `url` by plain GET; the answer must have a Content-Length. With `force`, it installs it also if
     it is not newer; it obeys at every check-in.
@@ -49,7 +49,7 @@ def firmware_section(*, version: str, url: str, force: bool) -> JsonObject:
 
 
 def websocket_section(*, url: str, token: str) -> JsonObject:
-    """Return what makes a paired device connect to a WebSocket, as from `websocket_url`, for a conversation.
+    """Return the section that makes a paired device connect to a WebSocket, as from `websocket_url`.
 
     A device for the WebSocket gets no MQTT section: it would prefer that. All three members are always sent:
     the device keeps the old value of a missing one.
@@ -67,7 +67,7 @@ def mqtt_section(
     subscribe_topic: str,
     keepalive: int,
 ) -> JsonObject:
-    """Return what makes a paired device connect to an MQTT endpoint and stay connected.
+    """Return the section that makes a paired device connect to an MQTT endpoint and stay connected.
 
     `endpoint` is `host:port` without a scheme; the device uses TLS exactly when the port is 8883. It
     publishes to `publish_topic` only; stock firmware ignores `subscribe_topic`, which is for firmware that
@@ -114,7 +114,7 @@ def is_mqtt_name(text: str) -> bool:
 def websocket_url(host: str, port: int, path: str) -> str:
     """Return the URL of a plain WebSocket, with the port that the device requires.
 
-    Raises `ValueError` for what the device cannot parse: an IPv6 address, or a path with a colon.
+    Raises `ValueError` if the device cannot parse it: an IPv6 address, or a path with a colon.
     """
     url = f"ws://{host}:{port}{path}"
     _require("host, port or path", _has_port(_WEBSOCKET_URL, url) and len(url) <= _MAX_URL)

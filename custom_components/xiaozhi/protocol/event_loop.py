@@ -41,13 +41,13 @@ async def close_all(*closings: Coroutine[Any, Any, None], patience: float = _PAT
 
 
 class LogAndGoOn(AbstractContextManager[None, bool]):
-    """Keeps a loop alive that calls what it cannot trust: logs an exception of the block, and suppresses it.
+    """Keeps a loop with untrusted calls alive: logs an exception of the block, and suppresses it.
 
     Each kind of exception is logged once with its traceback, then at debug level.
     """
 
     def __init__(self, logger: logging.Logger, what: str) -> None:
-        """`what` says in the log what has failed."""
+        """`what` is the message for the log."""
         self._logger = logger
         self._what = what
         self._logged: set[type[BaseException]] = set()
@@ -65,6 +65,6 @@ class LogAndGoOn(AbstractContextManager[None, bool]):
 
 
 def log_failure(task: asyncio.Task[Any]) -> None:
-    """Retrieve the error of a task that ended, which those who waited for it may not do any more."""
+    """Retrieve the error of an ended task, for which nobody may wait any more."""
     if not task.cancelled() and (err := task.exception()) is not None:
         _LOGGER.debug("%s ended: %s", task.get_name(), one_line(str(err)))

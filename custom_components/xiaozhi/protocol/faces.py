@@ -8,7 +8,7 @@ class Face(StrEnum):
     """Faces by the firmware's names, the same on all screens (`lcd_display.cc`, `oled_display.cc`)."""
 
     emoji: str
-    """Those of the firmware's tables, and others that language models write for them."""
+    """Emoji of the firmware's tables, and others that language models write for them."""
 
     def __new__(cls, name: str, emoji: str) -> Self:
         """Return a face, whose value is its name."""

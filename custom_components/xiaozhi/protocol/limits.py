@@ -49,7 +49,7 @@ class FloodGuard:
     """Ends a link that floods.
 
     A device sends up to 50 packets a second (20 ms each), 33 more at once after a wake word, and a handful of
-    messages; what the network held back for some seconds then comes in one burst.
+    messages; after a gap of the network, those of some seconds come in one burst.
     """
 
     def __init__(self) -> None:

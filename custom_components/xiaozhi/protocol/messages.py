@@ -1,7 +1,7 @@
 """The JSON messages between device and server, typed.
 
-Source: the firmware's `main/protocols/*.cc` and `main/application.cc`. What comes from the device is
-checked field by field; an unknown field is ignored, an unknown type becomes an `UnknownMessage`.
+Source: the firmware's `main/protocols/*.cc` and `main/application.cc`. Messages of the device are checked
+field by field; an unknown field is ignored, an unknown type becomes an `UnknownMessage`.
 """
 
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ _BROKEN_ERROR: Final = re.compile(
     re.DOTALL,
 )
 _MAX_ID: Final = 2**31 - 1
-# Pages make a link of what begins with `www.`.
+# Pages make links of texts that begin with `www.`.
 _IDENTIFIER: Final = re.compile(r"(?!_*www\.)[\w.-]{1,64}", re.IGNORECASE)
 
 
@@ -189,13 +189,13 @@ def _parse_hello(message: JsonObject) -> DeviceHello:
 
 
 def named_font(font: JsonObject) -> str | None:
-    """Return bundle and character set of a font, as a hello and the index of a pack describe it."""
+    """Return bundle and character set of a font in a hello or the index of a pack."""
     words = identifier(font.get("bundle")), identifier(font.get("charset"))
     return " ".join(filter(None, words)) if all(words) else None
 
 
 def identifier(value: Any) -> str | None:
-    """Return a text that is one word, as firmware names boards and fonts; None for anything else."""
+    """Return a text that is one word, like names of boards and fonts; None for anything else."""
     return value if isinstance(value, str) and _IDENTIFIER.fullmatch(value) else None
 
 
@@ -277,7 +277,7 @@ def _choice(message: JsonObject, key: str, choices: frozenset[int], default: int
 def encode(message: JsonObject) -> str:
     """Encode a message compactly: RAM is scarce on the device, and it copies every frame."""
     text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-    # What is no text, such as half of a character, could not be sent.
+    # Half of a surrogate pair cannot be sent.
     return text.encode(errors="replace").decode()
 
 
@@ -340,14 +340,14 @@ _WITH_SESSION: Final = frozenset({"stt", "tts", "llm"})
 
 
 def in_session(message: JsonObject, session_id: str | None) -> JsonObject:
-    """Return a message as it is sent in a session; None for one that is sent outside of any."""
+    """Return a message with its session id where programs need it; without a session, the message itself."""
     if session_id is None or message["type"] not in _WITH_SESSION:
         return message
     return {"session_id": session_id, **message}
 
 
 def transcript(text: str) -> JsonObject:
-    """Show what the user said; its beginning, if it is very long."""
+    """Show the user's words; only their beginning if there are too many."""
     return {"type": "stt", "text": _shown(text)}
 
 

@@ -1,7 +1,7 @@
 """Parses the forms in which devices send pictures (the firmware's `esp32_camera.cc` and `mcp_server.cc`).
 
-aiohttp's `request.multipart()` reads these forms too, but only in the event loop, which a hostile body of
-2 MB blocks for a third of a second and more. This parser runs in an executor, on a body of known size.
+aiohttp's `request.multipart()` reads these forms too, but only in the event loop, which a hostile body of 2
+MB blocks for more than a third of a second. This parser runs in an executor, on a body of known size.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""A lock that those who wait for it get in the order of their ranks."""
+"""A lock that is given to its waiters in the order of their ranks."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -8,7 +8,7 @@ from itertools import count
 
 
 class RankedLock:
-    """Held by one at a time. Of those who wait, the lowest rank comes first, and of one rank the earliest."""
+    """Held by one at a time. The waiter of the lowest rank comes first, and of one rank the earliest."""
 
     def __init__(self) -> None:
         self._held = False
@@ -17,7 +17,7 @@ class RankedLock:
 
     @asynccontextmanager
     async def hold(self, rank: int, patience: float | None = None) -> AsyncGenerator[None]:
-        """Hold it. Raises `TimeoutError` if it is not free within `patience` seconds."""
+        """Hold the lock. Raises `TimeoutError` if it is not free within `patience` seconds."""
         await self.acquire(rank, patience)
         try:
             yield
@@ -25,7 +25,7 @@ class RankedLock:
             self.release()
 
     async def acquire(self, rank: int, patience: float | None = None) -> None:
-        """Hold it until `release`. Raises as `hold`."""
+        """Hold the lock until `release`. Raises as `hold`."""
         if not self._held:
             self._held = True
             return
@@ -40,7 +40,7 @@ class RankedLock:
             raise
 
     def release(self) -> None:
-        """Give it to the next one."""
+        """Give the lock to the next waiter."""
         while self._waiting:
             ready = heappop(self._waiting)[2]
             if not ready.done():

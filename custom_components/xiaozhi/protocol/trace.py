@@ -1,4 +1,4 @@
-"""A recording of one conversation for a fault report: what happened when, in JSON lines.
+"""A recording of one conversation for a fault report: events with their times, in JSON lines.
 
 Its head is `{"format": "xiaozhi-conversation", "version": 1, ...}`; each other line has `ms`, milliseconds
 since the device's hello, and `kind`:
@@ -43,19 +43,19 @@ class Trace:
     """Records one conversation, within bounds: 120 s, 5,000 packets, 4 MiB."""
 
     def __init__(self, head: JsonObject, *, with_sound: bool) -> None:
-        """`head` says what is recorded: versions, board, link and settings."""
+        """`head` describes the circumstances: versions, board, link and settings."""
         self._with_sound = with_sound
         self._began = loop_time()
         self._packets = self._bytes = 0
         self.full = False
         """Whether a bound is reached, and nothing more is recorded."""
         self.lines: list[str] = []
-        """What was recorded so far."""
+        """The recording so far."""
         self._add({"format": FORMAT, "version": VERSION, "sound": with_sound, **head})
 
     @property
     def milliseconds(self) -> int:
-        """How long it has recorded."""
+        """Length of the recording so far."""
         return round(1000 * (loop_time() - self._began))
 
     def note(self, kind: str, **what: Any) -> None:
@@ -72,7 +72,7 @@ class Trace:
         self._add({"ms": self.milliseconds, "kind": kind, **what})
 
     def text(self, kind: str, text: str | None, **what: Any) -> None:
-        """Record an event with a text that somebody said, if there is one."""
+        """Record an event with a spoken text, if there is one."""
         self.note(kind, **what, **({} if text is None else self._words("text", text)))
 
     def received(self, message: object) -> None:
@@ -122,7 +122,7 @@ class Trace:
 
 
 def _outline(payload: JsonObject) -> JsonObject:
-    """Return what an MCP message is, without what it says."""
+    """Return the kind of an MCP message, without its content."""
     named = (payload.get("method"), (payload.get("params") or {}).get("name"))
     outline: JsonObject = {
         key: name

@@ -14,8 +14,8 @@ def parse_json(data: str | bytes) -> Any:
     """Parse JSON in UTF-8 of at most 32 levels. Raises `ValueError`.
 
     Python's own reader also takes `NaN`, `Infinity` and 1e999, and half of a surrogate pair. Such a number
-    passes comparisons that are meant to refuse it, and stops the event loop's timers when it becomes a delay;
-    such a text cannot be encoded. A whole number of more than 64 bits becomes a float here.
+    passes comparisons that should refuse it, and as a delay stops the event loop's timers; such a text cannot
+    be encoded. A whole number of more than 64 bits becomes a float here.
     """
     value = orjson.loads(data)
     if is_deep(value, _MAX_DEPTH):

@@ -1,4 +1,4 @@
-"""Addresses of Home Assistant: which of them devices can use."""
+"""Addresses of Home Assistant that devices can use."""
 
 import asyncio
 from enum import StrEnum
@@ -30,7 +30,7 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 class HostProblem(StrEnum):
-    """Why devices cannot use a name or address, or most of them cannot, by the key of the form's error."""
+    """Reasons why devices, or most of them, cannot use a host: the keys of the form's errors."""
 
     UNUSABLE = "invalid_address"
     """Neither a name nor an IPv4 address. The firmware has no IPv6."""
@@ -41,12 +41,12 @@ class HostProblem(StrEnum):
 
 
 def is_known_here_only(host: str) -> bool:
-    """Whether a name or address means something on this computer only, and nothing to a device."""
+    """Whether a name or address is valid on this computer only."""
     return bool(_ON_THIS_COMPUTER.fullmatch(host))
 
 
 def host_problem(host: str) -> HostProblem | None:
-    """Return why devices cannot use a host, or may not be able to; None for no known reason."""
+    """Return the reason why devices may not be able to use a host; None for no known one."""
     host = host.lower()
     if not is_usable_host(host) or (is_ipv4_address(host) and _is_of_no_host(IPv4Address(host))):
         return HostProblem.UNUSABLE
@@ -57,7 +57,7 @@ def host_problem(host: str) -> HostProblem | None:
 
 @callback
 def found_host(hass: HomeAssistant) -> str | None:
-    """Return the IPv4 address at which Home Assistant says that devices reach it; None if they cannot."""
+    """Return Home Assistant's own IPv4 address for devices; None if they cannot use it."""
     scheme, host, _ = _web_server(hass) or ("", "", 0)
     # Devices cannot use a loopback address, nor an IP address with https: no certificate fits it.
     if not is_ipv4_address(host) or is_loopback(ip_address(host)) or scheme == "https":
@@ -88,7 +88,7 @@ def is_https_only(hass: HomeAssistant) -> bool:
 
 
 async def async_leads_here(hass: HomeAssistant, address: str) -> bool:
-    """Whether a host is this computer, or the gateway answers there: it may be published by another one."""
+    """Whether a host is this computer, or the gateway answers there, for example behind a proxy."""
     try:
         async with asyncio.timeout(CallTimeouts.probe):
             found = await hass.loop.getaddrinfo(address, None, family=AF_INET)
@@ -109,7 +109,7 @@ async def async_leads_here(hass: HomeAssistant, address: str) -> bool:
 
 @callback
 def describe_address(hass: HomeAssistant, address: str | None) -> dict[str, Any]:
-    """Return for diagnostics what the check-in address is like, but not the address."""
+    """Return the properties of the check-in address for diagnostics, without the address."""
     url = URL(check_in_url(hass, address) or "")
     host = url.host
     return {
@@ -122,7 +122,7 @@ def describe_address(hass: HomeAssistant, address: str | None) -> dict[str, Any]
 
 
 def _web_server(hass: HomeAssistant) -> tuple[str, str, int] | None:
-    """Return scheme, host and port of our web server, as far as Home Assistant knows them."""
+    """Return scheme, host and port of our web server, if Home Assistant knows them."""
     if (api := hass.config.api) is None:
         return None
     internal = URL(hass.config.internal_url or "")

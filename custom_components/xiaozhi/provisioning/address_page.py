@@ -1,4 +1,4 @@
-"""The page that a person sees at the check-in address: whether it works, what is wrong, what to do next."""
+"""The page for people at the check-in address: its state, problems and the next step."""
 
 from functools import partial
 from html import escape
@@ -70,21 +70,21 @@ async def async_address_page(request: web.Request) -> web.Response:
 
 
 def _language(request: web.Request) -> str:
-    """Return the first language of the browser that there are texts in, or else that of Home Assistant."""
+    """Return the first language of the browser with translations, or else that of Home Assistant."""
     for part in request.headers.get(ACCEPT_LANGUAGE, "").split(",", _MOST_LANGUAGES)[:_MOST_LANGUAGES]:
         tag = part.partition(";")[0].strip().lower()
-        # English also takes the place of languages that there are no texts in.
+        # English also replaces languages without translations.
         if tag.startswith("en") or (tag != "*" and language_of_texts(tag) != "en"):
             return tag
     return request.app[KEY_HASS].config.language
 
 
 def _problem(request: web.Request, gateway: GatewaySettings) -> str | None:
-    """Return the key of a text that says why devices may not reach the address that was called."""
+    """Return the key of the reason why devices may not reach the called address."""
     host = request.host.rpartition(":")[0] or request.host
     if X_FORWARDED_FOR in request.headers:
         return "page_proxy"
-    # The owner was warned of the address that is set, and knows better.
+    # The owner was warned about the configured address.
     if host != gateway.address and (unfit := host_problem(host)) is not None:
         return _HOST_TEXTS[unfit]
     return "page_https" if request.scheme == "https" else None

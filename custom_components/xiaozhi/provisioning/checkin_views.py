@@ -19,7 +19,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class CheckInView(DeviceView[CheckIns]):
-    """Where a device checks in at every start. Its owner types this address into the device."""
+    """View at which a device checks in at every start. Its owner types this address into the device."""
 
     url = OTA_PATH
     extra_urls = [f"{OTA_PATH}/"]  # noqa: RUF012 - as Home Assistant declares it
@@ -41,7 +41,7 @@ class CheckInView(DeviceView[CheckIns]):
 
 
 class ActivationView(DeviceView[CheckIns]):
-    """Where a device that shows a code asks whether the code was typed.
+    """View at which a device that shows a code asks whether the code was typed.
 
     The firmware (main/ota.cc) appends `/activate` to the check-in address, or `activate` when that ends with
     a slash. A device with a serial number also sends a signed challenge, which only its vendor could verify.

@@ -50,7 +50,7 @@ class CheckIns:
         if not device.bounds.take(Bound.CONNECTIONS):
             raise web.HTTPTooManyRequests(text="Too many check-ins")
         self._discovery.recognized(device)
-        # Also one that is to use the WebSocket: on the broker, nobody gets what it is sent.
+        # Also a device that is to use the WebSocket: on the broker, messages to it are lost.
         self._expect(device.mac)
         return device.answer_check_in(checkin, remote=remote, origin=origin)
 
@@ -64,7 +64,7 @@ class CheckIns:
     async def _find(self, checkin: CheckIn) -> Device | None:
         """Return the paired device that calls, once its pairing is on the disk.
 
-        If a crash undid it later, the device would show no code any more, or have a token that is forgotten.
+        If a crash undid it later, the device would show no code any more, or have an unknown token.
         """
         while (device := self._paired.find(checkin.mac, checkin.client_id)) is not None:
             token = device.settings.token

@@ -61,7 +61,7 @@ class PendingDevice:
         """Name of the board and end of the MAC, such as `M5Stack CoreS3 (A4:5F)`."""
         board = sold_as(self.board) or self.board or "XiaoZhi"
         if len(board) > _MAX_LABEL_BOARD:
-            # The maker says less than the rest.
+            # The maker is left out first.
             board = board.partition(" ")[2] or board
         if len(board) > _MAX_LABEL_BOARD:
             board = f"{board[: _MAX_LABEL_BOARD - 1]}…"
@@ -90,15 +90,15 @@ class Verdict:
     """The device with the code, if accepted."""
     tries_left: int = 0
     new_code_in: float = 0.0
-    """Seconds until the device shows its new code, about, if it was replaced."""
+    """Approximate seconds until the device shows its new code, if it was replaced."""
 
 
 class PairingRegistry:
     """The waiting devices, the one silent for longest first.
 
-    A code follows from the device and the time: one that was displaced gets the code again that it shows.
-    Two with the same MAC and different Client-Ids are two devices: one of them poses as the other, and the
-    code shows which one its owner holds. The number of devices is bounded, also for each IP address.
+    A code is derived from the device and the time: a displaced device gets the same code again. Two with the
+    same MAC and different Client-Ids are two devices: one of them poses as the other, and the code shows
+    which one its owner holds. The number of devices is bounded, also for each IP address.
     """
 
     def __init__(self, secret: bytes | None = None) -> None:
@@ -123,7 +123,7 @@ class PairingRegistry:
         """Add or refresh an unpaired device that called from the IP address `remote`.
 
         Return it with its code, and the MACs that it displaced. The code stays the same until it expires or
-        is replaced after wrong tries: another check-in must not change what the owner is just typing.
+        is replaced after wrong tries: another check-in must not change it while the owner types.
         """
         board = re.sub(r"[^A-Za-z0-9 ._-]", "", board)[:_MAX_BOARD]
         device = self._pending.pop((mac, client_id), None)

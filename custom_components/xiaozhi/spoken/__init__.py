@@ -1,1 +1,1 @@
-"""Alarms as people say them: what sentences mean, and how alarms are described, by data of each language."""
+"""Alarms in spoken language: understanding and descriptions, by data of each language."""

@@ -20,7 +20,7 @@ def say_time(language: Language, time: datetime) -> str:
 
 
 def say_moment(language: Language, moment: datetime, now: datetime) -> str:
-    """Return a day and a time, both on the wall."""
+    """Return a local day and time."""
     said, days = language.said, (moment.date() - now.date()).days
     kind = {0: "today", 1: "tomorrow"}.get(days, "weekday" if 0 < days < 7 else "date")
     template: str = said[kind]
@@ -33,7 +33,7 @@ def say_moment(language: Language, moment: datetime, now: datetime) -> str:
 
 
 def say_repetition(language: Language, start: datetime, rule: str, moment: datetime, now: datetime) -> str:
-    """Return how something is repeated by a rule as in calendars, or when it is next if that is shorter."""
+    """Return a description of a repetition, or of its next time if that is shorter."""
     said = language.said
     kind, days = _repetition(start, dict(part.split("=", 1) for part in rule.split(";")))
     words = said.get("each_weekday", said["weekdays"])
@@ -51,7 +51,7 @@ def say_repetition(language: Language, start: datetime, rule: str, moment: datet
 def say_alarm(
     language: Language, start: datetime, rule: str, name: str, moment: datetime, now: datetime
 ) -> str:
-    """Return when an alarm rings, with its name. All times are on the wall; `moment` is the next one."""
+    """Return the description of an alarm, with its name. Times are local; `moment` is the next one."""
     # It may be snoozed.
     if rule and moment.time() == start.time():
         when = say_repetition(language, start, rule, moment, now)
@@ -72,7 +72,7 @@ def say_list(language: Language, alarms: list[str]) -> str:
 
 
 def _repetition(start: datetime, parts: Mapping[str, str]) -> tuple[str, list[int]]:
-    """Return which text says a rule, and its days of the week."""
+    """Return the key of a rule's text, and its days of the week."""
     frequency = parts["FREQ"]
     days = [DAYS.index(day) for day in parts.get("BYDAY", "").split(",") if day in DAYS]
     if parts.get("INTERVAL", "1") != "1" or not parts.keys() <= {"FREQ", "INTERVAL", "WKST", "BYDAY"}:

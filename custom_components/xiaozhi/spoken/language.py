@@ -25,17 +25,17 @@ _DIGITS: Final = {"number": r"\d{1,3}", "minute": r"[0-5]?\d", "mm": r"[0-5]\d",
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """Words that mean something, such as a time or a day."""
+    """Words with a meaning, such as a time or a day."""
 
     kind: str
     value: Any
-    """As in the data."""
+    """Value in the data."""
     numbers: Mapping[str, int]
-    """What its placeholders stand for."""
+    """Numbers of its placeholders."""
     is_exact: bool
     """Whether a time is written with a zero in front, as the 24-hour clock does."""
     end: int
-    """Where it ends in the text."""
+    """End in the text."""
 
 
 class Language:
@@ -108,9 +108,9 @@ class Language:
         return re.compile(self._pattern.format(_regex(template, placeholders)), re.IGNORECASE)
 
     def elements(self, text: str, start: int, known: dict[int, Element | None]) -> list[Element]:
-        """Return what words from a place on mean, up to the first that mean nothing.
+        """Return the elements from a position on, up to the first words without a meaning.
 
-        `known` keeps what was found in this text, so that the time does not grow with its square.
+        `known` caches the elements of this text, so that the time does not grow with its square.
         """
         found: list[Element] = []
         while True:
@@ -120,7 +120,7 @@ class Language:
             if element is None or (
                 element.kind == "more_weekday" and not _WEEKDAYS & {each.kind for each in found[-2:]}
             ):
-                # Before other words, they are the beginning of these.
+                # Not at the beginning of other words.
                 while found and found[-1].kind == "more_weekday" and found[-1].end < len(text):
                     found.pop()
                 return found
@@ -128,7 +128,7 @@ class Language:
             start = element.end
 
     def _element(self, text: str, start: int) -> Element | None:
-        """Return the longest element at a place."""
+        """Return the longest element at a position."""
         start += len(text[start:]) - len(text[start:].lstrip())
         matches = ((kind, value, pattern.match(text, start)) for kind, value, pattern in self._patterns)
         found = [(kind, value, match) for kind, value, match in matches if match and match[0].strip()]
@@ -164,7 +164,7 @@ class Language:
 
 @cache
 def load_language(language: str) -> Language:
-    """Return the data of a language, or of English if there are none for it. Reads a file: for threads."""
+    """Return the data of a language, or of English without such data. Reads a file: for threads."""
     code = language_of_texts(language)
     path = _FOLDER / f"{code}.json"
     return (

@@ -1,4 +1,4 @@
-"""Sentences for Home Assistant's own assistant, which hands what it finds in them to an intent."""
+"""Sentences for Home Assistant's own assistant, which passes their words to an intent."""
 
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from .language import Language
 ALARM_SENTENCE: Final = "XiaozhiAlarm"
 """The intent of all sentences, with the slot `action`."""
 WORDS: Final = ("a", "b", "d", "ending")
-"""Its slots with what was said, in this order, and the ending of a text."""
+"""Its slots with spoken words, in this order, and the ending of a text."""
 
 
 def sentences(language: Language, code: str) -> str:

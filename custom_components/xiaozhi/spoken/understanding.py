@@ -1,4 +1,4 @@
-"""The meaning of what people say about alarms: when, how often, and of what to remind them."""
+"""The meaning of sentences about alarms: time, repetition and the text of a reminder."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ from .language import Element, Language
 DAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 """The days of the week, as rules write them."""
 _DAY: Final = 24 * 60
-# As in rules; English sentences have the words "we" and "mo".
+# Only in rules; English sentences have the words "we" and "mo".
 _ENGLISH: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _SHORT_DAYS: Final = re.compile(rf"\b({'|'.join(DAYS)})\b", re.IGNORECASE)
 _HALVES: Final = {"am": (0, 12 * 60), "pm": (12 * 60, 24 * 60)}
 _SHOWN: Final = 100
-# As language models write it.
+# Spellings of language models.
 _NOTHING: Final = re.compile(
     r"\W*(?:(?:none|no|null|false|never|once|one[- ]time|(?:仅|只)?[一单]次|不重[复複]|einmalig|nie)\W*)?",
     re.IGNORECASE,
@@ -38,7 +38,7 @@ _UP: Final = 7 * 60
 
 @dataclass(slots=True, kw_only=True)
 class Meaning:
-    """What was said of an alarm."""
+    """Meaning of a sentence about an alarm."""
 
     minutes: int | None = None
     """Time of day in minutes, 0 to 1440."""
@@ -52,7 +52,7 @@ class Meaning:
     """Month and day."""
     weekdays: set[int] = field(default_factory=set)
     repeat: str = ""
-    """daily, weekly, monthly, yearly, a rule as in calendars, or nothing."""
+    """daily, weekly, monthly, yearly, a rule as in calendars, or empty."""
     delays: list[int] = field(default_factory=list)
     """Seconds from now, which add up."""
     named: int | None = None
@@ -100,9 +100,9 @@ class Meaning:
         ]
 
     def start(self, now: datetime, *, is_reminder: bool) -> datetime | None:
-        """Return the first time on the wall that is meant; None if there is none.
+        """Return the first local time that is meant; None if there is none.
 
-        Of seven in the morning and in the evening, an alarm takes the first and a reminder the next one.
+        For seven in the morning or in the evening, an alarm takes the first and a reminder the next one.
         """
         if self.delays:
             return (now + timedelta(seconds=sum(self.delays))).replace(microsecond=0)
@@ -145,9 +145,9 @@ class Meaning:
 
 
 def understand(language: Language, said: str) -> Meaning | None:
-    """Return what was said of a time, a day and a repetition, and all other words as its text.
+    """Return the meaning of a sentence, with all words that have none as its text.
 
-    The text may stand before or after these. None if they contradict each other.
+    The text may stand before or after the others. None if these contradict each other.
     """
     text = language.plain(said)
     if len(text) > _LONGEST:
@@ -173,7 +173,7 @@ def understand(language: Language, said: str) -> Meaning | None:
 
 
 def read(language: Language, action: str, slots: Mapping[str, str]) -> Meaning:
-    """Return what was said in the slots of a sentence with an action, a key of the data. Raises `InputError`.
+    """Return the meaning of the slots of a sentence. `action` is a key of the data. Raises `InputError`.
 
     Its text is that of a reminder, or in a deletion a part of a name.
     """
@@ -202,7 +202,7 @@ def is_complete(language: Language, slots: Mapping[str, str]) -> bool:
 
 
 def read_fields(languages: Collection[Language], fields: Mapping[str, Any], today: date) -> Meaning:
-    """Return what the fields of a form mean, filled in by a language model. Raises `InputError`.
+    """Return the meaning of a form that a language model has filled in. Raises `InputError`.
 
     A day and a repetition are read as strictly as sentences, in any of the languages.
     """
@@ -246,7 +246,7 @@ def _date_of(day: str, today: date) -> Meaning | None:
 
 
 def _field(languages: Collection[Language], words: str) -> Meaning | None:
-    """Return what words say of days and repetitions; None if they say anything else."""
+    """Return the days and repetitions in words; None if they have any other meaning."""
     words = _SIGNS.sub(" ", words)
     english = _SHORT_DAYS.sub(lambda match: _ENGLISH[DAYS.index(match[0].upper())], words)
     found = (understand(language, each) for each in (english, words) for language in languages)
@@ -254,7 +254,7 @@ def _field(languages: Collection[Language], words: str) -> Meaning | None:
 
 
 def _meaning(elements: list[Element]) -> Meaning | None:
-    """Return what elements mean together; None if they contradict each other."""
+    """Return the common meaning of elements; None if they contradict each other."""
     meaning = Meaning()
     fields = (item for element in elements for item in _FIELDS[element.kind](element).items())
     if not all(meaning.add(name, value) for name, value in fields):
@@ -321,7 +321,7 @@ _FIELDS: Final[Mapping[str, Callable[[Element], dict[str, Any]]]] = {
     "part": _part,
     "filler": lambda _: {},
 }
-"""What a kind of element adds to the meaning."""
+"""Fields of the meaning by the kind of an element."""
 
 
 def _contradicts_itself(meaning: Meaning) -> bool:

@@ -55,7 +55,7 @@ class Part(StrEnum):
 
 
 _MISSED: Final = frozenset({Part.RUNS, Part.RECOGNIZER})
-"""Those whose loss an owner notices."""
+"""Parts whose loss an owner notices."""
 _REPORTED: Final = HassKey[set[Part]](f"{DOMAIN}_changed_parts")
 
 
@@ -87,7 +87,7 @@ def has_changed(hass: HomeAssistant, part: Part) -> bool:
 
 @callback
 def async_report_change(hass: HomeAssistant, part: Part, err: Exception) -> None:
-    """Report once that a part of Home Assistant has changed, and what the owner misses until an update."""
+    """Report once that a part of Home Assistant has changed, and the effects until an update."""
     if has_changed(hass, part):
         return
     hass.data.setdefault(_REPORTED, set()).add(part)
@@ -99,7 +99,7 @@ def async_report_change(hass: HomeAssistant, part: Part, err: Exception) -> None
 
 @callback
 def async_delete_changes(hass: HomeAssistant) -> None:
-    """Forget what `async_report_change` has reported."""
+    """Forget the reports of `async_report_change`."""
     hass.data.pop(_REPORTED, None)
     for part in _MISSED:
         ir.async_delete_issue(hass, DOMAIN, f"{_CHANGED}_{part}")

@@ -46,8 +46,8 @@ _NAMED_ELSEWHERE: Final[Mapping[str, tuple[str, str, str]]] = {
 async def async_text(hass: HomeAssistant, key: str, language: str | None = None, **placeholders: str) -> str:
     """Return a sentence in a language, by default that of Home Assistant; its key if it is missing.
 
-    The language may be any that a voice assistant has, such as de-CH or zh-HK. English takes the place of one
-    that there are no translations for.
+    The language may be any that a voice assistant has, such as de-CH or zh-HK. English replaces languages
+    without translations.
     """
     wanted = language_of_texts(language or hass.config.language)
     texts = await async_get_translations(hass, wanted, "exceptions", [DOMAIN])
@@ -55,7 +55,7 @@ async def async_text(hass: HomeAssistant, key: str, language: str | None = None,
 
 
 def known_text(hass: HomeAssistant, key: str, **placeholders: str) -> str:
-    """Return a sentence in Home Assistant's language, which it has loaded at its start."""
+    """Return a sentence in Home Assistant's language, which is loaded at the start."""
     texts = async_get_cached_translations(hass, hass.config.language, "exceptions", DOMAIN)
     return _filled(texts, key, placeholders)
 
@@ -66,7 +66,7 @@ async def async_explain(hass: HomeAssistant, err: UserError) -> str:
 
 
 def language_of_texts(language: str) -> str:
-    """Return which of the translations serves for a language; English if none does."""
+    """Return the best translation for a language; English if there is none."""
     first, *others = language.replace("_", "-").lower().split("-")
     if first in ("zh", "cmn", "yue"):
         # Home Assistant names its Chinese texts by script, speech engines by region.
@@ -80,7 +80,7 @@ def _filled(texts: dict[str, str], key: str, placeholders: dict[str, str]) -> st
 
 
 def argument_error(err: ArgumentError, *, tool: str, argument: str) -> InputError:
-    """Return what a user reads of an error. `tool` and `argument` are the names as the reader knows them."""
+    """Return the error for a user. `tool` and `argument` are the names that the reader knows."""
     if (expected := err.expected) is None:
         return InputError("argument_unknown", tool=tool, argument=argument)
     low, high = expected.limits if expected.kind == "integer" else (expected.minimum, expected.maximum)
@@ -105,7 +105,7 @@ def _argument_key(expected: ToolProperty) -> str:
 
 @callback
 def tool_words(hass: HomeAssistant, name: str, title: str = "") -> str:
-    """Return words for a tool: as its entity or action is named, or else from its title or name."""
+    """Return the name of a tool: of its entity or action, or else from its title or name."""
     return stock_tool_words(hass, name) or one_line(title or readable_name(name), _MAX_WORDS)
 
 

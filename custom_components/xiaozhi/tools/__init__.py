@@ -1,1 +1,1 @@
-"""A device's tools: their entities, values and risks, and the assistant's selection."""
+"""Tools of a device: their entities, values and risks, and the assistant's selection."""

@@ -13,10 +13,10 @@ from .tool_names import Verb, parse_name, word_set, words
 
 _MAX_OPTIONS: Final = 32
 _COLOURS: Final = (("red", "green", "blue"), ("r", "g", "b"))
-# Arguments and, as last words of a tool, what they set.
+# Arguments, and the last words of tools that set them.
 _VALUES: Final = word_set("level value percent")
 _SET: Final = word_set("angle brightness power position speed volume")
-# An argument with 0 and 1 is a switch if the name of its tool has one of these.
+# An argument of 0 or 1 is a switch if the name of its tool has one of these words.
 _ENABLES: Final = word_set("active enable enabled mute on power")
 # An enumeration in words: `a`, 'b' or "c".
 _CHOICE: Final = r"[`'\"“‘]([\w-]{1,40})[`'\"”’]"
@@ -92,7 +92,7 @@ def colour_of(tool: Tool) -> Colour | None:
 
 
 def is_setter(tool: Tool, argument: str) -> bool:
-    """Whether a tool is there to set an argument."""
+    """Whether a tool sets an argument."""
     if parse_name(tool.name).verb is Verb.SET:
         return True
     last, argument_words = words(tool.name.rpartition(".")[2]), words(argument)
@@ -116,7 +116,7 @@ def on_off_of(tool: Tool, argument: str) -> tuple[object, object] | None:
 
 
 def about(tool: Tool, argument: str) -> str:
-    """Return what the device says of a tool and one of its arguments."""
+    """Return the descriptions of a tool and one of its arguments."""
     schema = tool.schema["properties"].get(argument)
     said = schema.get("description") if isinstance(schema, dict) else None
     return f"{tool.description}\n{said}" if isinstance(said, str) else tool.description

@@ -34,7 +34,7 @@ _MAX_RESULT: Final = 4096
 
 
 def choosable_tools(tools: Mapping[str, Tool]) -> list[str]:
-    """Return the names of the tools that the owner may give to the assistant: not those for users only."""
+    """Return the names of the tools that the owner may give to the assistant, without user-only ones."""
     return [
         name for name, tool in tools.items() if not tool.user_only and len(tool.properties) <= _MAX_ARGUMENTS
     ]

@@ -11,9 +11,9 @@
 | none | is, has | binary sensor |
 | none, or all with defaults | any other | button |
 
-A tool that reads what another one sets is the state of that entity. Nothing here depends on a board, and
-nothing is guessed about what a tool does in the world: two tools that open and close something are two
-buttons. An entity's key depends only on the names of its tools and of the members of an answer.
+A tool that reads what another one sets is the state of that entity. Nothing here depends on a board, and the
+effect of a tool is not guessed: two tools that open and close something are two buttons. An entity's key
+depends only on the names of its tools and of the members of an answer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,11 +55,11 @@ KEY_PREFIXES: Final = (TOOL_PREFIX, "light_")
 """Prefixes of all keys that depend on the device's names."""
 
 type Shapes = Mapping[str, tuple[Member, ...]]
-"""By the names of tools that answer with an object: its members."""
+"""Members of the objects that tools answer with, by the names of the tools."""
 type Subject = tuple[str, ...]
 
 _BRIGHTNESS: Final = ("brightness", "亮度")
-# Where it is read whether something is on.
+# Names of readings of an on or off state.
 _FLAG_READINGS: Final[tuple[tuple[Verb, Subject], ...]] = (
     (Verb.GET, ("state",)),
     (Verb.GET, ("power",)),
@@ -69,9 +69,9 @@ _FLAG_READINGS: Final[tuple[tuple[Verb, Subject], ...]] = (
     (Verb.IS, ("enabled",)),
     (Verb.IS, ()),
 )
-# Words of a tool or of a member that stand for all that is read.
+# Words of a tool or of a member that stand for the whole reading.
 _WHOLE: Final = word_set("all data info on power reading readings sensor sensors state status value values")
-# Readings that change, so that they are worth asking for. Others, such as the news, are off at first.
+# Readings that change, and so are worth polling. Others, such as the news, are off at first.
 _CHANGING: Final = _WHOLE | word_set(
     "angle battery brightness capacity co2 count current direction distance energy gear height humidity ink",
     "level light load mode moisture noise paper percent percentage position pressure progress quality queue",
@@ -101,7 +101,7 @@ class _Mapper:
             name: shapes[name] for name in self._tools if name in shapes and name not in CATALOGUE
         }
         self._plain: dict[tuple[Verb, Subject], str] = {}
-        """Tools without arguments, by what they do to what."""
+        """Tools without arguments, by verb and subject."""
         self._setters: dict[Subject, str] = {}
         """Tools with one argument that set something."""
         self._members: dict[Subject, Reading] = {}
@@ -128,7 +128,7 @@ class _Mapper:
             self._members.setdefault(subject, Reading(tool=name, member=path))
 
     def entities(self) -> list[ToolEntity]:
-        """Map all tools. What sets something comes first, and takes the tools that read it."""
+        """Map all tools. Setters come first, and take the tools that read their values."""
         made: dict[str, list[ToolEntity]] = {}
         for name in sorted(self._tools, key=self._rank):
             if name not in self._taken:
@@ -136,7 +136,7 @@ class _Mapper:
         return [entity for name in self._tools for entity in made.get(name, ())]
 
     def _rank(self, name: str) -> tuple[int, bool, str]:
-        """Return the order of mapping: of the colours of a group, first that of all its parts."""
+        """Return the order of mapping: of the colours of a group, the one of all its parts comes first."""
         tool = self._tools[name]
         if colour_of(tool) is not None:
             return 0, "all" not in name, name
@@ -162,7 +162,7 @@ class _Mapper:
         return entities or [ActionTool(key=key, tools=(tool.name,), name=name, user_only=tool.user_only)]
 
     def _light(self, tool: Tool, colour: Colour) -> LightTool | None:
-        """Return the light of a group by its colour; without a group, it is unknown what is coloured."""
+        """Return the light of a group by its colour; without a group, the coloured part is unknown."""
         group = parse_name(tool.name).group
         if not group or group in self._coloured:
             return None
@@ -246,7 +246,7 @@ class _Mapper:
         return NumberTool(key=key, tools=names, name=name, setter=setter, unit=unit, state=state)
 
     def _button(self, tool: Tool) -> ButtonTool | None:
-        # A tool with optional arguments can be a button, unless it is there to set an argument.
+        # A tool with optional arguments can be a button, unless it sets an argument.
         if tool.required or any(is_setter(tool, argument) for argument in tool.properties):
             return None
         if any(kind.kind in {"string", "unknown"} for kind in tool.properties.values()):
@@ -255,7 +255,7 @@ class _Mapper:
         return ButtonTool(key=key, tools=names, name=name, call=Call(tool=tool.name))
 
     def _sensor(self, tool: Tool, stock: StockTool) -> SensorTool | BinarySensorTool | None:
-        """Return the sensor of a tool that answers with one value, as far as is known."""
+        """Return the sensor of a tool that answers with one value, or whose answer is unknown."""
         parsed = parse_name(tool.name)
         if parsed.verb not in {Verb.GET, Verb.IS}:
             return None
@@ -288,12 +288,12 @@ class _Mapper:
         return found
 
     def _complete(self, entity: ToolEntity) -> ToolEntity:
-        """Return an entity with the facts of the catalogue, its category, and whether it is on at first."""
+        """Return an entity with the facts of the catalogue, its category and its default state."""
         tools = [self._tools[name] for name in entity.tools]
         known = [*map(stock_tool, entity.tools)]
         stock = next((each for each in known if each.translation_key), known[0])
         is_stock = tools[0].name in CATALOGUE
-        # The catalogue says it of stock tools.
+        # The catalogue has it for stock tools.
         risky = not is_stock and any(map(risks_of, tools))
         user_only = any(tool.user_only for tool in tools)
         # By default, Home Assistant does not expose configuration entities to assistants.
@@ -321,7 +321,7 @@ class _Mapper:
         return stock.state if stock.state is not None and stock.state.tool in self._tools else None
 
     def _left(self, verb: Verb, subject: Subject) -> str | None:
-        """Return the name of a tool without arguments that is left, and does this."""
+        """Return the name of an unused tool without arguments, by verb and subject."""
         name = self._plain.get((verb, subject))
         return None if name is None or name in self._taken or stock_tool(name).action_only else name
 
@@ -337,14 +337,14 @@ class _Mapper:
         return Setter(tool=name, argument=argument, minimum=limits[0], maximum=limits[1])
 
     def _value_state(self, subject: Subject) -> Reading | None:
-        """Find where the value of something is read."""
+        """Find the reading of a value."""
         name = self._left(Verb.GET, subject)
         if name is not None and name not in self._shapes:
             return Reading(tool=name)
         return self._members.get(subject)
 
     def _flag_state(self, subject: Subject) -> Reading | None:
-        """Find where it is read whether something is on."""
+        """Find the reading of an on or off state."""
         for verb, more in _FLAG_READINGS:
             name = self._left(verb, (*subject, *more))
             if name is not None and name not in self._shapes:
@@ -385,7 +385,7 @@ def _label(tool: Tool, named: str) -> str:
 
 
 def _is_changing(reading: Reading) -> bool:
-    """Whether what is read changes, by its name."""
+    """Whether a reading changes, by its name."""
     parsed = parse_name(reading.tool)
     subject = words(reading.member) if reading.member else parsed.subject
     if not (reading.member or parsed.rest):

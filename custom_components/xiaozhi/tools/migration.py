@@ -1,4 +1,4 @@
-"""Names and entities of older versions, and what they are now."""
+"""Entities of older versions."""
 
 import re
 from typing import Any, Final
@@ -27,10 +27,10 @@ def key_of_only_member(key: str, members: tuple[Member, ...]) -> str | None:
 
 @callback
 def async_migrate_entities(hass: HomeAssistant, entry: ConfigEntry[Any]) -> None:
-    """Remove the entities of version 0.2 that there are no more: those of some platforms, and of resources.
+    """Remove the obsolete entities of version 0.2: those of some platforms, and of resources.
 
-    Called before the platforms are set up. All other entities keep their ids: what their tools make is found
-    when the stored tools are known.
+    Called before the platforms are set up. All other entities keep their ids until the tools of their device
+    are known.
     """
     registry = er.async_get(hass)
     for entity in er.async_entries_for_config_entry(registry, entry.entry_id):

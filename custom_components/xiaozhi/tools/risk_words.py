@@ -1,4 +1,4 @@
-"""The risks of tools, what they mean for users' rights, and the words in names that reveal them."""
+"""The risks of tools, the rights that they require, and the words in names that reveal them."""
 
 from enum import StrEnum
 from typing import Final

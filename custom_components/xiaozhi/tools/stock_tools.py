@@ -58,7 +58,7 @@ class StockTool:
     values: tuple[int, ...] | None = None
     """The numbers that the options stand for."""
     argument: str | None = None
-    """The argument that the options are for, if there are others, all with a default."""
+    """The argument of the options, if there are others, all with a default."""
     default: str | None = None
     """The option of the firmware until another one is chosen."""
     momentary: bool = False
@@ -264,7 +264,7 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
     ),
 }
 _UNKNOWN: Final = StockTool()
-# As programs for computers and other firmware name theirs.
+# Names of the same tools in programs for computers and other firmware.
 _PHOTO_TOOLS: Final = (
     PHOTO_TOOL,
     *("self.take_photo", "camera.take_photo", "take_photo", "camera_take_photo", "self_camera_take_photo"),

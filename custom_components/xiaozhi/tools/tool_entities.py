@@ -19,7 +19,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """Where a state is read: the answer of a tool, or one of its members.
+    """Source of a state: the answer of a tool, or one of its members.
 
     For the status tool, the member is a field of `DeviceStatus`.
     """
@@ -103,7 +103,7 @@ class ToolEntity:
 
     @property
     def readings(self) -> tuple[Reading, ...]:
-        """Where its state is read."""
+        """Readings of its state."""
         values = (getattr(self, each.name) for each in fields(self))
         return tuple(value for value in values if isinstance(value, Reading))
 
@@ -174,7 +174,7 @@ class LightTool(ToolEntity):
     colour: Colour | None = None
     brightness: Setter | None = None
     state: Reading | None = None
-    """Where to read whether the light is on."""
+    """Reading of its on or off state."""
     brightness_state: Reading | None = None
 
 
@@ -189,12 +189,12 @@ class SensorTool(ToolEntity):
     options: tuple[str, ...] | None = None
     """All possible values, if known."""
     measured: bool = False
-    """Whether the value is a number that is measured."""
+    """Whether the value is a measured number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinarySensorTool(ToolEntity):
-    """A sensor of yes and no."""
+    """A binary sensor."""
 
     platform: ClassVar[Platform | None] = Platform.BINARY_SENSOR
     measured: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""Reads the name of a tool: its words, the verb, and the subject that the verb is about."""
+"""Parses the name of a tool: its words, its verb and its subject."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -33,7 +33,7 @@ _MAX_NAME: Final = 64
 
 
 class Verb(StrEnum):
-    """Verb of a tool's name, as far as it decides on the entity."""
+    """Verb of a tool's name, which decides on the entity."""
 
     GET = "get"
     IS = "is"
@@ -66,7 +66,7 @@ _CHINESE: Final = {
     }.items()
     for word in listed.split()
 }
-# Of a light, as 打开 is translated.
+# For a light, as a translation of 打开.
 _OPENS: Final = {"open": Verb.ON, "close": Verb.OFF}
 # 开机, 关机, 开始, 关于 and 开关 are words of their own.
 _ONE_CHARACTER: Final = {"开": Verb.ON, "关": Verb.OFF}

@@ -1,4 +1,4 @@
-"""A list of tools, what their answers look like, and the entities that they make."""
+"""A list of tools with the shapes of their answers and their entities."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -15,7 +15,7 @@ type _Shapes = tuple[tuple[str, tuple[Member, ...]], ...]
 
 
 class MappedTools:
-    """A list of tools with the shapes of their answers, and the entities that they make. It never changes."""
+    """An immutable list of tools with the shapes of their answers and their entities."""
 
     def __init__(self, tools: tuple[Tool, ...], shapes: _Shapes = ()) -> None:
         """Map the tools, which takes long for hostile texts."""
@@ -34,7 +34,7 @@ class MappedTools:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MappedTools:
-        """Read the stored form, without what is damaged: it is learned again. Raises for a damaged list."""
+        """Read the stored form without damaged shapes, which are learned again. Raises for a damaged list."""
         shapes = {}
         for name, kinds in _mapping(data.get("shapes")).items():
             with suppress(AttributeError, ValueError):
@@ -65,7 +65,7 @@ _LISTS[(), ()] = NO_TOOLS
 def prepare(
     tools: Iterable[Tool], shapes: Mapping[str, tuple[Member, ...]], answers: Mapping[str, Any]
 ) -> MappedTools:
-    """Return a list of tools with the shapes that are known or that answers show. Not for the event loop.
+    """Return a list of tools with the known and the shown shapes. Not for the event loop.
 
     All devices with the same list get one object.
     """

@@ -1,4 +1,4 @@
-"""The unit that a description states for a value, and what such a unit measures."""
+"""Units in descriptions of values, and the classes of such values."""
 
 from collections.abc import Mapping
 import re
@@ -22,7 +22,7 @@ from homeassistant.const import (
     UnitOfTemperature,
 )
 
-# Units as makers write them, and what a value with the unit is, where only one class of Home Assistant fits.
+# Units as makers write them, and the device class of such a value, if only one fits.
 _UNITS: Final[tuple[tuple[str, str, SensorDeviceClass | None], ...]] = (
     (r"°\s?F|℉|fahrenheit|华氏", UnitOfTemperature.FAHRENHEIT, SensorDeviceClass.TEMPERATURE),
     (r"°\s?C|℃|celsius|摄氏", UnitOfTemperature.CELSIUS, SensorDeviceClass.TEMPERATURE),

@@ -1,4 +1,4 @@
-"""The address of an access point, and what its token states.
+"""The address of an access point, and the claims of its token.
 
 Anybody who has the address can use the tools. So it is never shown or logged, nor are its parts except the
 host and the agent's id.
@@ -67,13 +67,13 @@ class AccessPointAddress:
     expires: datetime | None
     """When the token expires; None if it does not state it."""
     identity: str
-    """The same for every token of an agent: a new one is made whenever its owner looks at the address."""
+    """The same for every token of an agent: a new token is made whenever its owner opens the page."""
     agent_side_url: str | None = field(repr=False)
     """Where a self-hosted server takes requests for our tools; None for a cloud."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read what the owner has pasted. Raises `AddressError`.
+        """Parse a pasted address. Raises `AddressError`.
 
         The path differs between clouds, and is not checked.
         """

@@ -1,4 +1,4 @@
-"""Stays connected to an access point, and answers what is asked there."""
+"""Stays connected to an access point, and answers its requests."""
 
 import asyncio
 from contextlib import suppress
@@ -26,13 +26,13 @@ _LOGGER = logging.getLogger(__name__)
 # A cloud asks once a minute, and a server some messages for each device that begins to talk.
 _MESSAGES_A_SECOND: Final = 20
 _BURST: Final = 500
-# Answers that are not there yet, or that the other side does not take, at once. Each keeps its message.
+# Answers that are pending or not taken by the other side. Each keeps its message.
 _MAX_WAITING: Final = 100
 _LIST_CHANGED: Final = encode({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
 
 
 class AccessPointClient:
-    """Connects for as long as it runs, and never gives up."""
+    """Stays connected while it runs, and never gives up."""
 
     def __init__(
         self,
@@ -49,9 +49,9 @@ class AccessPointClient:
         """
         self.address = address
         self.connections = 0
-        """How often it was connected, for diagnostics."""
+        """Number of connections, for diagnostics."""
         self.failures = 0
-        """Endings that were not wanted, and failed attempts."""
+        """Unwanted endings and failed attempts."""
         self.dispatcher = Dispatcher(owner, version=version)
         self.last_ending: Ending | None = None
         """Why there was no connection, the last time."""
@@ -59,7 +59,7 @@ class AccessPointClient:
         self._owner = owner
         self._go_on = LogAndGoOn(_LOGGER, f"Unexpected error on the connection to {address}")
         self.reconnecting = Reconnecting(self_hosted=address.self_hosted, jitter=jitter)
-        """Knows what the owner is to mend."""
+        """State of the connection's rules, with the problem that the owner is to solve."""
         self._connection: ClientConnection | None = None
         self._connected_since = 0.0
         self._closing: EndingKind | None = None
@@ -165,7 +165,7 @@ class AccessPointClient:
             return Ending(kind=err.kind, detail=err.detail, code=err.status)
         self.connections += 1
         self._connection, self._closing = connection, None
-        # What was asked for at once is there: the next pause is not cut short by it.
+        # The requested connection is there: it does not cut the next pause short.
         self._again.clear()
         self._connected_since = loop_time()
         self.dispatcher.listed_at = None
@@ -182,7 +182,7 @@ class AccessPointClient:
             health.cancel()
             tests.cancel()
             if self._renewal is not None:
-                # It may still wait for a quiet moment, and would keep the next connection from having one.
+                # It may still wait for a quiet moment, and would block the renewal of the next connection.
                 self._renewal.cancel()
             await asyncio.gather(tests, return_exceptions=True)
             await connection.close()

@@ -23,7 +23,7 @@ _LOGGER = logging.getLogger(__name__)
 _QUIET: Final = QuietLogger(_LOGGER)
 
 _MAX_MESSAGE: Final = 1024 * 1024
-# Of the answer to a ping. To parse a megabyte takes a fifth of a second.
+# Bytes of the answer to a ping. Parsing a megabyte takes a fifth of a second.
 _MAX_ANSWER: Final = 1024
 _MAX_REASON: Final = 120
 _POLICY_VIOLATION: Final = 1008
@@ -45,7 +45,7 @@ class DialProblem(StrEnum):
     """The server accepts the connection, and closes it."""
     NO_ANSWER = "no_answer"
     NO_WEBSOCKET = "no_websocket"
-    """Something else than a WebSocket server answers."""
+    """Something other than a WebSocket server answers."""
     REFUSED = "refused"
 
 
@@ -57,7 +57,7 @@ class DialError(Exception):
         self.problem = problem
         self.kind = EndingKind.REFUSED if problem is DialProblem.REFUSED else EndingKind.UNREACHABLE
         self.detail = detail
-        """For logs, in English."""
+        """Details for logs, in English."""
         self.status = status
         """HTTP status, or close code, of the refusal."""
 
@@ -165,7 +165,7 @@ async def self_test(url: str, tls: ssl.SSLContext) -> bool | None:
 
 
 def _is_answered(data: bytes) -> bool | None:
-    """Return whether a message answers the ping or says that nobody does; None for any other message."""
+    """Return whether the ping was answered or refused by a message; None for any other message."""
     try:
         message = parse_json(data) if len(data) <= _MAX_ANSWER else None
     except ValueError:

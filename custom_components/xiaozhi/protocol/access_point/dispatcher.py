@@ -34,7 +34,7 @@ _LOGGER = logging.getLogger(__name__)
 
 MAX_CALLS_AT_ONCE: Final = 8
 _CALLS_A_MINUTE: Final = 60
-# To read the state of 10,000 entities takes a third of a second of Home Assistant's time.
+# Reading the state of 10,000 entities takes a third of a second.
 _READINGS_A_MINUTE: Final = 20
 _MAX_TEXT: Final = 2000
 _MAX_NAME: Final = 100
@@ -93,11 +93,11 @@ class Dispatcher:
         """Name and version of the other side."""
         self.protocol_version: str | None = None
         self.current: ToolList | None = None
-        """The list that was last made."""
+        """The list that was made last."""
         self.listed: ToolList | None = None
-        """The list that was last sent."""
+        """The list that was sent last."""
         self.listed_at: float | None = None
-        """By the clock of the event loop."""
+        """Loop time at which it was sent."""
         self.last_call: float | None = None
         """When the last call began or was refused."""
         self._owner = owner
@@ -108,7 +108,7 @@ class Dispatcher:
         self._readings = TokenBucket(rate=_READINGS_A_MINUTE / 60, burst=_READINGS_A_MINUTE)
         self._one_list = asyncio.Lock()
         self._changes = 0
-        """How often what was kept has been forgotten: what was begun before that is not kept."""
+        """Counts `forget`: results that were begun before are not kept."""
         self._kept: Sequence[OfferedTool] | None = None
         self._kept_until = 0.0
         self._described: Sequence[OfferedTool] | None = None
@@ -127,7 +127,7 @@ class Dispatcher:
         await asyncio.gather(*calls, return_exceptions=True)
 
     def forget(self) -> None:
-        """Forget the kept tools: something in the house has changed."""
+        """Forget the kept tools after a change in the house."""
         self._changes += 1
         self._kept = None
 
@@ -145,7 +145,7 @@ class Dispatcher:
     async def _tools(self) -> Sequence[OfferedTool]:
         """Return the tools of this moment, which are kept for a moment.
 
-        To make them takes a sixth of a second in a house of 10,000 entities, whichever is called.
+        Making them takes a sixth of a second in a house of 10,000 entities.
         """
         if self._kept is not None and loop_time() < self._kept_until:
             return self._kept

@@ -1,7 +1,7 @@
-"""When to connect again, and what to report to the owner: rules without a clock or a socket.
+"""Rules of reconnecting, and of problems to report to the owner, without a clock or a socket.
 
-Pauses double from 1 s to 300 s and never end: the longest are for servers that refuse us, since nobody else
-would notice that they have changed their mind.
+Pauses double from 1 s to 300 s and never end: servers that refuse us get the longest, since only another
+attempt shows that they accept us again.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class EndingKind(StrEnum):
 
 
 class Problem(StrEnum):
-    """Fault that the owner is to mend."""
+    """Problem that the owner is to solve."""
 
     REFUSED = "refused"
     USED_ELSEWHERE = "used_elsewhere"
@@ -58,7 +58,7 @@ class Ending:
     detail: str = ""
     """For logs and diagnostics."""
     code: int | None = None
-    """Close code, or the status of a refused handshake."""
+    """Close code, or HTTP status of a refused handshake."""
     reason: str = ""
     """The other side's own words."""
     lasted: float = 0.0
@@ -68,7 +68,7 @@ class Ending:
 
 
 class Reconnecting:
-    """Counts endings, and says what follows from them."""
+    """Counts endings, and decides on the next attempt."""
 
     def __init__(self, *, self_hosted: bool, jitter: float = JITTER) -> None:
         """`jitter` is by how much of itself a pause may be longer."""
@@ -79,9 +79,9 @@ class Reconnecting:
         self._self_hosted = self_hosted
         self._pause = AccessPointTimeouts.first_retry
         self._replaced = 0
-        """Connections in a row that another client has ended, each within minutes."""
+        """Number of connections in a row that another client has ended within minutes."""
         self._deaf_after_loss = 0
-        """Deaf connections that are still explained by one that was lost."""
+        """Number of deaf connections that a lost one still explains."""
         self._after_list = 0
 
     @property

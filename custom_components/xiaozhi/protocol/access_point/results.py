@@ -1,4 +1,4 @@
-"""The text that a tool's result becomes.
+"""Texts for the results of tools.
 
 Only the text of the first part reaches the model everywhere, and an error as the protocol has it is lost or
 read aloud (xiaozhi-esp32-server, `mcp_endpoint_executor.py`). So failures are normal texts as well.

@@ -32,7 +32,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A message that is no valid request; `id` is None if it could not be read."""
+    """An invalid request; `id` is None if it could not be read."""
 
     code: int
     message: str

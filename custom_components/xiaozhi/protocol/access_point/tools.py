@@ -25,14 +25,14 @@ class ToolError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedTool(ABC):
-    """A tool, as it is at this moment."""
+    """A tool at this moment."""
 
     name: str
     """The name that its owner knows it by."""
     description: str
     """Description for the language model."""
     changes_nothing: bool
-    """Whether it only reads."""
+    """Whether the tool only reads."""
 
     @abstractmethod
     def schema(self) -> JsonObject:
@@ -56,7 +56,7 @@ class ToolList:
         """Describe tools, in a thread. Each has three members: not every server accepts others."""
         described = (_encoded(name, tool) for name, tool in by_shown_name(tools).items())
         encoded = [entry for entry in described if entry is not None]
-        # What a tool of another integration has in its schema may be no JSON, as an infinite limit is not.
+        # The schema of another integration's tool may not be JSON, for example with an infinite limit.
         read = (json.loads(entry, parse_constant=lambda _: None) for entry in encoded)
         return cls(tuple(read), len(f"[{','.join(encoded)}]".encode(errors="replace")))
 
@@ -78,7 +78,7 @@ def _encoded(name: str, tool: OfferedTool) -> str | None:
 
 
 def by_shown_name(tools: Sequence[OfferedTool]) -> dict[str, OfferedTool]:
-    """Return tools by the names that they are offered and called by."""
+    """Return tools by the names under which they are offered."""
     known = {tool.name: tool for tool in tools}
     shown = distinct_names({name: _NOT_IN_NAMES.sub("_", name) for name in known})
     return {shown[name]: tool for name, tool in known.items()}

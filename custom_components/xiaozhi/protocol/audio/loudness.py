@@ -1,4 +1,4 @@
-"""How loud a device hears somebody: how far that is above its noise, and whether two hear the same speech.
+"""Loudness of a voice for a device: its level above the noise, and whether two devices hear the same speech.
 
 Levels are those of 20 ms each, in dB. Boards differ in gain, so a device is compared with its own noise only.
 """
@@ -17,7 +17,7 @@ from .uplink_timeline import UPLINK_SAMPLE_RATE
 
 _STEP: Final = 0.02
 _STEP_BYTES: Final = 2 * round(UPLINK_SAMPLE_RATE * _STEP)
-# Seconds of what follows a wake word: all that the arbitration waits for.
+# Seconds after a wake word that the arbitration waits for.
 _LONGEST: Final = 3.5
 # The shares of all levels that are below that of the speech, and of the noise. `benchmarks/nearest.py`: with
 # 0.9 for speech, two people more of 100 were answered at the nearest device, and two fewer who spoke at the
@@ -49,19 +49,19 @@ class Loudness:
         self._frame_duration = frame_duration
         self._decoder: OpusDecoder | None = None
         self.turn: list[float] = []
-        # What is left of frames that are shorter than a step, or no multiple of one.
+        # The rest of frames that are no multiple of a step.
         self._rest, self._wake_word_rest = bytearray(), bytearray()
         self.began = float("inf")
         """When the microphone was opened, at the latest, in seconds of the caller's clock."""
 
     def heard(self, pcm: bytes, now: float) -> None:
-        """Take what the microphone hears next: 16 kHz mono 16-bit PCM, which has just arrived."""
+        """Take the next sound of the microphone: 16 kHz mono 16-bit PCM, which has just arrived."""
         if len(self.turn) * _STEP < _LONGEST:
             self.turn += levels(_whole_steps(self._rest, pcm))
             self.began = min(self.began, now - len(self.turn) * _STEP)
 
     async def hear_wake_word(self) -> None:
-        """Decode the wake word: one packet at a time, since all of them would keep the event loop busy."""
+        """Decode the wake word, one packet at a time: all of them would keep the event loop busy."""
         while self.packets:
             self._decoder = self._decoder or OpusDecoder(self._frame_duration)
             pcm = self._decoder.decode(self.packets.popleft())
@@ -87,7 +87,7 @@ def levels(pcm: bytes) -> list[float]:
 
 
 def above_noise(speech: Sequence[float], heard: Sequence[float]) -> float:
-    """Return by how many dB speech is louder than the noise in all that was heard; 0 if nothing was."""
+    """Return by how many dB speech is louder than the noise; 0 if nothing was heard."""
     # Silence stands in for lost packets, and is no noise.
     noises = sorted(level for level in heard if level)
     if not speech or not noises:
@@ -96,9 +96,9 @@ def above_noise(speech: Sequence[float], heard: Sequence[float]) -> float:
 
 
 def noise_alone(heard: Sequence[float]) -> float:
-    """Return by how many dB noise without speech stands above itself, as `above_noise` counts, at the most.
+    """Return the most that `above_noise` returns for noise without speech.
 
-    That of a kitchen rises and falls; a fan is as loud all the time.
+    The noise of a kitchen varies; a fan is as loud all the time.
     """
     noises = sorted(level for level in heard if level)
     if not noises:
@@ -114,14 +114,14 @@ def deviation(heard: Sequence[float]) -> float:
 
 
 def likeness(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return how much alike is what two devices have heard since the same moment, of which the most is 1."""
+    """Return the similarity, at most 1, of the sound that two devices have heard since a moment."""
     first, second = _perceived(one), _perceived(other)
     pairs = [(first[max(0, later) :], second[max(0, -later) :]) for later in range(-_LATER, _LATER + 1)]
     return max((_correlation(*pair) + _correlation(*map(_rises, pair))) / 2 for pair in pairs)
 
 
 def _perceived(heard: Sequence[float]) -> list[float]:
-    """Return loudness as people perceive it: in dB, noise would count as much as what is said."""
+    """Return loudness as people perceive it: in dB, noise would count as much as speech."""
     loudness = [10 ** (level / 40) for level in heard]
     return [sum(loudness[start : start + _SMOOTH]) for start in range(len(loudness) - _SMOOTH + 1)]
 
@@ -131,7 +131,7 @@ def _rises(loudness: Sequence[float]) -> list[float]:
 
 
 def _correlation(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return Pearson's coefficient, of as much as there is of both; 0 if one does not vary."""
+    """Return Pearson's coefficient of the common length of both; 0 if one does not vary."""
     try:
         return correlation(one[: len(other)], other[: len(one)])
     except StatisticsError:

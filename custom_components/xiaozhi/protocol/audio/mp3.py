@@ -1,4 +1,4 @@
-"""MP3, which every media player plays, also as a stream whose length is not known."""
+"""MP3, which every media player plays, also as a stream of unknown length."""
 
 from typing import Final
 

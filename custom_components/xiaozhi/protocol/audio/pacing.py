@@ -1,8 +1,8 @@
 """Downlink time: when the next packet may be sent.
 
-The device plays what arrives after a queue of 40 packets and throws away what does not fit
-(`main/audio/audio_service.cc`); what is queued is also played to its end when the user interrupts. So a short
-lead is sent at once, enough for the jitter of Wi-Fi, and everything after it in real time.
+The device queues 40 packets and drops those that do not fit (`main/audio/audio_service.cc`); the queue is
+played to its end also when the user interrupts. So a short lead is sent at once, enough for the jitter of
+Wi-Fi, and everything after it in real time.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ class DownlinkPacer:
     """Schedules packets on a monotonic clock so that the device never holds more than the lead.
 
     A packet sent late does not delay those after it. If the source is slower than real time the device runs
-    dry and the schedule moves with it; what follows may only fill up the lead again.
+    dry and the schedule moves with it; later packets may only fill up the lead again.
 
     All times are seconds of one monotonic clock.
     """
@@ -25,10 +25,10 @@ class DownlinkPacer:
     def __init__(self) -> None:
         self._not_before = 0.0
         self.playback_end = 0.0
-        """When the device has played all that was sent, if packets reach it without delay."""
+        """Time at which the device has played all that was sent, if packets reach it without delay."""
 
     def start(self, at: float) -> None:
-        """Begin an answer whose first packet may be sent at `at`; what still plays is played before it."""
+        """Begin an answer whose first packet may be sent at `at`, after the sound that still plays."""
         self._not_before = at
 
     def reset(self) -> None:
@@ -45,5 +45,5 @@ class DownlinkPacer:
         self.add_sound(now, _FRAME)
 
     def add_sound(self, now: float, seconds: float) -> None:
-        """Note that the device has queued a sound of its own at `now`; what follows is played after it."""
+        """Note that the device has queued a sound of its own at `now`, before later packets."""
         self.playback_end = max(self.playback_end, now) + seconds

@@ -18,7 +18,7 @@ MODEL_SAMPLES: Final = 512
 PROBE_WORKS: Final = 86
 """Exit status of the program when the model works. A program that is no Python ends with another one."""
 
-# Of the sound that the program has judged: enough to run all that the model consists of.
+# Seconds of sound that the program judges: enough to run all parts of the model.
 _PROBE_CHUNKS: Final = 4
 _LOUD_CHUNK: Final = bytes(range(256)) * (2 * MODEL_SAMPLES // 256)
 
@@ -28,12 +28,12 @@ class ModelUnavailable(Exception):  # noqa: N818 - it is a state of the computer
 
 
 def is_loaded() -> bool:
-    """Whether this process has loaded the library, and so survived that."""
+    """Whether this process has loaded the library."""
     return sys.modules.get(SILERO_PACKAGE) is not None
 
 
 def load_model() -> Callable[[bytes], float]:
-    """Return a model that says how likely a chunk of samples is speech, and remembers the chunks before.
+    """Return a model that returns the likelihood of speech in a chunk, and remembers the chunks before.
 
     The first call loads a library, which takes half a second. Call it only after `silero_probe.probe` has
     found that the library works. Raises `ModelUnavailable`.
@@ -56,8 +56,8 @@ def load_model() -> Callable[[bytes], float]:
 def _thread_switch(package: Any) -> Callable[[int], object]:
     """Return OpenMP's `omp_set_max_active_levels` for the calling thread, if the library uses OpenMP.
 
-    The library shares the work on each chunk among four threads, for which it is much too little: on two
-    cores this takes 2.8 ms of processor time and 3.6 ms, and with 0 as the number of levels 0.17 ms of both.
+    The library shares the work on each chunk among four threads, although it is too little for that: on two
+    cores it takes 2.8 ms of processor time and 3.6 ms in all, and with 0 levels 0.17 ms of both.
     """
     try:
         # A symbol that the library itself does not have is looked for in the libraries that it needs.

@@ -1,4 +1,4 @@
-"""Whether the model of speech can be loaded without ending the process: tried in a process of its own."""
+"""Probes in a separate process whether loading the model of speech would end the process."""
 
 import asyncio
 from contextlib import suppress
@@ -35,7 +35,7 @@ async def probe(folder: str, limit: float) -> None:
     try:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            # Only Python's own modules, and the folder, say what is imported.
+            # Only Python's own modules and those of the folder can be imported.
             "-IS",
             silero.__file__,
             folder,

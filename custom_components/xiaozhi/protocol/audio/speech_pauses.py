@@ -1,4 +1,4 @@
-"""Shape of decoded speech: where it begins, and where it goes on after a pause."""
+"""Shape of decoded speech: its beginning, and its pauses."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ import audioop
 _WINDOW: Final = 0.01
 # Of 32767. Engines put digital silence before speech, or noise that nobody hears.
 _SILENT: Final = 150
-# Of the loudest so far: pauses of a noisy voice are not silent.
+# Share of the loudest sample so far: pauses of a noisy voice are not silent.
 _PAUSE_LEVEL: Final = 0.02
 _SAMPLE: Final = 2
 # Seconds of silence that are left before the speech.
@@ -25,7 +25,7 @@ class SpeechShape:
     def __init__(self, sample_rate: int) -> None:
         """Take 16-bit mono PCM."""
         self.resumed: list[float] = []
-        """Seconds of what `take` returned at which speech goes on after a pause."""
+        """Positions in the output of `take`, in seconds, at which speech goes on after a pause."""
         self._window = _SAMPLE * round(sample_rate * _WINDOW)
         self._lead = _SAMPLE * round(sample_rate * _LEAD)
         self._pause = round(_PAUSE / _WINDOW)
@@ -37,7 +37,7 @@ class SpeechShape:
         self._quiet = 0
 
     def take(self, pcm: bytes) -> bytes:
-        """Return what is to be played of the next PCM."""
+        """Return the part of the next PCM that is to be played."""
         self._held += pcm
         if self._begun:
             self._look_for_pauses()

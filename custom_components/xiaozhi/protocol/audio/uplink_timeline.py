@@ -1,12 +1,12 @@
 """Uplink time: turns packets as they arrive into frames without gaps.
 
-The detector of the end of speech counts frames, so time must pass even where the device sends nothing:
-on congestion it silently drops the oldest of its 40 queued packets (`main/audio/audio_service.cc`),
-datagrams get lost, and either may only be a delay. What we are late to read ourselves is no gap.
+The detector of the end of speech counts frames, so time must pass even where the device sends nothing: on
+congestion it silently drops the oldest of its 40 queued packets (`main/audio/audio_service.cc`), datagrams
+get lost, and either may only be a delay. A late read of our own is no gap.
 
 A gap changes a word or makes it unintelligible: with every tenth packet replaced by silence, a speech
-recognition that understood all of a set of commands missed a fifth of them. With the last frame fading out
-in the gap, it missed none. libopus has a better concealment, but PyAV gives no access to it.
+recognition that understood all of a set of commands missed a fifth of them. With the last frame fading out in
+the gap, it missed none. libopus has a better concealment, but PyAV gives no access to it.
 """
 
 from array import array
@@ -18,9 +18,9 @@ UPLINK_SAMPLE_RATE: Final = 16000
 
 # Wi-Fi stalls of 100-200 ms are common and lose nothing, and such a pause does not end speech.
 _GRACE: Final = 0.3
-# The device's send queue, 40 packets of 60 ms: what has been away for longer does not come any more.
+# The device's send queue, 40 packets of 60 ms: packets that are later than that never arrive.
 _HORIZON: Final = 2.4
-# What an event loop may be late beside other work without being too busy to read.
+# Delay of an event loop that is not yet too busy to read.
 _ON_TIME: Final = 0.02
 # Each at half the level of the one before. More of them would sound like an echo, and the end of speech
 # could not be detected.
@@ -33,7 +33,7 @@ def silence(milliseconds: int) -> bytes:
 
 
 def concealment(last: bytes, frames: int, frame_duration: int) -> bytes:
-    """Return PCM for so many lost frames of `frame_duration` ms: what was heard last fades, then silence.
+    """Return PCM for so many lost frames of `frame_duration` ms: the last sound fades, then silence.
 
     PCM is 16 bit mono of `UPLINK_SAMPLE_RATE`.
     """
@@ -45,7 +45,7 @@ def concealment(last: bytes, frames: int, frame_duration: int) -> bytes:
 
 
 class UplinkTimeline:
-    """Says how many silent frames to put before and between the packets of one stretch of listening.
+    """Counts the silent frames to put before and between the packets of one stretch of listening.
 
     Packets are never dropped: a word lost is worse than a pause too long. Silence follows these rules:
 
@@ -69,7 +69,7 @@ class UplinkTimeline:
         # When the stream began, at the latest; None before.
         self._origin: float | None = None
         self._checked = 0.0
-        # How long the stream has surely lasted, as far as we looked.
+        # Known length of the stream when we last looked.
         self._passed = 0.0
         # Frames given out, packets and silence; and frames that the device is known to have recorded. Their
         # difference is the silence by the clock that later packets may prove to have been needless.

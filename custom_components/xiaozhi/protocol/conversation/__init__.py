@@ -1,1 +1,1 @@
-"""A conversation with a device: its turns, what it hears and what it plays."""
+"""A conversation with a device: its turns, its microphone and its loudspeaker."""

@@ -1,4 +1,4 @@
-"""Where a voice is in a text, from its pauses.
+"""Finds the position of a voice in a text by its pauses.
 
 Measured with seven texts in English, German and French, said by espeak-ng at four usual paces: captions come
 0.3 s too early or late on average, and 8 % of them by more than a second. By pace alone these are 0.9 s and
@@ -15,10 +15,9 @@ from .caption_text import Clause
 # Guesses that are followed, because a pause may belong to the clause before or after the likeliest one. With
 # twelve, captions come no closer to the voice.
 _GUESSES: Final = 4
-# What is unlikely, as the negative logarithm of its probability: no pause after a clause, none after a
-# sentence, and one that belongs to neither, as when the voice breathes. Captions are 0.7 s off on average
-# with 0 for the first, and 0.5 s with 0.5 for the second. With 1 for the third, 18 instead of 14 % are off
-# by more than half a second.
+# Costs (negative logarithms of probabilities): no pause after a clause, none after a sentence, and one that
+# belongs to neither, as when the voice breathes. Captions are 0.7 s off on average with 0 for the first, and
+# 0.5 s with 0.5 for the second. With 1 for the third, 18 instead of 14 % are off by more than half a second.
 _NO_PAUSE: Final = 0.5
 _NO_PAUSE_AFTER_SENTENCE: Final = 4.0
 _OTHER_PAUSE: Final = 3.0
@@ -26,7 +25,7 @@ _OTHER_PAUSE: Final = 3.0
 # without that, a voice that is much faster or slower than usual is 1.8 instead of 1.5 s off.
 _VARIANCE: Final = 0.02
 _PACE_VARIANCE: Final = 0.5
-# Beyond what is said at this many times the expected pace, no clause is looked for.
+# No clause is sought beyond the text that is said at this multiple of the expected pace.
 _MOST: Final = 6
 
 
@@ -37,9 +36,9 @@ class _Guess:
     clause: int = 0
     time: float = 0.0
     usual: float = 1.0
-    """Seconds that all before takes at a usual pace, and a second of prejudice."""
+    """Seconds of the text before it at a usual pace, and a second of prejudice."""
     actual: float = 1.0
-    """What it took."""
+    """Seconds that it took."""
     cost: float = 0.0
 
     @property
@@ -56,7 +55,7 @@ class Alignment:
         self._guesses = [_Guess()]
 
     def start_of(self, clause: int, patience: float) -> float:
-        """Return when the voice begins a clause, so many seconds later if no pause has shown that yet."""
+        """Return the time at which the voice begins a clause, `later` if no pause has shown that yet."""
         guess = self._guesses[0]
         if clause <= guess.clause:
             return guess.time
@@ -64,7 +63,7 @@ class Alignment:
         return guess.time + since + patience
 
     def resumed(self, time: float) -> None:
-        """Take note that the voice goes on after a pause at `time`, in seconds since its beginning."""
+        """Note that the voice goes on after a pause at `time`, in seconds since its beginning."""
         guesses: dict[int, _Guess] = {}
         extended = [new for guess in self._guesses for new in self._extended(guess, time)]
         for guess in sorted(extended, key=lambda guess: guess.cost):

@@ -15,12 +15,12 @@ class BargeInFrame:
     """A decoded frame of the microphone."""
 
     at: float
-    """Seconds of audio before it, of all that was heard between turns."""
+    """Its position in the audio between turns, in seconds."""
     time: float
-    """When it was read, in seconds of `loop_time`."""
+    """`loop_time` at which it was read."""
     pcm: bytes
     missing: int
-    """How many frames before it were lost."""
+    """Number of lost frames before it."""
 
 
 class BargeInBuffer:
@@ -41,12 +41,12 @@ class BargeInBuffer:
         self._more.set()
 
     def time_of(self, at: float) -> float:
-        """Return when the frame was read that holds a moment of the audio, or the oldest frame after it."""
+        """Return the time at which the frame at a position of the audio, or the oldest after it, was read."""
         times = (frame.time for frame in reversed(self._frames) if frame.at <= at)
         return next(times, self._frames[0].time if self._frames else float("inf"))
 
     def take(self, since: float) -> list[BargeInFrame]:
-        """Forget all, and return what was read since then, in seconds of `loop_time`."""
+        """Forget all frames, and return those read since a `loop_time`."""
         frames = [frame for frame in self._frames if frame.time >= since]
         self.clear()
         return frames

@@ -54,9 +54,9 @@ class Clause:
     """A part of an answer after which the voice may pause."""
 
     seconds: float
-    """How long it takes at a usual pace."""
+    """Its length at a usual pace."""
     caption: str | None = None
-    """Text that is shown when the voice comes to it."""
+    """Text to show when the voice comes to it."""
 
 
 def sentence_ends(text: str, *, complete: bool) -> Iterator[int]:
@@ -84,7 +84,7 @@ def _ends(text: str, match: re.Match[str], *, complete: bool) -> bool:
     last = word[1].casefold() if word else ""
     if last in _ABBREVIATIONS or (len(last) == 1 and last.isalpha()):
         return False
-    # To wait for the next letter would take as long as the model pauses.
+    # Waiting for the next letter would take as long as the model pauses.
     return at_end or not text[match.end()].islower()
 
 

@@ -9,22 +9,22 @@ from .caption_text import MAX_TEXT, Clause, captions, clauses, sentence_ends
 
 # Seconds for which the pause before a sentence is waited for.
 _PATIENCE: Final = 0.3
-# More than that are split before later packets: this one must not be late.
+# Further sentences are split before later packets: this one must not be late.
 _SENTENCES_AT_ONCE: Final = 50
 
 
 class Captions:
     """The sentences of an answer, each due when the voice is about to say it.
 
-    Where the voice is in the text follows from its pauses, and between them from its pace. What goes on for
-    more than a quarter of an hour is heard without captions from there on.
+    The position of the voice follows from its pauses, and between them from its pace. After a quarter of an
+    hour there are no captions.
     """
 
     def __init__(self) -> None:
         """Begin with nothing to show."""
         self._text = ""
         self._split = 0
-        # Text and completeness in which there is no further sentence: packets come more often than text.
+        # Text and completeness without a further sentence: packets come more often than text.
         self._searched: tuple[str, bool] | None = None
         self._clauses: list[Clause] = []
         self._next = 0
@@ -32,11 +32,11 @@ class Captions:
         self._pauses = 0
 
     def add(self, text: str) -> None:
-        """Append what the assistant goes on to say."""
+        """Append text of the assistant."""
         self._text += text[: MAX_TEXT - len(self._text)]
 
     def replace(self, text: str) -> None:
-        """Take the whole answer in place of what was added, unless a part of it is on the screen already."""
+        """Replace the added text by the whole answer, unless a part of it was shown already."""
         text = text[:MAX_TEXT]
         if not self._next:
             self._split = 0
@@ -62,7 +62,7 @@ class Captions:
         return self._clauses[index].caption
 
     def rest(self) -> list[str]:
-        """Return what the voice has not come to by its end, as few captions as possible."""
+        """Return the text after the end of the voice, in as few captions as possible."""
         self._split_text(None, complete=True)
         waiting = (clause.caption for clause in self._clauses[self._next :])
         rest = captions(" ".join(caption for caption in waiting if caption))
@@ -70,7 +70,7 @@ class Captions:
         return rest
 
     def unfinished(self) -> list[str]:
-        """Return the end of the text that was kept back, if the voice has come to all before it."""
+        """Return the unfinished end of the text, if the voice has come to all before it."""
         return self.rest() if self._next_caption() is None else []
 
     def _split_text(self, most: int | None, *, complete: bool) -> None:

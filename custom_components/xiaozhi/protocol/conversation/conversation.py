@@ -1,7 +1,7 @@
 """One conversation with a device: its turns, its microphone and its loudspeaker.
 
 A conversation lives as long as the audio channel. The device opens it, says when its microphone streams and
-may interrupt at any time; we say what it shows and plays, and end it. Source: the firmware's
+may interrupt at any time; we decide what it shows and plays, and end it. Source: the firmware's
 `main/application.cc` and `main/audio/audio_service.cc`.
 """
 
@@ -35,10 +35,10 @@ from .turn_audio import Turn
 
 # The beginning of a word is too soft to be found.
 _BEFORE_WORDS: Final = 0.2
-# Of the wake word, in ms: the firmware keeps as much.
+# Of the wake word, in ms: the firmware keeps that much.
 _WAKE_WORD: Final = 2000
-# Between the release of the button and `tts start`: what the device has sent after the release, in the same
-# TCP segment, is to be read first. Speech recognition begins meanwhile.
+# Between the release of the button and `tts start`: messages in the same TCP segment as the release are to be
+# read first. Speech recognition begins meanwhile.
 _RELEASED: Final = 0.02
 
 
@@ -64,11 +64,11 @@ class Conversation:
         self._link = link
         self._channel = channel
         self.main_task = main_task
-        """The task of the device that acts on messages, as far as tools keep it busy."""
+        """The task of the device that acts on messages, which tools may keep busy."""
         self.loudspeaker = Loudspeaker(
             link, main_task, cuts_speech_at_stop=firmware is None or firmware.cuts_speech_at_stop
         )
-        """Where alerts and the end of what is played are waited for."""
+        """Waits for alerts and for the end of playback."""
         self._on_state_changed = on_state_changed
         self._table = ConversationTable(audio_may_be_late=link.kind is LinkKind.MQTT, is_program=is_program)
         frame_duration = channel.hello.audio.frame_duration
@@ -78,9 +78,9 @@ class Conversation:
         self._wake_word: deque[bytes] = deque(maxlen=_WAKE_WORD // frame_duration)
         self._barge_in = BargeInBuffer(ConversationTimeouts.turn)
         self._next_words_since = float("inf")
-        """Since when what is heard between turns belongs to the next one."""
+        """Time from which the sound between turns belongs to the next turn."""
         self._spoken_since = float("inf")
-        """Since when the answer is spoken."""
+        """Time at which the answer began to be spoken."""
         self._changed = asyncio.Event()
         self.closed = asyncio.Event()
         """Set when the channel is gone: the end of the conversation, also for those who do not hold it."""
@@ -89,7 +89,7 @@ class Conversation:
 
     @property
     def trace(self) -> Trace | None:
-        """Where the conversation is recorded, if it is."""
+        """Recording of the conversation, if any."""
         return self._link.trace if self._link.channel is self._channel else None
 
     @property
@@ -107,7 +107,7 @@ class Conversation:
         """Whether an answer has begun that has not ended."""
         return self._table.state in {State.THINKING, State.SPEAKING}
 
-    # What comes from the device.
+    # From the device.
 
     def message_received(self, message: DeviceMessage) -> None:
         """Take a message of this channel."""
@@ -129,7 +129,7 @@ class Conversation:
         self._happened(Event.CHANNEL_CLOSED)
         self.closed.set()
 
-    # What the holder of the conversation does.
+    # For the holder of the conversation.
 
     async def next_turn(self) -> Turn | None:
         """Wait until the user speaks. None when the channel is gone or the device does not listen in time."""
@@ -153,7 +153,7 @@ class Conversation:
         return await asyncio.shield(self._interruption)
 
     def forget_interruption(self) -> None:
-        """Watch for the next `interruption`, since nothing is left of what the last one has ended."""
+        """Watch for the next `interruption`: the turn that the last one has ended is over."""
         if self._interruption.done():
             self._interruption = asyncio.get_running_loop().create_future()
 
@@ -208,7 +208,7 @@ class Conversation:
         await self._stop()
 
     async def barge_in_audio(self) -> AsyncGenerator[tuple[float, BargeInFrame]]:
-        """Yield what a microphone that is never off hears, with the seconds of the answer before it."""
+        """Yield the sound of a microphone that is always on, with the seconds of the answer before it."""
         async for frame in self._barge_in.follow():
             if (spoken := frame.time - self._spoken_since) >= 0:
                 yield spoken, frame
@@ -240,7 +240,7 @@ class Conversation:
         self._spoken_since = min(self._spoken_since, loop_time())
         self._happened(Event.PACKET_SENT)
 
-    # What the table asks for.
+    # Actions of the table.
 
     def _happened(self, event: Event) -> None:
         self._do(self._table.happened(event, loop_time()), event.name)
@@ -292,7 +292,7 @@ class Conversation:
 
     def _time_passed(self, deadline: float) -> None:
         self._timer = None
-        # A timer may be early by what the clock cannot resolve.
+        # A timer may be early by the resolution of the clock.
         now = max(loop_time(), deadline)
         busy = bool(self.main_task.running)
         actions = self._table.time_passed(now, main_task_busy=busy, pinged_at=self._link.pinged_at)

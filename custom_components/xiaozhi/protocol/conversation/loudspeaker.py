@@ -20,7 +20,7 @@ _FRAME: Final = DOWNLINK.frame_duration / 1000
 _UNORDERED_MARGIN: Final = 0.25
 # Jitter and the loudspeaker's buffers delay the computed end of playback.
 _PLAYBACK_MARGIN: Final = 0.25
-# For which `tts stop` waits for the device to act on `tts start`.
+# Time between `tts start` and `tts stop`, for the device to act on the first.
 _SETTLED: Final = 0.3
 # An alert plays 14 packets of 60 ms through the queue that speech goes through.
 _ALERT_SECONDS: Final = 0.85
@@ -30,26 +30,26 @@ class Loudspeaker:
     """The loudspeaker of a device while a channel is open. Sending raises `LinkClosedError`."""
 
     def __init__(self, link: Link, main_task: MainTask, *, cuts_speech_at_stop: bool) -> None:
-        """Play on a link; some firmware drops at `tts stop` what it has not played yet."""
+        """Play on a link; some firmware drops its queue at `tts stop`."""
         self._link = link
         self._main_task = main_task
         self._cuts_speech_at_stop = cuts_speech_at_stop
         self._pacer = DownlinkPacer()
         self._starting: asyncio.Task[float] | None = None
-        """Waits until the device plays; the result is the time since when."""
+        """Waits until the device plays; the result is the time at which it began."""
         self._start_sent = True
         """Whether `tts start` is sent, so that `tts stop` has a meaning."""
         self._speaking = False
         self.held_up = False
-        """Whether speech is there that the device does not take yet."""
+        """Whether there is speech that the device does not take yet."""
         self._alerts: list[tuple[JsonObject, asyncio.Future[bool]]] = []
-        """Those that wait, and whether they were shown."""
+        """Waiting alerts, each with a future that tells whether it was shown."""
         self.text_complete = False
-        """Whether the text of the answer is complete: until then, who writes it may have an alert shown."""
+        """Whether the text of the answer is complete: until then, its assistant may show an alert."""
 
     @property
     def silent_since(self) -> float | None:
-        """When the device has played the answer, by the clock; None if nothing was sent."""
+        """Loop time at which the device has played the answer; None if nothing was sent."""
         return self._pacer.playback_end or None
 
     async def start(self) -> None:
@@ -136,8 +136,8 @@ class Loudspeaker:
     async def alert(self, message: JsonObject) -> None:
         """Show an alert, which makes a sound: at once, or after the answer that is being spoken.
 
-        In the middle of an answer the next sentence would wipe the text, and the sound would cut into one.
-        Returns when it is shown, but does not keep the answer waiting for its own end.
+        In the middle of an answer the next sentence would replace its text, and its sound would interrupt
+        one. Returns when it is shown; an answer does not wait for the end of its own alert.
         """
         if self._speaking:
             shown = asyncio.get_running_loop().create_future()
@@ -159,10 +159,10 @@ class Loudspeaker:
         return [message for message, _ in waiting]
 
     async def wait_played(self) -> None:
-        """Wait until the device has played what was sent, by the clock, before its channel ends.
+        """Wait until the device has played all that was sent, by the clock, before its channel ends.
 
-        Alerts are shown then, and are left there long enough to be read; where they can be shown when the
-        channel is closed, which wipes the screen, they are left for `take_alerts`.
+        Then alerts are shown for long enough to be read. The end of the channel clears the screen: where
+        alerts can be shown after it, they are left for `take_alerts`.
         """
         await self.wait_silent()
         if self._link.stays_connected:
@@ -204,5 +204,5 @@ class Loudspeaker:
         self._pacer.add_sound(loop_time(), _ALERT_SECONDS)
 
     async def wait_silent(self) -> None:
-        """Wait until the device has played what was sent, by the clock."""
+        """Wait until the device has played all that was sent, by the clock."""
         await sleep_until(self._pacer.playback_end + _PLAYBACK_MARGIN)

@@ -1,7 +1,7 @@
-"""When a device is ready to play an answer: after its main task has acted on `tts start`.
+"""Readiness of a device to play an answer: its main task has acted on `tts start`.
 
 The firmware runs tool calls on its main task, one at a time, and handles no `tts start`, no `tts stop` and no
-button meanwhile; what is queued to play goes on playing (`main/mcp_server.cc`, `main/application.cc`).
+button meanwhile; its play queue goes on playing (`main/mcp_server.cc`, `main/application.cc`).
 """
 
 import asyncio
@@ -12,18 +12,18 @@ from typing import Final
 from ..event_loop import log_failure, loop_time, sleep_until
 from ..timeouts import ConversationTimeouts
 
-# What a free main task takes to act on `tts start`, and to flush its play queue after that.
+# Time that a free main task takes to act on `tts start`, and then to flush its play queue.
 _SETTLING: Final = 0.2
 # Answers in a row without a proof, after which a device is not probed for some time.
 _MAX_UNPROVEN: Final = 3
 
 
 class MainTask:
-    """The main task of one device, as far as our calls keep it busy."""
+    """The main task of one device, which our calls keep busy."""
 
     def __init__(self) -> None:
         self.running: dict[asyncio.Event, float] = {}
-        """Calls that keep the main task busy now: what is set when one is over, and when it was sent."""
+        """Running calls: the event of the end of each, and the time at which it was sent."""
         self._probing: set[asyncio.Task[bool]] = set()
         self._unproven = 0
         self._no_probe_until = float("-inf")
@@ -35,7 +35,7 @@ class MainTask:
 
     @property
     def stalled(self) -> bool:
-        """Whether something that was sent is known not to have arrived."""
+        """Whether something that was sent has not arrived, if the link knows that."""
         return False
 
     async def probe(self) -> bool:
@@ -78,13 +78,13 @@ class MainTask:
         self._probing.discard(probing)
         log_failure(probing)
         if not probing.cancelled() and probing.exception() is None and probing.result():
-            # Also when it comes late: the device was only busy.
+            # A late answer counts, too: the device was only busy.
             self._unproven = 0
             self._no_probe_until = float("-inf")
 
 
 class SpeechStart:
-    """A `tts start` on its way: when the device will take what is to be played.
+    """A `tts start` on its way, until the device accepts sound.
 
     All firmware with tools answers a call that follows it only when it speaks and has flushed its play queue.
     Without that proof a pause has to do: a call sent before `tts start` delays it, a call that reaches the
@@ -98,7 +98,7 @@ class SpeechStart:
         self._before = tuple(main_task.running)
 
     async def wait_taken(self) -> float:
-        """Wait until the device plays what it is sent; return since when, in seconds of `loop_time`."""
+        """Wait until the device plays; return the `loop_time` since when."""
         if await self._proven():
             return loop_time()
         free = self._sent
@@ -120,7 +120,7 @@ class SpeechStart:
             blocked = any(sent <= asked for sent in self._main_task.running.values())
             if (await asyncio.wait((probing,), timeout=ConversationTimeouts.ready))[0]:
                 return probing.result()
-            # While nothing arrives, what is played is lost.
+            # While nothing arrives, sound would be lost.
             blocked |= self._main_task.stalled
         self._main_task.probe_unanswered(ConversationTimeouts.no_probe)
         return False

@@ -1,7 +1,7 @@
 """The states of a conversation: events and times in, actions out. No clock, no socket, no task.
 
-A conversation lives as long as its audio channel. The device opens it, says when its microphone is on and
-may interrupt at any time; what holds the conversation takes turns and answers them. Source: the firmware's
+A conversation lives as long as its audio channel. The device opens it, says when its microphone is on and may
+interrupt at any time; the holder of the conversation takes turns and answers them. Source: the firmware's
 `main/application.cc` and `main/audio/audio_service.cc`.
 """
 
@@ -85,15 +85,15 @@ class Action(Enum):
     BEGIN_TURN = auto()
     """Begin the turn that `ConversationTable.turn` describes; it takes the place of another."""
     ADD_BARGE_IN = auto()
-    """Let the turn begin with what the microphone has heard since the answer ended or was spoken over."""
+    """Let the turn begin with the sound since the answer ended or was spoken over."""
     END_SPEECH = auto()
-    """End the audio of the turn, so that what has been said is understood."""
+    """End the audio of the turn, which is then recognised."""
     STOP_LISTENING = auto()
-    """The same, if anything has been said; else nobody expects an answer."""
+    """End the audio of the turn if anything was said; otherwise nobody expects an answer."""
 
 
 class Interruption(StrEnum):
-    """Why the holder must stop its turn at once."""
+    """Reason why the holder must stop its turn at once."""
 
     ABORTED = "aborted"
     """The user pressed the button or said the wake word."""
@@ -108,7 +108,7 @@ class Interruption(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStart:
-    """How a turn begins. Its texts are untrusted."""
+    """Beginning of a turn. Its texts are untrusted."""
 
     mode: ListenMode
     wake_word: str | None = None
@@ -152,14 +152,14 @@ TRANSITIONS: Final[Mapping[Event, Mapping[State, tuple[State, *Actions]]]] = {
     Event.ABORTED: {
         State.READY: (State.READY, Interruption.ABORTED),
         State.RESTING: (State.RESTING, Interruption.ABORTED),
-        # The audio does not end: what was aborted must not be understood.
+        # The audio does not end: an aborted turn must not be recognised.
         State.LISTENING: (State.RESTING, Interruption.ABORTED),
         State.ASKED: (State.RESTING, Interruption.ABORTED),
         # The device may go on speaking until `tts stop`.
         State.THINKING: (State.THINKING, Interruption.ABORTED),
         State.SPEAKING: (State.SPEAKING, Interruption.ABORTED),
     },
-    # Half a sentence must not be understood, either, while its turn is being cancelled.
+    # Half a sentence must not be recognised, either, while its turn is being cancelled.
     Event.CHANNEL_CLOSED: dict.fromkeys(_OPEN, (State.CLOSED, Interruption.CLOSED)),
     # The device itself ignores it.
     Event.SPOKEN_OVER: {State.SPEAKING: (State.SPEAKING, Interruption.SPOKEN_OVER)},
@@ -176,7 +176,7 @@ TRANSITIONS: Final[Mapping[Event, Mapping[State, tuple[State, *Actions]]]] = {
     Event.TURN_ENDED: dict.fromkeys(_IN_TURN, (State.RESTING,)),
     Event.ENDED: {State.LISTENING: (State.LISTENING, Action.END_SPEECH)},
 }
-"""The next state and what is to be done, by event and state. An event that is not in it changes nothing."""
+"""The next state and the actions, by event and state. An event that is not in it changes nothing."""
 
 
 class ConversationTable:
@@ -220,10 +220,10 @@ class ConversationTable:
 
     @property
     def deadline(self) -> float | None:
-        """When `time_passed` is due; None while no time-out is running."""
+        """Time at which `time_passed` is due; None while no time-out is running."""
         return min((due for due in (self._listen_due, self._typed_due) if due is not None), default=None)
 
-    # What comes from the device.
+    # From the device.
 
     def receive(self, message: DeviceMessage, now: float) -> Actions:
         """Take a message of the device."""
@@ -246,7 +246,7 @@ class ConversationTable:
         return ()
 
     def packet_arrived(self, now: float) -> bool:
-        """Take note of an audio packet; return whether it belongs to the turn."""
+        """Note an audio packet; return whether it belongs to the turn."""
         self._sound_until = now + ConversationTimeouts.wake_sound
         self._typed_due = None
         return self.state is State.LISTENING and now >= self._deaf_until
@@ -273,7 +273,7 @@ class ConversationTable:
         self._typed_due = now + ConversationTimeouts.typed if may_be_typed else None
         return ()
 
-    # What the holder of the conversation does.
+    # For the holder of the conversation.
 
     def happened(self, event: Event, now: float) -> Actions:
         """Take an event; one that does not fit the state changes nothing."""
@@ -309,12 +309,12 @@ class ConversationTable:
         self._taken = True
 
     def stop_awaiting(self) -> None:
-        """Wait for nothing any longer."""
+        """Stop waiting for a turn."""
         self.awaiting = self._was_busy = False
         self._listen_due = None
 
     def time_passed(self, now: float, *, main_task_busy: bool, pinged_at: float = -inf) -> Actions:
-        """Act on what is due. A device that runs a tool may not have come to listening yet."""
+        """Act on time-outs. A device that runs a tool may not have come to listening yet."""
         actions: Actions = ()
         if self._typed_due is not None and now >= self._typed_due:
             self._typed_due = now + ConversationTimeouts.typed if main_task_busy else None

@@ -1,4 +1,4 @@
-"""Subtitles of an announcement: its sentences, and when each is said, sent before any of it is heard.
+"""Subtitles of an announcement: its sentences with their times, sent in advance.
 
 Source: `main/notify/notify_player.cc` of the firmware.
 """
@@ -9,14 +9,14 @@ from typing import Final
 from ..messages import JsonObject
 from .caption_text import MAX_TEXT, clauses, sentence_ends
 
-# The device keeps them in memory, and takes a JSON of up to 10 KB with everything else that is in it.
+# The device keeps them in memory, and takes messages of up to 10 KB.
 _MAX_BYTES: Final = 8 * 1024
 
 
 def subtitles(text: str, *, start: float = 0.0) -> list[JsonObject]:
     """Return the subtitles of a text that a voice of a usual pace begins to say at `start` seconds.
 
-    They end where more of them would not fit into a message.
+    They end where further ones would not fit into the message.
     """
     text = text[:MAX_TEXT]
     entries: list[JsonObject] = []

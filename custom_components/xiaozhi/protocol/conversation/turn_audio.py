@@ -1,4 +1,4 @@
-"""One turn of a conversation: what the user says once."""
+"""Audio of one turn of a conversation."""
 
 import asyncio
 from collections import deque
@@ -14,7 +14,7 @@ from .state_table import TurnStart
 class Turn:
     """The user speaks once.
 
-    Time is counted in audio: what reaches us late, or what we are late to read, ends nothing.
+    Time is counted in audio: late packets, or late reads of ours, end nothing.
     """
 
     def __init__(
@@ -23,9 +23,9 @@ class Turn:
         """Begin to collect frames of `frame_duration` ms. The audio ends after `longest` seconds of it."""
         self.start = start
         self.trace: Trace | None = None
-        """Where the conversation is recorded, if it is."""
+        """Recording of the conversation, if any."""
         self.loudness = Loudness(deque() if wake_word is None else wake_word, frame_duration)
-        """How loud it begins, for comparison with other devices."""
+        """Loudness of its beginning, for comparison with other devices."""
         self._frame_duration = frame_duration
         self._timeline = UplinkTimeline(frame_duration)
         self._timeline.start(loop_time())
@@ -37,7 +37,7 @@ class Turn:
         self.ended = False
         """Whether the speech has ended; it has not when `longest` cuts it off."""
         self.stopped = False
-        """Whether the user of a program has stopped it, who may have said nothing."""
+        """Whether the user of a program has stopped it, perhaps without a word."""
 
     def extend(self, seconds: float) -> None:
         """Let the audio last longer, since the user may begin late."""
@@ -56,13 +56,13 @@ class Turn:
             self._add(self._last)
 
     def end_speech(self) -> None:
-        """End the audio; what has arrived is still delivered."""
+        """End the audio; received packets are still delivered."""
         if not self.ended:
             self.ended = True
             self._frames.put_nowait(None)
 
     async def audio(self) -> AsyncGenerator[bytes]:
-        """Yield 16 kHz mono 16-bit PCM, without gaps; all that is there at a time."""
+        """Yield 16 kHz mono 16-bit PCM without gaps, all that has arrived at a time."""
         while True:
             try:
                 async with asyncio.timeout(self._frame_duration / 1000):

@@ -55,7 +55,7 @@ _BUSY: Final = -32000
 
 
 class McpOwner(Protocol):
-    """The owner of a client: has its link, and takes what the device sends of its own accord."""
+    """The owner of a client: has its link, and takes notifications and requests of the device."""
 
     @property
     def request_handlers(self) -> Mapping[str, RequestHandler]:
@@ -80,7 +80,7 @@ class _Call:
     patience: float
     """Seconds to wait for an answer or for progress."""
     latest: float
-    """Loop time until which progress extends the wait."""
+    """Loop time until which progress can extend the wait."""
     on_progress: Callable[[Progress], None] | None
 
     def extend(self, seconds: float) -> None:
@@ -93,7 +93,7 @@ class McpClient:
     """Requests to the MCP server of one device over one link, and its requests to us."""
 
     extended = False
-    """Whether the device is more than stock firmware, and may be sent what that never gets."""
+    """Whether the device is more than stock firmware, and may get requests that stock firmware never gets."""
 
     def __init__(self, owner: McpOwner) -> None:
         self._owner = owner
@@ -118,8 +118,8 @@ class McpClient:
         """Shake hands. Raises `McpError`.
 
         `vision` is the `url` for the device's photos and the `token` for it, which it forgets when it
-        restarts. What it may ask of us is announced, too, and only with that is the latest version spoken: no
-        stock firmware asks anything.
+        restarts. Capabilities for its own requests are announced, too, and only then the latest version:
+        stock firmware requests nothing.
         """
         # As `sampling` of `sampling/createMessage`.
         capabilities: JsonObject = {method.partition("/")[0]: {} for method in self._owner.request_handlers}

@@ -22,7 +22,7 @@ _REASONS: Final = (
     *("message", "msg", "error", "errors", "errmsg", "error_message", "reason", "detail", "description"),
     *("消息", "原因", "错误", "fehler"),
 )
-# Absence of an error, in an answer that always has the member for it.
+# Values of an error member that mean no error.
 _NO_ERROR: Final = re.compile(
     r"(?:(?:e|0x)?0+|no(?:[ _]?err(?:or)?s?)?|none|n/?a|null|nil|false|ok|okay|esp_ok|success.*|done|keiner?"
     r"|.*成功|[无没無沒]有?(?:错误|錯誤)?|正常)?[.!。！]?",
@@ -83,7 +83,7 @@ def _has_failed(answer: JsonObject) -> bool:
     statuses = {_word(answer.get(name)) for name in _STATUSES}
     if outcomes & {"0", "no"} or any(map(_FAILED.fullmatch, outcomes | statuses)):
         return True
-    # What says of itself that it has succeeded may have any code.
+    # An explicit success may have any code.
     if "true" in outcomes or answer.get("result") is True:
         return False
     if any(_is_error(answer.get(name)) for name in _ERRORS) or any(

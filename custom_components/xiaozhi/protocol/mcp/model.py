@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from ..messages import JsonObject
 from ..text import label
 
-# The standard's first version, which stock firmware has, and those after it.
+# The standard's first version, which stock firmware has, and later ones.
 STOCK_VERSION: Final = "2024-11-05"
 LATEST_VERSION: Final = "2025-11-25"
 VERSIONS: Final = frozenset({STOCK_VERSION, "2025-03-26", "2025-06-18", LATEST_VERSION})
@@ -83,7 +83,7 @@ class ServerInfo:
     version: str | None
     """Firmware version."""
     extended: bool = False
-    """Whether it is more than stock firmware, and may be sent what that never gets."""
+    """Whether it is more than stock firmware, and may get requests that stock firmware never gets."""
 
     @classmethod
     def from_dict(cls, result: JsonObject) -> Self:

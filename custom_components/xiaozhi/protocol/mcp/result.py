@@ -64,7 +64,7 @@ class ToolResult:
 
     @property
     def value(self) -> Any:
-        """The text, parsed if it is JSON, or else the data; None if both are missing."""
+        """The text, parsed if it is JSON, or the data without one; None if both are missing."""
         if self.text is not None:
             parsed = self.json()
             return self.text if parsed is None else parsed

@@ -14,12 +14,12 @@ from ..untrusted_json import is_bounded, is_deep
 
 # The MCP standard's own limit; the longest name in stock firmware has 31 characters.
 _MAX_NAME: Final = 128
-# The longest description in stock firmware explains a JSON format in some 2,000 Chinese characters, and
-# ends with what would break the robot. A page of the device's list holds 8,000 bytes.
+# The longest description in stock firmware explains a JSON format in some 2,000 Chinese characters, and ends
+# with values that would break the robot. A page of the device's list holds 8,000 bytes.
 _MAX_DESCRIPTION: Final = 4096
 _MAX_SCHEMA: Final = 8192
 _MAX_CHOICES: Final = 128
-# What the standard calls it, and what makers of boards do.
+# Names of the types, of the standard and of makers of boards.
 _SCHEMAS: Final = ("inputSchema", "input_schema", "parameters")
 # The device copies a whole message into RAM; small chips have tens of kilobytes of it.
 MAX_ARGUMENT_BYTES: Final = 4096
@@ -38,7 +38,7 @@ _KINDS: Final[Mapping[str, tuple[PropertyKind, tuple[type[Scalar], ...]]]] = {
 }
 _KIND_OF: Final[Mapping[type, str]] = {types[-1]: name for name, (_, types) in _KINDS.items()}
 
-# As makers of boards also write them.
+# Other spellings of makers of boards.
 _TYPES: Final = {
     "bool": "boolean",
     "int": "integer",
@@ -171,7 +171,7 @@ class Tool:
 
     name: str
     description: str
-    """In the device's words, often in Chinese."""
+    """Description by the device, often in Chinese."""
     properties: Mapping[str, ToolProperty] = field(hash=False)
     required: tuple[str, ...]
     """Names of the properties without a default."""

@@ -61,7 +61,7 @@ class LinkHandler(Protocol):
         """A well-formed message other than hello and goodbye arrived."""
 
     def message_too_long(self) -> None:
-        """A message arrived that is longer than any may be. Nothing of it is known."""
+        """A message arrived that is longer than allowed. Its content is unknown."""
 
     def audio_received(self, packet: bytes, missing: int) -> None:
         """An Opus packet arrived, empty for silence; `missing` packets before it are known to be lost."""
@@ -121,9 +121,9 @@ class Link(ABC):
         self._handler: LinkHandler | None = None
         self._channel: Channel | None = None
         self._ended: str | None = None
-        """Why the link has ended."""
+        """Reason for the end of the link."""
         self.trace: Trace | None = None
-        """Where the open conversation is recorded, if it is."""
+        """Recording of the open conversation, if any."""
 
     @property
     def notices_loss(self) -> bool:
@@ -132,17 +132,17 @@ class Link(ABC):
 
     @property
     def pinged_at(self) -> float:
-        """When the device has pinged us last, in seconds of `loop_time`, where that counts."""
+        """`loop_time` of the device's last ping, where that counts."""
         return -inf
 
     @property
     def stalled(self) -> bool:
-        """Whether something that was sent has not arrived, as far as the link can tell."""
+        """Whether something that was sent has not arrived, if the link knows that."""
         return self.held > 0
 
     @property
     def held(self) -> int:
-        """Bytes that were sent and have not arrived, as far as the link can tell."""
+        """Bytes that were sent and have not arrived, if the link knows that."""
         return 0
 
     @property
@@ -156,7 +156,7 @@ class Link(ABC):
         return self._channel
 
     def message_too_long(self) -> None:
-        """Note that the device has sent a message that is longer than any may be."""
+        """Note that the device has sent a message that is longer than allowed."""
         if self._handler is not None:
             self._handler.message_too_long()
 
@@ -217,7 +217,7 @@ class Link(ABC):
         self.counters.unknown += 1
 
     def _drop(self, reason: object, now: float) -> None:
-        """Count what is malformed. Raises `FloodError`."""
+        """Count a malformed message. Raises `FloodError`."""
         self.counters.malformed += 1
         _LOGGER.debug("Dropped what the device at %s sent: %s", self.remote, reason)
         self._guard.malformed(now)

@@ -1,4 +1,4 @@
-"""What has been sent over TCP and has not arrived. Linux and macOS tell."""
+"""Bytes on their way over TCP. Linux and macOS report them."""
 
 import asyncio
 import fcntl

@@ -121,9 +121,9 @@ class MqttConnection:
         await self.drain()
 
     def disconnect(self) -> None:
-        """Have the connection closed by who reads from it, with `close`."""
+        """Make the reader of the connection close it."""
         self._writer.close()
-        # A device that reads nothing would otherwise hold it for as long as it has promised to be silent.
+        # A device that reads nothing would otherwise keep it open for its whole keep-alive time.
         self._reader.feed_eof()
 
     def abort(self) -> None:

@@ -65,10 +65,10 @@ class Carrier(Protocol):
         """Send a message to the device. Raises `LinkClosedError`."""
 
     def disconnect(self) -> None:
-        """Disconnect the device when what was published is sent, or cannot be sent soon."""
+        """Disconnect the device after its messages are sent, or cannot be sent soon."""
 
     def unacknowledged(self) -> int:
-        """Return how many bytes have not arrived; 0 with a broker, which does not tell."""
+        """Return how many bytes have not arrived; 0 with a broker, where that is unknown."""
 
 
 class MqttLink(Link):

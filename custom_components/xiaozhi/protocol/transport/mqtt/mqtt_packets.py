@@ -2,7 +2,7 @@
 
 Source: the OASIS standard "MQTT Version 3.1.1"; its section numbers are given where a rule looks arbitrary.
 Packets from clients are parsed, packets to clients are written. Devices publish at QoS 0, programs also at
-QoS 1, which is acknowledged; what is sent to them is of QoS 0, as by the server of the firmware's makers.
+QoS 1, which is acknowledged; messages to them have QoS 0, as those of the firmware makers' server.
 """
 
 from collections.abc import Callable
@@ -27,11 +27,11 @@ _PROTOCOL: Final = ("MQTT", 4)
 
 
 class MqttProtocolError(ValueError):
-    """A client does what the standard or its server forbids; the connection must be closed (4.8)."""
+    """A client violates the standard or the rules of the server; the connection must be closed (4.8)."""
 
 
 class PacketTooLongError(MqttProtocolError):
-    """A packet is longer than any may be."""
+    """A packet is longer than allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Publish:
     topic: str
     payload: bytes
     packet_id: int | None = None
-    """To be acknowledged, at QoS 1."""
+    """Id of the acknowledgement, at QoS 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def _parse_subscribe(body: _Body) -> Subscribe:
     filters: list[str] = []
     while not body.exhausted:
         filters.append(body.text())
-        # The QoS that it asks for.
+        # The requested QoS.
         body.byte()
         if len(filters) > _MAX_FILTERS:
             raise MqttProtocolError(f"more than {_MAX_FILTERS} topics at once")
@@ -158,7 +158,7 @@ PARSERS: Final[dict[int, Callable[[_Body], Packet]]] = {
 
 
 def parse_packet(first: int, data: bytes) -> Packet:
-    """Parse what follows the fixed header of a packet. Raises `MqttProtocolError`.
+    """Parse a packet after its fixed header. Raises `MqttProtocolError`.
 
     `first`, its first byte, is one of `PARSERS`.
     """

@@ -27,7 +27,7 @@ _LOGGER = logging.getLogger(__name__)
 # Connections without a valid CONNECT yet.
 _MAX_PENDING: Final = 256
 _STOPPING: Final = "the server is stopping"
-# Of a client that promises none, in seconds; the standard allows to disconnect it (3.1.2.10).
+# Keep-alive time of a client without one, in seconds; the standard allows disconnecting it (3.1.2.10).
 _USUAL_KEEP_ALIVE: Final = 60
 
 
@@ -145,7 +145,7 @@ async def _answer(packet: Packet, connection: MqttConnection, link: MqttLink, ma
         case Publish(topic, payload, packet_id):
             if packet_id is not None:
                 connection.write(mqtt.puback(packet_id))
-            # What it publishes elsewhere reaches nobody.
+            # Messages to other topics reach nobody.
             if topic == uplink_topic(mac):
                 await link.receive(payload)
         case Subscribe(packet_id, filters):

@@ -1,4 +1,4 @@
-"""A client at the owner's broker, with errors that say what to change."""
+"""A client of the owner's broker, with helpful errors."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -26,7 +26,7 @@ _FAILURE: Final = 0x80
 # Bad user name or password, not authorized: the library's codes for every version of MQTT.
 _NOT_ALLOWED: Final = frozenset({0x86, 0x87})
 
-# Our errors say what the library would log, in which each message of a device could be a line.
+# Our errors have the library's words; its log could have a line for each message of a device.
 _CLIENT_LOGGER: Final = logging.getLogger(f"{__name__}.library")
 _CLIENT_LOGGER.setLevel(logging.CRITICAL)
 
@@ -35,7 +35,7 @@ _CLIENT_LOGGER.setLevel(logging.CRITICAL)
 async def connected(settings: BrokerSettings, client_id: str | None = None) -> AsyncGenerator[Client]:
     """Connect for the time of the context, by default under a name of its own.
 
-    Raises `BrokerError` when that fails. What goes wrong later is a `MqttError` of the client.
+    Raises `BrokerError` when that fails. Later errors are a `MqttError` of the client.
     """
     client = Client(
         settings.host,
@@ -67,7 +67,7 @@ async def subscribe_devices(client: Client) -> None:
     except MqttError as err:
         if client._client.is_connected():  # noqa: SLF001
             raise
-        # Some brokers disconnect a client that asks for what it may not have.
+        # Some brokers disconnect a client that asks for a forbidden topic.
         raise BrokerError(BrokerProblem.FORBIDDEN, f"disconnected for {UPLINK_OF_ALL}") from err
     if any((code if isinstance(code, int) else code.value) >= _FAILURE for code in codes):
         raise BrokerError(BrokerProblem.FORBIDDEN, f"subscription to {UPLINK_OF_ALL} was not granted")
@@ -109,7 +109,7 @@ async def _connect(client: Client, settings: BrokerSettings) -> None:
     # caller has given up.
     connecting = asyncio.ensure_future(client.__aenter__())
     try:
-        # Unlike a shield, this reports no error of what goes on after the caller has given up.
+        # Unlike a shield, this reports no error after the caller has given up.
         await asyncio.wait((connecting,))
         connecting.result()
     except asyncio.CancelledError:

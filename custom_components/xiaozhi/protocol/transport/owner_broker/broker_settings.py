@@ -1,4 +1,4 @@
-"""Address and account of the owner's broker, and why it cannot be used."""
+"""Address and account of the owner's broker, and its problems."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,7 +12,7 @@ BROKER_MODULE: Final = f"{__package__}.broker_connection"
 
 
 class BrokerProblem(StrEnum):
-    """Why a broker cannot be used."""
+    """Reasons why a broker cannot be used."""
 
     UNREACHABLE = "unreachable"
     """Host and port do not answer, or not as a broker does."""

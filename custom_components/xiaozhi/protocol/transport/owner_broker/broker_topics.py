@@ -1,4 +1,4 @@
-"""Which device a topic of a broker belongs to, and of which gateway.
+"""Topics of a broker, by device and gateway.
 
 Gateways may share a broker, and a device may be paired with more than one of them. So its client id, which is
 the middle part of both topics, begins with the name of a gateway: only the one that answered its last
@@ -35,7 +35,7 @@ class Address(NamedTuple):
 
 
 def address_of_topic(topic: str) -> Address | None:
-    """Return whose device publishes to `topic`; None when it is no device's topic."""
+    """Return the address of the device that publishes to `topic`; None for other topics."""
     if (match := _TOPIC.fullmatch(topic)) is None:
         return None
     mac = ":".join(match[2][index : index + 2] for index in range(0, 12, 2))

@@ -139,7 +139,7 @@ class EncryptedAudio:
         return self._cipher.update(payload)
 
     def _believed(self, packet: bytes, source: Sender, sequence: int) -> bool:
-        """Whether to accept a packet that looks genuine, as one in seventy of a stranger's does."""
+        """Whether to accept a plausible packet; so is one in seventy of a stranger."""
         near = self.source in {None, source} and sequence <= self._newest + _NEAR
         if not packet:
             # It cannot show that its sender has the key.

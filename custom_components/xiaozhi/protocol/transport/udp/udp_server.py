@@ -71,7 +71,7 @@ class UdpChannel:
         return 0
 
     def flush(self) -> None:
-        """Deliver all that has arrived."""
+        """Deliver all received packets."""
         while self.deliver():
             pass
 
@@ -125,7 +125,7 @@ class UdpServer:
             udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
             if sys.platform == "linux":
                 # The device takes packets only from the address it sends to, which on a host with several
-                # is not always the one that the system would choose.
+                # addresses is not always the one that the system would choose.
                 udp.setsockopt(socket.IPPROTO_IP, socket.IP_PKTINFO, 1)
             udp.bind((host or "0.0.0.0", port))  # noqa: S104
         except OSError:
@@ -193,7 +193,7 @@ class UdpServer:
     def _deliver(self) -> None:
         """Handle one datagram of each device, and the next after other work of the event loop.
 
-        To decrypt and decode one takes 0.1 ms, and after a pause of the event loop many are there at once.
+        Decrypting and decoding one takes 0.1 ms, and after a pause of the event loop there are many at once.
         """
         self._delivery = None
         for channel in tuple(self._behind):

@@ -1,4 +1,4 @@
-"""The framing of audio packets on a WebSocket, which the device's hello names and its first packet shows.
+"""The framing of audio packets on a WebSocket, by the device's hello and its first packet.
 
 Source: the firmware's `main/protocols/protocol.h`. Version 1 is the bare Opus packet. Programs exist that
 name another version and send bare packets, which the project's reference server takes.
@@ -10,17 +10,17 @@ from typing import Final
 from ...audio.opus_codec import opus_samples
 
 _AUDIO: Final = 0
-# Of versions 2 and 3: their fields up to the last one, which is the size of the packet that follows.
+# Headers of versions 2 and 3; the last field is the size of the packet.
 _HEADERS: Final = {
     2: (Struct(">HHIII"), (2, _AUDIO, 0, 0)),
     3: (Struct(">BBH"), (_AUDIO, 0)),
 }
-# Of these fields, those that count: what kind of packet it is. The others are reserved, or the time.
+# Fields with the kind of the packet. The others are reserved, or the time.
 _KIND: Final = {2: 2, 3: 1}
 
 
 class FramingError(ValueError):
-    """A first packet that is neither framed as the hello says nor a bare Opus packet."""
+    """A first packet that is neither framed according to the hello nor a bare Opus packet."""
 
 
 class AudioFraming:

@@ -31,10 +31,10 @@ from ..tcp_backlog import unacknowledged
 _SEND_BUFFER: Final = 16 * 1024
 # Bytes parsed before their frames are counted: a few milliseconds with the smallest frames.
 _SLICE: Final = 4 * 1024
-# Of the request of a connection. The library takes a megabyte, and 256 strangers may connect at a time.
+# Bytes of the opening request. The library takes a megabyte, and 256 strangers may connect at a time.
 _MAX_HEAD: Final = 16 * 1024
-# From a close frame to the end of what we send. At that, stock firmware frees an object that a wake word of
-# this moment uses; there is none so soon after it has gone idle. It never closes TCP first.
+# From a close frame to the end of our side. Stock firmware then frees an object that a wake word at that
+# moment would use; there is none so soon after it has gone idle. It never closes TCP first.
 _END_DELAY: Final = 0.02
 _MAX_CLOSE_REASON: Final = 123
 _MESSAGES: Final = frozenset({Opcode.TEXT, Opcode.BINARY})
@@ -67,9 +67,9 @@ class WebSocketConnection(ServerConnection):
         self._drop_timers: tuple[asyncio.TimerHandle, ...] = ()
         self._sending_ended = False
         self.heard_at = loop_time()
-        """When the peer has sent anything last, in seconds of `loop_time`."""
+        """`loop_time` of the last data of the peer."""
         self.pinged_at = -inf
-        """When it has pinged last."""
+        """`loop_time` of its last ping."""
 
     def admit(self, admission: Admission) -> None:
         """Note that the device is paired: from now on, nobody else can displace this connection."""

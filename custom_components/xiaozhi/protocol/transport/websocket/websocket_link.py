@@ -38,7 +38,7 @@ _LOGGER = logging.getLogger(__name__)
 _TRANSPORT: Final = "websocket"
 # Speech takes a few hundred bytes a packet; 4000 is 120 ms at 266 kbit/s.
 _MAX_PACKET_BYTES: Final = 4000
-# On their way at once: what the shortest play queue holds (1.2 s), and more than a slow Wi-Fi needs.
+# Packets on their way at once: the shortest play queue (1.2 s), and more than a slow Wi-Fi needs.
 _MAX_ON_THE_WAY: Final = 20
 _WAIT_STEP: Final = 0.02
 
@@ -60,11 +60,11 @@ class WebSocketLink(Link):
         self._remote = peer_address(connection)
         self._framing = AudioFraming(1)
         self._pinged_at = -inf
-        """When the last message of the type that some programs ping with arrived."""
+        """`loop_time` of the last ping of a program."""
         # Packets dropped since the last valid one: their time has passed as well.
         self._missing = 0
         self._sizes = deque[int](maxlen=_MAX_ON_THE_WAY)
-        """Of the audio packets that were sent last."""
+        """Sizes of the last audio packets."""
 
     @property
     @override

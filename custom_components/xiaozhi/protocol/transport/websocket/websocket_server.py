@@ -81,7 +81,7 @@ class WebSocketServer:
         # The device listens for the answer only after sending the request, and may miss a faster one.
         await asyncio.sleep(WebSocketTimeouts.upgrade_delay)
         if self._server is None:
-            # Before version 17, the library looks for that before it asks us.
+            # Before version 17, the library checks that before it asks us.
             return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "The server is stopping.\n")
         return refusal
 
