@@ -1,4 +1,4 @@
-"""Base of all entities of a device, and what adds and removes them."""
+"""Base of all entities of a device, and the sources that add and remove them."""
 
 from abc import ABC, abstractmethod
 import asyncio
@@ -29,14 +29,14 @@ from .tools.migration import key_of_only_member
 from .tools.stock_tools import STATUS_TOOL
 from .tools.tool_entities import Call, OptionSetter, Reading, Setter, ToolEntity
 
-# Whether a device has an entity depends on these.
+# Keys on which the existence of entities depends.
 _SHOW_WHAT_EXISTS: Final = (
     *("tools", "status", "link", "ip", "timers", "alarms", "board", "listens_while_speaking"),
 )
 
 _LOGGER = logging.getLogger(__name__)
 
-# In the options that the registry keeps of an entity.
+# In the options of an entity in the registry.
 _GONE_SINCE: Final = "gone_since"
 _KEPT_WHEN_GONE: Final = timedelta(days=30)
 
@@ -47,7 +47,7 @@ class XiaozhiEntity(Entity):
     _attr_has_entity_name = True
     _attr_should_poll = False
     follows: Collection[str] = (AVAILABLE,)
-    """Keys of what the entity shows, as for `DeviceRecord.listen`. Without `AVAILABLE`, always available."""
+    """Keys that the entity follows, as for `DeviceRecord.listen`. Without `AVAILABLE`, always available."""
     _caller: Context | None = None
 
     def __init__(self, gateway: Gateway, device: Device, described: EntityDescription | ToolEntity) -> None:
@@ -89,7 +89,7 @@ class XiaozhiEntity(Entity):
 
 
 class XiaozhiSettingEntity(XiaozhiEntity):
-    """An entity of a setting that is ours, not the device's: there also when the device is not."""
+    """An entity of a setting of ours, which is available without the device."""
 
     follows: Collection[str] = (SETTINGS,)
 
@@ -107,7 +107,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
         self._attr_entity_category = tool.category
         self._attr_entity_registry_enabled_default = tool.enabled
         self._readings = tool.readings
-        # Of what is read, and of the calls that its state depends on.
+        # Of its readings, and of the calls that its state depends on.
         calls = (part_key("calls", each) for each in tool.tools) if tool.follows_calls else ()
         self.follows = (AVAILABLE, *map(_key, self._readings), *calls)
 
@@ -122,7 +122,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
     @property
     @override
     def assumed_state(self) -> bool:
-        """Whether the state is only what was last called."""
+        """Whether the state is only that of the last call."""
         return self.tool.follows_calls and not self._readings
 
     @override
@@ -133,10 +133,7 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
             super().device_changed()
 
     async def _change(self, tool: str, arguments: Mapping[str, Any], *, only_attribute: bool = False) -> None:
-        """Call a tool. Raises `Unauthorized`, and as `DeviceCommands.change`.
-
-        Of a change of the state, Home Assistant writes a line into the logbook; with `only_attribute`, we do.
-        """
+        """Call a tool, and log that if it changes `only_attribute`. Raises as `check_entity` and `change`."""
         await check_entity(self.hass, self._caller, self.device, tool)
         with logged_call(self.device, tool, self._caller, only_failures=not only_attribute):
             await self.device.commands.change(tool, arguments)
@@ -157,14 +154,14 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
 
 
 def _key(reading: Reading) -> str:
-    """Return the key of what is read."""
+    """Return the key of a reading."""
     if reading.tool == STATUS_TOOL:
         return part_key("status", reading.member or "")
     return part_key("answers", reading.tool)
 
 
 def is_registered(device: Device, platform: Platform, key: str) -> bool:
-    """Whether an entity of the device was added before: what has none at first stays from then on."""
+    """Whether an entity of the device was added before, and so stays."""
     registry = er.async_get(device.hass)
     return registry.async_get_entity_id(platform, DOMAIN, f"{device.mac}_{key}") is not None
 
@@ -221,7 +218,7 @@ class DeviceEntities[SpecT](EntitySource):
         """Create an entity."""
 
     def prepare_registry(self, device: Device, wanted: Mapping[str, SpecT]) -> None:
-        """Prepare the entity registry for what is wanted, before new entities are added."""
+        """Prepare the entity registry for the wanted entities, before new ones are added."""
 
     @override
     def follow(self, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback) -> None:
@@ -236,7 +233,7 @@ class DeviceEntities[SpecT](EntitySource):
 
 
 class DescribedEntities[DescriptionT: EntityDescription](DeviceEntities[DescriptionT]):
-    """The entities of one class, of which a device has those that `exist` on it."""
+    """The entities of one class, if they `exist` on a device."""
 
     def __init__(
         self,
@@ -359,7 +356,7 @@ def _refused(device: Device) -> set[str]:
 
 
 def _gone_since(entry: er.RegistryEntry) -> datetime | None:
-    """Return since when the tool of an entity is gone, as far as was noted."""
+    """Return the noted time since which the tool of an entity is gone."""
     options = entry.options.get(DOMAIN)
     noted = options.get(_GONE_SINCE) if options else None
     return dt_util.parse_datetime(noted) if isinstance(noted, str) else None
@@ -400,7 +397,7 @@ def _prepare_entry(
     """
     registry = er.async_get(device.hass)
     key = entry.unique_id.removeprefix(f"{device.mac}_")
-    # A button is but a part of what its tool makes now.
+    # A button is only one of the entities of its tool now.
     if key in device.tools.entities and entry.domain != Platform.BUTTON:
         if key in wanted and platform is not None and platform != entry.domain:
             _move(registry, entry, platform)
@@ -421,7 +418,7 @@ def _prepare_entry(
 
 
 def _move(registry: er.EntityRegistry, entry: er.RegistryEntry, domain: str) -> None:
-    """Have a registered entity on another platform, and keep what the owner has made of it."""
+    """Move a registered entity to another platform, with the owner's changes."""
     registry.async_remove(entry.entity_id)
     moved = registry.async_get_or_create(
         domain,

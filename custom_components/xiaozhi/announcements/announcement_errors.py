@@ -50,7 +50,7 @@ def refusal(
     elif delivery is Delivery.TEXT:
         key = "announcement_too_old" if has_text else "announcement_too_old_for_sound"
     elif device.state.link is LinkKind.WEBSOCKET:
-        # Without MQTT for any device, the form of one device has no choice.
+        # Where the gateway offers no MQTT, the form of a device has no choice of link.
         entry = gateway_entry(device.hass)
         only = entry is not None and GatewaySettings.from_entry(entry).link is OfferedLink.WEBSOCKET
         key = "announcement_websocket_only" if only else "announcement_on_websocket"

@@ -26,7 +26,7 @@ from .utterance import OpenSpeech, Rank, Utterance
 type OpenMedia = Callable[[str], OpenSpeech]
 """Opens media of the library or at a web address."""
 
-# What Home Assistant's voice set-up has a satellite fetch.
+# Sound that Home Assistant's voice set-up lets a satellite fetch.
 _TEST_SOUND: Final = "/api/assist_satellite/connection_test/"
 # A sound before an announcement is kept in memory, and cut to this length.
 _MAX_SOUND_SECONDS: Final = 30
@@ -55,10 +55,10 @@ async def announcement_utterance(
     origin: str | None,
     expects_answer: bool = False,
 ) -> Utterance:
-    """Return what is to be said, when the sound before it is there. Raises `UserError`.
+    """Return the utterance of an announcement, after loading the sound before it. Raises `UserError`.
 
-    `origin` is where the device reaches Home Assistant, and so do we: the address that is set may be one for
-    the internet.
+    `origin` is the address at which the device reaches Home Assistant, and so do we: the configured address
+    may be one for the internet.
     """
     sound = b""
     before = announcement.preannounce_media_id
@@ -85,7 +85,7 @@ def voice_language(pipeline: Pipeline) -> str:
 def text_utterance(
     hass: HomeAssistant, text: str, pipeline: Pipeline, *, expects_answer: bool = False
 ) -> Utterance:
-    """Return what a pipeline's voice makes of a text."""
+    """Return the utterance of a text in a pipeline's voice."""
 
     async def speak(how: Delivery) -> AsyncGenerator[bytes]:
         engine = tts.async_resolve_engine(hass, pipeline.tts_engine)
@@ -120,7 +120,7 @@ def _speech_of(
         return _silence
     if token is not None and (stream := tts.async_get_stream(hass, token)) is not None:
         return spoken_text(stream)
-    # Only the library knows where its media are, and needs no detour over our web server.
+    # Only the library knows the places of its media, without a detour over our web server.
     if announcement.media_id_source == "media_id":
         return open_media(announcement.original_media_id)
     return open_media(_near(hass, announcement.media_id, origin))
@@ -138,9 +138,9 @@ def _near(hass: HomeAssistant, address: str, origin: str | None) -> str:
 
 
 def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
-    """Return what a speech engine makes of a text, without the silence before it.
+    """Return the speech of an engine, without the silence before it.
 
-    Raises `SourceError` if the engine hangs: nothing else ends an announcement.
+    Raises `SourceError` if the engine hangs: nothing else would end the announcement.
     """
     rate = DOWNLINK.sample_rate
 

@@ -23,7 +23,7 @@ _RESTORING: Final = 2
 class AnnouncementVolume:
     """Changes the volume of a device for a while, if the owner wants that and the device can.
 
-    What is to be restored is kept, and stored, until it could be.
+    The usual volume is stored until it is restored.
     """
 
     def __init__(self, device: Device) -> None:
@@ -31,13 +31,13 @@ class AnnouncementVolume:
         self._in_use = False
         self._restoring: asyncio.Task[None] | None = None
         self.close = device.record.listen(["linked", STATUS_READ], self._restore_late)
-        """Restores nothing any more."""
+        """Ends all attempts to restore the volume."""
 
     @asynccontextmanager
     async def changed(self, *, wanted: bool) -> AsyncGenerator[None]:
-        """Have the volume of announcements, if that is wanted.
+        """Set the volume of announcements, if the owner wants that.
 
-        If that fails at the end, as when the device has left, the volume is restored as soon as possible.
+        If it cannot be restored at the end, because the device is gone, this is done as soon as possible.
         """
         if not wanted:
             yield
@@ -50,7 +50,7 @@ class AnnouncementVolume:
             yield
         finally:
             self._in_use = False
-            # Cancelling the announcement must not keep its volume.
+            # A cancelled announcement must not leave its volume.
             self._restoring = self._device.create_task(self._restore(), "restore volume")
             await asyncio.wait((self._restoring,), timeout=_RESTORING)
 

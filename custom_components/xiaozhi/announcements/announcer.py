@@ -51,24 +51,24 @@ class _Said:
     how: Delivery = Delivery.NONE
     """How it has begun to be heard."""
     ended_by: End | None = None
-    """What has ended it; None if its caller did."""
+    """The end of it; None if its caller has ended it."""
     fault: tuple[str, PlayerFault] | None = None
-    """Which media player has not said it, and why."""
+    """The media player that has not said it, and the reason."""
     replaced_by: Rank | None = None
     end_refusal: CALLBACK_TYPE | None = None
-    """Ends what keeps conversations from being held while it rings."""
+    """Lets conversations be held again after a ring."""
 
     def end(self, by: End, rank: Rank | None = None) -> None:
-        """Say no more of it."""
+        """Stop saying it."""
         if self.ended_by is None:
             self.ended_by, self.replaced_by = by, rank
             self.scope.reschedule(loop_time())
 
 
 class Announcer:
-    """Says and plays on one device what its user has not asked for, the most important first.
+    """Says and plays on one device all that its user has not asked for, the most important first.
 
-    Music, which gives way to anything else, may be begun again after that.
+    Music is interrupted by everything else, and may begin again after that.
     """
 
     def __init__(self, device: Device) -> None:
@@ -81,7 +81,7 @@ class Announcer:
         self._now: _Said | None = None
         """The utterance that is being said."""
         self._free_at = 0.0
-        """Until when the device may still be busy with what is over."""
+        """Time until which the device may still be busy with an ended utterance."""
         self._closed = False
 
     @property
@@ -100,7 +100,7 @@ class Announcer:
             raise refusal(self._device, has_text=False)
 
     async def say(self, utterance: Utterance) -> Heard:
-        """Say something when its turn has come. Raises nothing of its own. Cancelling stops it."""
+        """Say something in its turn, and return how it was heard. Cancelling stops it."""
         said = _Said(utterance)
         end, error = End.FAULT, None
         try:
@@ -130,9 +130,9 @@ class Announcer:
     async def ask(self, question: str, pipeline: Pipeline, may_be_answered: Callable[[], None]) -> None:
         """Ask for an automation, and return when the user may answer. Raises `HomeAssistantError`.
 
-        `may_be_answered` is called when what is said from then on may be the answer. In a conversation the
-        device listens after the question. Otherwise it cannot, and the question says how to answer. A user
-        who interrupts the question may be about to answer it.
+        `may_be_answered` is called as soon as speech may be the answer. In a conversation the device listens
+        after the question. Otherwise it cannot, and the question says how to answer. A user who interrupts
+        the question may be about to answer it.
         """
         hass = self._device.hass
         if self._device.conversation is not None:
@@ -175,9 +175,9 @@ class Announcer:
 
     @asynccontextmanager
     async def _turn_for(self, said: _Said) -> AsyncGenerator[None]:
-        """Wait until all else that is as important has been said. Raises `UserError`.
+        """Wait until nothing as important is said; music ends at once.
 
-        Music ends at once. A ring ends what is less important after some seconds; an announcement gives up.
+        After some seconds, a ring ends less important utterances, and an announcement raises `UserError`.
         """
         rank, rings, now = said.utterance.rank, said.utterance.rings, self._now
 
@@ -205,7 +205,7 @@ class Announcer:
             self._lock.release()
 
     async def _say(self, said: _Said) -> End:
-        """Say something in the way that is decided now, and in another if nothing is heard in that one."""
+        """Say something in the best way for now, and in another if nothing was heard."""
         device, utterance = self._device, replace(said.utterance, on_start=partial(self._begun, said))
         elsewhere = not (utterance.device_only or utterance.expects_answer or utterance.rank is Rank.MUSIC)
         while True:
@@ -246,7 +246,7 @@ class Announcer:
 
     @callback
     def _refuse_conversations(self, said: _Said) -> None:
-        """While it rings, nobody is listened to."""
+        """Refuse conversations during a ring."""
         if said.utterance.rings and said.end_refusal is None:
             said.end_refusal = self._device.conversations.hold(lambda _conversation: False)
 
@@ -287,7 +287,7 @@ class Announcer:
             await self._show(replace(utterance, on_start=lambda _: None))
 
     async def _notify(self, said: _Said, utterance: Utterance) -> End | None:
-        """Have it played; None if the device has begun a conversation instead."""
+        """Let the idle device play it; return None if it has begun a conversation instead."""
         notification = IdleAnnouncement(self._device, utterance, free_at=self._free_at)
         pause = AnnouncementTimeouts.cancelled
         try:
@@ -303,7 +303,7 @@ class Announcer:
         return end
 
     async def _show(self, utterance: Utterance) -> End:
-        """Show it, a screen after the other."""
+        """Show it, one screen after the other."""
         emotion = face_of(utterance.text) or Face.NEUTRAL
         parts = captions(one_line(utterance.text, len(utterance.text)), MAX_MESSAGE)
         for number, part in enumerate(parts):
@@ -322,7 +322,7 @@ class Announcer:
                 await commands.show(status=utterance.status, message=utterance.text, emotion=Face.HAPPY)
                 if number == 0:
                     if STATUS_TOOL in self._device.tools:
-                        # Nothing else shows that the device has not lost its power.
+                        # Only a poll shows that the device still has power.
                         await commands.call_tool(STATUS_TOOL)
                     utterance.on_start(Delivery.TEXT)
                 with suppress(TimeoutError):

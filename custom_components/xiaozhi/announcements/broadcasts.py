@@ -1,4 +1,4 @@
-"""Announcements that one action makes on several devices: it is to reach those that can speak now."""
+"""Announcements of one action on several devices, which reach those that can speak now."""
 
 from collections import defaultdict
 from collections.abc import Callable, Generator
@@ -17,7 +17,7 @@ class Broadcasts:
 
     @contextmanager
     def joined(self, announcer: Announcer, call: Context | None) -> Generator[Callable[[], bool]]:
-        """Make an announcement. Yields what tells whether another device of the same action can speak now."""
+        """Register an announcement. Yields whether another device of the same action can speak now."""
         key = call.id if call is not None else ""
         self._announcers[key].append(announcer)
         try:

@@ -1,4 +1,4 @@
-"""How an announcement can reach a device now."""
+"""Delivery of an announcement to a device: spoken, by a media player, as a file or as a text."""
 
 import asyncio
 from collections.abc import Generator
@@ -52,7 +52,7 @@ def delivery_in_room(device: Device) -> Delivery:
 
 @contextmanager
 def woken(device: Device) -> Generator[asyncio.Event]:
-    """Yield what is set when the device is, or gets, in a conversation."""
+    """Yield an event that is set once the device is in a conversation."""
     event = asyncio.Event()
 
     @callback

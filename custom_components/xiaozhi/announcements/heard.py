@@ -1,4 +1,4 @@
-"""How an utterance was heard, and what ended it."""
+"""Delivery and end of an utterance."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -34,7 +34,7 @@ class EndedByPersonError(UserError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """How an utterance was heard, and what ended it."""
+    """How an utterance was heard, and its end."""
 
     how: Delivery
     """How it began to be heard; `NONE` if it did not."""

@@ -24,13 +24,13 @@ from .heard import End
 from .room_player import Speech
 from .utterance import Rank, Utterance
 
-# Seconds after which nothing more comes of what is to be said at the same occasion.
+# Seconds to wait for further utterances at the same occasion.
 _NEXT: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """An utterance, and what has ended it: None if there was no occasion."""
+    """A waiting utterance, and its end: None if there was no occasion."""
 
     utterance: Utterance
     how: Delivery
@@ -50,14 +50,14 @@ class ConversationAnnouncements:
         self._waiting: _Waiting | None = None
         self._there = asyncio.Event()
         self.only_music = False
-        """Whether the channel is open only for music, and for what has taken its place."""
+        """Whether the channel is open only for music, and for utterances that interrupt it."""
 
-    # For who wants something said.
+    # For callers that say something.
 
     async def say(self, utterance: Utterance, how: Delivery) -> End | None:
-        """Have something said at the next occasion, and return what has ended it.
+        """Say something at the next occasion, and return its end.
 
-        None if the conversation ends before there is one. Raises `UserError`.
+        Returns None if the conversation ends before there is one. Raises `UserError`.
         """
         if (conversation := self._device.conversation) is None:
             return None
@@ -77,7 +77,7 @@ class ConversationAnnouncements:
         while (conversation := self._device.conversation) is not None:
             await conversation.closed.wait()
 
-    # For who holds the conversation.
+    # For the holder of the conversation.
 
     @property
     def waiting(self) -> bool:
@@ -89,7 +89,7 @@ class ConversationAnnouncements:
         await self._there.wait()
 
     async def speak(self, conversation: Conversation) -> bool:
-        """Say what waits. Return whether the user is to answer it. Raises `LinkClosedError`.
+        """Say the waiting utterance; return whether the user is to answer it. Raises `LinkClosedError`.
 
         If this is cancelled, the user has interrupted it.
         """
@@ -97,7 +97,7 @@ class ConversationAnnouncements:
         try:
             while (waiting := self._take()) is not None:
                 expects_answer = await self._say_at_once(conversation, waiting)
-                # What music gives way to comes at once, and so does the music after that.
+                # An utterance that interrupts music comes at once, and so does the music after it.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_NEXT):
                         await self._there.wait()
@@ -116,7 +116,7 @@ class ConversationAnnouncements:
             await asyncio.wait((speaking,))
         if not speaking.cancelled():
             speaking.result()
-        # Nobody answers a question that failed, or is not wanted any more.
+        # Nobody answers a question that failed or is no longer wanted.
         was_said = not said.cancelled() and said.exception() is None and said.result() is End.DONE
         return was_said and waiting.utterance.expects_answer
 
@@ -132,7 +132,7 @@ class ConversationAnnouncements:
         except LinkClosedError:
             raise
         except Exception as err:  # noqa: BLE001 - speech engines may raise anything
-            # It logs what is worth it.
+            # Failures are logged there.
             sound_error(err, self._device)
             await conversation.show(messages.tts_caption(utterance.text))
 
@@ -174,7 +174,7 @@ class ConversationAnnouncements:
                 elif begun or conversation.closed.is_set():
                     said.set_result(end if begun else None)
                 else:
-                    # The user was first.
+                    # The user began to speak first.
                     self._put(waiting)
 
     async def _speak(self, conversation: Conversation, utterance: Utterance, how: Delivery) -> End:
@@ -184,7 +184,7 @@ class ConversationAnnouncements:
 
         def open_speech() -> AsyncGenerator[bytes]:
             nonlocal shape
-            # Only where all that is heard is the text, its pauses show where the voice is in it.
+            # Pauses show the position in the text only if nothing but the text is heard.
             if utterance.text_begins or utterance.rank is Rank.MUSIC or not has_words(utterance.text):
                 return utterance.speech(how)
             shape = SpeechShape(messages.DOWNLINK.sample_rate)

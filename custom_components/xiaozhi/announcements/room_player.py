@@ -53,7 +53,7 @@ _LOGGER = logging.getLogger(__name__)
 
 _ACTIVE: Final = frozenset({MediaPlayerState.BUFFERING, MediaPlayerState.PLAYING})
 _ENDED_BY_PERSON: Final = frozenset({MediaPlayerState.PAUSED, MediaPlayerState.OFF})
-# Seconds between two looks at the clock, and of each piece of silence.
+# Seconds between two polls of the clock, and of each piece of silence.
 _PIECE: Final = 0.12
 # No timer is more exact.
 _RESOLUTION: Final = 0.001
@@ -64,7 +64,7 @@ type OpenSound = Callable[[], AsyncGenerator[bytes]]
 
 
 class PlayerFault(StrEnum):
-    """Why a player does not say something, or not to its end. `logbook` has a sentence for each."""
+    """Reasons why a player does not say something to its end. `logbook` has a sentence for each."""
 
     BUSY = "busy"
     """Something else is heard there."""
@@ -95,7 +95,7 @@ class RoomPlayback:
         self._ended: asyncio.Future[End | PlayerFault] = loop.create_future()
         self._error: BaseException | None = None
         self._since: float | None = None
-        """Since when it is heard, by the clock."""
+        """Loop time at which it began to be heard."""
         self._idle: State | None = None
         self._idle_since = 0.0
         self._shown = False
@@ -111,7 +111,7 @@ class RoomPlayback:
 
     @property
     async def ended(self) -> End | PlayerFault:
-        """Its end, when that has come. Raises what its source has raised."""
+        """Its end, if it has ended. Raises the error of its source."""
         end = await asyncio.shield(self._ended)
         if self._error is not None:
             raise self._error
@@ -202,7 +202,7 @@ class RoomPlayback:
 
     @callback
     def _poll(self, began: float, making: asyncio.Task[None], calling: asyncio.Task[None]) -> float:
-        """Find out how far it is; return the seconds until the next poll."""
+        """Update its progress; return the seconds until the next poll."""
         sound, now = self._sound, loop_time()
         if making.done() and not making.cancelled() and (err := making.exception()) is not None:
             self._error = err
@@ -287,7 +287,7 @@ class RoomPlayback:
 
     @callback
     def _end_of_idle(self, idle: State | None) -> End | PlayerFault:
-        """Return what the end on the player is: of the sound, by somebody, or a fault."""
+        """Return the reason why the player is idle: the end of the sound, a person, or a fault."""
         late = loop_time() - self._idle_since if idle is not None else 0
         tolerance = _TOLERANCE + self._device.settings.loudspeaker_lead + late
         if self._sound.ended and self._sound.heard >= self._sound.seconds - tolerance:
@@ -363,7 +363,7 @@ class Speech:
         self.begins = 0.0
         """Seconds of silence before the speech."""
         self.end = End.DONE
-        """What has ended it."""
+        """The end of it."""
 
     async def pcm(self) -> AsyncGenerator[bytes]:
         """Yield silence; all of the speech if the player does not say it, or not to its end."""
@@ -398,7 +398,7 @@ def _features(state: State | None) -> int:
 
 @callback
 def _music_to_resume(hass: HomeAssistant, player: str) -> dict[str, str] | None:
-    """Return what plays on a player that does not go on with it after an announcement, if that is known."""
+    """Return the music of a player that does not resume it by itself after an announcement, if known."""
     state = hass.states.get(player)
     if (
         state is None
@@ -425,7 +425,7 @@ def _is_by_somebody(hass: HomeAssistant, state: State) -> bool:
 
 @callback
 def report(device: Device, player: str, fault: PlayerFault) -> None:
-    """Report in the device's activity why it has spoken itself."""
+    """Report in Activity why the device has spoken itself."""
     if fault is PlayerFault.CHANGED:
         return
     state = device.hass.states.get(player)

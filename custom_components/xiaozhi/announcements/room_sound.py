@@ -27,12 +27,12 @@ from ..timeouts import AnnouncementTimeouts
 
 SUFFIX: Final = ".mp3"
 SENT_AHEAD: Final = 3
-"""Seconds of sound that are sent before they are heard: a player that does not stop says so much more."""
-# The same, that are made: media may have no end.
+"""Seconds of sound that are sent ahead: a player that cannot be stopped plays so much more."""
+# Seconds of sound that are encoded ahead: media may be endless.
 _AHEAD: Final = 10
-# Players fetch a sound twice or thrice at the same time, at most.
+# Players have at most two or three requests for a sound at the same time.
 _MAX_READERS: Final = 4
-# In bytes, also of what the kernel holds for a reader that takes nothing.
+# In bytes, including the kernel's buffer for a reader that takes nothing.
 _MAX_PART: Final = 16 * 1024
 _SEND_BUFFER: Final = 64 * 1024
 # Bytes that are kept for a player that fetches once more: five minutes, which is more than any text.
@@ -56,16 +56,16 @@ class Sound:
         self.said = said
         self.requested_at: float | None = None
         self.seconds = 0.0
-        """How much of it has been made."""
+        """Seconds that have been encoded."""
         self.heard = 0.0
         self.sent = 0
-        """How many bytes a player has fetched."""
+        """Bytes that a player has fetched."""
         self.ended = self.stopped = False
         self._mp3 = bytearray()
         self._readers: deque[object] = deque(maxlen=_MAX_READERS)
-        """One more ends the oldest."""
+        """A new reader beyond the limit ends the oldest."""
         self._forgotten = 0
-        """Bytes before that, of media without an end."""
+        """Number of bytes that were dropped before those, of endless media."""
         self._changed = asyncio.Event()
 
     @callback
@@ -95,12 +95,12 @@ class Sound:
             self._mp3 += encoder.encode(b"")
             self.ended = True
         finally:
-            # Those who fetch it would wait for more.
+            # Readers would wait for more.
             self.stopped = not self.ended
             self.notify()
 
     async def read(self) -> AsyncGenerator[bytes]:
-        """Yield it from its beginning, as far as that is kept, and not much sooner than it is heard."""
+        """Yield the sound from the beginning that is kept, and not much sooner than it is heard."""
         if self.requested_at is None:
             self.requested_at = loop_time()
         self._readers.append(reader := object())
@@ -120,13 +120,13 @@ class Sound:
 
 
 class SoundView(DeviceView[Transfers]):
-    """Where a media player in the home network fetches a sound. A player may be a web page."""
+    """View at which a media player in the home network fetches a sound. A player may be a web page."""
 
     url = SOUND_PATH + "/{token}" + SUFFIX
     name = "api:xiaozhi:sound"
 
     async def head(self, request: web.Request, token: str) -> web.Response:
-        """Answer what some players ask first."""
+        """Answer the first request of some players."""
         self._sound(request, token)
         return web.Response(content_type="audio/mpeg")
 
@@ -144,7 +144,7 @@ class SoundView(DeviceView[Transfers]):
                     async with asyncio.timeout(AnnouncementTimeouts.stall):
                         await response.write(part)
         except TimeoutError:
-            # What is left in its buffer is not waited for, either.
+            # The rest of its buffer is not awaited, either.
             transport.abort()
         return response
 

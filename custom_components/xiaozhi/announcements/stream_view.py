@@ -36,7 +36,7 @@ _RESET_AT_CLOSE: Final = struct.pack("ii", 1, 0)
 
 
 class StreamView(DeviceView[Transfers]):
-    """Where a device downloads a stream."""
+    """View at which a device downloads a stream."""
 
     url = STREAM_PATH + "/{token}"
     name = "api:xiaozhi:stream"
@@ -98,11 +98,11 @@ class _Sender:
         self._stream.delivered = True
         # aiohttp, as Home Assistant configures it, cancels this when the device closes the connection.
         await asyncio.sleep(AnnouncementTimeouts.closing)
-        # One that hangs has not, and only a proxy keeps the connection.
+        # A device that hangs has not read it. Only a proxy keeps the connection.
         self._stream.delivered = not self._stream.direct
 
     def break_off(self) -> None:
-        """Drop the connection, and what the device has not taken."""
+        """Drop the connection with all data that the device has not taken."""
         if (transport := self._request.transport) is None:
             return
         if (connection := transport.get_extra_info("socket")) is not None:

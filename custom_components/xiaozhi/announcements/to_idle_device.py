@@ -36,7 +36,7 @@ class IdleAnnouncement:
         self._encoder = OggOpusEncoder()
 
     async def play(self) -> End | None:
-        """Return what has ended it; None if the device has not asked for the sound.
+        """Play it, and return its end; None if the device has not asked for the sound.
 
         Raises `UserError`, and as `DeviceCommands.send`. Cancelling makes the device stop.
         """
@@ -54,7 +54,7 @@ class IdleAnnouncement:
                 if not stream.requested.done():
                     await stream.content.aclose()
                 else:
-                    # What sends it reads `pcm` until then, also if this is cancelled once more.
+                    # The sender reads `pcm` until then, even if this is cancelled once more.
                     while not stream.ended.done():
                         with suppress(asyncio.CancelledError):
                             await asyncio.wait((stream.ended,))

@@ -43,13 +43,13 @@ class Utterance:
     expects_answer: bool = False
     """Whether the device is to listen after it, which only an open channel allows."""
     status: str = "Home Assistant"
-    """What stands above its text on the screen."""
+    """Line above its text on the screen."""
     alert_seconds: float = 0.0
-    """For how long a device that cannot speak shows it with a sound again and again; 0 for once."""
+    """Seconds for which a device that cannot speak shows it repeatedly with a sound; 0 for once."""
     device_only: bool = False
     """Whether no media player may say it in place of the device."""
     at_announcement_volume: bool = False
-    """Whether it is said as loud as the owner wants announcements to be."""
+    """Whether it is said at the volume of announcements."""
     fetched_lazily: bool = False
     """Whether `speech` is to be opened only when an idle device asks for it."""
     on_start: Callable[[Delivery], None] = lambda _: None
@@ -59,7 +59,7 @@ class Utterance:
 
     @property
     def is_message(self) -> bool:
-        """Whether its text says the same; the title of music does not."""
+        """Whether its text has the same content; the title of music has not."""
         return bool(self.text) and self.rank is not Rank.MUSIC
 
     @property

@@ -40,7 +40,7 @@ _INTERVAL: Final = timedelta(seconds=10)
 
 
 async def async_keep_sentences(hass: HomeAssistant, *, is_wanted: bool) -> CALLBACK_TYPE:
-    """Write the files, or remove them, at once and when pipelines have changed. Returns what ends this."""
+    """Write or remove the files at once and after changes of pipelines. Returns a function that ends this."""
     written: set[str] | None = None
 
     async def check(_: object = None) -> None:
@@ -71,7 +71,7 @@ async def async_write_sentences(hass: HomeAssistant, languages: Iterable[str]) -
 
 
 def _write(folder: Path, languages: set[str]) -> tuple[bool, list[Path]]:
-    """Return whether a file has changed, and which were left alone."""
+    """Return whether a file has changed, and the files that were left alone."""
     variants = {next(iter(matches(language, get_languages())), "") for language in languages}
     wanted = {folder / code / _NAME: _content(code) for code in variants if is_known(code)}
     has_changed, left_alone = False, []

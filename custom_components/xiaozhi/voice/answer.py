@@ -61,7 +61,7 @@ class Answer:
             await self._conversation.show(messages.face(Face.THINKING))
 
     async def begin(self, transcript: str) -> None:
-        """Show what was understood."""
+        """Show the transcript."""
         self.begun = True
         await self._conversation.show(messages.transcript(transcript))
         await self.prepare()

@@ -25,14 +25,14 @@ class Script(Enum):
     """Traditional characters, and words that Mandarin does not have."""
 
 
-# What speech recognition calls Chinese: all of it, Mandarin, Cantonese.
+# Languages that speech recognition calls Chinese, Mandarin and Cantonese.
 _CHINESE: Final = frozenset({"zh", "cmn", "yue"})
 _TRADITIONAL: Final = frozenset({"hant", "tw"})
 _CANTONESE: Final = frozenset({"yue", "hk", "mo"})
 # OpenCC's names for its conversions.
 _TO_SIMPLIFIED: Final = "tw2s"
 _TO_TRADITIONAL: Final = "s2tw"
-# What OpenCC writes, and what people do: 陽台, 加濕器, 吊燈. It takes 清单里加 for the town 里加.
+# Spellings of OpenCC and of people: 陽台, 加濕器, 吊燈. It takes 清单里加 for the town 里加.
 _AS_WRITTEN: Final = (
     (re.compile("臺"), "台"),
     (re.compile("溼"), "濕"),
@@ -51,7 +51,7 @@ _CANTONESE_WORDS: Final = (
 
 
 def script_converter(hass: HomeAssistant, pipeline: Pipeline) -> Callable[[str], Awaitable[str]] | None:
-    """Return what converts transcripts to the script of a Chinese pipeline; None for any other pipeline."""
+    """Return a converter of transcripts to the script of a Chinese pipeline; None for any other pipeline."""
     if (script := _script_of(pipeline)) is None:
         return None
     return lambda text: hass.async_add_executor_job(convert, text, script)

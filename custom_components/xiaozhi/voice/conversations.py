@@ -93,7 +93,7 @@ class VoiceConversations:
 
     @callback
     def speaks_on(self, step: TurnStep) -> None:
-        """Learn from somebody who speaks: soon after this step of the last turn, they were cut off."""
+        """Learn from speech: if it comes soon after this step of the last turn, that was cut off."""
         times, self.last_times = self.last_times, TurnTimes()
         if times.ended_by == EndOfTurn.PAUSE and times.since(step, loop_time()) < SPEAKS_ON:
             self.device.record.update(pauses=after_cut(self.device.state.pauses))
@@ -108,7 +108,7 @@ class VoiceConversations:
         try:
             ending = VoiceTimeouts.ending
             if before and (hanging := (await asyncio.wait(before, timeout=ending))[1]):
-                # One of its engines does not let itself be cancelled. Later conversations do not wait again.
+                # One of its engines cannot be cancelled. Later conversations do not wait again.
                 self._unfinished -= hanging
                 _LOGGER.warning("A voice pipeline of %s does not end", self.device.name)
             await _HeldConversation(self, conversation).take_turns()
@@ -196,7 +196,7 @@ class HeldTurn:
         self._voice = held.voice
         self._last = last
         self._overheard: list[Said] = []
-        """What was being said when this turn began, here or by media players."""
+        """Texts that were being said when this turn began, here or by media players."""
         if last is not None and last.spoken_over is not None:
             self._overheard.append(last.spoken_over)
         self._just_woken = False
@@ -243,20 +243,20 @@ class HeldTurn:
 
     @property
     def _may_be_spoken_over(self) -> bool:
-        """Whether the owner wants the answer to end when somebody speaks over it, and the device can hear."""
+        """Whether the owner lets speech interrupt the answer, and the device can hear it."""
         return self.turn.start.mode is ListenMode.REALTIME and self.device.settings.interrupt_by_speaking
 
     @property
     def hears_only_the_user(self) -> bool:
         """Whether a voice beside the answer is the user's.
 
-        A singer would be taken for the user, and so would another loudspeaker: to compare what is heard with
-        what that plays was tried, and is not reliable (docs/measurements.md).
+        A singer would be taken for the user, and so would another loudspeaker: a comparison with its sound
+        was tried, and is not reliable (docs/measurements.md).
         """
         return not self._voice.announcements.only_music and self.device.settings.loudspeaker is None
 
     async def load_interruption_detector(self) -> TurnDetector | None:
-        """Return a detector of somebody who speaks over the answer, if there can be one."""
+        """Return a detector of speech over the answer, if there can be one."""
         return await self._voice.shared.detectors.async_load(INTERRUPTION)
 
     @property
@@ -277,7 +277,7 @@ class HeldTurn:
 
     @callback
     def _end(self) -> Answer | None:
-        """Drop what the pipeline still has for the turn, and show idle. Returns its answer."""
+        """Drop later events of the pipeline, and show idle. Returns the answer of the turn."""
         voice_turn, self._voice_turn = self._voice_turn, None
         if voice_turn is None:
             return None
@@ -320,7 +320,7 @@ class HeldTurn:
         return self.turn.stopped or refused.error == OWN_ECHO or is_silent
 
     async def _go_on(self, result: TurnResult) -> bool:
-        """Say what waits, and listen again or prepare the end; return whether the conversation goes on."""
+        """Make waiting announcements, and listen again or prepare the end; return whether it goes on."""
         conversation = self.conversation
         is_open = self.device.settings.conversation_style is ConversationStyle.OPEN
         listens_again = result.asked_back or (is_open and result.answered)
@@ -452,7 +452,7 @@ class HeldTurn:
         return None
 
     async def _compare(self) -> None:
-        """Find out which of the devices that were there before this one, and this one, is nearest."""
+        """Compare this device with those that began to listen before it."""
         while competing := self._voice.shared.arbitration.competing(self.device.mac):
             await asyncio.sleep(_COMPARISONS)
             for loudness in competing:

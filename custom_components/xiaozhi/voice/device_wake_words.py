@@ -24,7 +24,7 @@ from ..tools.stock_tools import ASSETS_TOOL
 from .pipelines import spoken_language
 
 DECIDE_ABOUT_PACKS: Final = ("tools", "board", "chip", "firmware", "assets", "free_memory")
-"""The parts of the state that decide about the packs that a device can be given."""
+"""Keys of the state that decide which packs a device can load."""
 _LANGUAGES: Final = {"cn": "zh", "en": "en"}
 
 
@@ -43,7 +43,7 @@ class WakeWords:
 
     @property
     def phrases(self) -> Sequence[Phrase]:
-        """Those of its owner, if it can have any."""
+        """Phrases of its owner, if it can have any."""
         if self.board.objection_to_phrases is not None:
             return ()
         return tuple(filter(None, map(Phrase.parse, self._device.settings.wake_phrases)))
@@ -62,9 +62,10 @@ class WakeWords:
 
     @property
     def active(self) -> tuple[str, ...]:
-        """Ids of those that wake it: those that were installed, since they cannot be read.
+        """Ids of the installed wake words, since the device does not report them.
 
-        Empty if that is not known, also while others are on their way, and after it has reported another.
+        Empty if they are unknown: while others are on their way, and after the device has reported another
+        word.
         """
         state = self._device.state
         return () if state.sent_pack else state.installed_wake_words
@@ -74,14 +75,14 @@ class WakeWords:
         """Forget what was installed if the device reports another word: it was flashed with another tool."""
         state = self._device.state
         installed, heard = state.installed_wake_words, _plain(*state.wake_words[:1])
-        # Of a release, nobody knows the word.
+        # The word of a release is unknown.
         fits = not heard or ORIGINAL in installed or any(_is_heard(each, heard) for each in installed)
         if not fits and installed:
             self._device.record.update(installed_wake_words=())
 
     @property
     def hint(self) -> str:
-        """A hint at what is fetched for a choice, or what its owner has to do now; empty if there is none."""
+        """A hint at downloads for a choice, or at the owner's next step; empty if there is none."""
         running = self._device.installation
         if not isinstance(running, PackInstallation):
             hosts = {"releases": _host(self._files.releases), "models": str(source().host)}
@@ -111,16 +112,16 @@ class WakeWords:
                 await installation.deliver(pack)
                 known = {"installed_wake_words": tuple(ids), "font": font}
             finally:
-                # A word that it has heard before is no longer known to wake it.
+                # A word that it has heard before may no longer wake it.
                 changes = NO_PACK | known if installation.begun else {}
                 waits = () if installation.settled else device.state.sent_pack
                 device.record.update(**changes | {"sent_pack": waits})
             await device.record.async_save()
 
     async def async_renew(self) -> None:
-        """Put the pack of its firmware on the device, with what wakes it, or was to.
+        """Put the pack of its firmware on the device, with its active or chosen wake words.
 
-        If these are phrases of its owner, it gets those that there are now. Raises `HomeAssistantError`.
+        Phrases of its owner are replaced by the present ones. Raises `HomeAssistantError`.
         """
         wanted = self._device.state.sent_pack or self.active or (ORIGINAL,)
         if not FIXED_WORDS.keys() >= {*wanted} - {ORIGINAL}:
@@ -150,7 +151,7 @@ def takes_packs(device: Device) -> bool:
 
 
 def board_of(device: Device) -> Board:
-    """Return what decides about the wake words of a device."""
+    """Return the properties that decide about the wake words of a device."""
     state = device.state
     return Board(
         name=state.board,
@@ -168,7 +169,7 @@ def _host(address: str) -> str:
 
 
 def _is_heard(wake_word: str, heard: str) -> bool:
-    """Whether what a device reports is a wake word with this id."""
+    """Whether a device reports the wake word with this id."""
     word, _ = FIXED_WORDS.get(wake_word, (wake_word, ""))
     return any(_plain(part) in heard for part in word.split(", "))
 

@@ -1,9 +1,9 @@
-"""Early transcripts: what was said before a pause is transcribed while nobody knows yet whether it is all.
+"""Early transcripts: speech is transcribed at a pause, before it is known whether it goes on.
 
-If speech goes on, the transcript is dropped. Else it is the transcript of the turn, which ends at once if
-Home Assistant understands it. A server does not stop working on what is dropped: each call is followed to its
-end, and while one runs, or somebody else speaks whose own call would have to wait, no other is made. An
-engine that reports its progress is called once, so nothing is transcribed in vain.
+If it goes on, the transcript is dropped. Otherwise it is the transcript of the turn, which ends at once if
+Home Assistant understands it. A server goes on with dropped calls: each is followed to its end, and no other
+is made while one runs, or while somebody else speaks whose call would have to wait. An engine that reports
+its progress is called only once.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ class EngineCalls:
 
     def __init__(self) -> None:
         self.speaking = set[object]()
-        """Turns of people who speak, whose words the engine is to transcribe."""
+        """Turns in which somebody speaks to this engine."""
         self._calls = 0
 
     def free_for(self, turn: object) -> bool:
-        """Whether a call that may be dropped would make nobody wait."""
+        """Whether an early call would make nobody wait."""
         return not self._calls and not self.speaking - {turn}
 
     async def transcribe(self, recognizer: Recognizer, pcm: bytes) -> str:
@@ -53,7 +53,7 @@ class EngineCalls:
 
 
 class _Transcripts:
-    """The words of one turn up to now, and whether these are all."""
+    """The transcripts of one turn up to now, which may be complete."""
 
     def __init__(self, speech_input: SpeechInput, recognizer: Recognizer, detector: TurnDetector) -> None:
         """`detector` reports the pauses."""
@@ -61,9 +61,9 @@ class _Transcripts:
         self._recognizer = recognizer
         self._detector = detector
         self.ending = EndOfTurn.PAUSE
-        """The reason for which the turn has ended, or will end as far as is known."""
+        """The reason for the end of the turn, or for the one that is likely."""
         self.ended = False
-        """Whether the turn has ended. The engine may still work on what is dropped."""
+        """Whether the turn has ended. The engine may still work on dropped calls."""
         self._pause: SpeechPaused | None = None
         self._text = ""
 
@@ -73,7 +73,7 @@ class _Transcripts:
         self._pause, self.ending = None, EndOfTurn.PAUSE
 
     async def _end_if_understood(self, text: str, pause: SpeechPaused | None) -> None:
-        """End the turn soon if what was said up to a pause is a whole command."""
+        """End the turn soon if the transcript up to a pause is a whole command."""
         if not text or pause is None or not await self._input.is_whole_command(text):
             return
         if pause == self._pause and not self.ended:
@@ -82,26 +82,26 @@ class _Transcripts:
 
 
 class EarlyTranscripts(_Transcripts):
-    """The early transcripts of one turn, and what follows from them."""
+    """The early transcripts of one turn."""
 
     def __init__(self, speech_input: SpeechInput, recognizer: Recognizer, detector: TurnDetector) -> None:
         super().__init__(speech_input, recognizer, detector)
         self._calls = speech_input.calls
         self._pcm = b""
-        """What was said up to the present pause."""
+        """Sound up to the present pause."""
         self._call: asyncio.Task[None] | None = None
         self._calls_left = _MOST_CALLS
 
     @callback
     def paused(self, pause: SpeechPaused, pcm: bytes) -> None:
-        """Transcribe what was said up to a pause, if the engine can do that now."""
+        """Transcribe the sound up to a pause, if the engine is free."""
         self._pause, self._pcm, self._text = pause, pcm, ""
         self._begin_call()
 
     @callback
     @override
     def resumed(self) -> None:
-        """Drop what is known: speech goes on."""
+        """Drop the transcript: speech goes on."""
         super().resumed()
         self._text = ""
 
@@ -137,7 +137,7 @@ class EarlyTranscripts(_Transcripts):
         finally:
             self._call = None
         if pause != self._pause:
-            # The engine has only now finished what was dropped.
+            # The engine has only now finished a dropped call.
             self._begin_call()
             return
         self._text = text
@@ -155,16 +155,16 @@ class EarlyTranscripts(_Transcripts):
 
 
 class ProgressiveTranscripts(_Transcripts):
-    """The progress of one turn's transcript, and what follows from it."""
+    """The transcript of one turn by an engine that reports its progress."""
 
     show: Callable[[str], Awaitable[None]] | None = None
-    """Shows what is understood so far. It may not raise."""
+    """Shows the text so far. It must not raise."""
     _task: asyncio.Task[None] | None = None
     _shown = ""
 
     @callback
     def paused(self, pause: SpeechPaused, _: bytes) -> None:
-        """Find out whether what was said up to a pause is all."""
+        """Find out whether the text up to a pause is complete."""
         self._pause = pause
         self._consider()
 
@@ -187,7 +187,7 @@ class ProgressiveTranscripts(_Transcripts):
 
     @callback
     def _consider(self) -> None:
-        # One at a time; what comes meanwhile is considered after that.
+        # One at a time; later reports are considered after that.
         if self._text and not self.ended and (self._task is None or self._task.done()):
             self._task = self._input.device.create_task(self._follow(), "transcript in progress")
 

@@ -1,4 +1,4 @@
-"""Interruption by speaking: detecting speech during an answer, and recognising what a device of ours says."""
+"""Interruption by speaking: detection of speech during an answer, and of a device's own voice."""
 
 from collections import deque
 from contextlib import aclosing
@@ -29,7 +29,7 @@ _LOUD: Final = 800
 _IDEOGRAPH: Final = r"[\u3040-\u30ff\u3400-\u9fff]"
 _WORD: Final = re.compile(_IDEOGRAPH + r"|(?:(?!" + _IDEOGRAPH + r")[^\W_])+")
 # Fewer words may be the choice of one of the answer's own: "the kitchen or the bedroom?" - "The kitchen."
-# Nine ideographs are as long: a word has two, and up to four of what is written as it is pronounced.
+# Nine ideographs are as long: a word has two, or up to four syllables.
 _LEAST_WORDS: Final = 3
 _LEAST_IDEOGRAPHS: Final = 9
 # Share of neighbouring word pairs that an echo has in common with the answer; the rest is misheard.
@@ -59,7 +59,7 @@ async def listen_for_interruption(turn: HeldTurn) -> None:
 
 
 class _Echo:
-    """Rest of the answer after the echo cancellation of a device: a soft voice, which is no person's."""
+    """Rest of the answer after the echo cancellation of a device: a soft voice of no person."""
 
     def __init__(self) -> None:
         self._peaks: deque[int] = deque([0], maxlen=_ECHO_FRAMES)

@@ -23,7 +23,7 @@ _INTERVAL: Final = timedelta(seconds=10)
 # The page of Home Assistant on which a pipeline gets its engines.
 _PAGE: Final = "/config/voice-assistants/assistants"
 _GUIDE: Final = "https://www.home-assistant.io/voice_control/voice_remote_local_assistant/"
-# What is missing, by whether the pipelines hear and speak.
+# Keys of the missing parts, by whether the pipelines hear and speak.
 _MISSING: Final = {
     (False, False): "no_speech",
     (False, True): "no_speech_to_text",
@@ -47,8 +47,8 @@ async def async_missing_engines_hint(hass: HomeAssistant) -> str:
 def async_report_missing_engines(hass: HomeAssistant, devices: Mapping[str, Device]) -> CALLBACK_TYPE:
     """Raise a repair issue while a device's pipeline, or that of a new device, cannot hear or speak.
 
-    It is looked from time to time: Home Assistant does not say that another pipeline is preferred, or that an
-    engine that is not an entity was added. Returns a function that ends this, and deletes the issue.
+    This is polled: Home Assistant does not report another preferred pipeline, nor a new engine that is not an
+    entity. Returns a function that ends this, and deletes the issue.
     """
 
     @callback

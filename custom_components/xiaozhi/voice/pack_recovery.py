@@ -1,4 +1,4 @@
-"""Mends a pack that a device could not load, because Home Assistant stopped or the network failed.
+"""Recovers a pack that a device could not load, because Home Assistant stopped or the network failed.
 
 A device that finds nothing at the address of a new pack starts without any: it has no wake word then, and
 only the font of its firmware (`Application::CheckAssetsVersion`).
@@ -23,7 +23,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class PackRecovery:
-    """Sends a pack again that was on its way, restarts a device once that uses none, and reports the rest."""
+    """Sends an interrupted pack again, restarts a device without a pack once, and reports other losses."""
 
     def __init__(self, hass: HomeAssistant, device: Device, words: WakeWords) -> None:
         self._hass = hass

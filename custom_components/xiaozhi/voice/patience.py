@@ -1,8 +1,8 @@
-"""How long a device waits for people who pause in the middle of a sentence, learned from how long they pause.
+"""Patience with people who pause in the middle of a sentence, learned from their pauses.
 
 Of each turn, a device's record keeps the longest pause after which somebody went on, in hundredths of a
-second: 0 for none. Of one that seems to have been cut off it keeps the pause that did so, as a negative
-number, since nobody knows how much longer theirs would have been. `benchmarks/patience.py` shows the gain.
+second: 0 for none. Of a turn that seems to have been cut off it keeps the pause that did so, as a negative
+number: the full pause is unknown. `benchmarks/patience.py` shows the gain.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ SPEAKS_ON: Final = 2.0
 """Seconds within which somebody who speaks again was cut off: of the end of their turn, or of the answer."""
 
 _TURNS: Final = 100
-# With fewer turns, nothing is known.
+# Fewer turns are not enough.
 _FEWEST: Final = 20
 # Share of the turns that may have a longer pause than the device waits for, less the margin. Of the pauses
 # themselves instead of the turns, people who hardly pause would have too few after 200 turns.
@@ -29,7 +29,7 @@ _CALM: Final = 30
 
 
 def patience(pauses: Sequence[int]) -> float:
-    """Return the seconds of silence that end a sentence of which nothing else shows that it is complete."""
+    """Return the seconds of silence that end a sentence that may be incomplete."""
     seconds = QUICK_AND_PATIENT.silence
     if len(pauses) >= _FEWEST:
         longest = sorted(map(abs, pauses), reverse=True)
@@ -44,7 +44,7 @@ def after_turn(pauses: Pauses, longest: float) -> Pauses:
 
 
 def after_cut(pauses: Pauses) -> Pauses:
-    """Return the pauses after it has turned out that the last turn was cut off."""
+    """Return the pauses after the last turn has turned out to be cut off."""
     *before, _ = pauses
     return (*before, -round(100 * patience(before)))
 

@@ -2,7 +2,7 @@
 
 Home Assistant promises one way into a pipeline for satellites, `async_accept_pipeline_from_satellite`. That
 finds the end of speech by itself, takes no text, and knows one assistant for each satellite. So runs are made
-here, of classes that are not promised. Where these do not look as they did, turns go the promised way.
+here, of classes that are not promised. If these have changed, turns go the promised way.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable
@@ -33,12 +33,12 @@ _INPUT: Final = (
     *("run", "session", "conversation_extra_system_prompt", "device_id", "satellite_id", "intent_input"),
     *("stt_metadata", "stt_stream", "wake_word_phrase"),
 )
-# How a call fails that Home Assistant no longer takes.
+# Errors of calls that Home Assistant no longer takes.
 _CHANGES: Final = (AttributeError, ImportError, TypeError)
 
 
 def check_runs() -> None:
-    """Raise `AttributeError` or `TypeError` if Home Assistant does not take what it is given here."""
+    """Raise `AttributeError` or `TypeError` if Home Assistant does not take these arguments."""
     run, given = assist_pipeline.PipelineRun, assist_pipeline.PipelineInput
     for takes, number, names in (
         (run, 1, _RUN),
@@ -54,7 +54,7 @@ def check_runs() -> None:
 
 
 class _Watched:
-    """The audio and the events of a turn, and what of them there was."""
+    """The audio and the events of a turn, with notes of what was used."""
 
     def __init__(self, turn: VoiceTurn, audio: AsyncIterable[bytes]) -> None:
         self.turn = turn

@@ -1,4 +1,4 @@
-"""Which voice pipeline a device talks to, where its engines work, and which of them are asked early."""
+"""The voice pipelines of devices, the places of their engines, and whether these are called early."""
 
 from enum import StrEnum
 from typing import Any, Final
@@ -37,12 +37,12 @@ _WHILE_LISTENING: Final = (
 
 
 class EngineLocation(StrEnum):
-    """Where an engine works, as its integration says."""
+    """Place of an engine, as its integration states."""
 
     LOCAL = "local"
     CLOUD = "cloud"
     UNKNOWN = "unknown"
-    """Its integration is not loaded, or does not say."""
+    """Its integration is not loaded, or does not state it."""
     MISSING = "missing"
     """The pipeline has no such engine."""
 
@@ -85,7 +85,7 @@ def command_language(pipeline: Pipeline) -> str:
 
 @callback
 def engine_locations(hass: HomeAssistant, device: Device) -> dict[str, EngineLocation]:
-    """Return where each part of a device's pipeline works."""
+    """Return the places of the engines of a device's pipeline."""
     engines = _engines(chosen_pipeline(hass, device))
     return {part: engine_location(hass, engine) for part, engine in engines.items()}
 
@@ -130,7 +130,7 @@ def engine_integration(hass: HomeAssistant, engine: str | None) -> str | None:
 
 @callback
 def engine_location(hass: HomeAssistant, engine: str | None) -> EngineLocation:
-    """Return where an engine works."""
+    """Return the place of an engine."""
     if engine is None:
         return EngineLocation.MISSING
     integration = engine_integration(hass, engine)

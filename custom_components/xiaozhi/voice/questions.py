@@ -1,6 +1,6 @@
 """A question that an automation asks on a device, from asking to the answer. One at a time.
 
-It is asked by our action *Ask* or by Home Assistant's *Ask question*. What is said next answers it: in the
+It is asked by our action *Ask* or by Home Assistant's *Ask question*. The next words answer it: in the
 conversation in which it was asked or, if the device was idle, in the next one.
 """
 
@@ -25,7 +25,7 @@ class Question:
         self.transcript: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         """The transcript of the answer; None if there will be none."""
         self.pending = False
-        """Whether what is said next answers it."""
+        """Whether the next words answer it."""
         self.answered = False
         self.turn: asyncio.Task[Any] | None = None
         """The turn that may answer it, while it runs."""
@@ -34,7 +34,7 @@ class Question:
 
     @callback
     def was_asked(self, conversation: object) -> None:
-        """Note that what is said from now on answers it, in a `conversation` if one goes on."""
+        """Note that words from now on answer it, in a `conversation` if one goes on."""
         if not self.transcript.done():
             self.pending, self.conversation = True, conversation
 
@@ -56,7 +56,7 @@ class Questions:
 
     @property
     def pending(self) -> Question | None:
-        """The question that what is said next answers."""
+        """The question that the next words answer."""
         question = self._question
         return question if question is not None and question.pending else None
 
@@ -77,7 +77,7 @@ class Questions:
             self._question = None
 
     async def answer(self, question: Question, seconds: float) -> str | None:
-        """Return what is said next, also in another conversation; None if nothing is in so many seconds.
+        """Return the next words, also of another conversation; None if there are none in so many seconds.
 
         Raises `UserError` if the satellite goes.
         """
@@ -105,7 +105,7 @@ class Questions:
 
 
 def matching_answer(text: str, answers: list[dict[str, Any]], language: str) -> AssistSatelliteAnswer:
-    """Return which of the answers of an action a transcript is, if any, with what stands for its slots."""
+    """Return the answer of an action that matches a transcript, if any, with its slots."""
     sentences = [{"sentences": answer["sentences"], "metadata": {"id": answer["id"]}} for answer in answers]
     intents = Intents.from_dict({"language": language, "intents": {"Answer": {"data": sentences}}})
     templates = chain.from_iterable(data.sentences for data in intents.intents["Answer"].data)

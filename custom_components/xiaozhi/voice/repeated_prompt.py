@@ -9,9 +9,9 @@ from homeassistant.components.homeassistant import async_should_expose
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import area_registry as ar, entity_registry as er, floor_registry as fr
 
-# The prompt names what can be spoken of, with commas between.
+# The prompt is a list of names, separated by commas.
 _COMMA: Final = re.compile("[,，、]")
-# Fewer different ones may be all that somebody says.
+# Fewer different names may be a real command.
 _LEAST_NAMES: Final = 3
 
 

@@ -1,9 +1,9 @@
 """The states of the satellite, around pipeline runs of our own: a run shows its stages, and its end is idle.
 
 Home Assistant's `async_accept_pipeline_from_satellite` takes only audio, and always has the pipeline's own
-detector find the end of speech. So `pipeline_runs` makes the runs, and here is what that method does around
-them: the states, the chat history, the extra prompt of the next command, and the answer to Home Assistant's
-own questions. `docs/architecture.md` lists what of it Home Assistant does not promise.
+detector find the end of speech. So `pipeline_runs` makes the runs, and this file does the rest of that
+method: the states, the chat history, the extra prompt of the next command, and the answer to Home Assistant's
+own questions. `docs/architecture.md` lists the parts that Home Assistant does not promise.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from .questions import Question, Questions
 if TYPE_CHECKING:
     from .turn import VoiceTurn
 
-# Since Home Assistant 2026.11 it is to be said on whose behalf a satellite talks: nobody's.
+# Since Home Assistant 2026.11 a run has a user: none for a satellite.
 NO_USER: Final[dict[str, Any]] = (
     {"context": None} if "context" in inspect.signature(async_get_chat_session).parameters else {}
 )
@@ -40,7 +40,7 @@ _NOT_SHOWN: Final = frozenset({"stt-end", "run-end"})
 
 @dataclass(frozen=True, slots=True)
 class _BegunConversation:
-    """A conversation that an automation has begun: what the satellite has said, and what to make of it."""
+    """A conversation that an automation has begun: the words of the satellite, and the extra prompt."""
 
     message: str
     prompt: str | None
@@ -73,7 +73,7 @@ class SatelliteStates(AssistSatelliteEntity):
         self.questions = Questions(device)
         """Questions of automations."""
         self.announcing = asyncio.Lock()
-        """Held while something is said that no user has asked for."""
+        """Held during announcements."""
         self._begun: _BegunConversation | None = None
         """The conversation that the next run goes on with."""
         self._beginning: _BegunConversation | None = None
@@ -126,7 +126,7 @@ class SatelliteStates(AssistSatelliteEntity):
 
     @callback
     def show_turn(self) -> bool:
-        """Show the turn that goes on, and not what waits to be said after it; return whether one does."""
+        """Show the running turn instead of an announcement after it; return whether there is one."""
         if (stage := self._stage) is not None:
             self._internal_on_pipeline_event(stage)
         return stage is not None
@@ -134,7 +134,7 @@ class SatelliteStates(AssistSatelliteEntity):
     @callback
     @override
     def tts_response_finished(self) -> None:
-        """Show that the turn, or what was said, is over."""
+        """Show that the turn or the announcement is over."""
         self._stage = None
         super().tts_response_finished()
 
@@ -169,7 +169,7 @@ class SatelliteStates(AssistSatelliteEntity):
 
     @override
     async def async_internal_announce(self, *args: Any, **given: Any) -> None:
-        """Announce when what was to be announced before has been."""
+        """Announce after earlier announcements."""
         announce = super().async_internal_announce
         check_length(self.device, given.get("message"))
         async with self.announcing:
@@ -177,7 +177,7 @@ class SatelliteStates(AssistSatelliteEntity):
 
     @override
     async def async_internal_start_conversation(self, *args: Any, **given: Any) -> None:
-        """Begin in turn. What is said next belongs to this, so no automation may wait for an answer."""
+        """Begin in turn. The next words belong to this, so no automation may wait for an answer."""
         start, message = super().async_internal_start_conversation, given.get("start_message")
         check_length(self.device, message)
         self.questions.check_free()

@@ -34,8 +34,8 @@ _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
 # Detectors that work at the same time. Each takes a thread of Home Assistant's, of which there are few; if
 # there were only one, each device would wait for the event loop to come back from all of the others.
 _AT_ONCE: Final = 8
-# What has waited on a busy computer is taken a second at a time: a thread cannot be cancelled, and other
-# devices wait for it.
+# The backlog of a busy computer is taken a second at a time: a thread cannot be cancelled, and other devices
+# wait for it.
 _MAX_PIECE: Final = _BYTES_PER_SECOND
 
 
@@ -45,7 +45,7 @@ class SpeechDetectors:
     def __init__(self, hass: HomeAssistant, on_unavailable: Callable[[], None]) -> None:
         """There are no detectors before `async_prepare`."""
         self.available = True
-        """Whether detectors can be used, as far as is known."""
+        """Whether detectors are known to work."""
         self._hass = hass
         self._on_unavailable = on_unavailable
         self._working = asyncio.Semaphore(_AT_ONCE)
@@ -104,7 +104,7 @@ class TurnDetector:
         self._working = working
 
     async def hear(self, pcm: bytes) -> list[SpeechEvent]:
-        """Take the next audio, and return what was found in it up to the end of speech."""
+        """Take the next audio, and return its events up to the end of speech."""
         events: list[SpeechEvent] = []
         for start in range(0, len(pcm), _MAX_PIECE):
             async with self._working:

@@ -1,4 +1,4 @@
-"""How the turns of all devices are listened to: what ends them, and whether they are transcribed early."""
+"""Listening to the turns of all devices: their end, and their early transcripts."""
 
 from dataclasses import dataclass, field, replace
 
@@ -33,7 +33,7 @@ from .understood_commands import UnderstoodCommands
 
 @dataclass(eq=False, slots=True)
 class SpeechInput:
-    """How one turn is listened to, and the pipeline that it goes to."""
+    """Settings and engines for one turn, with its pipeline."""
 
     device: Device
     pipeline: Pipeline
@@ -44,30 +44,30 @@ class SpeechInput:
     recognizer: Recognizer | None = None
     """The engine of the pipeline, if there is one."""
     transcriber: Transcriber | None = None
-    """Transcribes in the place of the pipeline; None if that is as good."""
+    """Transcribes in place of the pipeline; None if the pipeline does."""
     early: EarlyTranscripts | ProgressiveTranscripts | None = None
     """Transcripts before the end of the turn, if there are any."""
     calls: EngineCalls = field(default_factory=EngineCalls)
     """The use of the engine by all devices."""
     commands: UnderstoodCommands | None = None
-    """Tells whole commands, where what was said decides how long people may pause, and is no short answer."""
+    """Recognises whole commands, if the words decide how long people may pause."""
     longest_pause: float = 0.0
-    """Seconds of the longest pause after which speech went on, where pauses are reported."""
+    """Seconds of the longest pause after which speech went on, if pauses are reported."""
 
     @property
     def teaches_patience(self) -> bool:
-        """Whether what was said decides how long people may pause."""
+        """Whether the words decide how long people may pause."""
         return self.commands is not None
 
     async def is_whole_command(self, text: str) -> bool:
-        """Whether a text is a command to which nothing is missing, as far as that matters."""
+        """Whether a text is a complete command, if that matters."""
         return self.commands is not None and await self.commands.async_is_understood(
             text, pipeline=self.pipeline, device_id=self.device.registry_id
         )
 
     @property
     def ending(self) -> EndOfTurn:
-        """The reason for which the turn has ended, where a detector has found the end."""
+        """The reason for the end of the turn, if a detector has found it."""
         return EndOfTurn.PAUSE if self.early is None else self.early.ending
 
     @callback
@@ -106,7 +106,7 @@ class SpeechInputs:
     async def speech_input(
         self, device: Device, woken_by: str | None, *, by_button: bool, answers_question: bool
     ) -> SpeechInput:
-        """Return how to listen to a turn of a conversation that was `woken_by` a wake word.
+        """Return the input for a turn of a conversation that was `woken_by` a wake word.
 
         The user ends a turn `by_button`. One that answers a question is no command.
         """
@@ -135,7 +135,7 @@ class SpeechInputs:
 
     @callback
     def _transcribe(self, speech_input: SpeechInput, recognizer: Recognizer, *, asks_early: bool) -> None:
-        """Transcribe in the place of the pipeline where that is better, and early where that is wanted."""
+        """Transcribe in place of the pipeline if that is better, and early if the owner wants that."""
         if recognizer.convert is not None or recognizer.names_speakers:
             speech_input.transcriber = recognizer
         if speech_input.detector is None or not (asks_early or recognizer.reports_progress):

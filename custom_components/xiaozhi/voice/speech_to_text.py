@@ -1,7 +1,7 @@
-"""Speech to text for one turn, by the engine of its pipeline, in the place of the pipeline's own first stage.
+"""Speech to text for one turn, by the engine of its pipeline, in place of the pipeline's own first stage.
 
-A pipeline asks its engine once, when all has been said, and takes what that writes. Where a turn needs more,
-such as early transcripts or another script, the engine is asked here, and the pipeline begins with the text.
+A pipeline calls its engine once, after the end of speech, and uses its text. If a turn needs more, such as
+early transcripts or another script, the engine is called here, and the pipeline begins with the text.
 """
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator
@@ -26,7 +26,7 @@ class Transcriber(Protocol):
     """Transcribes a turn."""
 
     async def transcribe(self, stream: AsyncIterable[bytes], /) -> str:
-        """Return the transcript of 16 kHz mono 16-bit PCM; empty if nothing was understood.
+        """Return the transcript of 16 kHz mono 16-bit PCM; empty for no words.
 
         May raise anything.
         """
@@ -40,9 +40,9 @@ METADATA: Final = stt.SpeechMetadata(
     sample_rate=stt.AudioSampleRates.SAMPLERATE_16000,
     channel=stt.AudioChannels.CHANNEL_MONO,
 )
-"""The metadata of all streams, but for the language."""
+"""The metadata of all streams, without the language."""
 
-# Since Home Assistant 2026.11, an engine may report what it has understood so far.
+# Since Home Assistant 2026.11, an engine may report its text so far.
 _PROGRESS: Final = "async_process_audio_stream_with_progress"
 # Engines of this name write who spoke, as "[anna] turn on the light" (wyoming-voice-match, TAG_SPEAKER).
 # Others write brackets for noises.
@@ -59,11 +59,11 @@ class Recognizer:
     convert: Callable[[str], Awaitable[str]] | None = None
     """Converts transcripts to the script of the pipeline."""
     speaker: str | None = None
-    """Who spoke, by the last transcript, if the engine knows that."""
+    """The speaker of the last transcript, if the engine knows it."""
 
     @property
     def names_speakers(self) -> bool:
-        """Whether the engine writes the name of a speaker that it knows before the text."""
+        """Whether the engine writes the name of a known speaker before the text."""
         return _NAMES_SPEAKERS.search(str(self.engine.name)) is not None
 
     @property
@@ -73,21 +73,21 @@ class Recognizer:
 
     @property
     def reports_progress(self) -> bool:
-        """Whether the engine reports what it has understood while somebody still speaks."""
+        """Whether the engine reports its text while somebody still speaks."""
         own = getattr(type(self.engine), _PROGRESS, None)
         return own is not None and own is not getattr(stt.SpeechToTextEntity, _PROGRESS, None)
 
     async def transcribe(
         self, stream: AsyncIterable[bytes], on_progress: Callable[[str], None] | None = None
     ) -> str:
-        """Return the transcript. `on_progress` gets all that is understood so far, not converted."""
+        """Return the transcript. `on_progress` gets the unconverted text so far."""
         result = await self._result(stream, on_progress)
         if result.result is not stt.SpeechResultState.SUCCESS:
             raise TurnError(RECOGNITION_FAILED)
         return await self.converted(result.text or "")
 
     async def converted(self, text: str) -> str:
-        """Return a transcript in the script of the pipeline, without the speaker, who is kept."""
+        """Return a transcript in the script of the pipeline, and note its speaker."""
         if self.names_speakers:
             tag = _SPEAKER.match(text)
             self.speaker = (one_line(tag[1]) or None) if tag else None
@@ -116,7 +116,7 @@ async def speech_to_text(
     stream: AsyncIterable[bytes],
     on_event: Callable[[PipelineEvent], None],
 ) -> str:
-    """Return what somebody says. Reports the events of a pipeline's first stage. Raises `TurnError`."""
+    """Return the transcript, and report the events of a pipeline's first stage. Raises `TurnError`."""
     engine = recognizer.engine
     with _errors_of(engine):
         if not engine.check_metadata(recognizer.metadata):
@@ -133,7 +133,7 @@ async def speech_to_text(
 
 @contextmanager
 def _errors_of(engine: Engine) -> Generator[None]:
-    """Turn whatever an engine raises into a `TurnError`."""
+    """Turn all errors of an engine into a `TurnError`."""
     try:
         yield
     except TurnError:

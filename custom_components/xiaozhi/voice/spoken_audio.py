@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
 # Seconds after which a detector reports speech that has begun, with a piece of sound to spare.
 _NOTICING: Final = 0.3
-# Of the silence before somebody speaks, what speech recognition gets at most: a program listens for minutes.
+# Longest silence before speech for speech recognition: a program listens for minutes.
 _MAX_HELD_BYTES: Final = 9 * _BYTES_PER_SECOND
 # Home Assistant's detector gives no valid answer for the first 760 ms of a stream and takes that for silence,
 # so that the end of a short command would never be heard. Leading silence costs no time.
@@ -32,15 +32,14 @@ _LEAD_MS: Final = 760
 class SpokenAudio:
     """The audio of a turn on its way from the device to the pipeline.
 
-    With a detector, all of it is held back until somebody speaks, so that speech recognition gets neither
-    silence that costs money nor noise that it takes for words. The audio ends with the speech, or with the
-    turn.
+    With a detector, it is held back until somebody speaks, so that speech recognition gets neither costly
+    silence nor noise that it takes for words. The audio ends with the speech, or with the turn.
     """
 
     def __init__(self, voice_turn: VoiceTurn, patience: float) -> None:
         """Take the audio of a turn in which speech has to begin within `patience` seconds.
 
-        If nobody speaks, the audio does not end: of a noise, speech recognition would make words.
+        If nobody speaks, the audio does not end: speech recognition would make words of a noise.
         """
         self._voice_turn = voice_turn
         self._is_patient = voice_turn.held.is_patient
@@ -54,7 +53,7 @@ class SpokenAudio:
         self._held_bytes = 0
         self._heard_bytes = 0
         self.begun = asyncio.Event()
-        """Set when somebody speaks, or when that cannot be known."""
+        """Set when somebody speaks, or if that is not detected."""
         if self._detector is None:
             self.begun.set()
         self._silent_for: float | None = None

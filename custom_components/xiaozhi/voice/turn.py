@@ -51,15 +51,15 @@ class TurnResult:
     asked_back: bool = False
     """Whether the answer ends with a question of the assistant."""
     refused: bool = False
-    """Whether nothing was said that is to be acted on: no failure."""
+    """Whether there was nothing to act on: no failure."""
     error: str | None = None
-    """Code of what went wrong; empty when it has no code."""
+    """Code of the error; empty for one without a code."""
     goes_on: bool = False
     spoken_over: Answer | None = None
     """The answer over which the user speaks in the next turn."""
 
 
-# After which the text of the answer is there, but nothing says it.
+# Errors after which the text of the answer is known, but not spoken.
 _VOICE_ERRORS: Final = frozenset({SPEECH_FAILED, SPEECH_HANGS})
 # The types of events are documented, the names of their members are not. The first piece of a streamed answer
 # is a first word, too.
@@ -81,7 +81,7 @@ class VoiceTurn:
     ) -> None:
         """Speech may begin for `no_speech` seconds; in a patient turn, the pipeline runs from then on.
 
-        Home Assistant knows the wake word of one that `is_repeated` already.
+        With `is_repeated`, Home Assistant knows the wake word already.
         """
         self.held = held
         self.speech_input = speech_input
@@ -94,7 +94,7 @@ class VoiceTurn:
         self._is_push_to_talk = held.turn.start.mode is ListenMode.MANUAL
         self.answer = Answer(self)
         self.error: str | None = None
-        """Code of what went wrong; None when nothing did, empty when it has no code."""
+        """Code of the error; None without one, empty for one without a code."""
         self.times = TurnTimes()
         self.taught_patience = False
         """Whether the last of the device's pauses is that of this turn."""
@@ -110,7 +110,7 @@ class VoiceTurn:
 
     @property
     def result(self) -> TurnResult:
-        """The result of the turn when it has run."""
+        """The result of the turn after its run."""
         answered = self.error is None
         return TurnResult(
             answered=answered,
@@ -121,7 +121,7 @@ class VoiceTurn:
 
     @callback
     def end(self) -> None:
-        """Take no more events: what a run that cannot be cancelled still does reaches nobody."""
+        """Take no more events of the run, which may not let itself be cancelled."""
         self._ended = True
         self._stop_timer()
 
@@ -166,7 +166,7 @@ class VoiceTurn:
                 spoken = SpokenAudio(self, inf if self._is_push_to_talk else self._no_speech)
                 listening = group.create_task(spoken.listen())
                 self._pipeline = group.create_task(self._run(spoken))
-                # Also of one that is cancelled before it has begun, since nothing was said.
+                # Also if it is cancelled before it has begun, since nothing was said.
                 self._pipeline.add_done_callback(lambda _: self._events.put_nowait(None))
                 self._pipeline.add_done_callback(lambda _: listening.cancel())
                 group.create_task(self._follow(group))
@@ -184,14 +184,14 @@ class VoiceTurn:
                 await self.time_to_read()
 
     async def show_error(self) -> None:
-        """Show on the screen what went wrong, and give time to read it."""
+        """Show the error on the screen, and give time to read it."""
         text = await async_error_text(self._hass, self.error or "", self.speech_input.pipeline.language)
         await self.conversation.show(messages.face(Face.CONFUSED))
         await self.conversation.show(messages.tts_caption(text))
         await self.time_to_read()
 
     async def time_to_read(self) -> None:
-        """Give the user time to read what is shown."""
+        """Give the user time to read the screen."""
         # It shows nothing while it runs a tool.
         await self.conversation.main_task.wait_free()
         await asyncio.sleep(VoiceTimeouts.reading)
@@ -213,7 +213,7 @@ class VoiceTurn:
 
     @callback
     def all_heard(self, silent_for: float | None) -> None:
-        """Note that all of the audio is there. Speech ended so many seconds before; None if nobody knows."""
+        """Note the end of the audio. Speech ended so many seconds before; None if that is unknown."""
         self._speech_ended = True
         if self.answer.begun:
             return
@@ -239,12 +239,12 @@ class VoiceTurn:
         if self.speech_input.pipeline_silence is None:
             # The audio will end; the computer may only be too busy to listen to all of it yet.
             return
-        # Only the pipeline's own detector reports when speech begins; an engine with one of its own does not.
+        # Only the pipeline's own detector reports the beginning of speech; an engine's own does not.
         if (data.get("audio_processing") or {}).get("requires_external_vad"):
             patience = min(self._no_speech, VoiceTimeouts.pipeline_silence)
             self._timer = self._hass.loop.call_later(patience, self.give_up, NO_SPEECH)
         else:
-            # Nor does such an engine report when it has found the end.
+            # Nor does such an engine report the end.
             self._wait_at_most(VoiceTimeouts.transcript)
 
     async def _follow(self, group: asyncio.TaskGroup) -> None:
@@ -313,7 +313,7 @@ class VoiceTurn:
             self.error = code
 
     async def show_progress(self, text: str) -> None:
-        """Show what is understood so far, while somebody still speaks."""
+        """Show the text so far, while somebody still speaks."""
         if not self._speech_ended:
             with suppress(LinkClosedError):
                 await self.conversation.show(messages.transcript(text))
@@ -326,7 +326,7 @@ class VoiceTurn:
 
     @callback
     def _play(self, group: asyncio.TaskGroup) -> None:
-        # What has no word is only shown: engines have no sound for it, or fail.
+        # A text without a word is only shown: engines have no sound for it, or fail.
         is_silent = self.answer.complete and bool(self.answer.text) and not has_words(self.answer.text)
         if self._playing is None and self._token and (self._acknowledges or not is_silent):
             self._playing = group.create_task(self._speak(self._token))

@@ -1,4 +1,4 @@
-"""Errors with which turns end, of the pipeline or our own, and what the screen then says."""
+"""Errors that end turns, of the pipeline or our own, and their texts for the screen."""
 
 from typing import Final
 
@@ -18,7 +18,7 @@ UNSUPPORTED_SPEECH: Final = "stt-provider-unsupported-metadata"
 NOT_UNDERSTOOD: Final = "stt-no-text-recognized"
 """Code of a turn in which nothing was understood, such as a noise."""
 OWN_ECHO: Final = "own-echo"
-"""Code of a turn in which a device has heard only what a loudspeaker of ours says."""
+"""Code of a turn in which a device has heard only a loudspeaker of ours."""
 ANSWERED_ELSEWHERE: Final = "duplicate_wake_up_detected"
 """Code of a turn that a nearer satellite answers."""
 MICROPHONE_OFF: Final = "microphone-off"
@@ -30,7 +30,7 @@ UNHEARD: Final = frozenset({NO_SPEECH, OWN_ECHO, NOT_UNDERSTOOD})
 _TEXT_OF_ERROR: Final = {
     NO_SPEECH: "voice_nothing_heard",
     NOT_UNDERSTOOD: "voice_nothing_understood",
-    # No other part that we ask for can be missing in a pipeline.
+    # No other requested part can be missing in a pipeline.
     "validation-error": "voice_without_speech_to_text",
     "stt-provider-missing": "voice_no_speech_to_text",
     UNSUPPORTED_SPEECH: "voice_no_speech_to_text",

@@ -1,4 +1,4 @@
-"""Asks whether Home Assistant understands what was said so far as a command, without acting on it."""
+"""Asks whether Home Assistant understands a text as a command, without acting on it."""
 
 from typing import Any, Final
 
@@ -34,7 +34,7 @@ class UnderstoodCommands:
         self._hass = hass
 
     async def async_is_understood(self, text: str, pipeline: Pipeline, device_id: str | None) -> bool:
-        """Whether a pipeline would carry out what a device has heard, without a language model.
+        """Whether a pipeline would carry out a command without a language model.
 
         Sentences that start automations count with every assistant. Never raises.
         """
@@ -48,10 +48,10 @@ class UnderstoodCommands:
         return False
 
     async def _recognise(self, text: str, pipeline: Pipeline, device_id: str | None) -> list[RecognizeResult]:
-        # What its recogniser is called is not promised.
+        # The name of its recogniser is not promised.
         agent: Any = async_get_agent(self._hass, HOME_ASSISTANT_AGENT)
-        # The recogniser keeps the answer for the same input, and a turn that is not understood would lose its
-        # "no such device" by that. The turn itself names the satellite, too, so its input is another one.
+        # The recogniser caches the answer for an input, and a turn that is not understood would lose its "no
+        # such device". The turn itself names the satellite, too, so its input differs.
         asked = ConversationInput(
             text=text,
             context=Context(),
@@ -79,7 +79,7 @@ class UnderstoodCommands:
 
 
 def _may_go_on(text: str, result: RecognizeResult, language: Language) -> bool:
-    """Whether a sentence ends with words that it does not know, as a message or a title: more may follow."""
+    """Whether a sentence ends with free text, such as a message or a title: more may follow."""
     if result.intent.name == ALARM_SENTENCE:
         slots = {entity.name: str(entity.text or entity.value) for entity in result.entities_list}
         return not is_complete(language, slots)

@@ -20,7 +20,7 @@ from .wake_word_arbitration import WakeWordArbitration
 
 
 class Voice:
-    """The parts of voice that belong to no single device."""
+    """The parts of voice that all devices share."""
 
     def __init__(self, hass: HomeAssistant, entry: ConfigEntry[Any], devices: Mapping[str, Device]) -> None:
         """Serve these devices, of which more may come. Tasks end with the entry."""
@@ -34,7 +34,7 @@ class Voice:
 
     @callback
     def async_start(self) -> None:
-        """Report what is missing, at once and later, and load the speech detector before the first turn."""
+        """Report missing engines, now and later, and load the speech detector before the first turn."""
         with Unpromised(self._hass, Part.RUNS):
             check_runs()
         self._entry.async_on_unload(async_report_missing_engines(self._hass, self._devices))

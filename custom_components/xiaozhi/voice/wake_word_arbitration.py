@@ -1,6 +1,6 @@
-"""Which device answers when several hear the same person: the nearest.
+"""Arbitration between devices that hear the same person: the nearest answers.
 
-All of them listen meanwhile. The others are let go before anything is done with what they have heard.
+All of them listen meanwhile. The others are let go before their words are acted on.
 """
 
 import asyncio
@@ -14,17 +14,17 @@ from typing import Final
 from ..device.state import ENOUGH_SILENT_WAKINGS
 from ..protocol.audio.loudness import Loudness, above_noise, deviation, likeness, noise_alone
 
-# Without a voice engine, which never report that they have heard their wake word.
+# Boards without a voice engine, which never report their wake word.
 _SILENT_CHIPS: Final = frozenset({"esp32", "esp32c3", "esp32c5", "esp32c6"})
 # Devices that hear the same word begin to listen within so many seconds of each other.
 _SAME_MOMENT: Final = 0.5
-# In which Home Assistant takes the same wake word for one person. A device that is too late to be compared is
+# Seconds in which Home Assistant counts equal wake words as one. A device that is too late to be compared is
 # let go.
 _SAME_WORD: Final = 2.0
 # Home Assistant would take a device's own repetition for a second device. Longer than its two seconds, which
 # it counts from a moment later.
 _REPETITION: Final = 3.0
-# For the sound of the wake word, which may arrive after the message, and the first of what follows.
+# For the sound of the wake word, which may arrive after the message, and the first sound after it.
 _FIRST_SOUND: Final = 0.2
 # Each device asks for comparisons, and each of two devices takes most of a millisecond.
 _PAUSE: Final = 0.2
@@ -55,7 +55,7 @@ _ASKED, _USUAL, _IN_VAIN_BEFORE = 1, 0, -1
 
 
 class Claim(Enum):
-    """Decision about a turn that may have begun with a wake word."""
+    """Decision on a turn that may have begun with a wake word."""
 
     NEW = auto()
     """The device listens, unless Home Assistant knows of another satellite that does."""
@@ -83,10 +83,10 @@ class _Start:
     lost: asyncio.Future[None]
     """Done when the device is let go."""
     precedence: int
-    """Which goes first: one that has asked a question, then any, then one that was woken in vain."""
+    """Precedence: of a device that has asked a question, then of any, then of one woken in vain."""
     answers: bool = False
     over: bool = False
-    """Whether its turn is over."""
+    """Whether the turn is over."""
 
     @property
     def listens(self) -> bool:
@@ -119,7 +119,7 @@ class WakeWordArbitration:
         """Call `on_distrusted` with the MAC of a device that is to win over no other for some time."""
         self._starts: list[_Start] = []
         self._in_vain: dict[str, deque[float]] = {}
-        """When each device was woken, since it has last understood something."""
+        """Times at which each device was woken since it last understood something."""
         self._distrusted = set[str]()
         self._compared = float("-inf")
         self._on_distrusted = on_distrusted
@@ -152,7 +152,7 @@ class WakeWordArbitration:
         return Claim.AGAIN if earlier else Claim.NEW
 
     def _precedence(self, mac: str, now: float, *, asked: bool) -> int:
-        """Count that a device is woken; return its precedence, low if that was in vain too often before."""
+        """Count a waking of a device; return its precedence, low after too many in vain."""
         woken = self._in_vain.setdefault(mac, deque(maxlen=_IN_VAIN))
         distrusted = len(woken) == _IN_VAIN and now - woken[0] < _DISTRUSTED
         woken.append(now)
@@ -166,20 +166,20 @@ class WakeWordArbitration:
         return _IN_VAIN_BEFORE if distrusted else _USUAL
 
     def withdraw(self, mac: str) -> None:
-        """Let go of what has heard the same as a device that Home Assistant has refused, and forget them."""
+        """Let go of the rivals of a device that Home Assistant has refused, and forget them."""
         for refused in [start for start in self._starts if start.mac == mac]:
             same = (start for start in self._starts if start.wake_word == refused.wake_word)
             for start in {refused, *(start for start in same if refused.competes_with(start))}:
                 self._let_go(start)
 
     def competing(self, mac: str) -> list[Loudness]:
-        """Return what is heard by a device and those with which it may yet have to be compared, if any."""
+        """Return the loudness of a device and of its remaining rivals, if any."""
         return [start.loudness for pair in self._pairs() for start in pair if mac in {s.mac for s in pair}]
 
     def compare(self, now: float, understood: str | None = None) -> None:
-        """Let go of each device that another one hears better, as far as that is known by now.
+        """Let go of each device whose rival is known to hear better.
 
-        A device that has `understood` what it has heard is compared at once.
+        A device that has `understood` the speech is compared at once.
         """
         if understood is None:
             if now - self._compared < _PAUSE:
@@ -192,7 +192,7 @@ class WakeWordArbitration:
                 self._let_go(farther)
 
     def answer(self, mac: str, now: float) -> None:
-        """Note that a device has understood what it has heard. It answers unless it is let go now."""
+        """Note that a device has understood the speech. It answers unless it is let go now."""
         self.compare(now, mac)
         for start in self._starts:
             if start.mac == mac:
@@ -216,7 +216,7 @@ class WakeWordArbitration:
 
 
 def _farther(one: _Start, other: _Start, now: float, *, at_once: bool) -> _Start | None:
-    """Return which of two is not to answer; None if that is not known, or both are to."""
+    """Return the device of two that is not to answer; None if both may, or that is unknown."""
     if one.precedence != other.precedence:
         return min(one, other, key=lambda start: start.precedence)
     both = (one.loudness, other.loudness)
@@ -230,7 +230,7 @@ def _farther(one: _Start, other: _Start, now: float, *, at_once: bool) -> _Start
 
 
 def _levels_of_word(both: tuple[Loudness, Loudness]) -> list[float] | None:
-    """Return how far two devices hear a wake word and what follows above noise; None if not all is there."""
+    """Return how far a wake word is above noise for two devices; None if its sound is incomplete."""
     if any(loudness.packets for loudness in both):
         return None
     words = [[*loudness.wake_word, *loudness.turn] for loudness in both]
@@ -238,7 +238,7 @@ def _levels_of_word(both: tuple[Loudness, Loudness]) -> list[float] | None:
 
 
 def _levels_of_same_speech(both: tuple[Loudness, Loudness], enough: int) -> list[float] | None:
-    """Return how well two devices hear the same speech; None if it is another, or not `enough` is there."""
+    """Return the levels of the same speech for two devices; None for other speech, or without `enough`."""
     since = max(loudness.began for loudness in both) + _POP_UP
     spoken = [loudness.since(since) for loudness in both]
     if min(map(len, spoken)) < enough:
