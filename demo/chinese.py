@@ -14,7 +14,7 @@ from .house import LAMP, add_engine, entity_id_of
 from .speech_server import SpeechHandler, ears, serving
 
 COMMAND: Final = "打开厨房灯"
-"""What the assistant is to get."""
+"""Command that the assistant is to get."""
 _WRITTEN: Final = "打開廚房燈"
 _LAMP: Final = "厨房灯"
 _NAME: Final = "中文"

@@ -37,7 +37,7 @@ _MEMORY: Final = Path("/proc/meminfo")
 _HEARING: Final = "Speech recognition"
 _SPEAKING: Final = "Speech synthesis"
 SPEECH_LOGS: Final = ("stt.log", "tts.log")
-"""What the engines of a demo wrote, in its folder."""
+"""Logs of the engines of a demo, in its folder."""
 # The voice of a person who talks to PocketSphinx: of espeak-ng's voices, it is recognised best.
 _PERSON: Final = "en-us+f2"
 _WORDS_PER_MINUTE: Final = 150

@@ -56,7 +56,7 @@ _SAY: Final = "text => { document.getElementById('said').textContent = text; }"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What is said in a film, and by whose voice."""
+    """Texts of a film, and the voices."""
 
     name: str
     said: str
@@ -64,7 +64,7 @@ class Scene:
     whole: str
     voice: str
     states: Mapping[State, str] = field(default_factory=dict)
-    """What the device calls its states, if not in English."""
+    """Names of the device's states, if not in English."""
 
 
 ENGLISH: Final = Scene(

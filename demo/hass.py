@@ -25,7 +25,7 @@ MEDIA: Final = "media"
 """Folder of the media library, in the configuration folder."""
 _TEMPORARY: Final = "tmp"
 LOG: Final = "output.log"
-"""What it wrote, in the configuration folder."""
+"""Its output, in the configuration folder."""
 _COMPONENTS: Final = {
     "xiaozhi": ROOT / "custom_components" / "xiaozhi",
     "demo_parts": Path(__file__).with_name("parts"),

@@ -16,7 +16,7 @@ NAMES: Final = (
     "Kitchen light, living room light, bedroom, hall, jazz."
     " Wake me at half past seven. Snooze the alarm. Remind me to turn it off."
 )
-"""What a speech recognition is to expect, besides ordinary words."""
+"""Names that a speech recognition is to expect, besides ordinary words."""
 _DOMAIN: Final = "xiaozhi"
 _LOOPBACK: Final = "address_known_here_only"
 _ASSISTANT: Final = "conversation.demo_assistant"

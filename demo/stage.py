@@ -79,7 +79,7 @@ LINKED: Final = ("mqtt", "websocket")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What was said in a conversation, and its result."""
+    """Words of a conversation, and its result."""
 
     said: str
     light: str
@@ -93,7 +93,7 @@ class Said:
 
     @property
     def answer(self) -> str:
-        """What was answered, in words."""
+        """Words of the answer."""
         return " ".join(self.account.answers)
 
     @property

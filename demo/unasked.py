@@ -1,4 +1,4 @@
-"""What Home Assistant says, rings and plays on its own, as the demo's user hears it.
+"""Sounds of Home Assistant's own accord, as the demo's user hears them.
 
 Each is started as the web page or the user starts it, then checked on the device. A wrong result raises
 `DemoError`.

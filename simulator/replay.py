@@ -114,7 +114,7 @@ class Recording:
 
     @property
     def presses(self) -> list[Press]:
-        """What the user did, in order. The first one began the conversation."""
+        """Actions of the user, in order. The first one began the conversation."""
         presses: list[Press] = []
         received, last = 0, 0
         by_user = -_TOGETHER

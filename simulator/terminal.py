@@ -1,4 +1,4 @@
-"""What the commands at the terminal share."""
+"""Shared parts of the commands at the terminal."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine

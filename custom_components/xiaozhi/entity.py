@@ -392,8 +392,7 @@ def _prepare_entry(
 ) -> None:
     """Remove a registered entity that tools no longer make; one of a gone tool stays for 30 days.
 
-    One that has another key since an older version keeps its id and name.
-    One that is of another platform by now keeps what can be kept.
+    One with a new key or on a new platform keeps the owner's changes.
     """
     registry = er.async_get(device.hass)
     key = entry.unique_id.removeprefix(f"{device.mac}_")

@@ -1,4 +1,4 @@
-"""Checks that hassfest and HACS do not make: texts, icons and actions against the code, and all languages."""
+"""Checks that hassfest and HACS do not make: texts, icons and actions, all languages, and docstrings."""
 
 import ast
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Final
 
 import homeassistant
 
-from . import languages
+from . import docstrings, languages
 from .languages import leaves, placeholders
 from .project import JsonObject, Project, at
 
@@ -25,7 +25,8 @@ def problems(root: Path) -> list[str]:
     project = Project(root)
     texts = (project.fault(project.english, fault) for fault in (*_unused(project), *_asked(project)))
     icons = (project.fault(project.integration / "icons.json", fault) for fault in _icons(project))
-    return sorted({*texts, *icons, *_actions(project), *_versions(project), *languages.check(project)})
+    others = (*languages.check(project), *docstrings.check(project))
+    return sorted({*texts, *icons, *_actions(project), *_versions(project), *others})
 
 
 def _unused(project: Project) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What comes of a tool call, as the model or the user gets it."""
+"""Result of a tool call for the model or the user."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,7 +9,7 @@ class Answer:
     """The end of a tool call."""
 
     text: str
-    """What the model reads, or what is spoken."""
+    """Text for the model, or spoken text."""
     spoken: bool = False
     """Whether it goes past the model and is spoken to the user as it is."""
     timed_out: bool = False

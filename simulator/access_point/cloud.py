@@ -33,7 +33,7 @@ class _Rejected(Exception):  # noqa: N818 - not an error of the program: the clo
 
 @dataclass(slots=True, kw_only=True)
 class CloudFaults:
-    """What the cloud does or limits; may be changed at any time. None means no limit."""
+    """Faults and limits of the cloud; may be changed at any time. None means no limit."""
 
     silent: bool = False
     """Never send anything by itself: the test does it with the session's methods."""

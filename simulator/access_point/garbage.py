@@ -8,7 +8,7 @@ from typing import Final, Literal
 from .link import ABSENT, Frame, Json, Link, LinkClosedError, RawText
 
 type Outcome = int | Literal["result", "nothing", "closed"]
-"""What a frame led to: a JSON-RPC error's code, a result, no answer, or the end of the connection."""
+"""Outcome of a frame: a JSON-RPC error's code, a result, no answer, or the end of the connection."""
 
 _PARSE, _INVALID, _METHOD, _PARAMS = -32700, -32600, -32601, -32602
 

@@ -44,7 +44,7 @@ class Link:
         self.replies: deque[Json] = deque(maxlen=_RECORDED)
         """Replies of the other side, in the order in which they came."""
         self.violations: list[str] = []
-        """What the other side did that it must not do, one sentence each."""
+        """Violations of the other side, one sentence each."""
         self.frozen = False
         self._next_id = 0
         self._asked: Counter[str] = Counter()

@@ -17,7 +17,7 @@ from .timing import Timing
 
 @dataclass(slots=True, kw_only=True)
 class OpeningFaults:
-    """What goes wrong while a connection opens; may be changed at any time, for later connections."""
+    """Faults while a connection opens; may be changed at any time, for later connections."""
 
     status: int | None = None
     """Refuse the upgrade with this HTTP status, such as 401."""
@@ -33,7 +33,7 @@ class Attempt:
     """Path and query, as the client sent them."""
     headers: Mapping[str, str]
     status: int
-    """What was answered; 101 means accepted, and 0 means never."""
+    """Status of the answer; 101 means accepted, and 0 means none."""
 
 
 class Listener:

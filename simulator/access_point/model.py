@@ -12,7 +12,7 @@ type Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """What came of a sentence."""
+    """Outcome of a sentence."""
 
     called: str | None
     """The tool's name, None if no tool fits."""

@@ -1,4 +1,4 @@
-"""What a server's `notify` asks for, and what became of it. Source: the firmware's `application.cc`."""
+"""A server's `notify` and its outcome. Source: the firmware's `application.cc`."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,7 +11,7 @@ _MAX_START: Final = 2**32 - 1
 
 
 class Outcome(StrEnum):
-    """What became of an announcement."""
+    """Outcome of an announcement."""
 
     IGNORED = "ignored"
     PLAYING = "playing"

@@ -28,7 +28,7 @@ class Assets:
         self._http = http
         self._control = control
         self._wakes: dict[str, str] | None = None
-        """What it listens to, in lower case, with what it reports; None for any word, as without a pack."""
+        """Wake words in lower case, with the reported ones; None for any word, as without a pack."""
         self.charset = "basic"
         """The characters of its font: those of the one in the firmware, until a pack is loaded."""
 
@@ -38,7 +38,7 @@ class Assets:
 
     @property
     def words(self) -> list[str]:
-        """What it listens to, in lower case; none for any word."""
+        """Wake words in lower case; empty for any word."""
         return list(self._wakes or ())
 
     async def check(self) -> None:

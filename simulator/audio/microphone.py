@@ -24,7 +24,7 @@ _LATEST_ECHOES: Final = 2
 
 
 class Voice:
-    """What the microphone hears: utterances one after the other, then silence.
+    """Sound for the microphone: utterances one after the other, then silence.
 
     The user speaks when the device listens: an utterance begins once the microphone is on and has warmed up.
     When the microphone goes off, the rest of the utterance is lost.

@@ -13,7 +13,7 @@ type Models = dict[str, dict[str, bytes]]
 
 
 class AssetsPartition:
-    """What the flash holds; empty flash is all ones."""
+    """Content of the flash; empty flash is all ones."""
 
     def __init__(self, content: bytes = b"") -> None:
         """Begin with `content`, which is flashed over a cable."""

@@ -32,6 +32,7 @@ def check(tmp_path: Path) -> Check:
     def run(*changes: Change) -> list[str]:
         for name, old, new in changes:
             path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
             content = path.read_text() if path.is_file() else ""
             assert old in content, f"{old!r} is not in {name}"
             path.write_text(content.replace(old, new, 1) if old else content + new)
@@ -70,6 +71,13 @@ _FAULTS: list[tuple[Change, str]] = [
     ((_GERMAN, "The voice is lost.", "o" * 133), "voice_lost.message: has 133 characters"),
     ((_GERMAN, "The voice is lost.", "好" * 67), "the screen of a device has room for 66"),
     ((EN, "The voice is lost.", "It is lost."), "de.json: 1 texts are outdated"),
+    ((INIT, 'ACTION = "show"', 'ACTION = "show"\n"""What is shown."""'), '7: a docstring begins with "What"'),
+    ((INIT, "", 'def on() -> str:\n    """Whether it is on."""\n'), 'a docstring begins with "Whether"'),
+    (("demo/film.py", "", '"""What is filmed."""\n'), 'demo/film.py: 1: a docstring begins with "What"'),
+    (
+        (INIT, "", 'def _on() -> None:\n    """Go on. Wait.\n\n    Then stop.\n    """\n'),
+        "the docstring of a private function has more than 2 sentences",
+    ),
 ]
 
 
@@ -78,6 +86,8 @@ def test_a_repository_that_is_right_has_no_problems(check: Check) -> None:
         f"{_GERMAN}: config.step.user.title: has other placeholders than the English text"
     ]
     assert check((_GERMAN, "Open <{portal_url}>.", "x"), (_GERMAN, "The voice is lost.", "o" * 132)) == []
+    boolean = 'def on() -> bool:\n    """Whether it is on."""\n\n\nON = True\n"""Whether it is."""\n'
+    assert check((INIT, "", boolean)) == []
 
 
 @pytest.mark.parametrize(

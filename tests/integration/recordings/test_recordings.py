@@ -242,6 +242,7 @@ HEAD = '{"format":"xiaozhi-conversation","version":1,"sound":false,"link":"mqtt"
         (HEAD + '\n{"kind":"end"}', "no time or no kind"),
         (HEAD + "\n" + " " * 9 * 2**20, "larger than 8 MiB"),
     ],
+    ids=["empty", "other file", "other version", "damaged", "no end", "no time", "large"],
 )
 async def test_a_file_that_cannot_be_played_says_why(text: str, reason: str) -> None:
     with pytest.raises(RecordingError, match=reason):

@@ -71,7 +71,7 @@ class CallRecord:
 
 
 class AccessPointOwner(Protocol):
-    """What an access point belongs to: it offers the tools."""
+    """The owner of an access point, which offers the tools."""
 
     async def tools(self) -> Sequence[OfferedTool]:
         """Return the tools of this moment."""
