@@ -25,7 +25,6 @@ from .device.state import AVAILABLE, SETTINGS, part_key
 from .gateway import Gateway, XiaozhiConfigEntry
 from .tools.answer_values import as_flag
 from .tools.mapping import KEY_PREFIXES, MAX_ENTITIES, TOOL_PREFIX
-from .tools.migration import key_of_only_member
 from .tools.stock_tools import STATUS_TOOL
 from .tools.tool_entities import Call, OptionSetter, Reading, Setter, ToolEntity
 
@@ -406,13 +405,7 @@ def _prepare_entry(
     tool, _, path = key.removeprefix(TOOL_PREFIX).rpartition("#")
     named = tool if path and tool in device.tools else key.removeprefix(TOOL_PREFIX)
     _note_gone(registry, entry, gone=key not in wanted and named not in device.tools)
-    if key in wanted or named not in device.tools:
-        return
-    now = key_of_only_member(key, device.state.tools.shapes.get(named, ()))
-    renamed = f"{device.mac}_{now}"
-    if now in wanted and registry.async_get_entity_id(entry.domain, DOMAIN, renamed) is None:
-        registry.async_update_entity(entry.entity_id, new_unique_id=renamed)
-    else:
+    if key not in wanted and named in device.tools:
         registry.async_remove(entry.entity_id)
 
 

@@ -26,7 +26,6 @@ from homeassistant.const import EntityCategory
 from ..protocol.mcp.tool import Tool
 from .answer_values import Member, MemberKind
 from .arguments import about, choice_of, colour_of, is_setter, limits_of, on_off_of
-from .migration import NAMED_AFTER_GROUP
 from .stock_tools import CATALOGUE, StockTool, stock_tool
 from .tool_entities import (
     ActionTool,
@@ -49,6 +48,8 @@ from .units import DEVICE_CLASSES, stated_unit
 
 MAX_ENTITIES: Final = 128
 """Limit for one device; further tools can only be called by name."""
+_NAMED_AFTER_GROUP: Final = frozenset({"turn_on", "switch_on", "power_on", "enable", "on"})
+"""Tools of a lamp whose entity has the key of its group, as in the first versions."""
 TOOL_PREFIX: Final = "tool_"
 """Prefix of the keys that are named after a tool."""
 KEY_PREFIXES: Final = (TOOL_PREFIX, "light_")
@@ -200,7 +201,7 @@ class _Mapper:
         level = self._value_state(parse_name(setter.tool).subject) if setter else None
         coloured, dimmed = colour.tool if colour else None, setter.tool if setter else None
         names = self._take(on, off, coloured, dimmed, state, level)
-        of_group = colour is not None or names[0].rpartition(".")[2] in NAMED_AFTER_GROUP
+        of_group = colour is not None or names[0].rpartition(".")[2] in _NAMED_AFTER_GROUP
         return LightTool(
             key=f"light_{named}" if of_group else _key(names[0]),
             tools=names,
