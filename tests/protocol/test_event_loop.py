@@ -26,6 +26,21 @@ async def test_one_that_fails_and_one_that_hangs_keep_no_other_open(caplog: pyte
     assert caplog.text.count("could not be closed") == 2
 
 
+async def test_each_has_begun_also_if_it_is_given_up_at_once() -> None:
+    begun: list[int] = []
+
+    async def close(number: int) -> None:
+        begun.append(number)
+        await asyncio.Event().wait()
+
+    closing = asyncio.create_task(close_all(close(1), close(2)))
+    await asyncio.sleep(0)
+    closing.cancel()
+    await asyncio.wait([closing])
+    assert closing.cancelled()
+    assert begun == [1, 2]
+
+
 async def test_a_loop_lives_on_and_each_kind_of_error_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

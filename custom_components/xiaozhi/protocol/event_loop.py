@@ -28,14 +28,16 @@ async def sleep_until(time: float) -> None:
 async def close_all(*closings: Coroutine[Any, Any, None], patience: float = _PATIENCE) -> None:
     """Await all closings at the same time, each for `patience` seconds at most.
 
-    Failures are logged, and do not affect the other closings.
+    Failures are logged, and do not affect the other closings. Each begins at once, even if the caller gives
+    up.
     """
 
     async def close(closing: Coroutine[Any, Any, None]) -> None:
         async with asyncio.timeout(patience):
             await closing
 
-    for failure in await asyncio.gather(*map(close, closings), return_exceptions=True):
+    begun = [asyncio.create_task(close(closing), eager_start=True) for closing in closings]
+    for failure in await asyncio.gather(*begun, return_exceptions=True):
         if isinstance(failure, Exception):
             _LOGGER.error("Something could not be closed: %r", failure, exc_info=failure)
 

@@ -16,7 +16,13 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.const import CONF_LINK, CONF_MQTT_PORT, CONF_UDP_PORT, DOMAIN
+from custom_components.xiaozhi.const import (
+    CONF_LINK,
+    CONF_MQTT_PORT,
+    CONF_UDP_PORT,
+    CONF_WEBSOCKET_PORT,
+    DOMAIN,
+)
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import uplink_topic
 from custom_components.xiaozhi.settings import DeviceLink
@@ -341,16 +347,18 @@ async def test_audio_over_a_bad_network_stays_on_the_clock_and_that_of_strangers
             assert least * said <= talk.played_seconds < said + 0.3
 
 
-async def test_the_audio_port_is_closed_also_if_the_stop_is_given_up(
+async def test_the_ports_are_closed_also_if_the_stop_is_given_up(
     linked_entry: MockConfigEntry, boot: Boot
 ) -> None:
     await boot()
     ports = linked_entry.runtime_data.ports
-    port = linked_entry.data[CONF_UDP_PORT]
     stopping = asyncio.create_task(ports.stop())
     await asyncio.sleep(0)
     stopping.cancel()
     await asyncio.wait([stopping])
     assert stopping.cancelled()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as again:
-        again.bind(("127.0.0.1", port))
+        again.bind(("127.0.0.1", linked_entry.data[CONF_UDP_PORT]))
+    for name in (CONF_WEBSOCKET_PORT, CONF_MQTT_PORT):
+        with pytest.raises(ConnectionRefusedError), socket.socket() as client:
+            client.connect(("127.0.0.1", linked_entry.data[name]))
