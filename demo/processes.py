@@ -2,8 +2,10 @@
 
 import asyncio
 from asyncio.subprocess import Process
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import cache
+from itertools import chain, cycle, islice
 import os
 from pathlib import Path
 import random
@@ -21,8 +23,10 @@ _LINES: Final = 15
 _LINE_BYTES: Final = 300
 # Home Assistant gives its integrations this long to finish; processes that still run afterwards are killed.
 _STOP_SECONDS: Final = 15
+PORTS: Final = "XIAOZHI_PORTS"
+"""Variable of the environment with the ports to choose from: other ones for each process of tests."""
 # Below those that systems give to outgoing connections, which could take one while Home Assistant restarts.
-_PORTS: Final = range(12_000, 32_000)
+_PORTS: Final = "12000-31999"
 _TRIED_PORTS: Final = 100
 
 
@@ -105,9 +109,16 @@ async def started(
         await child.stop()
 
 
+@cache
+def random_ports() -> Iterator[int]:
+    """Return ports without an end, each once before the first comes again."""
+    first, last = map(int, os.environ.get(PORTS, _PORTS).split("-"))
+    return cycle(random.SystemRandom().sample(range(first, last + 1), last - first + 1))
+
+
 def free_port(*preferred: int, transport: socket.SocketKind = socket.SOCK_STREAM) -> int:
     """Return the first free one of the preferred ports on loopback, or any free port."""
-    for port in (*filter(None, preferred), *random.sample(_PORTS, _TRIED_PORTS)):
+    for port in chain(filter(None, preferred), islice(random_ports(), _TRIED_PORTS)):
         with socket.socket(type=transport) as probe:
             if transport is socket.SOCK_STREAM:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 import pytest
 import pytest_asyncio
 
+from demo.processes import PORTS
 from tests.complaints import Complaints
 from tests.paths import ROOT
 from tests.virtual_time import RealTimeLoop, VirtualTimeLoop
@@ -52,6 +53,9 @@ _FIRST = ("e2e/test_kill.py", "e2e/test_first_hour.py", "e2e/test_demo.py", "ben
 _SECOND = ("e2e/test_browser.py", "benchmarks/test_soak.py")
 # The workers that begin with a file of one or two tests get a second one at once, which then has to wait.
 _BUSY_BEFORE_SECOND = 3
+_FIRST_PORT = 12_000
+_PORTS_OF_A_WORKER = 500
+_MAX_WORKERS = 40
 
 
 @cache
@@ -76,9 +80,16 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Log only warnings, since pytest writes each record three times; `-vv` and `caplog` show the rest."""
+    """Log only warnings, since pytest writes each record three times; `-vv` and `caplog` show the rest.
+
+    And give each worker ports of its own.
+    """
     if config.get_verbosity() <= 0:
         logging.getLogger().setLevel(logging.WARNING)
+    # No worker is to take a port that another one has found free and not yet opened.
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _MAX_WORKERS
+    first = _FIRST_PORT + _PORTS_OF_A_WORKER * worker
+    os.environ[PORTS] = f"{first}-{first + _PORTS_OF_A_WORKER - 1}"
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-import secrets
 import socket
 import sys
 from typing import Any
@@ -46,6 +45,7 @@ from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.forms import gateway_form
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.settings import OfferedLink
+from demo.processes import random_ports
 from simulator import Profile, SimulatedDevice, get_profile
 from simulator.audio.espeak import synthesize
 from tests.integration.boxes import Speech, wait_for_state
@@ -142,14 +142,10 @@ def all_enabled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(er.EntityRegistry, "async_get_or_create", enable)
 
 
-# The system gives these to no outgoing connection.
-_PORTS = iter(secrets.SystemRandom().sample(range(12000, 32000), 20000))
-
-
 def unused_port() -> int:
     """Return a port on which nobody listens over TCP or UDP, another one each time."""
     while True:
-        port = next(_PORTS)
+        port = next(random_ports())
         with suppress(OSError), socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
             tcp.bind(("0.0.0.0", port))
             udp.bind(("0.0.0.0", port))
