@@ -27,7 +27,8 @@ _ARGUMENTS: Final = [
     "--no-first-run",
 ]
 _FAKE_MICROPHONE: Final = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
-_PATIENCE_MS: Final = 20_000
+# On a machine that is busy with much else.
+_PATIENCE_MS: Final = 60_000
 # Attempts to open a page that Home Assistant may leave again, and the wait for each.
 _TRIES: Final = 3
 _TRY_MS: Final = 10_000
@@ -43,7 +44,7 @@ _MARGIN: Final = 12
 
 
 class WebPage:
-    """A tab with Home Assistant. Waiting for longer than 20 s raises `playwright.async_api.Error`."""
+    """A tab with Home Assistant. Waiting for longer than a minute raises `playwright.async_api.Error`."""
 
     def __init__(self, page: Page, url: str) -> None:
         """Use a tab; `url` is that of Home Assistant."""

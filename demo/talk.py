@@ -36,7 +36,7 @@ _MAX_BYTES: Final = 4096
 # 180 ms: if the browser is ahead by more, the oldest sound is dropped.
 _MAX_AHEAD: Final = 3 * 1920
 _LOOK_SECONDS: Final = 0.3
-_CONNECTING_SECONDS: Final = 10
+_CONNECTING_SECONDS: Final = 60
 _SPEAKS: Final = (State.SPEAKING, State.NOTIFYING)
 _AT_REST: Final = (State.LISTENING, State.IDLE)
 # Within which Home Assistant ends a conversation that a press has begun to end a ring.

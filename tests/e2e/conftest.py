@@ -12,7 +12,7 @@ import pytest_asyncio
 import pytest_socket
 
 from demo.stage import LINKED, demo
-from tests.e2e.demo_process import MARK, START_SECONDS, DemoProcess, marked_processes, started_demo
+from tests.e2e.demo_process import MARK, START_SECONDS, DemoProcess, started_demo, wait_gone
 from tests.e2e.house import PACE, House
 
 
@@ -56,4 +56,4 @@ async def house(shared_loop: None, tmp_path_factory: pytest.TempPathFactory) -> 
             # Home Assistant saves new areas, for example, only minutes later, or at this event when it stops.
             await running.client.post("/api/events/homeassistant_final_write")
             yield house
-    assert not marked_processes(mark)
+    wait_gone(mark)

@@ -15,6 +15,7 @@ from demo.processes import ROOT
 
 # On a machine with eight times as much to do as it can, a start has taken two minutes.
 START_SECONDS = 300
+_END_SECONDS = 60
 MARK = "XIAOZHI_DEMO_TEST"
 """Variable of the environment by which processes are found."""
 
@@ -66,12 +67,9 @@ class DemoProcess:
             assert time.monotonic() < deadline, f"not {number} processes: {running}"
             time.sleep(0.1)
 
-    def wait_gone(self, seconds: float = 60) -> None:
+    def wait_gone(self) -> None:
         """Wait until no process is left."""
-        deadline = time.monotonic() + seconds
-        while left := self.processes():
-            assert time.monotonic() < deadline, f"still running: {left}"
-            time.sleep(0.1)
+        wait_gone(self.mark)
 
 
 def marked_processes(mark: str) -> dict[int, str]:
@@ -84,6 +82,14 @@ def marked_processes(mark: str) -> dict[int, str]:
         except OSError:
             continue
     return found
+
+
+def wait_gone(mark: str) -> None:
+    """Wait until no process that was started with this mark is left: the kernel ends it a moment later."""
+    deadline = time.monotonic() + _END_SECONDS
+    while left := marked_processes(mark):
+        assert time.monotonic() < deadline, f"still running: {left}"
+        time.sleep(0.1)
 
 
 @contextmanager

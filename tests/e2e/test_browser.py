@@ -110,7 +110,7 @@ async def _follow(web: WebPage, path: tuple[str, ...]) -> None:
         last = number == len(path) - 1
         # Where it ends there may be an explanation beside the text.
         place = web.page.get_by_text(step, exact=not last).locator("visible=true").first
-        await expect(place).to_be_visible(timeout=10_000)
+        await expect(place).to_be_visible(timeout=20_000)
         if not last:
             await place.click()
 
