@@ -13,6 +13,7 @@ from playwright.async_api import Error, FloatRect, Locator, Page, async_playwrig
 
 from .errors import DemoError
 from .processes import gateway_ports
+from .words import Words
 
 # Also the names that scripts/setup looks for.
 _PHONE: Final = "Mozilla/5.0 (Linux; Android 16) AppleWebKit/537.36 Chrome/150.0.0.0 Mobile Safari/537.36"
@@ -26,6 +27,7 @@ _ARGUMENTS: Final = [
     "--disable-sync",
     "--no-first-run",
 ]
+_LOCALES: Final = {"en": "en-US", "de": "de-DE", "zh-Hans": "zh-CN"}
 _FAKE_MICROPHONE: Final = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
 # On a machine that is busy with much else.
 _PATIENCE_MS: Final = 60_000
@@ -46,16 +48,17 @@ _MARGIN: Final = 12
 class WebPage:
     """A tab with Home Assistant. Waiting for longer than a minute raises `playwright.async_api.Error`."""
 
-    def __init__(self, page: Page, url: str) -> None:
-        """Use a tab; `url` is that of Home Assistant."""
+    def __init__(self, page: Page, url: str, words: Words | None = None) -> None:
+        """Use a tab; `url` is that of Home Assistant. What is named in English is found by the `words`."""
         self.page = page
         self.url = url
+        self.words = words or Words()
 
     async def log_in(self, username: str, password: str) -> None:
         """Open Home Assistant and log in."""
         await self.page.goto(self.url)
-        await self.page.get_by_label("Username").fill(username)
-        await self.page.get_by_label("Password").first.fill(password)
+        await self.page.locator("input[name=username]").fill(username)
+        await self.page.locator("input[name=password]").fill(password)
         await self.press("Log in")
         # On a phone, it is behind the page.
         await expect(self.page.locator("ha-sidebar")).to_be_attached()
@@ -98,19 +101,19 @@ class WebPage:
         """Open the page of a device, from that of its integration."""
         await self.show_integration(integration)
         await self.device_row(name).click()
-        await expect(self.page.get_by_role("heading", name="Device info")).to_be_visible()
+        await expect(self.page.get_by_role("heading", name=self.words("Device info"))).to_be_visible()
 
     async def add_integration(self, name: str) -> None:
         """Choose *Add integration*, search for a name and choose the result that begins with it."""
         await self.show_integrations()
         await self.press("Add integration")
-        await self.page.get_by_placeholder("Search for a brand name").fill(name)
+        await self.page.get_by_placeholder(self.words("Search for a brand name")).fill(name)
         await self.page.get_by_role("button", name=re.compile(rf"^{re.escape(name)}( |$)")).click()
 
     async def add_discovered(self, name: str) -> None:
         """Press *Add* on the card of something that was discovered."""
         await self.show_integrations()
-        await self.card(name).get_by_role("button", name="Add", exact=True).click()
+        await self.card(name).get_by_role("button", name=self.words("Add"), exact=True).click()
 
     async def open_menu(self, row: Locator, item: str) -> None:
         """Choose an item in the ⋮ menu of a row."""
@@ -140,17 +143,18 @@ class WebPage:
 
     def entities(self, heading: str) -> Locator:
         """Return the card on the page of a device that lists entities under this heading."""
-        titled = self.page.get_by_role("heading", name=heading, exact=True)
+        titled = self.page.get_by_role("heading", name=self.words(heading), exact=True)
         return self.page.locator("ha-device-entities-card").filter(has=titled)
 
     def button(self, name: str) -> Locator:
         """Return the button with this text."""
-        return self.page.get_by_role("button", name=name, exact=True)
+        return self.page.get_by_role("button", name=self.words(name), exact=True)
 
     def field(self, label: str) -> Locator:
         """Return the field for text or a number with this label."""
-        return self.page.get_by_role("textbox", name=label).or_(
-            self.page.get_by_role("spinbutton", name=label)
+        shown = self.words(label)
+        return self.page.get_by_role("textbox", name=shown).or_(
+            self.page.get_by_role("spinbutton", name=shown)
         )
 
     def option(self, beginning: str) -> Locator:
@@ -170,11 +174,11 @@ class WebPage:
     async def choose_area(self, name: str) -> None:
         """Choose an area in a form."""
         await self.page.locator("ha-area-picker").click()
-        await self.page.get_by_role("dialog", name="Area").get_by_text(name, exact=True).click()
+        await self.page.get_by_role("dialog", name=self.words("Area")).get_by_text(name, exact=True).click()
 
     async def read(self, text: str) -> None:
         """Wait until a text is visible that contains this one."""
-        await expect(self.page.get_by_text(text).filter(visible=True).first).to_be_visible()
+        await expect(self.page.get_by_text(self.words.part(text)).filter(visible=True).first).to_be_visible()
 
     async def picture(self, file: Path, *parts: Locator, still: bool = True) -> None:
         """Save a screenshot, of the whole page or of the area around some parts.
@@ -206,11 +210,12 @@ async def web_page(
     height: int = 900,
     phone: bool = False,
     microphone: Path | None = None,
+    language: str = "en",
 ) -> AsyncGenerator[WebPage]:
     """Open a browser without a window, of this many pixels. Raises `DemoError` when there is no browser.
 
-    With `phone`, it says that it is one. `microphone` is a WAV file that its microphone hears, once from when
-    it is opened.
+    With `phone`, it says that it is one; `language` is one of Home Assistant's. `microphone` is a WAV file
+    that its microphone hears, once from when it is opened.
     """
     arguments = list(_ARGUMENTS)
     if microphone:
@@ -224,13 +229,13 @@ async def web_page(
         try:
             context = await browser.new_context(
                 viewport={"width": width, "height": height},
-                locale="en-US",
+                locale=_LOCALES[language],
                 user_agent=_PHONE if phone else None,
             )
             page = await context.new_page()
             page.set_default_timeout(_PATIENCE_MS)
             expect.set_options(timeout=_PATIENCE_MS)
-            yield WebPage(page, url)
+            yield WebPage(page, url, Words(language))
         finally:
             await browser.close()
 

@@ -9,6 +9,22 @@ import pytest
 from demo.browser import WebPage, web_page
 from demo.errors import DemoError
 
+SIZES = {"computer": (1280, 900), "phone": (390, 844)}
+# Elements that can be scrolled sideways, and whether the whole page can.
+_WIDER = """() => {
+  const wider = [];
+  const visit = (node) => {
+    if (node.shadowRoot) visit(node.shadowRoot);
+    for (const child of node.children) visit(child);
+    if (!(node instanceof HTMLElement) || !node.clientWidth) return;
+    const scrolls = ["auto", "scroll"].includes(getComputedStyle(node).overflowX);
+    if (scrolls && node.scrollWidth > node.clientWidth + 1) wider.push(node.localName);
+  };
+  visit(document.documentElement);
+  if (document.documentElement.scrollWidth > innerWidth) wider.push("page");
+  return wider;
+}"""
+
 
 @asynccontextmanager
 async def browser(url: str, **options: Any) -> AsyncGenerator[WebPage]:
@@ -19,3 +35,9 @@ async def browser(url: str, **options: Any) -> AsyncGenerator[WebPage]:
         except DemoError as err:
             pytest.skip(str(err))
         yield web
+
+
+async def wider_parts(web: WebPage) -> list[str]:
+    """Return what is wider than its place on the page; nothing should be."""
+    parts: list[str] = await web.page.evaluate(_WIDER)
+    return parts

@@ -21,7 +21,7 @@ from demo.engines import Speech, small_speech, spoken
 from demo.hass import PASSWORD, USERNAME, home_assistant
 from demo.processes import HOST, free_port
 from simulator import SimulatedDevice, converse, get_profile
-from tests.e2e.browser import browser
+from tests.e2e.browser import SIZES, browser, wider_parts
 from tests.e2e.house import COMMAND, PACE
 
 pytestmark = [
@@ -33,21 +33,6 @@ pytestmark = [
 _NAME = "XiaoZhi"
 _DEVICE = "XiaoZhi"
 _DEAF = "Home Assistant can neither hear nor speak yet"
-_SIZES = {"computer": (1280, 900), "phone": (390, 844)}
-# Elements that can be scrolled sideways, and whether the whole page can.
-_WIDER = """() => {
-  const wider = [];
-  const visit = (node) => {
-    if (node.shadowRoot) visit(node.shadowRoot);
-    for (const child of node.children) visit(child);
-    if (!(node instanceof HTMLElement) || !node.clientWidth) return;
-    const scrolls = ["auto", "scroll"].includes(getComputedStyle(node).overflowX);
-    if (scrolls && node.scrollWidth > node.clientWidth + 1) wider.push(node.localName);
-  };
-  visit(document.documentElement);
-  if (document.documentElement.scrollWidth > innerWidth) wider.push("page");
-  return wider;
-}"""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -69,7 +54,7 @@ async def walk(
     """A new Home Assistant, and an owner in front of it."""
     folder = tmp_path_factory.mktemp(request.param)
     port = free_port()
-    width, height = _SIZES[request.param]
+    width, height = SIZES[request.param]
     url = f"http://{HOST}:{port}"
     async with AsyncExitStack() as stack:
         _, client = await stack.enter_async_context(home_assistant(folder / "config", port))
@@ -99,7 +84,7 @@ class Walk:
 
     async def look(self, name: str) -> None:
         """See that the page fits its width."""
-        assert await self.web.page.evaluate(_WIDER) == [], name
+        assert await wider_parts(self.web) == [], name
 
     async def set_up_the_gateway(self) -> None:
         """Add the integration, with a wrong address first."""
