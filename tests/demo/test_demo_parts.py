@@ -61,7 +61,7 @@ def test_warnings_and_errors_that_name_us_are_found() -> None:
     assert [line.rpartition("] ")[2][:8] for line in complaints_of_us(_LOG)] == ["Detected", "A fault"]
 
 
-def test_a_test_fails_for_what_home_assistant_says_of_us_and_not_for_what_we_log() -> None:
+def test_a_test_fails_for_reports_of_home_assistant_not_for_our_own_log() -> None:
     complaints = Complaints()
     for level, logger, line in re.findall(r"(WARNING|ERROR|INFO) \(\w+\) \[(.*?)\] (.*)", _LOG):
         record = {"name": logger, "levelno": getattr(logging, level), "msg": line}

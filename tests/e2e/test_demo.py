@@ -138,7 +138,7 @@ async def test_somebody_presses_speaks_and_hears_the_answer(
     assert np.sqrt(np.mean(played**2)) > 200
 
 
-async def test_without_a_microphone_a_timer_rings_and_home_assistant_speaks_unasked(
+async def test_without_a_microphone_timers_ring_and_announcements_are_said(
     running_demo: DemoProcess,
 ) -> None:
     """The box that speaks while it is idle announces and asks."""

@@ -31,7 +31,7 @@ PHOTO = "image.kitchen_box_photo"
 SCREEN = "image.kitchen_box_screen"
 
 
-async def test_a_tool_is_called_its_answer_parsed_and_what_is_wrong_in_a_call_named_before_anything_is_sent(
+async def test_a_tool_is_called_and_its_faults_are_named_before_anything_is_sent(
     hass: HomeAssistant, camera: SimulatedDevice, device_id: str
 ) -> None:
     answer = await call_action(hass, "call_tool", device_id, tool="self.screen.get_info")
@@ -143,7 +143,7 @@ FOR_ADMINISTRATORS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-async def test_only_an_administrator_reaches_firmware_assets_user_tools_and_those_whose_name_tells_of_a_risk(
+async def test_only_an_administrator_reaches_risky_and_user_only_tools(
     hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context, anna: Context, known: Device
 ) -> None:
     """So do automations."""
@@ -180,7 +180,7 @@ OF_USERS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-async def test_a_user_who_may_only_read_has_a_device_do_nothing_but_sees_its_tools(
+async def test_a_user_who_may_only_read_controls_nothing_but_sees_the_tools(
     hass: HomeAssistant, camera: SimulatedDevice, device_id: str, owner: Context
 ) -> None:
     guest = await hass.auth.async_create_user("Guest", group_ids=[GROUP_ID_READ_ONLY])
@@ -199,7 +199,7 @@ async def test_a_user_who_may_only_read_has_a_device_do_nothing_but_sees_its_too
     assert (await call_action(hass, "get_tools", device_id, Context(user_id=guest.id)))["tools"]
 
 
-async def test_a_user_presses_restart_as_with_other_devices_and_only_an_administrator_wifi_set_up(
+async def test_a_user_presses_restart_and_only_an_administrator_wifi_set_up(
     hass: HomeAssistant, boot: Boot, owner: Context, anna: Context
 ) -> None:
     name = "self.system.reconfigure_wifi"

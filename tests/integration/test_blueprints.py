@@ -421,7 +421,7 @@ async def test_music_is_quieter_until_the_last_answer_of_a_conversation(
 
 
 @pytest.mark.usefixtures("wall_clock", "installed")
-async def test_lights_that_could_not_get_brighter_before_go_on_when_the_alarm_rings(
+async def test_lights_that_were_at_full_brightness_go_on_when_the_alarm_rings(
     hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The automation is there only when the alarm is close already."""

@@ -27,7 +27,7 @@ from tests.paths import ROOT
 MANIFEST = ROOT / "custom_components/xiaozhi/manifest.json"
 
 
-async def test_diagnostics_tell_what_happened_and_nothing_private_and_the_settings_of_a_gateway_that_is_down(
+async def test_diagnostics_tell_what_happened_and_nothing_private(
     hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot()

@@ -47,7 +47,7 @@ async def call(hass: HomeAssistant, action: str, target: dict[str, Any], **data:
     )
 
 
-async def test_a_device_an_entity_an_area_and_a_label_are_targets_and_one_that_is_not_ours_is_named(
+async def test_device_entity_area_and_label_are_targets_and_strangers_named(
     hass: HomeAssistant, boot: Boot, device_ids: list[str]
 ) -> None:
     first, second = await boot(get_profile("camera")), await boot(mac=mac_of(2))
@@ -105,7 +105,7 @@ async def test_a_device_an_entity_an_area_and_a_label_are_targets_and_one_that_i
 
 
 @pytest.mark.own_home
-async def test_the_editor_offers_actions_triggers_and_conditions_for_a_device_and_not_for_others(
+async def test_the_editor_offers_actions_triggers_and_conditions_for_devices(
     hass: HomeAssistant, device_ids: list[str], hass_ws_client: WebSocketGenerator
 ) -> None:
     assert await async_setup_component(hass, "websocket_api", {})
@@ -174,7 +174,7 @@ async def test_what_happens_in_conversations_of_the_target_triggers(
 @pytest.mark.own_home
 @pytest.mark.timeouts(TimerTimeouts, alarm=60)
 @pytest.mark.parametrize("named", [None, "up"])
-async def test_what_alarms_and_timers_of_the_target_do_triggers_also_by_their_names(
+async def test_alarms_and_timers_of_the_target_trigger_also_by_their_names(
     hass: HomeAssistant,
     boot: Boot,
     device_ids: list[str],
@@ -215,7 +215,7 @@ async def test_what_alarms_and_timers_of_the_target_do_triggers_also_by_their_na
 
 
 @pytest.mark.own_home
-async def test_a_notification_of_the_target_triggers_by_choice_of_those_with_one_method(
+async def test_a_notification_of_the_target_triggers_also_by_its_method(
     hass: HomeAssistant, boot: Boot, device_ids: list[str]
 ) -> None:
     first, second = await boot(), await boot(mac=mac_of(2))
@@ -272,7 +272,7 @@ async def test_a_device_that_can_be_reached_again_triggers_and_is_a_condition(
 
 
 @pytest.mark.own_home
-async def test_a_device_that_is_away_for_a_minute_triggers_and_one_that_is_back_or_deleted_does_not(
+async def test_a_device_away_for_a_minute_triggers_not_one_that_is_back(
     hass: HomeAssistant, boot: Boot, device_ids: list[str]
 ) -> None:
     device = await boot()

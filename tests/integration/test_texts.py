@@ -118,7 +118,7 @@ def assert_clean(texts: list[str]) -> None:
     assert [text for text in texts if not text.isprintable()] == []
 
 
-async def test_a_hostile_device_reaches_log_states_and_people_with_one_clean_line_at_most(
+async def test_a_hostile_device_reaches_logs_and_people_with_one_clean_line(
     hass: HomeAssistant,
     hostile: WebSocketClient,
     linked_entry: MockConfigEntry,

@@ -60,7 +60,7 @@ def _exhaust(event: Callable[[FloodGuard, float], None], per_second: int) -> Non
         event(guard, index / per_second)
 
 
-def test_a_flood_from_all_other_addresses_of_a_home_leaves_a_device_its_place() -> None:
+def test_a_flood_from_all_other_addresses_leaves_a_device_its_place() -> None:
     """Of 256 connections from 254 addresses, one that is the only one of its address is never displaced."""
     pending = PendingConnections[tuple[int, int]](256)
     assert pending.enter((0, 0), "10.0.0.1") is None
@@ -71,7 +71,7 @@ def test_a_flood_from_all_other_addresses_of_a_home_leaves_a_device_its_place() 
     assert len(pending.close()) == 256
 
 
-def test_a_flood_from_many_addresses_displaces_itself_before_an_address_that_was_let_in_before() -> None:
+def test_a_flood_displaces_itself_before_an_address_known_from_before() -> None:
     """But one that opens many connections displaces its own."""
     pending = PendingConnections[str](3)
     assert pending.enter("first", "10.0.0.1") is None

@@ -79,7 +79,7 @@ def test_no_circle_of_imports(package: str) -> None:
     check_no_circle(graph)
 
 
-def test_the_simulator_is_in_layers_and_shares_no_code_with_the_integration() -> None:
+def test_the_simulator_is_in_layers_and_shares_no_code() -> None:
     modules = {_name(path): path for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
     allowed = [f"simulator.{folder}" for folder in ("firmware", "board", "audio", "link", "application")]
     for name, path in modules.items():

@@ -14,7 +14,7 @@ INTEGRATION = ROOT / "custom_components/xiaozhi"
 VERSION = json.loads((INTEGRATION / "manifest.json").read_text())["version"]
 
 
-def test_the_archive_holds_each_file_of_the_integration_where_hacs_expects_it(tmp_path: Path) -> None:
+def test_the_archive_holds_each_file_where_hacs_expects_it(tmp_path: Path) -> None:
     """And the notes are those of this version only. Building twice gives the same bytes."""
     for folder in ("one", "two"):
         build(f"v{VERSION}", tmp_path / folder)

@@ -77,7 +77,7 @@ async def test_a_pack_that_breaks_off_leaves_no_wake_word(version: str, sent: in
     assert await started(served(pack(WAKENET), sent), version) == ["", ""]
 
 
-async def test_a_damaged_pack_and_one_without_the_rest_of_multinet_leave_no_wake_word() -> None:
+async def test_a_damaged_or_incomplete_pack_leaves_no_wake_word() -> None:
     assert await started(served(pack(WAKENET)[:-1] + b"\0")) == ["", ""]
     assert await started(served(pack({"mn6_en": {"mn6_data": b"x"}}))) == ["", ""]
 

@@ -68,7 +68,7 @@ def test_the_microphone_hears_the_loudspeaker_softer() -> None:
     assert voice.next_frame() == bytes(1920)
 
 
-async def test_a_connection_that_the_other_end_has_closed_outlives_network_outages(
+async def test_a_connection_closed_by_the_other_end_outlives_network_outages(
     socket_enabled: None,
 ) -> None:
     def say_goodbye(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

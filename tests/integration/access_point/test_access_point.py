@@ -110,7 +110,7 @@ async def test_access_points_come_and_go_without_the_others(
 
 
 @pytest.mark.parametrize("is_gone", [True, False])
-async def test_it_dials_when_home_assistant_has_started_and_hangs_up_when_it_stops(
+async def test_it_dials_after_the_start_of_home_assistant_and_hangs_up_after_it(
     hass: HomeAssistant, offer: Offer, cloud: Cloud, monkeypatch: pytest.MonkeyPatch, *, is_gone: bool
 ) -> None:
     """Earlier, the list of tools would be half empty; and some servers would go on believing in it.
@@ -133,7 +133,7 @@ async def test_it_dials_when_home_assistant_has_started_and_hangs_up_when_it_sto
     assert session.close_code == 1000
 
 
-async def test_the_button_connects_again_at_once_and_an_address_that_cannot_be_read_stops_nothing_else(
+async def test_the_button_reconnects_at_once_beside_an_unreadable_address(
     hass: HomeAssistant, offer: Offer, cloud: Cloud
 ) -> None:
     entry = await offer(cloud.url())

@@ -89,7 +89,7 @@ async def test_a_choice_of_tools_is_kept(
     assert set(session.tools) == {"remote_two"}
 
 
-async def test_what_is_for_administrators_is_not_offered_and_an_api_that_fails_is_an_error_of_the_form(
+async def test_admin_apis_are_not_offered_and_a_failing_one_is_a_form_error(
     hass: HomeAssistant, entry: MockConfigEntry, cloud: Cloud, apis: Apis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Home Assistant takes *unauthorized* for a failed login of the browser."""
@@ -145,7 +145,7 @@ async def test_a_newer_address_of_a_known_agent_updates_it(
     assert cloud.attempts[-1].target.endswith(newer.split("token=")[1])
 
 
-async def test_a_self_hosted_server_that_is_silent_is_healthy_and_not_tested_again(
+async def test_a_silent_self_hosted_server_is_healthy_and_not_tested_again(
     hass: HomeAssistant, entry: MockConfigEntry, server: EndpointServer
 ) -> None:
     """It would throw the connection out that is in use."""

@@ -24,7 +24,7 @@ from tests.protocol.access_point.site import until
 HOME = {"open_world": False}
 
 
-async def test_tools_that_reach_out_are_off_at_first_and_chosen_ones_offered_and_no_others(
+async def test_outreaching_tools_are_off_at_first_and_only_chosen_ones_offered(
     hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
 ) -> None:
     """Those of remote servers reach out whatever they say."""
@@ -56,7 +56,7 @@ async def test_tools_that_reach_out_are_off_at_first_and_chosen_ones_offered_and
     ],
     ids=["as they are", "by id", "by name, as before 2026.11"],
 )
-async def test_tools_of_several_apis_are_found_by_every_name_that_home_assistant_gave_them(
+async def test_tools_of_several_apis_are_found_by_every_former_name(
     hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis, chosen: list[str], offered: set[str]
 ) -> None:
     """Another API's tool of the same name is another tool."""
@@ -86,7 +86,7 @@ async def test_scripts_of_the_owner_are_offered(hass: HomeAssistant, offer: Offe
     assert not (await session.call("script__good_night", {"room": "all"})).failed
 
 
-async def test_each_call_has_its_own_context_but_the_tools_are_not_made_again_for_it(
+async def test_each_call_has_its_own_context_without_listing_the_tools_again(
     hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis
 ) -> None:
     """With the service device, so that the owner's area counts."""
@@ -114,7 +114,7 @@ async def test_each_call_has_its_own_context_but_the_tools_are_not_made_again_fo
     assert api.made - before <= 3
 
 
-async def test_results_and_failures_are_texts_and_a_tool_that_cannot_be_described_costs_no_other(
+async def test_results_are_texts_and_an_indescribable_tool_is_left_out(
     hass: HomeAssistant, offer: Offer, cloud: Cloud, apis: Apis, caplog: pytest.LogCaptureFixture
 ) -> None:
     results: tuple[tuple[Any, Any], ...] = (

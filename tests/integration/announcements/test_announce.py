@@ -65,7 +65,7 @@ async def test_an_announcement_is_spoken_and_shown_by_an_idle_device(
 
 
 @pytest.mark.usefixtures("ffmpeg")
-async def test_media_are_announced_after_a_sound_of_the_owner_which_is_cut_if_it_is_long(
+async def test_media_are_announced_after_a_sound_of_the_owner_cut_to_its_limit(
     hass: HomeAssistant, boot: Boot
 ) -> None:
     device = await boot(NEW)
@@ -107,7 +107,7 @@ async def test_a_text_without_end_is_refused_before_any_work_on_it(
     assert not device.announcements
 
 
-async def test_a_device_whose_button_is_not_pressed_speaks_at_once_while_its_channel_is_open(
+async def test_a_resting_device_speaks_at_once_while_its_channel_is_open(
     boot: Boot, announcer: Announcer, speech: Speech, command: bytes
 ) -> None:
     await speech.answer_with("Which light?")
@@ -138,7 +138,7 @@ async def test_devices_begin_together(hass: HomeAssistant, boot: Boot, speech: S
 
 
 @TWO_DEVICES
-async def test_a_broadcast_reaches_those_that_can_speak_and_does_not_fail_for_another(
+async def test_a_broadcast_reaches_those_that_can_speak_in_spite_of_others(
     hass: HomeAssistant, boot: Boot
 ) -> None:
     new, old = await boot(NEW), await boot(OLD, mac=OTHER_MAC)
@@ -160,7 +160,7 @@ async def test_a_broadcast_reaches_those_that_can_speak_and_does_not_fail_for_an
 
 
 @TWO_DEVICES
-async def test_an_announcement_that_none_of_several_can_speak_fails_with_the_reason(
+async def test_a_broadcast_that_no_device_can_speak_fails_with_the_reason(
     hass: HomeAssistant, boot: Boot
 ) -> None:
     await boot(OLD)
@@ -169,7 +169,7 @@ async def test_an_announcement_that_none_of_several_can_speak_fails_with_the_rea
         await announce(hass, SATELLITE, OTHER_SATELLITE, message="Dinner is ready.")
 
 
-async def test_a_device_that_cannot_speak_while_it_is_idle_says_so_unless_it_may_show_announcements(
+async def test_a_device_that_cannot_speak_while_idle_says_so_or_shows_the_text(
     hass: HomeAssistant, boot: Boot, device_id: str, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot(OLD)
@@ -212,7 +212,7 @@ async def begin_loudly(
     return saying
 
 
-async def test_it_is_set_for_an_announcement_and_restored_after_it_unless_it_is_the_usual_one_or_unknown(
+async def test_it_is_set_for_an_announcement_and_restored_if_that_changes_it(
     hass: HomeAssistant, speech: Speech, device: SimulatedDevice, linked_entry: MockConfigEntry
 ) -> None:
     """Also if there is no sound, the gateway ends, or the device is removed."""
@@ -272,7 +272,7 @@ async def test_it_is_restored_later_by_a_device_that_has_not_answered(
 
 
 @pytest.mark.parametrize("meanwhile", [90, 55])
-async def test_a_device_that_left_in_the_middle_gets_it_back_unless_somebody_has_set_another(
+async def test_a_device_that_left_gets_its_volume_back_unless_it_was_changed(
     hass: HomeAssistant, device: SimulatedDevice, meanwhile: int
 ) -> None:
     saying = hass.async_create_task(announce(hass, message=LONG_TEXT))

@@ -93,7 +93,7 @@ async def test_the_user_or_a_fault_ends_it(
 
 
 @pytest.mark.parametrize("again", ["Home Assistant", "the link"])
-async def test_no_goodbye_of_an_earlier_conversation_ends_the_captions_of_an_announcement(
+async def test_no_goodbye_of_an_earlier_conversation_ends_captions(
     hass: HomeAssistant, boot: Boot, speech: Speech, linked_entry: MockConfigEntry, again: str
 ) -> None:
     """One is due a second after each link. After it, neither button nor wake word would end the sound."""
@@ -120,7 +120,7 @@ async def test_no_goodbye_of_an_earlier_conversation_ends_the_captions_of_an_ann
         await saying
 
 
-async def test_stopping_the_media_player_or_reloading_the_gateway_ends_it_and_what_waits(
+async def test_stopping_the_player_or_reloading_ends_it_and_what_waits(
     hass: HomeAssistant, boot: Boot, announcer: Announcer, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot(NEW)
@@ -161,7 +161,7 @@ async def test_music_gives_way_to_an_announcement_and_waits_behind_others(
     await asyncio.wait((playing,))
 
 
-async def test_music_begins_if_what_it_waits_behind_is_cancelled_in_the_moment_of_its_turn(
+async def test_music_begins_if_the_utterance_before_is_cancelled_in_its_turn(
     boot: Boot, announcer: Announcer
 ) -> None:
     device = await boot(NEW)
@@ -195,7 +195,7 @@ async def test_a_conversation_that_begins_meanwhile_says_it(
     assert not any(announcement.played for announcement in device.announcements)
 
 
-async def test_a_sound_that_cannot_be_made_is_an_error_before_the_device_makes_its_own_or_cuts_it(
+async def test_a_failing_sound_is_an_error_before_the_device_makes_its_own(
     boot: Boot, announcer: Announcer
 ) -> None:
     device = await boot(NEW)
@@ -328,7 +328,7 @@ async def test_one_that_waits_in_a_conversation_ends_with_it_whoever_holds_that(
             assert_heard(await task, End.FAULT, "not connected")
 
 
-async def test_a_button_that_is_pressed_before_an_announcement_has_begun_is_answered_first(
+async def test_a_button_pressed_before_an_announcement_is_answered_first(
     hass: HomeAssistant,
     boot: Boot,
     announcer: Announcer,
@@ -361,7 +361,7 @@ async def test_a_button_that_is_pressed_before_an_announcement_has_begun_is_answ
 
 
 @pytest.mark.usefixtures("ffmpeg")
-async def test_an_announcement_is_said_if_home_assistant_knows_its_own_sound_by_another_name(
+async def test_an_announcement_is_said_if_its_preannouncement_was_renamed(
     hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which is then played, too."""

@@ -163,7 +163,7 @@ async def test_an_answer_that_has_begun_in_time_is_heard_to_the_end(
     assert await asking == YES
 
 
-async def test_a_question_that_waits_is_left_alone_by_announcements_and_other_questions(
+async def test_a_waiting_question_is_left_alone_by_other_announcements(
     hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
 ) -> None:
     speech.recognizer.lines = ["yes"]

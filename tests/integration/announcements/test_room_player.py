@@ -76,7 +76,7 @@ def says_itself(device: SimulatedDevice) -> bool:
 
 
 @LINKS
-async def test_the_player_answers_while_the_device_shows_the_text_and_listens_after_that(
+async def test_the_player_answers_while_the_device_shows_the_text_then_listens(
     hass: HomeAssistant,
     device: SimulatedDevice,
     speech: Speech,
@@ -113,7 +113,7 @@ async def test_the_player_answers_while_the_device_shows_the_text_and_listens_af
         ("vanishes", 2, "not available"),
     ],
 )
-async def test_the_device_gives_the_whole_answer_if_the_player_does_not_and_says_why(
+async def test_the_device_gives_the_whole_answer_for_a_failing_player(
     device: SimulatedDevice,
     speech: Speech,
     player: BigSpeaker,
@@ -147,7 +147,7 @@ async def test_the_device_gives_the_whole_answer_if_the_player_does_not_and_says
     [(SimulatedDevice.click, True), (SimulatedDevice.click, False), (SimulatedDevice.wake, True)],
     ids=["button, ours", "button, its music", "wake word, ours"],
 )
-async def test_the_button_or_the_wake_word_stops_the_player_if_it_still_plays_what_is_ours(
+async def test_the_button_or_the_wake_word_stops_only_our_sound_on_the_player(
     hass: HomeAssistant,
     device: SimulatedDevice,
     speech: Speech,
@@ -171,7 +171,7 @@ async def test_the_button_or_the_wake_word_stops_the_player_if_it_still_plays_wh
     assert not says_itself(device)
 
 
-async def test_speech_for_its_media_player_and_questions_sound_there_and_timers_also_while_it_is_away(
+async def test_speech_for_its_player_questions_and_timers_sound_there(
     hass: HomeAssistant,
     device: SimulatedDevice,
     speech: Speech,
@@ -203,7 +203,7 @@ async def test_speech_for_its_media_player_and_questions_sound_there_and_timers_
 
 @TWO_DEVICES
 @pytest.mark.usefixtures("chosen")
-async def test_two_devices_that_answer_through_one_player_do_not_speak_at_the_same_time(
+async def test_two_devices_with_one_player_do_not_speak_at_the_same_time(
     hass: HomeAssistant, boot: Boot, speech: Speech, player: BigSpeaker, command: bytes, reported: list[str]
 ) -> None:
     await choose(hass, OTHER_SELECT, "Big speaker")
@@ -275,7 +275,7 @@ async def test_a_device_that_never_stops_listening_is_deaf_to_the_player(
 
 
 @LINKS
-async def test_an_announcement_needs_only_the_player_and_is_shown_where_the_device_can(
+async def test_an_announcement_needs_only_the_player_and_is_shown_if_possible(
     hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker, link: LinkKind, reported: list[str]
 ) -> None:
     await announce(hass, "Dinner is ready.")
@@ -306,7 +306,7 @@ async def test_the_screens_of_a_long_announcement_end_when_it_is_stopped(
     assert len(alerts(device)) == 1
 
 
-async def test_a_voice_that_hangs_is_an_error_and_keeps_nothing_else_from_being_said(
+async def test_a_voice_that_hangs_is_an_error_and_blocks_nothing_else(
     hass: HomeAssistant, device: SimulatedDevice, speech: Speech, player: BigSpeaker
 ) -> None:
     speech.voice.may_go_on.clear()
@@ -351,7 +351,7 @@ async def test_of_media_without_an_end_the_last_minutes_are_kept() -> None:
 
 
 @pytest.mark.parametrize("what", ["paused", "off", "gone", "stopped", "other", "chosen"])
-async def test_a_ring_goes_on_at_the_device_within_five_seconds_unless_a_person_ends_it(
+async def test_a_ring_goes_on_at_the_device_unless_a_person_ends_it(
     hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker, announcer: Announcer, what: str
 ) -> None:
     bell = Bell(announcer._device, announcer)
@@ -383,7 +383,7 @@ async def test_a_ring_goes_on_at_the_device_within_five_seconds_unless_a_person_
 
 @TWO_DEVICES
 @pytest.mark.parametrize("talks", [False, True])
-async def test_what_rings_does_not_wait_for_a_player_that_is_busy_for_another_device(
+async def test_a_ring_does_not_wait_for_a_player_busy_for_another_device(
     boot: Boot,
     device: SimulatedDevice,
     linked_entry: MockConfigEntry,
@@ -419,7 +419,7 @@ async def test_what_rings_does_not_wait_for_a_player_that_is_busy_for_another_de
 
 
 @pytest.mark.parametrize("announces", [False, True])
-async def test_music_stays_on_the_device_and_a_player_that_cannot_announce_gets_its_own_back(
+async def test_music_stays_on_the_device_and_is_given_back_to_a_simple_player(
     hass: HomeAssistant, boot: Boot, chosen: None, player: BigSpeaker, announcer: Announcer, announces: bool
 ) -> None:
     device = await boot(NEW)
@@ -435,7 +435,7 @@ async def test_music_stays_on_the_device_and_a_player_that_cannot_announce_gets_
     assert len(device.announcements) == 1
 
 
-async def test_a_player_that_reports_nothing_is_stopped_with_three_seconds_on_their_way_at_most(
+async def test_a_player_without_reports_is_stopped_within_three_seconds(
     device: SimulatedDevice, speech: Speech, player: BigSpeaker, command: bytes, known: Device
 ) -> None:
     """As VLC, which played music before and does not say what. Until it is quiet, it commands nothing."""
@@ -452,7 +452,7 @@ async def test_a_player_that_reports_nothing_is_stopped_with_three_seconds_on_th
     assert not said_in_house(known)
 
 
-async def test_the_microphone_stays_off_until_a_player_that_begins_late_has_ended(
+async def test_the_microphone_is_off_until_a_late_player_has_ended(
     hass: HomeAssistant, device: SimulatedDevice, speech: Speech, player: BigSpeaker, command: bytes
 ) -> None:
     await speech.answer_with("Which one?", heard=[COMMAND])
@@ -464,7 +464,7 @@ async def test_the_microphone_stays_off_until_a_player_that_begins_late_has_ende
     assert hass.loop.time() >= player.began[0] + 0.5
 
 
-async def test_a_paused_announcement_fails_and_so_does_a_voice_before_the_player_is_late(
+async def test_a_paused_announcement_and_an_early_failing_voice_are_errors(
     hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker, announcer: Announcer
 ) -> None:
     saying = asyncio.create_task(announcer.say(Utterance(text="Dinner.", speech=beep(20))))
@@ -519,7 +519,7 @@ async def test_two_devices_may_have_each_other_for_their_loudspeaker(
 
 
 @pytest.mark.usefixtures("boot")
-async def test_the_players_that_can_announce_can_be_chosen_those_of_the_area_first(
+async def test_players_that_announce_can_be_chosen_those_of_the_area_first(
     hass: HomeAssistant, player: BigSpeaker, linked_entry: MockConfigEntry, device_id: str
 ) -> None:
     await hass.async_block_till_done()
@@ -585,7 +585,7 @@ async def test_a_fetch_ends_when_home_assistant_stops_in_the_middle_of_a_sound(
     assert len(player.played) == 1
 
 
-async def test_music_on_the_player_goes_on_after_two_sounds_in_a_row_and_after_one_that_fails(
+async def test_music_resumes_after_two_sounds_in_a_row_and_after_a_failure(
     hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker, announcer: Announcer
 ) -> None:
     player._attr_supported_features &= ~MediaPlayerEntityFeature.MEDIA_ANNOUNCE

@@ -69,7 +69,7 @@ async def test_the_dialogue_ends_without_an_error(
     assert not (await client.receive_json())["success"]
 
 
-async def test_the_dialogue_goes_on_for_a_device_that_cannot_speak_while_it_is_idle(
+async def test_the_dialogue_goes_on_for_a_device_that_cannot_speak_while_idle(
     hass: HomeAssistant, boot: Boot, hass_ws_client: WebSocketGenerator
 ) -> None:
     device = await boot(OLD)

@@ -85,7 +85,7 @@ def slow_reader(server: BaseTestServer[Any], path: str) -> socket.socket:
     return connection
 
 
-async def test_nothing_is_made_before_it_is_taken_and_a_device_that_takes_nothing_is_dropped(
+async def test_nothing_is_made_before_it_is_taken_and_a_stalled_device_dropped(
     hass: HomeAssistant, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     server = (await hass_client_no_auth()).server
@@ -110,7 +110,7 @@ async def test_nothing_is_made_before_it_is_taken_and_a_device_that_takes_nothin
         assert source.closed
 
 
-async def test_a_device_that_takes_everything_and_does_not_close_the_connection_has_not_played_it(
+async def test_a_device_that_keeps_the_connection_open_has_not_played_it(
     hass: HomeAssistant, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     client = await hass_client_no_auth()

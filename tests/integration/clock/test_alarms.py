@@ -66,7 +66,7 @@ def happened(hass: HomeAssistant) -> Any:
 
 
 @pytest.mark.timeouts(TimerTimeouts, alarm=100)
-async def test_it_rings_louder_and_louder_and_the_owner_reads_that_nobody_stopped_it(
+async def test_it_rings_louder_and_louder_and_the_owner_reads_that_nobody_came(
     hass: HomeAssistant, boot: Boot, speech: Speech, notes: list[str]
 ) -> None:
     """Not for its ten minutes here, which would be 10,000 packets."""
@@ -163,7 +163,7 @@ async def test_it_is_snoozed_by_the_button_or_by_voice_after_waking_the_device(
             await act(hass, "button", "press", button)
 
 
-async def test_the_next_alarm_is_shown_while_there_is_one_and_not_against_the_owner(
+async def test_the_next_alarm_is_shown_while_there_is_one_unless_hidden(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     await boot()
@@ -205,7 +205,7 @@ async def test_in_a_conversation_it_is_said_before_the_next_question(
 
 @pytest.mark.parametrize(("minutes", "rings"), [(9, True), (11, False)])
 @pytest.mark.parametrize("off", ["device", "gateway"])
-async def test_a_device_or_home_assistant_that_is_away_rings_up_to_ten_minutes_late(
+async def test_after_an_absence_it_rings_up_to_ten_minutes_late(
     hass: HomeAssistant,
     boot: Boot,
     wall_clock: Callable[[timedelta], None],
@@ -317,7 +317,7 @@ async def test_a_snoozed_alarm_rings_no_more_when_its_time_is_deleted(
     assert dt_util.parse_datetime(state_of(hass, NEXT_ALARM).state) == first + timedelta(days=1)
 
 
-async def test_on_a_full_disk_the_answers_say_so_and_all_is_stored_when_there_is_room(
+async def test_on_a_full_disk_the_answers_say_so_and_all_is_stored_later(
     hass: HomeAssistant,
     boot: Boot,
     known: Device,
@@ -366,7 +366,7 @@ async def test_another_time_zone_moves_the_next_alarm(hass: HomeAssistant, boot:
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT, LinkKind.WEBSOCKET])
 @pytest.mark.usefixtures("chosen")
-async def test_another_loudspeaker_rings_for_a_device_on_either_link_until_that_is_woken(
+async def test_another_loudspeaker_rings_on_either_link_until_it_is_woken(
     hass: HomeAssistant, boot: Boot, player: BigSpeaker, notes: list[str]
 ) -> None:
     """On WebSocket, nothing else can ring, and the player may be there only later."""
@@ -391,7 +391,7 @@ async def test_another_loudspeaker_rings_for_a_device_on_either_link_until_that_
 
 @pytest.mark.parametrize("target", ["entity_id", "area_id", "fault"])
 @pytest.mark.usefixtures("chosen")
-async def test_who_stops_the_other_loudspeaker_stops_the_alarm_and_a_fault_there_does_not(
+async def test_stopping_the_other_loudspeaker_stops_the_alarm_a_fault_does_not(
     hass: HomeAssistant,
     boot: Boot,
     player: BigSpeaker,
@@ -426,7 +426,7 @@ async def test_who_stops_the_other_loudspeaker_stops_the_alarm_and_a_fault_there
 
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
 @pytest.mark.usefixtures("chosen")
-async def test_none_can_be_set_where_nothing_can_ring_and_one_that_was_set_before_is_reported(
+async def test_none_can_be_set_without_a_ring_and_an_earlier_one_is_reported(
     hass: HomeAssistant, boot: Boot, handle: Handle, notes: list[str]
 ) -> None:
     await boot()
@@ -461,7 +461,7 @@ async def test_an_alarm_is_stopped_and_snoozed_by_voice_also_at_another_device(
 
 
 @TWO_DEVICES
-async def test_words_end_what_rings_here_then_what_rings_elsewhere_and_only_then_what_is_snoozed(
+async def test_words_end_a_ring_here_then_elsewhere_and_then_a_snooze(
     hass: HomeAssistant, boot: Boot, handle: Handle, device_ids: list[str], known: Device
 ) -> None:
     kitchen, bedroom = device_ids

@@ -75,7 +75,7 @@ async def test_there_are_a_hundred_alarms_at_most_and_none_for_a_whole_day(hass:
     assert end - start == timedelta(minutes=10)
 
 
-async def test_the_calendar_page_edits_one_time_of_a_repetition_or_all_that_follow(
+async def test_the_calendar_page_edits_one_time_or_all_that_follow(
     hass: HomeAssistant, known: Device
 ) -> None:
     page, first = calendar(hass), soon(3600)
@@ -113,7 +113,7 @@ async def test_the_calendar_page_edits_one_time_of_a_repetition_or_all_that_foll
 
 
 @pytest.mark.parametrize("hours", [0, 1])
-async def test_a_repeated_alarm_that_is_renamed_or_moved_keeps_the_days_that_were_deleted(
+async def test_a_changed_repetition_keeps_its_deleted_days(
     hass: HomeAssistant, known: Device, hours: int
 ) -> None:
     page, first = calendar(hass), soon(3600)

@@ -168,7 +168,7 @@ async def test_what_is_not_understood_counts_as_no_match(
     assert not known.state.alarms
 
 
-async def test_a_file_that_cannot_be_written_and_a_reload_that_fails_stop_nothing(
+async def test_an_unwritable_file_and_a_failing_reload_stop_nothing(
     hass: HomeAssistant,
     linked_entry: MockConfigEntry,
     monkeypatch: pytest.MonkeyPatch,

@@ -27,7 +27,7 @@ LINK = LinkKind.MQTT
 NEXT_TIMER = "sensor.kitchen_box_next_timer"
 
 
-async def test_it_is_set_changed_paused_and_cancelled_and_said_between_two_turns_of_a_conversation(
+async def test_it_is_set_changed_paused_and_cancelled_and_said_between_turns(
     hass: HomeAssistant, boot: Boot, handle: Handle, device_id: str, speech: Speech, command: bytes
 ) -> None:
     device = await boot()
@@ -62,7 +62,7 @@ async def test_it_is_set_changed_paused_and_cancelled_and_said_between_two_turns
     assert not alerts(device)
 
 
-async def test_old_firmware_shows_it_with_a_sound_every_three_seconds_until_it_is_woken(
+async def test_old_firmware_shows_it_with_a_sound_until_it_is_woken(
     hass: HomeAssistant, speech: Speech, boot: Boot, handle: Handle
 ) -> None:
     """Or for half a minute."""
@@ -162,7 +162,7 @@ async def test_on_websocket_one_can_be_set_only_if_another_loudspeaker_rings(
     assert len(player.began) == 1
 
 
-async def test_each_timer_of_a_device_that_is_away_is_reported_ten_minutes_after_its_end(
+async def test_timers_of_an_absent_device_are_reported_ten_minutes_late(
     hass: HomeAssistant, boot: Boot, handle: Handle, notes: list[str]
 ) -> None:
     device = await boot()
@@ -201,7 +201,7 @@ async def restart(hass: HomeAssistant, entry: MockConfigEntry, handle: Handle, *
 
 @pytest.mark.own_home
 @pytest.mark.usefixtures("wall_clock")
-async def test_timers_outlive_a_reload_and_a_restart_except_those_that_are_paused(
+async def test_running_timers_outlive_a_reload_and_a_restart(
     hass: HomeAssistant, boot: Boot, handle: Handle, notes: list[str], linked_entry: MockConfigEntry
 ) -> None:
     await boot()
@@ -230,7 +230,7 @@ async def test_timers_outlive_a_reload_and_a_restart_except_those_that_are_pause
 @pytest.mark.own_home
 @pytest.mark.usefixtures("wall_clock")
 @pytest.mark.parametrize(("off", "rings"), [(60, True), (300, False)])
-async def test_a_timer_that_ended_while_home_assistant_was_off_rings_late_or_is_reported(
+async def test_a_timer_that_ended_while_off_rings_late_or_is_reported(
     hass: HomeAssistant,
     boot: Boot,
     handle: Handle,

@@ -70,7 +70,7 @@ _JAMMED: Any = {"choices": {"level": [0]}, "error": "jammed"}
 _LEVEL = {"level": {"type": "integer", "minimum": 0, "maximum": 8}}
 
 
-async def test_a_call_by_an_entity_is_told_if_it_failed_or_changes_only_an_attribute(
+async def test_a_call_by_an_entity_is_told_if_it_failed_or_changes_no_state(
     hass: HomeAssistant, speech: Speech, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     """Who (the context), which tool, and whether it was done. Home Assistant tells of changed states."""
@@ -131,7 +131,7 @@ def entities(hass: HomeAssistant) -> Generator[list[str]]:
         unsubscribe()
 
 
-async def test_a_conversation_makes_at_most_four_lines_and_an_idle_device_none_in_hours(
+async def test_a_conversation_makes_four_lines_at_most_and_idleness_none(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, entities: list[str]
 ) -> None:
     device = await boot()

@@ -101,7 +101,7 @@ async def test_entities_come_from_what_the_device_has(
     assert shown.sw_version == "2.4.2"
 
 
-async def test_a_name_from_the_page_of_the_device_counts_everywhere_and_another_device_disturbs_nothing(
+async def test_a_name_from_the_page_of_the_device_counts_everywhere(
     hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot, device_id: str
 ) -> None:
     """In every message, and more than one that is given in the list of devices, as everywhere else."""
@@ -135,7 +135,7 @@ async def test_a_name_from_the_page_of_the_device_counts_everywhere_and_another_
     assert box.channel_open
 
 
-async def test_a_call_that_fails_says_how_and_a_message_shows_on_the_screen_as_far_as_it_fits(
+async def test_a_failing_call_says_how_and_a_message_is_cut_to_the_screen(
     hass: HomeAssistant, boot: Boot, known: Device
 ) -> None:
     device = await boot()
@@ -163,7 +163,7 @@ async def test_a_call_that_fails_says_how_and_a_message_shows_on_the_screen_as_f
     assert device.screen.status == "y" * 59 + "…"
 
 
-async def test_a_long_text_does_not_end_a_conversation_of_firmware_with_a_small_buffer(
+async def test_a_long_text_does_not_end_a_conversation_of_a_small_buffer(
     hass: HomeAssistant, boot: Boot, known: Device
 ) -> None:
     """Four hundred and eighty emoji are cut; a call that is as long is refused, and says why."""

@@ -44,7 +44,7 @@ async def notify(hass: HomeAssistant, device: SimulatedDevice, method: str, **pa
     return event
 
 
-async def test_a_notification_is_an_event_of_the_device_and_on_the_bus_and_a_flood_is_dropped_and_counted(
+async def test_a_notification_is_an_event_on_the_bus_too_and_a_flood_is_dropped(
     hass: HomeAssistant, boot: Boot, device_id: str, linked_entry: MockConfigEntry
 ) -> None:
     """Large parameters are on the bus only."""
@@ -187,7 +187,7 @@ async def test_a_told_state_counts_between_conversations_only(hass: HomeAssistan
     await wait_for_state(hass, DOING, "idle")
 
 
-async def test_a_conversation_is_told_and_if_the_owner_wants_that_also_what_was_said(
+async def test_a_conversation_is_told_and_its_words_if_the_owner_wants_that(
     hass: HomeAssistant,
     speech: Speech,
     boot: Boot,

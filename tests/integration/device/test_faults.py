@@ -157,7 +157,7 @@ async def test_what_was_known_stays_when_the_device_stops_making_sense(
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
-async def test_a_list_that_the_device_did_not_give_is_asked_for_once_when_it_answers_again(
+async def test_a_missing_list_is_asked_for_once_when_the_device_answers_again(
     boot: Boot, hass: HomeAssistant
 ) -> None:
     device = await boot()
@@ -173,7 +173,7 @@ async def test_a_list_that_the_device_did_not_give_is_asked_for_once_when_it_ans
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
-async def test_calls_that_come_faster_than_the_device_answers_are_refused_and_none_outlives_the_gateway(
+async def test_calls_faster_than_the_device_are_refused_and_end_with_the_gateway(
     boot: Boot, hass: HomeAssistant, linked_entry: MockConfigEntry, known: Device
 ) -> None:
     """An automation in a loop would pile up calls without end, and a script stop in one without a word."""

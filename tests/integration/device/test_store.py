@@ -102,7 +102,7 @@ def file(hass: HomeAssistant, tmp_path: Path) -> Generator[Path]:
         yield folder / KEY
 
 
-async def test_a_device_that_changes_all_the_time_is_saved_and_a_flood_of_conversations_once_a_second(
+async def test_a_changing_device_is_saved_and_many_conversations_once_a_second(
     hass: HomeAssistant, hass_storage: dict[str, Any]
 ) -> None:
     store = await opened(hass)
@@ -160,7 +160,7 @@ def set_aside(hass: HomeAssistant) -> list[str]:
     ]
 
 
-async def test_what_a_crash_must_not_lose_is_saved_soon_whatever_changes_before_and_after(
+async def test_what_a_crash_must_not_lose_is_saved_soon_whatever_else_changes(
     hass: HomeAssistant, hass_storage: dict[str, Any]
 ) -> None:
     store = await opened(hass)
@@ -172,7 +172,7 @@ async def test_what_a_crash_must_not_lose_is_saved_soon_whatever_changes_before_
 
 
 @pytest.mark.parametrize("key", [KEY, OWNED_KEY])
-async def test_a_file_that_was_cut_off_or_is_another_is_set_aside_and_the_gateway_starts(
+async def test_a_damaged_file_is_set_aside_and_the_gateway_starts(
     hass: HomeAssistant, file: Path, caplog: pytest.LogCaptureFixture, key: str
 ) -> None:
     path = file.with_name(key)
@@ -279,7 +279,7 @@ async def test_acknowledged_means_stored(
     caplog.clear()
 
 
-async def test_switches_are_kept_and_one_that_is_missing_or_damaged_is_as_at_first(
+async def test_switches_are_kept_and_a_damaged_one_is_as_at_first(
     hass: HomeAssistant, hass_storage: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     store = await opened(hass)

@@ -170,7 +170,7 @@ async def change(hass: HomeAssistant, entry: MockConfigEntry, **changes: Any) ->
 
 
 @pytest.mark.own_home
-async def test_the_form_tries_the_address_of_a_list_which_may_be_the_stock_firmware_on_github(
+async def test_the_form_tries_the_address_of_a_list_such_as_the_stock_one(
     hass: HomeAssistant, linked_entry: MockConfigEntry, own_address: None, aioclient_mock: AiohttpClientMocker
 ) -> None:
     """It is asked for when the gateway is changed, and may be taken back."""

@@ -92,7 +92,7 @@ async def test_a_device_gets_a_new_firmware_from_a_file(
     assert fetches(box) == 1
 
 
-async def test_an_older_firmware_is_installed_when_it_is_named_and_what_does_not_suit_a_device_is_refused(
+async def test_an_older_firmware_is_installed_if_named_an_unsuitable_one_refused(
     hass: HomeAssistant, box: SimulatedDevice, folder: Path
 ) -> None:
     """The newest stays what it is. A device would not take an older one unless it is made to, once."""
@@ -122,7 +122,7 @@ async def test_an_older_firmware_is_installed_when_it_is_named_and_what_does_not
 
 
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
-async def test_a_device_that_cannot_be_reached_gets_it_when_it_is_started_in_time(
+async def test_an_unreachable_device_gets_it_when_it_is_started_in_time(
     hass: HomeAssistant, boot: Boot, folder: Path, linked_entry: MockConfigEntry
 ) -> None:
     device = await boot(get_profile(version="2.4.1"), pace=QUICK)
@@ -153,7 +153,7 @@ async def test_a_device_that_cannot_be_reached_gets_it_when_it_is_started_in_tim
         await task
 
 
-async def test_files_that_cannot_be_used_are_told_until_they_are_gone_whatever_they_are_called(
+async def test_unusable_files_are_told_until_they_are_gone_whatever_their_names(
     hass: HomeAssistant, box: SimulatedDevice, folder: Path
 ) -> None:
     """Each with its reason; what is no firmware by its name is nobody's business."""
@@ -232,7 +232,7 @@ async def refused(
     return box
 
 
-async def test_a_device_that_takes_no_notice_or_refuses_the_firmware_is_told_and_goes_on_with_its_own(
+async def test_a_device_that_ignores_or_refuses_the_firmware_keeps_its_own(
     hass: HomeAssistant, refused: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as unreachable:
@@ -251,7 +251,7 @@ async def test_a_device_that_takes_no_notice_or_refuses_the_firmware_is_told_and
     assert versions(hass) == ("on", "2.4.1", "2.4.2")
 
 
-async def test_a_device_that_starts_again_before_its_last_link_ends_is_known_to_go_on_with_its_own(
+async def test_a_restart_before_the_last_link_ends_goes_on_with_its_own(
     hass: HomeAssistant, refused: SimulatedDevice
 ) -> None:
     """Without power, it seems to be connected until it is."""

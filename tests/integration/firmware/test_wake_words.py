@@ -233,7 +233,7 @@ async def test_the_owner_chooses_a_word_a_phrase_and_the_original(
     assert {FONT, "happy.png"} < read_pack(bytes(device.assets)).keys()
 
 
-async def test_the_update_says_what_it_leaves_as_it_is_and_a_button_brings_the_pack_of_the_firmware(
+async def test_the_update_says_what_it_keeps_and_a_button_brings_the_pack(
     hass: HomeAssistant, hosts: Web, boot: Boot, hass_ws_client: WebSocketGenerator
 ) -> None:
     """The device names its font in each conversation, or the pack that it has got."""
@@ -347,7 +347,7 @@ async def test_without_a_pack_that_fits_nothing_is_sent(
         (404, "There is no release of firmware"),
     ],
 )
-async def test_what_cannot_be_had_says_what_to_do_and_a_file_of_the_owner_needs_no_internet(
+async def test_a_missing_pack_says_what_to_do_and_an_own_file_needs_no_internet(
     hass: HomeAssistant,
     device: SimulatedDevice,
     hosts: Web,
@@ -457,7 +457,7 @@ async def test_where_nothing_else_is_known_to_fit_there_is_no_choice(
 
 
 @pytest.mark.parametrize("version", ["2.0.2", "2.2.6", "2.4.2"])
-async def test_a_lost_connection_leaves_no_wake_word_until_the_pack_is_sent_again(
+async def test_a_lost_connection_leaves_no_wake_word_until_the_next_sending(
     hass: HomeAssistant, hosts: Web, boot: Boot, monkeypatch: pytest.MonkeyPatch, version: str
 ) -> None:
     """It is sent twice; then the owner can choose again, also what was there before."""
@@ -494,7 +494,7 @@ def _breaks_off(hass: HomeAssistant, monkeypatch: pytest.MonkeyPatch, times: int
 
 @pytest.mark.timeouts(FirmwareTimeouts, restart=30)
 @pytest.mark.parametrize("over_broker", [False, True])
-async def test_a_device_that_cannot_fetch_its_pack_is_restarted_and_keeps_its_words(
+async def test_a_device_that_cannot_fetch_its_pack_restarts_and_keeps_its_words(
     hass: HomeAssistant, device: SimulatedDevice, hosts: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await choose(hass, "Jarvis")
@@ -537,7 +537,7 @@ async def ready_again(hass: HomeAssistant, device: SimulatedDevice, number: int 
     await wait_for_state(hass, CONNECTED, "on")
 
 
-async def test_a_device_that_is_deaf_to_its_phrases_is_reached_and_gets_the_original(
+async def test_a_device_deaf_to_its_phrases_is_reached_and_gets_the_original(
     hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
 ) -> None:
     device.misbehaviours.add(Misbehaviour.DEAF_TO_PHRASES)
@@ -583,7 +583,7 @@ async def test_a_device_on_websocket_gets_them_in_a_conversation(
         ("assets_loaded", False, False),
     ],
 )
-async def test_a_pack_that_was_on_its_way_when_home_assistant_stopped_is_sent_again(
+async def test_a_pack_on_its_way_at_a_stop_of_home_assistant_is_sent_again(
     hass: HomeAssistant,
     device: SimulatedDevice,
     hosts: Web,
@@ -616,7 +616,7 @@ async def test_a_pack_that_was_on_its_way_when_home_assistant_stopped_is_sent_ag
     assert [await wakes(device, word) for word in ("hi xiaozhi", "jarvis")] == [False, True]
 
 
-async def test_a_device_that_shows_by_its_font_that_it_uses_no_pack_is_restarted_once(
+async def test_a_device_whose_font_shows_no_pack_is_restarted_once(
     hass: HomeAssistant, hosts: Web, boot: Boot
 ) -> None:
     """Then its owner is asked."""

@@ -68,7 +68,7 @@ async def test_a_new_device_is_paired_with_its_code_and_answers(
     assert (await converse(device, command)).answers == ["Turned on the switch"]
 
 
-async def test_tools_become_entities_and_a_device_that_checks_in_again_takes_over_from_itself(
+async def test_tools_become_entities_and_a_new_check_in_takes_over(
     hass: HomeAssistant, connect: Connect, boot: Boot
 ) -> None:
     device = await connect()
@@ -133,7 +133,7 @@ async def test_an_announcement_is_spoken_between_two_turns(
     assert_nothing_lost(device)
 
 
-async def test_a_reload_ends_the_conversation_and_a_removed_device_is_cut_off_and_gets_in_no_more(
+async def test_a_reload_ends_the_conversation_and_a_removed_device_is_cut_off(
     hass: HomeAssistant, connect: Connect, speech: Speech, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
     device = await connect()

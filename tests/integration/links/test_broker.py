@@ -62,7 +62,7 @@ async def linked_entry(hass: HomeAssistant, linked_entry: MockConfigEntry) -> As
     await hass.config_entries.async_unload(linked_entry.entry_id)
 
 
-async def test_a_device_that_two_gateways_know_is_answered_by_one_and_without_a_status_it_is_pinged(
+async def test_a_device_of_two_gateways_is_answered_by_one_and_else_pinged(
     hass: HomeAssistant, boot: Boot, broker: PushingBroker, linked_entry: MockConfigEntry
 ) -> None:
     """Of two Home Assistants on one broker, the one that answered its last check-in."""
@@ -89,7 +89,7 @@ async def test_a_device_that_two_gateways_know_is_answered_by_one_and_without_a_
     await wait_for_state(hass, CONNECTED, "off", 300)
 
 
-async def test_a_conversation_goes_through_the_broker_its_audio_past_it_and_a_broker_that_goes_is_an_issue(
+async def test_a_conversation_goes_through_the_broker_and_its_loss_is_an_issue(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, broker: PushingBroker
 ) -> None:
     device = await boot()
@@ -114,7 +114,7 @@ async def test_a_conversation_goes_through_the_broker_its_audio_past_it_and_a_br
     assert not open_issues(hass)
 
 
-async def test_a_device_that_does_not_answer_any_more_is_unavailable_until_it_does(
+async def test_a_device_without_answers_is_unavailable_until_it_answers(
     hass: HomeAssistant, speech: Speech, boot: Boot
 ) -> None:
     """The broker would not tell that it lost its power in a conversation."""
@@ -142,7 +142,7 @@ async def test_a_device_without_tools_that_is_silent_for_long_is_not_connected(
     await wait_for_state(hass, CONNECTED, "off", 1500)
 
 
-async def test_a_device_is_known_soon_after_its_check_in_and_shaken_hands_with_again_after_a_restart(
+async def test_a_device_is_known_soon_after_check_in_and_greeted_after_a_restart(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     """It says nothing by itself, and has forgotten where its photos go."""

@@ -50,7 +50,7 @@ LINK = LinkKind.MQTT
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
 
-async def test_a_handshake_that_fails_is_tried_again_and_a_device_that_is_told_to_use_websocket_is_let_go(
+async def test_a_failed_handshake_is_repeated_and_a_websocket_device_let_go(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
 ) -> None:
     """A new device would have no controls as long as it stays connected."""
@@ -99,7 +99,7 @@ async def test_a_device_that_only_is_there_is_not_saved_again_and_again(
     assert stored()["status"]["volume"] == 35
 
 
-async def test_a_device_that_goes_is_unavailable_and_one_left_listening_by_a_lost_connection_made_idle(
+async def test_a_lost_device_is_unavailable_and_one_left_listening_made_idle(
     hass: HomeAssistant,
     boot: Boot,
     linked_entry: MockConfigEntry,
@@ -133,7 +133,7 @@ async def test_a_device_that_goes_is_unavailable_and_one_left_listening_by_a_los
     assert (await converse(device, command, word="hello again")).heard == [COMMAND]
 
 
-async def test_old_firmware_that_cannot_answer_after_a_restart_of_home_assistant_is_asked_nothing(
+async def test_old_firmware_that_cannot_answer_after_a_restart_is_asked_nothing(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
     """It would sound an alarm for each answer, until it begins a conversation or starts again."""
@@ -165,7 +165,7 @@ async def test_old_firmware_that_cannot_answer_after_a_restart_of_home_assistant
     assert len(device.events("error")) == errors
 
 
-async def test_a_device_that_never_told_its_firmware_is_not_asked_again_when_it_does_not_answer(
+async def test_a_device_of_unknown_firmware_is_not_asked_again_without_an_answer(
     hass: HomeAssistant, linked_entry: MockConfigEntry
 ) -> None:
     """As after Home Assistant has lost what it knew; the hello of a conversation tells that it can answer."""
@@ -181,7 +181,7 @@ async def test_a_device_that_never_told_its_firmware_is_not_asked_again_when_it_
     await client.close()
 
 
-async def test_a_device_that_connects_and_leaves_without_end_does_not_fill_the_database(
+async def test_a_device_that_comes_and_goes_does_not_fill_the_database(
     hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
 ) -> None:
     """It may do so sixty times, and then as often as somebody could talk to it: once in three seconds.
@@ -237,7 +237,7 @@ async def next_request(client: WireClient) -> Any:
     return message["payload"]
 
 
-async def test_a_client_that_knows_only_websocket_is_told_where_and_firmware_takes_mqtt_if_its_owner_lets_it(
+async def test_a_websocket_client_is_told_where_and_firmware_takes_mqtt(
     hass: HomeAssistant,
     linked_entry: MockConfigEntry,
     hass_client_no_auth: ClientSessionGenerator,
@@ -279,7 +279,7 @@ STEADY = Pace(waits=0.02, timeouts=0.2, main_loop_delay=0.001)
 
 
 @TWO_DEVICES
-async def test_a_network_that_is_gone_in_mid_sentence_leaves_nothing_hanging_and_others_go_on(
+async def test_a_network_lost_in_mid_sentence_leaves_nothing_hanging(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     speech.recognizer.lines = [COMMAND] * 4
@@ -322,7 +322,7 @@ TROUBLE: dict[str, tuple[dict[str, Any], float]] = {
 
 
 @pytest.mark.parametrize("paired", [paired_boxes(len(TROUBLE))], ids=["together"])
-async def test_audio_over_a_bad_network_stays_on_the_clock_and_that_of_strangers_is_dropped(
+async def test_audio_over_a_bad_network_stays_on_the_clock_without_strangers(
     speech: Speech, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
     devices = [

@@ -125,7 +125,7 @@ async def test_a_question_that_is_typed_is_answered(
     assert ("thinking", "🤔") in faces
 
 
-async def test_a_microphone_that_is_stopped_before_anything_was_said_ends_quietly(
+async def test_a_microphone_stopped_before_any_word_ends_quietly(
     hass: HomeAssistant, speech: Speech, client: WebSocketClient
 ) -> None:
     await client.say("listen", state="start", mode="auto")
@@ -201,7 +201,7 @@ async def test_an_answer_that_is_too_long_says_so(
 
 
 @pytest.mark.parametrize("pings", [True, False])
-async def test_a_program_may_be_connected_without_a_word_as_long_as_it_pings_and_else_for_two_minutes(
+async def test_a_program_stays_while_it_pings_and_else_for_two_minutes(
     linked_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator, pings: bool
 ) -> None:
     about = {"mac": MAC, "client_id": CLIENT_ID, "board": "pc-client", "version": "2.0.3"}

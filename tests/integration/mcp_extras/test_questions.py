@@ -154,7 +154,7 @@ async def test_a_person_answers_a_form(
 
 
 # Longer than other calls may take. In five minutes the device would send 5,000 packets of sound.
-async def test_a_question_that_nobody_answers_or_that_is_ignored_is_cancelled_and_ends_with_the_link(
+async def test_a_question_without_an_answer_is_cancelled_and_ends_with_the_link(
     hass: HomeAssistant, ready: Any, device_id: str
 ) -> None:
     """The call in which it was asked lives as long."""

@@ -53,7 +53,7 @@ async def test_resources_are_read_and_prompts_got(
         await call_action(hass, "read_resource", device_id, uri="a\nb")
 
 
-async def test_an_update_of_a_followed_resource_and_progress_are_events_and_keep_a_call_alive(
+async def test_updates_and_progress_are_events_and_keep_a_call_alive(
     hass: HomeAssistant, ready: Any, device_id: str, full: Any
 ) -> None:
     events: list[Event[Any]] = async_capture_events(hass, "xiaozhi_notification")
@@ -100,7 +100,7 @@ async def test_a_resource_is_followed_again_after_the_next_handshake(
     assert full.subscribed[5:] == [TEMPERATURE]
 
 
-async def test_a_resource_that_is_refused_for_now_is_subscribed_to_with_a_later_poll(
+async def test_a_refused_subscription_is_repeated_with_a_later_poll(
     hass: HomeAssistant, ready: Any, device_id: str, full: Any
 ) -> None:
     await call_action(hass, "read_resource", device_id, uri=TEMPERATURE, follow=True)

@@ -41,7 +41,7 @@ class Stations(MediaSource):
 
 
 @pytest.mark.own_home
-async def test_folders_and_sounds_are_shown_and_found_in_every_source_that_can_be_searched_and_nothing_else(
+async def test_folders_and_sounds_are_shown_and_found_in_every_source(
     hass: HomeAssistant, tmp_path: Path
 ) -> None:
     for name in ("song.mp3", "film.mp4", "picture.jpg"):

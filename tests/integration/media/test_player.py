@@ -56,7 +56,7 @@ def endless(server: MediaServer, path: str = "/radio") -> str:
 # Idle, with firmware that plays files.
 
 
-async def test_an_idle_device_plays_a_file_to_its_end_and_says_a_text_before_the_action_returns(
+async def test_an_idle_device_plays_a_file_to_its_end_before_the_action_returns(
     hass: HomeAssistant, boot: Boot, server: MediaServer, speech: Speech
 ) -> None:
     device = await boot(NEW)
@@ -223,7 +223,7 @@ async def test_after_an_announcement_a_file_goes_on_where_the_device_was(
     assert not [record.message for record in ours if record.levelno >= logging.WARNING]
 
 
-async def test_music_plays_also_if_its_caller_is_cancelled_while_the_station_opens(
+async def test_music_plays_also_if_its_caller_is_cancelled_at_the_opening(
     hass: HomeAssistant, boot: Boot, speech: Speech, server: MediaServer, command: bytes
 ) -> None:
     device = await boot(OLD)
@@ -236,7 +236,7 @@ async def test_music_plays_also_if_its_caller_is_cancelled_while_the_station_ope
     await do(hass, "media_stop")
 
 
-async def test_media_that_cannot_be_played_are_told_to_the_caller_and_without_ffmpeg_what_to_install(
+async def test_unplayable_media_are_told_to_the_caller_and_a_missing_ffmpeg_too(
     hass: HomeAssistant, boot: Boot, server: MediaServer, speech: Speech
 ) -> None:
     device = await boot(NEW)
@@ -347,7 +347,7 @@ async def test_what_is_asked_for_in_a_conversation_plays_after_the_answer(
 
 
 @pytest.mark.parametrize("clicks", [True, False])
-async def test_in_a_conversation_music_plays_until_somebody_ends_it_and_a_singer_is_not_taken_for_the_user(
+async def test_in_a_conversation_music_plays_until_somebody_ends_it(
     hass: HomeAssistant,
     boot: Boot,
     speech: Speech,
@@ -380,7 +380,7 @@ async def test_in_a_conversation_music_plays_until_somebody_ends_it_and_a_singer
 
 @pytest.mark.timeouts(TimerTimeouts, alarm=20)
 @pytest.mark.parametrize("clicks", [True, False])
-async def test_an_alarm_ends_the_music_of_a_conversation_in_which_nobody_talks_and_rings_on(
+async def test_an_alarm_ends_the_music_of_a_silent_conversation_and_rings_on(
     hass: HomeAssistant,
     boot: Boot,
     speech: Speech,

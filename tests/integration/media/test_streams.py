@@ -195,7 +195,7 @@ async def test_what_is_heard_was_asked_for_no_sooner_than_needed(
     await server.wait_unused()
 
 
-async def test_a_pause_of_the_source_is_borne_for_four_seconds_and_a_connection_that_breaks_off_is_no_end(
+async def test_a_pause_of_the_source_is_borne_and_a_lost_connection_is_no_end(
     hass: HomeAssistant, server: MediaServer
 ) -> None:
     data = music(4)
@@ -311,7 +311,7 @@ async def test_a_list_on_the_internet_leads_to_nothing_at_home(
 
 
 @pytest.mark.own_home
-async def test_files_of_the_media_library_are_read_from_the_disk_and_open_no_other_one(
+async def test_files_of_the_media_library_open_no_other_ones(
     hass: HomeAssistant, server: MediaServer, tmp_path: Path, ffmpeg: None
 ) -> None:
     hass.config.media_dirs = {"local": str(tmp_path)}
@@ -332,7 +332,7 @@ async def test_files_of_the_media_library_are_read_from_the_disk_and_open_no_oth
         assert await problem_of(hass, f"media-source://media_source/local/{name}") == "media_failed"
 
 
-async def test_media_are_decoded_by_a_child_with_little_memory_of_which_closing_leaves_nothing(
+async def test_media_are_decoded_by_a_child_with_little_memory(
     hass: HomeAssistant, server: MediaServer
 ) -> None:
     """However much the tables of a small file promise."""
@@ -400,7 +400,7 @@ def lives(process: Path) -> bool:
 
 
 @pytest.mark.real_time
-async def test_a_silent_child_and_what_it_has_started_end_with_home_assistant_however_that_ends(
+async def test_a_silent_child_ends_with_home_assistant_however_that_ends(
     tmp_path: Path,
 ) -> None:
     """A server may trickle bytes without a sound for ever, and `kill -9` leaves nobody to give it up."""

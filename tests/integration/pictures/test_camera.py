@@ -94,7 +94,7 @@ async def test_a_photo_is_kept_told_and_answered_or_the_caller_learns_why_not(
         await call_action(hass, "take_photo", device_id)
 
 
-async def test_the_first_photo_adds_its_entity_which_has_it_after_a_restart_until_it_or_the_device_is_deleted(
+async def test_the_first_photo_adds_its_entity_which_keeps_it(
     hass: HomeAssistant, linked_entry: MockConfigEntry, hass_storage: dict[str, Any]
 ) -> None:
     assert hass.states.get(PHOTO) is None
@@ -155,7 +155,7 @@ async def test_a_picture_that_is_damaged_on_the_disk_leaves_room_for_the_next(
 
 
 @pytest.mark.parametrize("deleted", ["device", "integration"])
-async def test_the_photo_of_a_device_that_is_deleted_while_it_is_connected_is_not_written_again(
+async def test_the_photo_of_a_device_deleted_while_connected_stays_deleted(
     hass: HomeAssistant,
     linked_entry: MockConfigEntry,
     hass_storage: dict[str, Any],
@@ -199,7 +199,7 @@ async def test_the_owner_decides_whether_a_model_looks_at_photos(
     assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
 
 
-async def test_without_a_model_the_device_says_so_and_the_owner_is_told_until_there_is_one(
+async def test_without_a_model_the_device_says_so_and_the_owner_is_told(
     hass: HomeAssistant, known: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = await take_photo(known)
@@ -222,7 +222,7 @@ async def test_a_model_that_is_slow_is_not_waited_for(eyes: ScriptedEyes, known:
     assert await take_photo(known) == {"success": False, "message": sentence("photo_too_slow")}
 
 
-async def test_a_model_that_fails_is_told_in_plain_words_and_a_long_answer_is_cut_below_what_hangs_the_device(
+async def test_a_failing_model_is_told_in_plain_words_and_a_long_answer_cut(
     eyes: ScriptedEyes, camera: SimulatedDevice, known: Device
 ) -> None:
     for eyes.sees in (FAILURE, KeyError("a bug")):
@@ -267,7 +267,7 @@ def form_of(photo: bytes = jpeg(320, 240), question: str = QUESTION, name: str =
     return form
 
 
-async def test_whatever_calls_the_address_for_photos_is_answered_and_nothing_of_it_believed(
+async def test_any_caller_of_the_photo_address_is_answered_and_not_believed(
     known: Device, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     client = await hass_client_no_auth()

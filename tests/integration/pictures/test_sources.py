@@ -136,7 +136,7 @@ async def test_a_picture_of_the_media_library_is_fitted_into_the_screen(
         await show(media=CAT)
 
 
-async def test_a_file_that_is_missing_or_too_large_and_a_camera_of_a_house_without_cameras_are_named(
+async def test_a_missing_or_large_file_and_a_camera_without_its_part_are_named(
     camera: SimulatedDevice, show: Show, folder: Path, hass: HomeAssistant
 ) -> None:
     for reason in ("could not be read from the media folder", "is larger than 16 MB"):
@@ -187,7 +187,7 @@ async def site(socket_enabled: None) -> AsyncGenerator[MediaServer]:
         yield server
 
 
-async def test_automations_and_administrators_show_pictures_from_addresses_also_of_a_library_in_the_house(
+async def test_automations_and_administrators_show_pictures_from_addresses(
     hass: HomeAssistant, camera: SimulatedDevice, show: Show, site: MediaServer
 ) -> None:
     class Album(MediaSource):
@@ -208,7 +208,7 @@ async def test_automations_and_administrators_show_pictures_from_addresses_also_
 
 
 @pytest.mark.usefixtures("camera")
-async def test_another_user_does_not_and_learns_nothing_or_shows_what_they_may_not_see(
+async def test_another_user_does_not_and_learns_nothing_and_sees_nothing_hidden(
     hass: HomeAssistant, show: Show, site: MediaServer, free_port: int
 ) -> None:
     MockUser(is_owner=True).add_to_hass(hass)

@@ -57,7 +57,7 @@ async def open_page(
     return Page(await response.text())
 
 
-async def test_an_address_that_works_says_so_and_a_host_that_devices_cannot_use_is_named(
+async def test_a_working_address_says_so_and_an_unusable_host_is_named(
     gateway_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     """With the address to copy; the page stays while the phone is in the network of the device."""
@@ -132,7 +132,7 @@ async def test_a_host_that_the_owner_has_set_works_and_https_is_named(
 
 
 @pytest.mark.usefixtures("gateway_entry")
-async def test_an_address_is_right_if_it_is_this_computers_or_the_gateway_answers_there(
+async def test_an_address_is_right_if_it_is_ours_or_the_gateway_answers_there(
     hass: HomeAssistant, hass_client_no_auth: ClientSessionGenerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A container has another address than its computer, which publishes its ports."""

@@ -90,7 +90,7 @@ async def test_a_taken_port_and_what_is_no_address_are_said_and_right_ones_taken
     assert result["data"] == stored(free_port, address="ha.lan")
 
 
-async def test_an_address_that_devices_hardly_find_is_warned_of_where_it_is_typed(
+async def test_an_address_that_devices_hardly_find_is_warned_of_in_the_form(
     hass: HomeAssistant, free_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some do find it: submitted again, it is accepted, and later not warned of again."""

@@ -44,7 +44,7 @@ def wrong(code: str) -> str:
     return f"{(int(code) + 1) % 1_000_000:06}"
 
 
-async def test_a_card_adds_its_device_and_activation_and_check_in_agree_until_it_is_removed(
+async def test_a_card_adds_its_device_and_activation_agrees_until_it_is_removed(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
     """A device that hears 200 checks in at once, and would start over if it still found a code there."""
@@ -195,7 +195,7 @@ async def test_a_card_is_for_a_device_that_waits_has_no_other_and_is_not_ignored
 
 
 @pytest.mark.parametrize("by_subentry", [True, False], ids=["Add device", "Add integration"])
-async def test_add_device_explains_how_to_point_a_device_here_until_one_has_called(
+async def test_add_device_explains_how_to_point_a_device_here_until_one_calls(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice, by_subentry: bool
 ) -> None:
     """The window can stay open meanwhile. The code finds its device."""
@@ -227,7 +227,7 @@ async def test_add_device_explains_how_to_point_a_device_here_until_one_has_call
     assert other["context"]["unique_id"] == OTHER_MAC
 
 
-async def test_a_program_that_shows_no_code_is_added_by_what_it_says_of_itself_unless_it_has_gone_meanwhile(
+async def test_a_program_without_a_code_is_added_by_its_description(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
     """One that knows only WebSocket stops at a reply without an address; the next time it gets one."""
@@ -325,7 +325,7 @@ async def test_a_device_without_a_choice_is_not_asked_for_one(
     assert link_of(entry) == "mqtt"
 
 
-async def test_a_connected_device_is_restarted_now_or_later_if_the_choice_changes_something(
+async def test_a_connected_device_is_restarted_if_the_choice_changes_something(
     hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot
 ) -> None:
     """And learns of its link at once. One that is not connected must be restarted by hand."""

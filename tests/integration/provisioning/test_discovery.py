@@ -29,7 +29,7 @@ async def submit(hass: HomeAssistant, flow_id: str, **user_input: str) -> Config
     return await hass.config_entries.flow.async_configure(flow_id, user_input)
 
 
-async def test_each_unknown_device_gets_one_card_and_a_few_those_that_an_address_makes_up(
+async def test_each_unknown_device_gets_one_card_and_made_up_ones_a_few(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
     """However often it calls while its owner looks for the code; the end of the MAC tells two apart."""
@@ -54,7 +54,7 @@ async def test_each_unknown_device_gets_one_card_and_a_few_those_that_an_address
 @pytest.mark.parametrize(("minutes", "count"), [(0, 1), (11, 0)], ids=["waits", "has gone"])
 # Home Assistant holds back such cards until it has started, which it does once.
 @pytest.mark.own_home
-async def test_a_device_that_calls_while_home_assistant_starts_gets_its_card_later(
+async def test_a_device_that_calls_during_the_start_gets_its_card_later(
     hass: HomeAssistant, make_device: MakeDevice, minutes: int, count: int
 ) -> None:
     """After a power cut both start at once. Nobody could type the code of one that has gone meanwhile."""
@@ -84,7 +84,7 @@ async def test_a_device_that_stops_calling_loses_its_card(
     assert await cards(hass) == []
 
 
-async def test_the_code_of_the_owner_works_while_a_stranger_checks_in_with_the_same_mac(
+async def test_the_owners_code_works_while_a_stranger_uses_the_same_mac(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
     """Both have a code on one card; the one that is typed tells which device is added."""
@@ -176,7 +176,7 @@ async def test_unloading_takes_cards_and_issues_away(
 
 
 @with_paired_device
-async def test_a_gateway_that_hangs_in_all_places_ends_in_time_and_takes_its_own_issues_away(
+async def test_a_hanging_gateway_ends_in_time_and_takes_its_issues_away(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Home Assistant waits for ten seconds; then the next gateway would find the ports in use."""

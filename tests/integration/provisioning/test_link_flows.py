@@ -137,7 +137,7 @@ async def to_broker(hass: HomeAssistant, settings: dict[str, Any]) -> Any:
     return await submit_twice(hass, await start(hass), **settings | HERE)
 
 
-async def test_a_broker_that_only_this_computer_knows_is_refused_and_one_that_devices_hardly_find_warned_of(
+async def test_a_broker_known_here_only_is_refused_and_a_doubtful_one_warned_of(
     hass: HomeAssistant, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Devices are told the same host."""
@@ -163,7 +163,7 @@ async def submit_twice(hass: HomeAssistant, form: Any, **fields: Any) -> Any:
     return await submit(hass, form, **fields)
 
 
-async def test_a_broker_is_tried_and_stored_and_one_that_does_not_push_is_taken_by_who_insists(
+async def test_a_broker_is_tried_and_stored_and_taken_without_push_on_insistence(
     hass: HomeAssistant, settings: dict[str, Any], broker: Mosquitto, taken_port: int
 ) -> None:
     """After the gateway's own settings, and before the address for devices. MQTT needs no port of ours."""
@@ -239,7 +239,7 @@ async def test_what_devices_could_not_be_told_or_would_encrypt_is_refused(
     assert form["errors"] == {"port": "broker_port_tls"}
 
 
-async def test_a_gateway_can_change_to_a_broker_and_back_and_the_form_of_a_known_one_is_filled_in(
+async def test_a_gateway_can_change_to_a_broker_and_back_with_a_filled_form(
     hass: HomeAssistant,
     entry: MockConfigEntry,
     device: HttpDevice,

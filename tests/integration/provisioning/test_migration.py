@@ -148,7 +148,7 @@ async def test_the_sensor_of_an_answer_with_one_member_gets_its_key(
     }
 
 
-async def test_an_entity_that_is_of_another_platform_by_now_keeps_its_id_name_and_place(
+async def test_an_entity_of_another_platform_keeps_its_id_name_and_place(
     hass: HomeAssistant, speech: Speech, linked_entry: MockConfigEntry, boot: Boot
 ) -> None:
     """As the light effect of 0.1.0, a number. It stays enabled, though one of a new device would not be."""

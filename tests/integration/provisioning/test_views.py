@@ -43,7 +43,7 @@ CHECK_IN_PATHS = [OTA_PATH, f"{OTA_PATH}/"]
 ACTIVATION_PATHS = [f"{OTA_PATH}/activate", f"{OTA_PATH}/activate/"]
 
 
-async def test_an_unknown_device_gets_a_code_and_no_link_and_tries_again_later_without_a_gateway(
+async def test_an_unknown_device_gets_a_code_and_waits_without_a_gateway(
     make_device: MakeDevice, hass: HomeAssistant, gateway_entry: MockConfigEntry
 ) -> None:
     """It shows and speaks the code, and polls until it is typed."""
@@ -68,7 +68,7 @@ async def test_an_unknown_device_gets_a_code_and_no_link_and_tries_again_later_w
 
 
 @with_paired_device
-async def test_a_paired_device_gets_its_link_under_the_host_it_used_and_activation_says_how_far_pairing_is(
+async def test_a_paired_device_gets_its_link_under_the_host_it_used(
     gateway_entry: MockConfigEntry, make_device: MakeDevice, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What it could reach once, it can reach again."""
@@ -96,7 +96,7 @@ async def test_a_paired_device_gets_its_link_under_the_host_it_used_and_activati
 
 
 @with_paired_device
-async def test_a_paired_device_that_checks_in_without_end_changes_the_registry_sixty_times(
+async def test_a_paired_device_without_end_changes_the_registry_sixty_times(
     make_device: MakeDevice, hass: HomeAssistant
 ) -> None:
     """And then once in three seconds."""
@@ -135,7 +135,7 @@ async def test_a_device_is_accepted_only_when_its_pairing_is_on_the_disk(
     assert hass.loop.time() - changed > SAVE_DELAY
 
 
-async def test_who_does_not_say_who_it_is_or_comes_by_a_host_that_no_device_could_call_is_refused(
+async def test_a_caller_without_identity_or_from_an_impossible_host_is_refused(
     make_device: MakeDevice,
 ) -> None:
     """A device takes status 200 for success, so a refusal must not have it."""
@@ -149,7 +149,7 @@ async def test_who_does_not_say_who_it_is_or_comes_by_a_host_that_no_device_coul
         assert (await make_device(extra_headers={"Host": host}).post()).status == HTTPStatus.BAD_REQUEST
 
 
-async def test_a_body_over_the_limit_is_refused_and_one_that_does_not_come_given_up(
+async def test_a_body_over_the_limit_is_refused_and_a_late_one_given_up(
     make_device: MakeDevice,
 ) -> None:
     """One byte makes the difference. What does not decode is refused, too, and not read to its end."""
@@ -189,7 +189,7 @@ CALLERS = {"8.8.8.8": True, "2001:db8::1": True, "100.64.0.1": True, "192.168.1.
 
 # The web server keeps that it is behind a proxy.
 @pytest.mark.own_home
-async def test_every_view_refuses_the_outside_and_web_pages_and_logs_nothing_of_a_stranger(
+async def test_every_view_refuses_the_outside_and_web_pages_without_a_log(
     hass: HomeAssistant,
     make_entry: MakeEntry,
     hass_client_no_auth: ClientSessionGenerator,

@@ -147,7 +147,7 @@ async def test_a_lamp_is_sent_only_what_changes(
     assert hass.states.get("button.kitchen_box_lamp_turn_off") is None
 
 
-async def test_a_strip_of_leds_has_its_colour_again_and_is_darkened_by_it_and_not_by_its_status_light(
+async def test_a_strip_of_leds_has_its_colour_again_and_its_own_brightness(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, entity_registry: er.EntityRegistry
 ) -> None:
     """Its colour also after a restart of Home Assistant; one that never had a colour is white."""
@@ -212,7 +212,7 @@ async def test_a_colour_is_assumed_until_the_light_is_switched_on_without_it(
     assert [device.values[f"light_{part}"] for part in "rgb"] == [255, 255, 255]
 
 
-async def test_own_tools_are_sensors_and_buttons_of_which_an_owner_makes_a_cover_until_they_make_other_things(
+async def test_own_tools_are_sensors_and_buttons_until_they_change(
     hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
 ) -> None:
     """The cover by the example of the documentation."""
@@ -304,7 +304,7 @@ GIVEN: dict[str, tuple[dict[str, Any], Any]] = {
 }
 
 
-async def test_what_is_no_text_is_handed_on_as_data_and_texts_of_tools_are_not_judged_by_the_event_loop(
+async def test_what_is_no_text_is_data_and_the_event_loop_judges_no_tools(
     hass: HomeAssistant, boot: Boot, known: Device, device_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = await boot()

@@ -86,7 +86,7 @@ async def add(device: SimulatedDevice, known: Device, one: SimulatedTool) -> Non
     await until(lambda: one.name in known.tools and known.tools[one.name].user_only is one.user_only)
 
 
-async def test_wrong_arguments_are_told_to_the_assistant_and_chinese_ones_named_both_ways(
+async def test_wrong_arguments_are_told_and_chinese_ones_named_both_ways(
     hass: HomeAssistant, assistant: Speech, boot: Boot, device_id: str, known: Device
 ) -> None:
     device = await boot()
@@ -110,7 +110,7 @@ async def test_wrong_arguments_are_told_to_the_assistant_and_chinese_ones_named_
     assert danced == [{"速度": 7, "times": 2}]
 
 
-async def test_typed_chat_and_other_satellites_get_nothing_and_a_tool_that_has_become_user_only_is_refused(
+async def test_typed_chat_gets_nothing_and_a_tool_turned_user_only_is_refused(
     hass: HomeAssistant,
     assistant: Speech,
     boot: Boot,
@@ -146,7 +146,7 @@ def choices(form: Any) -> dict[str, str]:
     return {option["value"]: option["label"] for option in selector.config["options"]}
 
 
-async def test_the_owner_chooses_what_the_assistant_may_do_and_reads_what_is_off_and_why(
+async def test_the_owner_chooses_the_tools_of_the_assistant_and_reads_why(
     hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry, device_id: str
 ) -> None:
     device = await boot()

@@ -71,7 +71,7 @@ async def test_what_is_done_without_home_assistant_is_read_every_few_minutes(
     assert asked.count("self.get_device_status") > 2 * asked.count("self.lamp.get_state")
 
 
-async def test_a_robot_has_buttons_and_its_answers_are_sensors_for_those_who_want_them(
+async def test_a_robot_has_buttons_and_its_answers_are_optional_sensors(
     hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
 ) -> None:
     device = await boot(get_profile("electron"))
@@ -106,7 +106,7 @@ def fan_setter(maximum: int, description: str = "") -> Tool:
     )
 
 
-async def test_tools_that_come_later_are_there_at_once_and_entities_follow_what_changes_about_them(
+async def test_later_tools_are_there_at_once_and_entities_follow_their_changes(
     hass: HomeAssistant, robot: SimulatedDevice, entity_registry: er.EntityRegistry
 ) -> None:
     """Without a reload."""
@@ -170,7 +170,7 @@ async def test_without_a_status_tool_the_volume_is_read_from_its_own_getter(
     await wait_for_state(hass, VOLUME, "35")
 
 
-async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_were(
+async def test_the_last_change_of_the_tools_is_seen_after_any_number_of_them(
     hass: HomeAssistant, robot: SimulatedDevice, known: Device
 ) -> None:
     while known.bounds.take(Bound.NOTIFICATIONS):
@@ -188,7 +188,7 @@ async def test_the_last_change_of_the_tools_is_always_seen_however_many_there_we
     assert 1 <= listed(robot) - before <= 2
 
 
-async def test_a_device_that_cannot_be_reached_is_unavailable_and_a_command_says_so(
+async def test_an_unreachable_device_is_unavailable_and_a_command_says_so(
     hass: HomeAssistant, boot: Boot, known: Device
 ) -> None:
     # Otherwise there is no *Interrupt by speaking*.
@@ -232,7 +232,7 @@ def of_tools(registry: er.EntityRegistry) -> set[str]:
     return {entry.unique_id for entry in registry.entities.values() if "_tool_" in entry.unique_id}
 
 
-async def test_tools_that_change_all_the_time_are_listed_ten_times_and_then_twice_a_minute(
+async def test_changing_tools_are_listed_ten_times_and_then_twice_a_minute(
     hass: HomeAssistant, robot: SimulatedDevice
 ) -> None:
     changes = async_capture_events(hass, EVENT_STATE_CHANGED)
@@ -296,7 +296,7 @@ async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
     assert entity_registry.entities[stop].name == "Stop that"
 
 
-async def test_what_is_gone_for_long_makes_room_and_new_tools_without_an_entity_are_logged(
+async def test_what_is_gone_for_long_makes_room_and_refused_tools_are_logged(
     hass: HomeAssistant,
     robot: SimulatedDevice,
     known: Device,

@@ -80,7 +80,7 @@ async def test_a_command_means_the_same_in_both_scripts(
             assert await meaning(other) != await meaning(own)
 
 
-async def test_the_language_of_the_pipeline_decides_and_other_pipelines_are_left_alone(
+async def test_the_language_of_the_pipeline_decides_and_others_are_left_alone(
     hass: HomeAssistant, speech: Speech
 ) -> None:
     for stt_language, conversation_language, language, text in (

@@ -133,7 +133,7 @@ async def test_somebody_who_speaks_on_is_heard_to_the_end(
     assert [event.type for event in run_of(hass)].count(PipelineEventType.INTENT_START) == 1
 
 
-async def test_a_device_learns_how_long_people_pause_and_from_those_whom_it_cuts_off(
+async def test_a_device_learns_how_long_people_pause_and_from_cutting_them_off(
     hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, known: Device
 ) -> None:
     whisper.hears = lambda _: "tell me a story"
@@ -162,7 +162,7 @@ async def test_a_device_learns_how_long_people_pause_and_from_those_whom_it_cuts
     assert shown.attributes["cut_off"] == 1
 
 
-async def test_somebody_who_speaks_on_in_the_moment_of_the_decision_is_heard_once(
+async def test_speaking_on_in_the_moment_of_the_decision_is_heard_once(
     hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
     """Either the first half has ended the turn, or both are one command; never two, and none is lost."""
@@ -196,7 +196,7 @@ async def test_a_turn_looks_the_same_whoever_asks_the_engine(
 
 
 @pytest.mark.skipif(not hasattr(stt, "PartialSpeechResult"), reason="since Home Assistant 2026.11")
-async def test_an_engine_that_reports_its_progress_is_asked_once_and_shown_while_one_speaks(
+async def test_an_engine_with_progress_is_asked_once_and_shown_meanwhile(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     engine = ProgressiveSpeechToText()
@@ -224,7 +224,7 @@ async def test_an_engine_that_reports_its_progress_is_asked_once_and_shown_while
 @pytest.mark.parametrize(
     ("fault", "least", "most"), [("a call in vain", 1.2, 1.6), ("an engine that hangs once", 10, 12)]
 )
-async def test_at_worst_a_turn_is_as_slow_as_a_pause_or_a_time_out_and_takes_a_call_more(
+async def test_at_worst_a_turn_is_as_slow_as_a_pause_and_takes_a_call_more(
     whisper: Whisper, hass: HomeAssistant, boot: Boot, command: bytes, fault: str, least: float, most: float
 ) -> None:
     if fault == "a call in vain":
@@ -254,7 +254,7 @@ async def test_an_answer_to_a_question_is_no_command(
 
 
 @pytest.mark.parametrize("paired", [paired_boxes(2)], ids=["two"])
-async def test_nobody_waits_for_a_call_in_vain_of_somebody_who_speaks_at_the_same_time(
+async def test_nobody_waits_for_a_call_in_vain_of_somebody_else(
     hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
 ) -> None:
     whisper.seconds = 0.9

@@ -73,7 +73,7 @@ async def test_an_assistant_that_may_not_answer_says_why(speech: Speech, boot: B
         assert device.screen.captions[-1].startswith(text)
 
 
-async def test_a_turn_in_which_nobody_speaks_costs_the_owner_nothing_and_is_no_command(
+async def test_a_turn_in_which_nobody_speaks_costs_nothing_and_is_no_command(
     hass: HomeAssistant, speech: Speech, boot: Boot
 ) -> None:
     """A recognition that is paid for by the second, or that makes words of noise, is sent nothing."""
@@ -194,7 +194,7 @@ async def test_a_single_word_answers_a_question(speech: Speech, boot: Boot, comm
         assert talk.answers == ["Shall I?", "As you like."]
 
 
-async def test_an_open_conversation_goes_on_until_nobody_speaks_and_push_to_talk_until_it_is_pressed_again(
+async def test_an_open_conversation_goes_on_until_nobody_speaks(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
 ) -> None:
     await choose(hass, "select.kitchen_box_conversations", "open")

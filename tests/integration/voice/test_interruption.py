@@ -82,7 +82,7 @@ async def test_speaking_ends_the_answer_and_its_first_words_are_the_next_command
 
 
 @pytest.mark.usefixtures("switched_on")
-async def test_its_own_voice_from_the_loudspeaker_does_not_interrupt_a_device_but_a_person_does(
+async def test_its_own_voice_does_not_interrupt_a_device_but_a_person_does(
     speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
     """Echo cancellation leaves a rest of the answer, a packet late, in what the microphone hears."""
@@ -127,7 +127,7 @@ async def test_what_is_said_right_after_an_answer_is_not_lost(
     assert loudness(heard) > 0.8 * loudness(tone + next_command)
 
 
-async def test_devices_that_listen_while_they_speak_have_a_switch_and_are_not_interrupted_unless_it_is_on(
+async def test_devices_that_hear_while_speaking_have_a_switch_which_is_off(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
     device = await boot()
@@ -147,7 +147,7 @@ async def test_devices_that_listen_while_they_speak_have_a_switch_and_are_not_in
         assert hass.states.is_state(SWITCH, state)
 
 
-async def test_a_build_that_removes_its_echo_has_the_switch_before_its_first_conversation(
+async def test_a_build_that_removes_its_echo_has_the_switch_from_the_beginning(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
 ) -> None:
     device = await boot(get_profile("camera"))
@@ -170,7 +170,7 @@ async def test_a_build_that_removes_its_echo_has_the_switch_before_its_first_con
     assert "restored" not in state.attributes
 
 
-async def test_a_device_that_changes_its_mode_without_end_does_not_make_and_remove_the_switch_each_time(
+async def test_a_device_that_changes_its_mode_without_end_keeps_the_switch(
     hass: HomeAssistant, boot: Boot
 ) -> None:
     device = await boot()

@@ -28,7 +28,7 @@ def shown_issue(hass: HomeAssistant) -> tuple[str | None, str] | None:
 
 
 @pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
-async def test_the_issue_follows_the_engines_of_the_assistant_but_one_that_is_not_loaded_is_not_missing(
+async def test_the_issue_follows_the_engines_but_an_unloaded_one_is_not_missing(
     hass: HomeAssistant, speech: Speech, gateway_entry: MockConfigEntry
 ) -> None:
     """And the form that shows the address says the same."""
@@ -61,7 +61,7 @@ async def test_the_issue_follows_the_engines_of_the_assistant_but_one_that_is_no
 
 
 @pytest.mark.parametrize("gateway_entry", [[paired_device()]], indirect=True)
-async def test_the_assistant_of_each_device_counts_or_the_preferred_one_which_a_new_device_would_get(
+async def test_the_assistant_of_each_device_counts_or_else_the_preferred_one(
     hass: HomeAssistant, speech: Speech, gateway_entry: MockConfigEntry
 ) -> None:
     """Home Assistant tells nothing of these changes."""

@@ -89,7 +89,7 @@ async def test_it_is_told_to_speak_before_the_words_are_understood(
 
 
 @pytest.mark.parametrize("link", LinkKind)
-async def test_a_device_that_never_proves_it_is_waited_for_three_times_over_either_link(
+async def test_a_device_without_proof_is_waited_for_three_times_on_either_link(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     """On a WebSocket, each conversation is a new link."""

@@ -43,7 +43,7 @@ async def start(hass: HomeAssistant, core: None, make_entry: MakeEntry) -> Start
     ("library", "logged"),
     [(ILLEGAL_INSTRUCTION, "an illegal instruction: it is made for newer processors"), (HANGS, "")],
 )
-async def test_a_detector_that_would_end_home_assistant_or_hold_it_up_is_never_loaded_into_it(
+async def test_a_detector_that_would_end_or_block_home_assistant_is_never_loaded(
     start: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture, library: str, logged: str
 ) -> None:
     with installed(tmp_path, library) as wheel:

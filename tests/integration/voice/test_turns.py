@@ -19,7 +19,7 @@ from tests.integration.names import COMMAND, LIGHT, NEW, SATELLITE, Boot
 from tests.protocol.audio.sounds import hiss
 
 
-async def test_a_conversation_that_is_replaced_ends_before_the_next_and_does_not_disturb_it(
+async def test_a_replaced_conversation_ends_before_the_next_and_undisturbed(
     speech: Speech, boot: Boot, command: bytes, states: list[str]
 ) -> None:
     speech.recognizer.stopping_seconds = 0.5
@@ -35,7 +35,7 @@ async def test_a_conversation_that_is_replaced_ends_before_the_next_and_does_not
     assert states.count("processing") == 1
 
 
-async def test_a_pipeline_that_cannot_be_cancelled_does_not_keep_the_device_from_its_next_conversation(
+async def test_a_pipeline_without_an_end_does_not_block_the_next_conversation(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     speech.recognizer.stopping_seconds = 60
@@ -56,7 +56,7 @@ async def test_a_pipeline_that_cannot_be_cancelled_does_not_keep_the_device_from
     await asyncio.sleep(60)
 
 
-async def test_a_device_that_leaves_at_once_warns_of_no_hung_engine_and_cannot_start_pipelines_too_fast(
+async def test_a_device_that_leaves_at_once_cannot_start_pipelines_too_fast(
     hass: HomeAssistant,
     speech: Speech,
     boot: Boot,
@@ -79,7 +79,7 @@ async def test_a_device_that_leaves_at_once_warns_of_no_hung_engine_and_cannot_s
     assert 0 < len(speech.recognizer.streams) <= 7 + seconds
 
 
-async def test_an_unexpected_error_is_logged_once_and_the_next_conversation_is_answered(
+async def test_an_unexpected_error_is_logged_once_and_the_next_one_is_answered(
     hass: HomeAssistant,
     speech: Speech,
     boot: Boot,
@@ -113,7 +113,7 @@ def stops(device: SimulatedDevice) -> int:
 
 
 @pytest.mark.parametrize("chip", ["esp32s3", "wroom"])
-async def test_a_program_is_told_of_the_end_of_the_last_answer_and_a_device_goes_idle_with_it(
+async def test_a_program_is_told_of_the_last_end_and_a_device_goes_idle_with_it(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, known: Device, chip: str
 ) -> None:
     speech.recognizer.lines = [COMMAND]
@@ -126,7 +126,7 @@ async def test_a_program_is_told_of_the_end_of_the_last_answer_and_a_device_goes
     assert stops(device) == (chip == "wroom")
 
 
-async def test_a_typed_question_goes_on_with_the_spoken_conversation_and_an_alert_waits_for_the_answer(
+async def test_a_typed_question_continues_the_conversation_and_an_alert_waits(
     hass: HomeAssistant,
     speech: Speech,
     boot: Boot,
@@ -205,7 +205,7 @@ async def test_push_to_talk_records_as_long_as_the_button_is_held(
     assert len(speech.recognizer.streams[0]) == pytest.approx(len(spoken), abs=0.5 * 32000)
 
 
-async def test_a_button_that_is_held_in_silence_or_only_tapped_commands_nothing_and_ends_the_conversation(
+async def test_a_button_held_in_silence_or_tapped_ends_the_conversation(
     hass: HomeAssistant, speech: Speech, boot: Boot
 ) -> None:
     speech.recognizer.lines = [COMMAND]
@@ -237,7 +237,7 @@ async def test_what_a_hole_in_the_wifi_holds_back_fits_into_the_play_queue(
 
 
 @pytest.mark.parametrize("link", LinkKind)
-async def test_a_button_that_is_pressed_again_before_its_release_arrives_begins_the_next_turn(
+async def test_a_button_pressed_again_before_its_release_begins_the_next_turn(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     """After a hole in the Wi-Fi, both arrive at once."""
@@ -258,7 +258,7 @@ async def test_a_button_that_is_pressed_again_before_its_release_arrives_begins_
     assert hass.states.is_state(LIGHT, "on")
 
 
-async def test_a_message_that_waits_for_the_end_of_an_answer_fails_if_the_user_hangs_up_in_it(
+async def test_a_message_after_an_answer_fails_if_the_user_hangs_up_in_it(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, known: Device
 ) -> None:
     await speech.answer_with("word " * 12)

@@ -137,7 +137,7 @@ async def test_sentences_of_automations_count_whatever_assistant_there_is(
     assert not fired
 
 
-async def test_another_assistant_leaves_commands_to_home_assistant_only_if_the_pipeline_says_so(
+async def test_another_assistant_leaves_commands_only_if_the_pipeline_says_so(
     hass: HomeAssistant, understands: Understands
 ) -> None:
     command, question = "turn on the bedroom lamp", "is the front door locked"
@@ -205,7 +205,7 @@ async def test_to_ask_acts_on_nothing_and_changes_no_answer(
     assert "barn" in asked[2]
 
 
-async def test_a_recogniser_that_has_changed_understands_nothing_and_is_told_of_once(
+async def test_a_changed_recogniser_understands_nothing_and_is_told_of_once(
     understands: Understands, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delattr(DefaultAgent, "async_recognize_intent")

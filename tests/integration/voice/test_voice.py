@@ -32,7 +32,7 @@ from tests.protocol.transport.udp.device import until
 
 
 @pytest.mark.usefixtures("no_detector")
-async def test_where_our_detector_cannot_be_loaded_that_of_the_pipeline_serves_a_conversation(
+async def test_without_our_detector_that_of_the_pipeline_serves_a_conversation(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, states: list[str]
 ) -> None:
     """It needs more silence around the command. `links/test_both_links.py` has the same with ours."""
@@ -94,7 +94,7 @@ async def test_the_button_while_the_assistant_thinks_cancels_the_answer(
 
 
 @pytest.mark.parametrize(("kind", "codec"), [("mp3", "libmp3lame"), ("wav", "pcm_s16le")])
-async def test_no_engine_is_converted_and_the_silence_before_its_voice_is_not_played(
+async def test_no_engine_is_converted_and_its_first_silence_not_played(
     speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch, kind: str, codec: str
 ) -> None:
     asked: list[dict[str, Any]] = []
@@ -115,7 +115,7 @@ async def test_no_engine_is_converted_and_the_silence_before_its_voice_is_not_pl
     assert 0.95 < talk.played_seconds < 1.25
 
 
-async def test_the_face_and_all_of_the_text_are_shown_also_without_a_voice_or_with_one_that_fails_half_way(
+async def test_face_and_text_are_shown_also_without_a_complete_voice(
     speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A neutral face, unless the text says otherwise; a long text in parts."""
@@ -150,7 +150,7 @@ async def test_the_face_and_all_of_the_text_are_shown_also_without_a_voice_or_wi
     assert " ".join(captions) == long.replace("*", "").strip()
 
 
-async def test_a_button_instead_of_the_wake_word_is_an_error_and_what_begins_a_conversation_is_told_once(
+async def test_a_button_is_an_error_and_what_begins_a_conversation_told_once(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     satellite = hass.data[DATA_COMPONENT].get_entity(SATELLITE)

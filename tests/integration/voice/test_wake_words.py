@@ -73,7 +73,7 @@ async def test_of_two_devices_that_hear_the_same_word_the_nearer_one_answers(
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
-async def test_a_device_that_has_asked_goes_before_a_nearer_one_and_keeps_its_question_if_it_did_not_hear(
+async def test_a_device_that_has_asked_goes_first_and_keeps_its_question(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, device_id: str
 ) -> None:
     new = get_profile(version="2.5.0")
@@ -94,7 +94,7 @@ async def test_a_device_that_has_asked_goes_before_a_nearer_one_and_keeps_its_qu
 
 
 @pytest.mark.parametrize("boards", [("c3", "c3"), ("s3", "c3"), ("c3", "s3")], ids="-".join)
-async def test_a_board_that_does_not_report_its_wake_word_is_known_by_what_it_hears(
+async def test_a_board_that_reports_no_wake_word_is_known_by_what_it_hears(
     speech: Speech, boot: Boot, command: bytes, boards: tuple[str, str]
 ) -> None:
     """Its room is never quite silent."""
@@ -131,7 +131,7 @@ async def test_two_buttons_are_two_people(speech: Speech, boot: Boot, command: b
     assert [*answers] == [["Turned on the switch"]] * 2
 
 
-async def test_a_word_that_another_satellite_of_home_assistant_has_heard_is_left_to_it(
+async def test_a_word_heard_by_another_satellite_is_left_to_it(
     hass: HomeAssistant, speech: Speech, boot: Boot
 ) -> None:
     """Also when it is said again."""
@@ -252,7 +252,7 @@ async def test_the_same_speech_is_answered_by_one() -> None:
         assert room.listening == nearest
 
 
-async def test_of_many_devices_that_hear_different_people_none_keeps_the_event_loop_busy() -> None:
+async def test_many_devices_that_hear_different_people_do_not_block_the_loop() -> None:
     room = Room()
     for number in range(8):
         room.claim(str(number), None, 0, silent=True)
@@ -263,9 +263,7 @@ async def test_of_many_devices_that_hear_different_people_none_keeps_the_event_l
     assert 28 <= compared.call_count <= 6 * 28
 
 
-async def test_one_that_has_understood_is_not_let_go_and_what_home_assistant_refuses_is_refused_to_all() -> (
-    None
-):
+async def test_one_that_has_understood_is_kept_and_a_refusal_counts_for_all() -> None:
     room = Room()
     room.claim("a", "hi", 0, 10)
     room.words.answer("a", 0.4)

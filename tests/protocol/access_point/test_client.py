@@ -48,7 +48,7 @@ async def test_a_flood_ends_the_connection() -> None:
         await until(lambda: site.client.connected)
 
 
-async def test_a_server_that_takes_no_answers_ends_the_connection_before_they_fill_the_memory() -> None:
+async def test_a_server_that_takes_no_answers_is_closed_before_they_fill_memory() -> None:
     """With each, a message of up to a megabyte waits."""
     many = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 
@@ -231,7 +231,7 @@ async def test_a_change_of_the_tools_is_told_and_then_listed_again() -> None:
         assert len(listed["result"]["tools"]) == 1
 
 
-async def test_the_next_connection_is_renewed_also_when_one_that_was_to_be_is_lost() -> None:
+async def test_the_next_connection_is_renewed_also_after_a_lost_one() -> None:
     async with serving() as server, running(server.url) as site:
         for lost in (True, False):
             await asyncio.sleep(5)
@@ -274,7 +274,7 @@ async def test_closing_leaves_nothing_running(when: str) -> None:
         await site.client.close()
 
 
-async def test_closing_leaves_no_renewal_behind_where_nobody_reads_that_the_tools_have_changed() -> None:
+async def test_closing_leaves_no_renewal_behind_where_nobody_reads() -> None:
     async with serving() as server, running(server.url) as site:
         site.house.made += [scripted_tool(f"{number:01000}", site.house.made[0].call) for number in range(60)]
         await until(lambda: bool(server.connections))

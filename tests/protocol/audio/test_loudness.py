@@ -21,7 +21,7 @@ def noise(seconds: float, *, restless: bool) -> bytes:
 
 
 @pytest.mark.parametrize("restless", [False, True])
-def test_noise_alone_is_not_taken_for_speech_nor_speech_in_a_steady_noise_for_noise(restless: bool) -> None:
+def test_noise_alone_is_not_taken_for_speech_nor_speech_for_noise(restless: bool) -> None:
     heard = levels(noise(3, restless=restless))
     spread = noise_alone(heard)
     assert (spread > 4) is restless

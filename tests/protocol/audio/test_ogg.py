@@ -144,7 +144,7 @@ async def test_a_page_is_out_when_one_more_packet_is_there() -> None:
     assert [page.count(b"OggS") for page in pages[:-1]] == [2, *[1] * (len(pages) - 2)]
 
 
-async def test_sound_is_encoded_while_it_arrives_and_no_faster_than_it_is_asked_for() -> None:
+async def test_sound_is_encoded_while_it_arrives_and_no_faster_than_asked_for() -> None:
     taken = 0
 
     async def speak() -> AsyncGenerator[bytes]:

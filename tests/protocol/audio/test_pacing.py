@@ -20,7 +20,7 @@ def send(pacer: DownlinkPacer, now: float, packets: int) -> list[float]:
     return times
 
 
-def test_a_lead_goes_at_once_and_a_source_slower_than_real_time_shifts_the_schedule() -> None:
+def test_a_lead_goes_at_once_and_a_slow_source_shifts_the_schedule() -> None:
     pacer = DownlinkPacer()
     pacer.start(100)
     assert send(pacer, 100, 6) == pytest.approx([100] * 6)

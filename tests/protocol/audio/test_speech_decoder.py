@@ -79,9 +79,7 @@ async def drain(pieces: AsyncIterator[bytes], into: bytearray) -> None:
 @pytest.mark.parametrize(
     ("size", "piece"), [(0, 1), (len(TONE), 7), (0x7FFFFFFF, 1000), (0xFFFFFFFF, 10_000_000)]
 )
-async def test_a_wav_stream_comes_out_bit_by_bit_whatever_its_head_says_and_its_pieces_are(
-    size: int, piece: int
-) -> None:
+async def test_a_wav_stream_comes_out_bit_by_bit_whatever_its_head_says(size: int, piece: int) -> None:
     sound = TONE if piece > 7 else TONE[:3000]
     if size == len(TONE):
         size = len(sound)
@@ -348,14 +346,14 @@ def test_only_thirty_milliseconds_of_the_silence_before_speech_are_left(
     assert (len(played) - len(speech)) / 2 / RATE == pytest.approx(0.03, abs=0.011)
 
 
-def test_speech_that_begins_at_once_is_left_as_it_is_and_silence_alone_is_nothing_to_play() -> None:
+def test_speech_without_silence_is_unchanged_and_silence_alone_dropped() -> None:
     speech = tone(0.5, RATE)
     assert heard(SpeechShape(RATE), speech, 1000) == speech
     assert heard(SpeechShape(RATE), bytes(2 * RATE), 1000) == b""
 
 
 @pytest.mark.parametrize("noise", [0, 90])
-def test_it_tells_when_speech_goes_on_after_a_pause_and_takes_no_short_gap_for_one(noise: int) -> None:
+def test_it_tells_when_speech_goes_on_after_a_pause_but_not_after_a_gap(noise: int) -> None:
     shape = SpeechShape(RATE)
     voice, gap, pause = tone(1, RATE), tone(0.1, RATE, amplitude=noise), tone(0.3, RATE, amplitude=noise)
     heard(shape, bytes(9600) + voice + gap + voice + pause + voice, 4096)

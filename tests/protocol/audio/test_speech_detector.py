@@ -138,7 +138,7 @@ def test_speech_does_not_end_while_the_next_word_may_have_begun() -> None:
     assert len(judged(DetectorSettings(), (1.0, SPEECH), (0.6, SILENCE), (0.1, 0.4), (0.5, SPEECH))) == 1
 
 
-def test_silence_counts_from_the_end_of_the_sound_although_the_model_hears_speech_for_longer() -> None:
+def test_silence_counts_from_the_end_of_the_sound_not_of_the_likelihood() -> None:
     quiet = silence_that_ends((2, SILENCE, HUSH))
     assert silence_that_ends((0.096, SPEECH, HUSH), (2, SILENCE, HUSH)) == pytest.approx(
         quiet - 0.096, abs=0.02
@@ -151,7 +151,7 @@ def test_in_noise_the_model_alone_tells_when_the_sound_ended() -> None:
     assert silence_that_ends((2, SILENCE, VOICE // 4)) == pytest.approx(quiet - 0.048, abs=0.02)
 
 
-def test_speech_does_not_end_while_something_begins_of_which_the_model_is_not_sure_yet() -> None:
+def test_speech_does_not_end_while_something_uncertain_begins() -> None:
 
     def events(chunks: int, peak: int) -> int:
         pause = (chunks * CHUNK_SECONDS, SILENCE)

@@ -90,9 +90,7 @@ def test_what_is_lost_while_we_read_late_is_still_made_up_for(stream: Stream) ->
 
 
 @pytest.mark.parametrize("late", [0.06, 0.2, 1.0])
-def test_a_device_that_sends_nothing_any_more_is_noticed_however_late_we_are(
-    stream: Stream, late: float
-) -> None:
+def test_a_device_that_falls_silent_is_noticed_however_late_we_are(stream: Stream, late: float) -> None:
     """Later than else, but it must end some time."""
     stream.talk(1.2)
     for _ in range(30):
@@ -108,7 +106,7 @@ def test_packets_known_to_be_lost_are_not_filled_in_twice(stream: Stream) -> Non
     assert stream.produced == 20 + 16
 
 
-def test_a_number_of_lost_packets_that_the_clock_has_no_room_for_is_not_believed(stream: Stream) -> None:
+def test_more_lost_packets_than_the_clock_has_room_for_are_not_believed(stream: Stream) -> None:
     assert stream.packet(missing=1_000_000) == 0
     stream.talk(1.2)
     stream.now += 2 * FRAME
@@ -136,7 +134,7 @@ def test_a_device_whose_clock_is_fast_delays_no_silence_later(stream: Stream) ->
     assert stream.stall(0.6) == 10
 
 
-def test_a_device_whose_clock_is_slow_keeps_its_packets_and_stays_near_the_clock(stream: Stream) -> None:
+def test_a_device_with_a_slow_clock_keeps_its_packets_near_the_clock(stream: Stream) -> None:
     start = stream.now
     for _ in range(20_000):
         stream.now += FRAME * 1.005
@@ -208,7 +206,7 @@ def test_whatever_is_claimed_the_silence_is_bounded(steps: list[tuple[float, int
 
 
 @pytest.mark.parametrize("milliseconds", [20, 60, 120])
-def test_what_stands_in_for_a_lost_packet_has_the_announced_length_whatever_was_heard(
+def test_concealment_has_the_announced_length_whatever_was_heard(
     milliseconds: int,
 ) -> None:
     """A packet may be longer or shorter than the device has announced."""

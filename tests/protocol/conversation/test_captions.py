@@ -189,7 +189,7 @@ def test_what_the_voice_did_not_come_to_is_shown_at_the_end() -> None:
     assert captions.rest() == []
 
 
-def test_the_final_answer_replaces_what_was_streamed_unless_that_is_on_the_screen() -> None:
+def test_the_final_answer_replaces_the_streamed_one_unless_it_is_shown() -> None:
     captions = Captions()
     captions.add("Hello. ")
     captions.add("You")

@@ -167,7 +167,7 @@ async def begin_of_next_turn(conversation: Conversation) -> bytes:
     return await read(turn)
 
 
-async def test_in_realtime_the_next_turn_has_what_was_said_after_the_answer_and_nothing_before() -> None:
+async def test_in_realtime_the_next_turn_begins_after_the_answer() -> None:
     _, conversation, encoder = await answer_in_realtime()
     ending = asyncio.create_task(conversation.end_answer())
     # The answer still plays for 0.36 s.
@@ -179,7 +179,7 @@ async def test_in_realtime_the_next_turn_has_what_was_said_after_the_answer_and_
     assert len(audio) in {1920 * frames for frames in (2, 3)}
 
 
-async def test_what_is_heard_between_turns_is_bounded_and_gone_with_the_next_answer() -> None:
+async def test_the_sound_between_turns_is_bounded_and_gone_with_the_next_answer() -> None:
     _, conversation, encoder = await answer_in_realtime()
     (packet,) = encoder.encode(bytes(1920))
     for _ in range(1000):
@@ -251,7 +251,7 @@ async def test_a_wake_word_is_decoded_only_to_compare_devices(monkeypatch: pytes
     assert len(decoded) == 33
 
 
-async def test_the_sound_of_the_wake_word_that_comes_late_on_udp_is_not_part_of_the_command() -> None:
+async def test_a_late_sound_of_the_wake_word_is_not_part_of_the_command() -> None:
     link = LoggingLink()
     link.kind = LinkKind.MQTT
     _, conversation, _ = make(link=link)
@@ -306,7 +306,7 @@ async def test_an_alert_between_the_last_answer_and_the_close_is_shown() -> None
     assert link.shown("alert")
 
 
-async def test_an_answer_that_is_aborted_before_the_device_was_told_of_it_leaves_no_trace() -> None:
+async def test_an_answer_aborted_before_the_device_knew_of_it_leaves_no_trace() -> None:
     """A `tts start` that comes later would silence its microphone."""
     main_task = MainTask()
     link, conversation, _, _ = await in_turn(main_task=main_task)

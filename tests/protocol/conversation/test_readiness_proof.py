@@ -9,7 +9,7 @@ from custom_components.xiaozhi.protocol.conversation.readiness import MainTask, 
 from custom_components.xiaozhi.protocol.event_loop import loop_time
 
 
-async def test_a_call_sent_before_tts_start_delays_the_speech_until_after_its_end() -> None:
+async def test_a_call_sent_before_tts_start_delays_the_speech_until_its_end() -> None:
     main_task = MainTask()
     with main_task.call():
         start = SpeechStart(main_task)
@@ -20,7 +20,7 @@ async def test_a_call_sent_before_tts_start_delays_the_speech_until_after_its_en
     assert await taken >= ended + 0.2
 
 
-async def test_a_call_sent_together_with_tts_start_delays_the_speech_and_a_later_one_does_not() -> None:
+async def test_a_call_sent_with_tts_start_delays_the_speech_a_later_one_does_not() -> None:
     main_task = MainTask()
     start = SpeechStart(main_task)
     with main_task.call():
@@ -101,7 +101,7 @@ async def test_a_proof_that_comes_late_is_one() -> None:
         main_task.answer = asyncio.get_running_loop().create_future()
 
 
-async def test_a_device_that_never_proves_it_is_given_a_pause_and_asked_again_after_some_time() -> None:
+async def test_a_device_without_proof_is_given_a_pause_and_asked_again_later() -> None:
     main_task = SlowTask()
     for _ in range(3):
         assert await seconds_until_taken(main_task) == pytest.approx(5, abs=0.1)

@@ -152,7 +152,7 @@ def test_in_any_order_of_events_a_wait_for_the_next_turn_ends(
 
 
 @given(WALKS, MESSAGES)
-def test_from_any_state_a_device_that_listens_again_is_heard_and_the_end_of_the_channel_ends_all(
+def test_from_any_state_a_listening_device_is_heard_and_the_end_ends_all(
     steps: list[Callable[[Walk], object]], message: DeviceMessage
 ) -> None:
     walk = Walk()
@@ -202,7 +202,7 @@ def test_a_device_that_does_not_listen_is_given_up_in_push_to_talk_later(mode: L
 
 
 @pytest.mark.parametrize("mode", [ListenMode.AUTO, ListenMode.MANUAL])
-def test_a_program_rests_with_its_channel_open_until_it_neither_speaks_nor_pings(mode: ListenMode) -> None:
+def test_a_program_rests_with_its_channel_until_it_is_silent(mode: ListenMode) -> None:
     walk = Walk(is_program=True)
     walk.expect(State.RESTING)
     walk.receive(ListenStart(mode))
@@ -241,7 +241,7 @@ def test_a_device_that_runs_a_tool_is_waited_for() -> None:
     walk.expect(awaiting=False)
 
 
-def test_the_wait_begins_again_after_a_turn_that_was_aborted_before_it_was_taken() -> None:
+def test_the_wait_begins_again_after_a_turn_aborted_before_it_was_taken() -> None:
     walk = Walk()
     walk.await_turn()
     walk.wait(ConversationTimeouts.listen - 1)
@@ -252,7 +252,7 @@ def test_the_wait_begins_again_after_a_turn_that_was_aborted_before_it_was_taken
     assert not walk.table.turn_waits
 
 
-def test_a_packet_that_is_sent_while_the_device_listens_again_does_not_make_it_speak() -> None:
+def test_a_packet_sent_while_the_device_listens_does_not_make_it_speak() -> None:
     walk = Walk()
     walk.receive(ListenStart(ListenMode.MANUAL))
     walk.happened(Event.ANSWER_BEGUN)
@@ -281,7 +281,7 @@ def test_only_an_answer_that_is_being_spoken_can_be_spoken_over() -> None:
     assert walk.happened(Event.SPOKEN_OVER) == ()
 
 
-def test_a_text_counts_as_typed_when_neither_sound_nor_microphone_nor_tool_explains_it() -> None:
+def test_a_text_counts_as_typed_when_nothing_else_explains_it() -> None:
     walk = Walk()
     walk.receive(ListenDetect("what time is it"))
     walk.use_tools(busy=True)
@@ -309,7 +309,7 @@ def test_a_text_while_the_microphone_is_on_is_typed(mode: ListenMode) -> None:
 
 
 @pytest.mark.parametrize("mode", list(ListenMode))
-def test_a_stop_ends_what_is_said_and_outside_push_to_talk_it_may_be_nothing(mode: ListenMode) -> None:
+def test_a_stop_ends_the_speech_which_may_be_nothing_outside_push_to_talk(mode: ListenMode) -> None:
     walk = Walk()
     walk.receive(ListenStart(mode))
     expected = Action.END_SPEECH if mode is ListenMode.MANUAL else Action.STOP_LISTENING

@@ -132,7 +132,7 @@ async def test_lost_datagrams_are_made_up_for_at_once(busy: bool) -> None:
     assert [level > 0 for level in turn.loudness.turn[57:75]] == [True] * 3 + [False] * 12 + [True] * 3
 
 
-async def test_a_stall_of_the_network_costs_no_word_and_its_silence_is_taken_back() -> None:
+async def test_a_stall_of_the_network_costs_no_word_and_its_silence_is_paid_back() -> None:
     """One second nothing comes, then all of it: the device had kept it."""
     turn = make()
     send(turn, [(max(at, 2.2 + number / 1e4), number, 0) for at, number, _ in steady(80) if number >= 20])

@@ -109,7 +109,7 @@ async def test_a_device_that_never_answers_is_given_up_in_time(
     assert len(device.sent) == 1
 
 
-async def test_only_a_device_beyond_stock_firmware_is_told_that_a_call_is_given_up() -> None:
+async def test_only_a_device_beyond_stock_firmware_is_told_of_cancelled_calls() -> None:
     device = Device()
     device.client.extended = True
     task = await device.begin()

@@ -139,7 +139,7 @@ RANGE = {"minimum": 1, "maximum": 9}
         {"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 10},
     ],
 )
-def test_a_number_keeps_its_range_also_if_it_may_be_null_or_is_written_loosely(schema: JsonObject) -> None:
+def test_a_number_keeps_its_range_also_if_nullable_or_written_loosely(schema: JsonObject) -> None:
     assert ToolProperty.from_schema(schema) == ToolProperty(kind="integer", **RANGE)
 
 

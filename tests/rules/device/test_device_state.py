@@ -141,7 +141,7 @@ def test_the_table_of_builds_agrees_with_the_simulated_boards() -> None:
 
 
 @pytest.mark.parametrize("name", DeviceState().as_dict())
-def test_what_is_damaged_or_missing_in_a_record_costs_nothing_that_is_intact(name: str) -> None:
+def test_damaged_or_missing_parts_of_a_record_cost_nothing_intact(name: str) -> None:
     intact = DeviceState.from_dict(STORED).as_dict()
     # A shape belongs to a tool.
     others = intact.keys() - ({name, "shapes"} if name == "tools" else {name})

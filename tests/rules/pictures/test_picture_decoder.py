@@ -159,7 +159,7 @@ def test_the_largest_pictures_that_are_taken_fit_into_the_memory(mode: str, side
         open_picture(data[:12] + header + struct.pack(">I", zlib.crc32(header)) + data[33:])
 
 
-def test_a_photo_of_a_device_is_checked_in_a_part_of_the_memory_that_its_pixels_need() -> None:
+def test_a_photo_is_checked_in_a_part_of_the_memory_of_its_pixels() -> None:
     """They are 57 MiB."""
     data = encoded(Image.new("RGB", (5000, 4000)), "JPEG")
     assert spent_by(lambda: check_jpeg(data)).memory < 32 * MIB

@@ -61,7 +61,7 @@ def test_the_owner_may_choose_but_never_a_tool_for_users_only(stock: dict[str, T
     "name",
     ["self.system.reset_state", "self.ota.read_and_flash", "self.get_and_erase", "self.system.power_off"],
 )
-def test_a_dangerous_tool_never_passes_as_reading_and_is_there_only_by_choice(name: str) -> None:
+def test_a_dangerous_tool_never_passes_as_reading_and_is_off_at_first(name: str) -> None:
     tools = by_name(tool(name))
     assert tools_for_assistant(tools, None) == {}
     (chosen,) = tools_for_assistant(tools, [name]).values()

@@ -32,7 +32,7 @@ def test_the_catalogue_is_about_the_98_tools_of_the_stock_firmware() -> None:
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_a_board_has_every_tool_once_and_its_entities_have_keys_and_names_of_their_own(board: str) -> None:
+def test_a_board_has_every_tool_once_with_keys_and_names_of_their_own(board: str) -> None:
     entities = map_tools(BOARDS[board])
     assert sorted(name for entity in entities for name in entity.tools) == sorted(
         tool.name for tool in BOARDS[board]

@@ -73,7 +73,7 @@ def test_members_of_an_object_are_sensors_and_states_of_their_own() -> None:
     assert [sensor.key for sensor in alone] == ["tool_self.room.get_data#co2"]
 
 
-def test_what_a_device_answers_makes_its_sensors_and_a_missing_member_takes_none_away() -> None:
+def test_answers_of_a_device_make_its_sensors_and_keep_them() -> None:
     tools, name = tuple(DEVICES["aquarium"]), "self.aquarium.get_status"
     listed = prepare(tools, {}, {})
     assert "tool_self.aquarium.get_status" in listed.entities

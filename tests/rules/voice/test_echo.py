@@ -28,7 +28,7 @@ ANSWER = (
         ("把卧室的灯关掉", "现在客厅里的温度是二十一度。", False),
     ],
 )
-def test_words_of_the_answer_in_its_order_are_its_echo_and_a_short_choice_among_them_is_a_command(
+def test_words_of_the_answer_in_order_are_its_echo_unless_a_short_choice(
     transcript: str, answer: str, echo: bool
 ) -> None:
     assert is_echo(transcript, answer) is echo

@@ -133,7 +133,7 @@ async def test_a_message_that_the_broker_has_kept_is_old(broker: Mosquitto) -> N
 
 
 @pytest.mark.timeouts(BrokerTimeouts, first_retry=0.01)
-async def test_an_error_of_who_is_told_of_the_broker_ends_neither_connection_nor_attempts(
+async def test_an_error_of_a_listener_ends_neither_connection_nor_attempts(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[BrokerError | None] = []
@@ -155,7 +155,7 @@ async def test_an_error_of_who_is_told_of_the_broker_ends_neither_connection_nor
 
 @pytest.mark.parametrize(("steady", "kicks", "seconds"), [(60, 6, 0.31), (0, 15, 0)])
 @pytest.mark.timeouts(BrokerTimeouts, first_retry=0.01)
-async def test_a_broker_that_throws_us_out_is_asked_less_and_less_unless_we_were_in_for_a_while(
+async def test_a_broker_that_throws_us_out_is_asked_less_and_less(
     steady: float, kicks: int, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After pauses of 10, 20, 40 ms ..., or of 10 ms each: growing ones would take minutes for 15."""

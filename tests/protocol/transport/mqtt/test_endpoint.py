@@ -244,7 +244,7 @@ async def test_a_device_that_reads_nothing_is_given_up(socket_enabled: None) -> 
             await site.links[0].send(tts_start())
 
 
-async def test_a_link_that_we_close_holds_no_connection_of_a_device_that_reads_nothing(site: Site) -> None:
+async def test_a_link_that_we_close_holds_no_connection_of_a_silent_reader(site: Site) -> None:
     """However rarely the device has promised to show that it is alive."""
     device = await site.device()
     device.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -336,7 +336,7 @@ async def test_wrong_passwords_are_slowed_and_right_ones_are_not(socket_enabled:
         await answer
 
 
-async def test_who_calls_from_outside_the_home_network_is_dropped_and_takes_no_place(
+async def test_callers_from_outside_the_home_network_are_dropped(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not even right credentials are read; 64 places wait for devices that are at home."""

@@ -229,7 +229,7 @@ async def test_conversations_on_one_socket_do_not_mix(listener: UdpServer) -> No
         device_socket.close()
 
 
-async def test_what_has_waited_for_a_busy_event_loop_is_read_at_once_and_handled_bit_by_bit(
+async def test_a_backlog_of_a_busy_event_loop_is_read_at_once_in_turn(
     listener: UdpServer, device_socket: DeviceSocket
 ) -> None:
     """Ten devices speak for a second while it is busy: the system keeps not much more."""

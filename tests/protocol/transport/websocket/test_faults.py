@@ -408,7 +408,7 @@ async def test_a_flood_from_many_addresses_leaves_places_for_paired_devices() ->
             await stranger.wait_until_dropped()
 
 
-async def test_who_calls_from_outside_the_home_network_is_dropped_and_takes_no_place(
+async def test_callers_from_outside_the_home_network_are_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Not even a right token is read; 64 places wait for devices that are at home."""

@@ -107,7 +107,7 @@ async def test_audio_is_framed_as_the_first_packet_shows(version: int, framed: b
 
 
 @pytest.mark.parametrize("version", [2, 3])
-async def test_audio_that_is_neither_framed_nor_opus_is_refused_and_a_broken_frame_dropped(
+async def test_audio_neither_framed_nor_opus_is_refused_a_broken_frame_dropped(
     version: int,
 ) -> None:
     async with running() as site:
@@ -127,7 +127,7 @@ async def test_audio_that_is_neither_framed_nor_opus_is_refused_and_a_broken_fra
         assert site.links[1].counters.malformed == 2
 
 
-async def test_ending_the_conversation_closes_the_connection_although_the_device_does_not_answer() -> None:
+async def test_ending_the_conversation_closes_the_connection_without_an_answer() -> None:
     """A close frame, and then the end of TCP: the device would keep it open until it talks again."""
     async with running(close=5) as site:
         device = await RawDevice.talking(site)
@@ -298,7 +298,7 @@ async def test_a_request_is_not_answered_before_the_device_looks_for_the_answer(
         assert loop.time() - asked == pytest.approx(delay)
 
 
-async def test_packets_of_another_duration_than_announced_are_taken_and_no_others() -> None:
+async def test_packets_of_another_duration_are_taken_if_they_are_opus() -> None:
     """What is no Opus would put silence into speech. It is no flood: a client may send it all the time."""
     async with running() as site:
         device = await RawDevice.connect(site)
