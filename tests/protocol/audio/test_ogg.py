@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
-from custom_components.xiaozhi.protocol.audio.opus_codec import opus_samples
+from custom_components.xiaozhi.protocol.audio.opus_codec import opus_samples, resampled
 from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from tests.protocol.audio.sounds import hiss, level, pitch_level, tone
 
@@ -157,3 +157,15 @@ async def test_sound_is_encoded_while_it_arrives_and_no_faster_than_asked_for() 
         for expected in range(1, 6):
             assert b"OggS" in await anext(pages)
             assert taken == expected
+
+
+def test_a_recording_is_made_a_file_of_the_size_of_its_time_and_with_its_sound() -> None:
+    """Half a MiB is enough for a minute of anything."""
+    minute = hiss(60, 16000)
+    raised = resampled(minute, 16000, RATE)
+    assert len(raised) == pytest.approx(1.5 * len(minute), rel=0.001)
+    file = OggOpusEncoder().encode_whole(raised)
+    assert len(read_ogg(file).packets) == pytest.approx(60 / 0.06, abs=3)
+    assert len(file) < 512 * 1024
+    sound = decoded(OggOpusEncoder().encode_whole(resampled(tone(1.0, 16000), 16000, RATE)))
+    assert pitch_level(sound[2 * 4800 : 2 * 43200], 48000, 440) == pytest.approx(8000, rel=0.1)

@@ -1,10 +1,10 @@
-"""The sound of a timer that has ended."""
+"""The sound of a timer that has ended, and the tone before a recording."""
 
 from array import array
 
 import pytest
 
-from custom_components.xiaozhi.protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
+from custom_components.xiaozhi.protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound, tone
 
 
 @pytest.mark.parametrize("sample_rate", [16000, 24000])
@@ -19,3 +19,10 @@ def test_it_strikes_twice_fades_and_can_be_repeated(sample_rate: int) -> None:
     assert loudest(0.25, 0.34) < loudest(0.35, 0.45)
     assert loudest(1.45, 1.5) < 200
     assert abs(samples[0]) < 200
+
+
+def test_the_tone_begins_and_ends_softly() -> None:
+    samples = array("h", tone(24000))
+    assert len(samples) == 4800
+    assert max(map(abs, samples)) > 15000
+    assert max(map(abs, (*samples[:20], *samples[-20:]))) < 250

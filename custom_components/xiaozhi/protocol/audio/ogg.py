@@ -45,9 +45,16 @@ class OggOpusEncoder:
         async for packets in self._encoder.encode_all(speech):
             if pages := self._mux(packets):
                 yield pages
+        yield self._end()
+
+    def encode_whole(self, pcm: bytes) -> bytes:
+        """Encode PCM of any length at once, which is not for the event loop."""
+        return self._mux([*self._encoder.encode(pcm), *self._encoder.flush()]) + self._end()
+
+    def _end(self) -> bytes:
         last = self._mux([_SILENT_PACKET])
         self._container.close()
-        yield last + self._pages.take()
+        return last + self._pages.take()
 
     def _mux(self, packets: Iterable[bytes]) -> bytes:
         """Add packets; return the pages that are complete, which may be none."""

@@ -124,6 +124,14 @@ class OpusEncoder:
         yield self.flush()
 
 
+def resampled(pcm: bytes, sample_rate: int, wanted: int) -> bytes:
+    """Return 16-bit mono PCM at another rate, which is not for the event loop."""
+    resampler = av.AudioResampler(format="s16", layout="mono", rate=wanted)
+    frames = [*resampler.resample(audio_frame(pcm, sample_rate)), *resampler.resample(None)]
+    # FFmpeg's buffers are longer than what is in them.
+    return b"".join(bytes(frame.planes[0])[: 2 * frame.samples] for frame in frames)
+
+
 def audio_frame(pcm: bytes | bytearray, sample_rate: int, channels: int = 1) -> av.AudioFrame:
     """Return a frame of 16 bit PCM, of one or two channels."""
     layout = "mono" if channels == 1 else "stereo"

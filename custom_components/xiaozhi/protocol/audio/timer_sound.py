@@ -1,4 +1,4 @@
-"""The sound of a timer that has ended: two strokes of a bell in a second and a half."""
+"""Sounds of our own: of a timer that has ended, two strokes of a bell, and the tone before a recording."""
 
 from array import array
 import math
@@ -10,6 +10,8 @@ _STRIKES: Final = (0.0, 0.35)
 # The partials of a small bell: frequency in Hz, loudness, and how fast it fades, in 1/s.
 _PARTIALS: Final = ((880.0, 0.5, 5.0), (1760.0, 0.3, 8.0), (2637.0, 0.2, 12.0))
 _LOUDEST: Final = 16000
+_TONE: Final = 880
+_TONE_SECONDS: Final = 0.2
 
 
 def timer_sound(sample_rate: int) -> bytes:
@@ -28,3 +30,13 @@ def timer_sound(sample_rate: int) -> bytes:
             )
             sound[offset + index] += round(_LOUDEST * strike)
     return sound.tobytes()
+
+
+def tone(sample_rate: int) -> bytes:
+    """Return 16-bit mono PCM of `sample_rate` Hz: a tone that begins and ends softly."""
+    length = round(_TONE_SECONDS * sample_rate)
+    samples = (
+        _LOUDEST * math.sin(math.pi * index / length) * math.sin(2 * math.pi * _TONE * index / sample_rate)
+        for index in range(length)
+    )
+    return array("h", map(round, samples)).tobytes()
