@@ -97,6 +97,7 @@ class Language:
             for kind, templates in kinds.items()
             for template, value in templates.items()
         ]
+        self._everyone = re.compile(_either(data["everyone"]), re.IGNORECASE)
         self._before_text = self._at_start(data["before_text"])
         self._before_name = self._at_start(data["before_name"])
         self._after_text = re.compile(rf"(?:{_either(data['after_text'])})$", re.IGNORECASE)
@@ -152,6 +153,10 @@ class Language:
         """Return the name in words such as "called work"."""
         match = self._before_name.match(words.strip())
         return words.strip()[match.end() :].strip() if match else None
+
+    def means_everyone(self, words: str) -> bool:
+        """Whether words such as "everyone" stand for all devices."""
+        return self._everyone.fullmatch(self.plain(words)) is not None
 
     def plain(self, words: str) -> str:
         """Return words in one form of characters and spaces, without punctuation except within times."""

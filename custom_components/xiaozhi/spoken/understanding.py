@@ -175,9 +175,11 @@ def understand(language: Language, said: str) -> Meaning | None:
 def read(language: Language, action: str, slots: Mapping[str, str]) -> Meaning:
     """Return the meaning of the slots of a sentence. `action` is a key of the data. Raises `InputError`.
 
-    Its text is that of a reminder, or in a deletion a part of a name.
+    Its text is that of a reminder, in a deletion a part of a name, and of a voice message the place.
     """
     said = " ".join(slots[name] for name in ("a", "b", "d") if name in slots)
+    if action == "message":
+        return Meaning(text=said)
     # The time may stand before or after words such as "to" and "that".
     meaning = understand(language, language.text(language.plain(said)) if action == "remind" else said)
     if meaning is None:
