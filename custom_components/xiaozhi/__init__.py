@@ -18,6 +18,7 @@ from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
 from .links.problems import async_check_libraries
 from .mcp_extras import async_extend_device
 from .mcp_extras.read_action import async_setup_read_action
+from .messages.kept_messages import async_forget_messages
 from .pictures.picture_file import async_forget_pictures
 from .pictures.views import FileView, UploadView
 from .pictures.vision import VisionView
@@ -106,6 +107,7 @@ async def async_remove_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> 
     for mac in device_subentries(entry):
         await async_forget_pictures(hass, mac)
     await async_forget_models(hass)
+    await async_forget_messages(hass)
     await async_write_sentences(hass, ())
     # Of versions before 0.5.0.
     await Store[Any](hass, 1, f"{DOMAIN}.speech_detector").async_remove()

@@ -1,6 +1,7 @@
 """The voice satellite: holds a device's conversations with Assist."""
 
 import asyncio
+from collections.abc import Collection
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -17,18 +18,22 @@ from homeassistant.components.assist_satellite import (
 )
 from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback, async_get_platforms
 
+from .actions.rights import satellite_id
 from .announcements.announcement_errors import check_length
 from .announcements.announcement_speech import announcement_utterance, speech_options
 from .announcements.delivery import Delivery
 from .announcements.heard import End
-from .const import EVENT_ANNOUNCEMENT_SKIPPED, FORMER_EVENTS
+from .const import DOMAIN, EVENT_ANNOUNCEMENT_SKIPPED, FORMER_EVENTS
 from .device.device import Device
 from .device.state import AVAILABLE, PRESENT, SETTINGS, STATUS_READ
 from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
+from .errors import InputError
 from .gateway import Gateway, XiaozhiConfigEntry
 from .media.stream import media_sound
+from .messages.kept_messages import KeptMessages
+from .messages.sending import async_send_voice_message
 from .voice.conversations import VoiceConversations
 from .voice.pipelines import (
     END_OF_SPEECH_SELECT,
@@ -150,6 +155,10 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
             return AssistSatelliteAnswer(id=None, sentence=sentence)
         return matching_answer(sentence, answers, self.hass.config.language)
 
+    async def async_send_voice_message(self, to: Collection[KeptMessages]) -> None:
+        """Record what is said next, and leave it on other devices. Raises `UserError` if it was not sent."""
+        await async_send_voice_message(self, self._announcer, to)
+
     async def _say(self, announcement: AssistSatelliteAnnouncement, *, expects_answer: bool) -> None:
         utterance = await announcement_utterance(
             self.hass,
@@ -222,6 +231,16 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         entity_id = assist_select(self.hass, self.device, key)
         # A disabled select has no state; the pipeline's default then applies.
         return entity_id if entity_id and self.hass.states.get(entity_id) else None
+
+
+@callback
+def satellite_of(hass: HomeAssistant, device: Device) -> XiaozhiSatellite:
+    """Return the voice of a device. Raises `InputError` if its owner has disabled it."""
+    entity_id = satellite_id(hass, device)
+    for platform in async_get_platforms(hass, DOMAIN):
+        if isinstance(satellite := platform.entities.get(entity_id or ""), XiaozhiSatellite):
+            return satellite
+    raise InputError("no_satellite", name=device.name)
 
 
 async def async_setup_entry(

@@ -24,6 +24,7 @@ from .entity import (
     XiaozhiToolEntity,
     add_entities_of,
     has_alarms,
+    is_registered,
 )
 from .errors import UserError
 from .gateway import XiaozhiConfigEntry
@@ -65,6 +66,11 @@ _RECORD: Final = ButtonEntityDescription(
     translation_key="record_conversation",
     entity_category=EntityCategory.DIAGNOSTIC,
     entity_registry_enabled_default=False,
+)
+_DELETE_MESSAGES: Final = ButtonEntityDescription(
+    key="delete_voice_messages",
+    translation_key="delete_voice_messages",
+    entity_category=EntityCategory.CONFIG,
 )
 _RENEW: Final = ButtonEntityDescription(
     key="renew_pack", translation_key="renew_pack", entity_category=EntityCategory.CONFIG
@@ -145,6 +151,22 @@ class XiaozhiRecordButton(XiaozhiEntity, ButtonEntity):
             await async_record_conversation(self.device, with_sound=False)
 
 
+class XiaozhiMessagesButton(XiaozhiEntity, ButtonEntity):
+    """A button that deletes the voice messages that nobody has heard."""
+
+    # Also without a connection: they wait for the device.
+    follows = ()
+
+    @override
+    @classmethod
+    def exists(cls, device: Device, description: ButtonEntityDescription) -> bool:
+        return bool(device.state.messages) or is_registered(device, Platform.BUTTON, description.key)
+
+    @override
+    async def async_press(self) -> None:
+        await self.gateway.messages(self.device).async_delete_all()
+
+
 class XiaozhiAlarmButton(XiaozhiEntity, ButtonEntity):
     """A button that snoozes or stops the alarm."""
 
@@ -172,6 +194,7 @@ async def async_setup_entry(
         ToolEntities(XiaozhiButton, ButtonTool),
         DescribedEntities(XiaozhiPictureButton, PICTURES),
         DescribedEntities(XiaozhiAlarmButton, ALARMS),
+        DescribedEntities(XiaozhiMessagesButton, [_DELETE_MESSAGES], ("messages",)),
         DescribedEntities(XiaozhiRenewButton, [_RENEW], DECIDE_ABOUT_PACKS),
         DescribedEntities(XiaozhiRecordButton, [_RECORD]),
         AccessPointEntities(ReconnectButton),

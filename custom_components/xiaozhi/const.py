@@ -54,6 +54,7 @@ EVENT_QUESTION: Final = "xiaozhi_question"
 EVENT_ROOM_PLAYER: Final = "xiaozhi_room_player"
 EVENT_TOOL_CALL: Final = "xiaozhi_tool_call"
 EVENT_UNANSWERED_WAKE_WORD: Final = "xiaozhi_unanswered_wake_word"
+EVENT_VOICE_MESSAGE: Final = "xiaozhi_voice_message"
 FORMER_EVENTS: Final = {
     EVENT_ANNOUNCEMENT_SKIPPED: "xiaozhi_left_out",
     EVENT_UNANSWERED_WAKE_WORD: "xiaozhi_woken_in_vain",

@@ -21,6 +21,7 @@ from .firmware.available_firmware import FirmwareFiles
 from .links.admission import PairedDevices
 from .links.ports import Ports
 from .links.problems import BROKER_ISSUE, async_broker_changed
+from .messages.kept_messages import KeptMessages, async_forget_messages
 from .pictures.picture_file import async_forget_pictures
 from .pictures.vision import async_delete_model_issue
 from .protocol.event_loop import close_all
@@ -86,6 +87,7 @@ class Gateway:
         self._store = DeviceStore(hass, entry.entry_id, Alarm.from_dict)
         self._announcers: dict[str, Announcer] = {}
         self._clocks: dict[str, DeviceClock] = {}
+        self._messages: dict[str, KeptMessages] = {}
         self._areas: dict[str, str] = {}
         self._device_listeners: list[DeviceListener] = []
 
@@ -93,6 +95,7 @@ class Gateway:
         """Load the stored state and open the ports. Raises `ConfigEntryNotReady` if one fails."""
         await self._store.async_load()
         self.async_entry_updated()
+        await async_forget_messages(self.hass, keep=self.devices)
         await self.ports.start()
         self.access_points.async_start()
         self.voice.async_start()
@@ -108,6 +111,8 @@ class Gateway:
         """Close the ports and all links, and save the state of the devices, whatever fails."""
         for clock in self._clocks.values():
             clock.stop()
+        for messages in self._messages.values():
+            messages.stop()
         await close_all(
             self._close_links(),
             self.discovery.async_stop(),
@@ -143,6 +148,10 @@ class Gateway:
         """Return the timers and alarms of a device."""
         return self._clocks[device.mac]
 
+    def messages(self, device: Device) -> KeptMessages:
+        """Return the voice messages that a device keeps."""
+        return self._messages[device.mac]
+
     @callback
     def async_entry_updated(self) -> None:
         """Follow the entry: add, change and remove devices without disturbing the others."""
@@ -152,6 +161,8 @@ class Gateway:
             clock = self._clocks.pop(mac)
             clock.stop()
             clock.alarms.report_deleted()
+            self._messages.pop(mac).stop()
+            gone.create_task(async_forget_messages(self.hass, keep={*self.devices}), "forget messages")
             async_forget_lost_pack(self.hass, mac)
             gone.create_task(_close([announcer], [gone]), "close link")
             # Also of entities that are disabled.
@@ -168,6 +179,8 @@ class Gateway:
             self._register(device)
             self._clocks[mac] = clock = DeviceClock(device, announcer)
             clock.start()
+            self._messages[mac] = messages = KeptMessages(device, announcer)
+            messages.start()
             PackRecovery(self.hass, device, self.wake_words(device)).start()
             for listener in tuple(self._device_listeners):
                 listener(device)

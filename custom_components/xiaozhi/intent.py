@@ -1,17 +1,21 @@
-"""Intents for alarms: for the sentences that come with the integration, and for assistants."""
+"""Intents for alarms and voice messages: for sentences of our own, and for assistants."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, override
 
 from homeassistant.auth.permissions.const import POLICY_CONTROL, POLICY_READ
 from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import config_validation as cv, intent
 from homeassistant.helpers.llm import IntentTool, Tool, ToolAnnotations
 import voluptuous as vol
 
+from .actions.places import devices_called
 from .actions.rights import allowed_devices
+from .assist_satellite import satellite_of
 from .clock.alarm import moment_of, wall_time
 from .clock.alarm_clock import upcoming
 from .clock.device_clock import DeviceClock
@@ -20,6 +24,8 @@ from .const import DOMAIN
 from .device.device import Device
 from .errors import InputError, UserError
 from .gateway import find_device, running_gateway
+from .messages.kept_messages import KeptMessages
+from .messages.sending import names, recipients
 from .spoken.answers import say_list, say_time
 from .spoken.language import Language, load_language
 from .spoken.sentences import ALARM_SENTENCE, WORDS
@@ -54,6 +60,7 @@ class Speaker:
     devices: list[Device]
     """The devices that this person may use."""
     clock: Callable[[Device], DeviceClock]
+    messages: Callable[[Device], KeptMessages]
     language: Language
 
     @property
@@ -136,6 +143,25 @@ async def _stop(speaker: Speaker, _meaning: Meaning) -> Answer:
     return "alarm_stopped" if any(were_alarms) else "timer_stopped", {}
 
 
+async def _send_message(speaker: Speaker, meaning: Meaning) -> Answer:
+    if (device := speaker.device) is None:
+        raise InputError("message_elsewhere")
+    satellite = satellite_of(device.hass, device)
+    languages = (speaker.language, await async_language(device.hass, _ENGLISH))
+    called = devices_called(device.hass, meaning.text, speaker.devices, languages)
+    meant = [speaker.messages(each) for each in called]
+    to = recipients(device, meant)
+    satellite.questions.check_free()
+
+    async def record() -> None:
+        # The device says why nothing was sent.
+        with suppress(HomeAssistantError):
+            await satellite.async_send_voice_message(meant)
+
+    device.create_task(record(), "voice message")
+    return "message_to", {"to": names(to)}
+
+
 def _known(device: Device | None) -> Device:
     if device is None:
         raise InputError("alarm_elsewhere")
@@ -152,6 +178,7 @@ _ACTIONS: Final[Mapping[str, Act]] = {
     "skip": partial(_delete, once=True),
     "snooze": _snooze,
     "stop": _stop,
+    "message": _send_message,
 }
 """Handlers by the names in the data of the languages."""
 
@@ -187,7 +214,7 @@ class AlarmIntent(intent.IntentHandler):
             key, placeholders = await _ACTIONS[action](speaker, meaning)
             response.async_set_speech(await async_text(hass, key, language, **placeholders))
         except UserError as err:
-            if err.key in ("alarm_not_understood", "alarm_elsewhere"):
+            if err.key in ("alarm_not_understood", "alarm_elsewhere", "message_elsewhere"):
                 # A pipeline that prefers local commands hands it to its language model then.
                 code = intent.IntentResponseErrorCode.NO_INTENT_MATCH
             text = await async_text(hass, err.key, language, **err.placeholders)
@@ -211,7 +238,13 @@ class AlarmIntent(intent.IntentHandler):
         allowed = await allowed_devices(hass, context, gateway.devices.values(), policy)
         if device is not None and device not in allowed:
             raise InputError("not_permitted", name=device.name)
-        return Speaker(device=device, devices=allowed, clock=gateway.clock, language=language)
+        return Speaker(
+            device=device,
+            devices=allowed,
+            clock=gateway.clock,
+            messages=gateway.messages,
+            language=language,
+        )
 
     def _checked(self, slots: dict[str, Any]) -> dict[str, Any]:
         """Return the values of slots. Raises `InputError`."""
@@ -256,6 +289,8 @@ class AlarmTool(AlarmIntent):
 
     @override
     def _read(self, slots: dict[str, Any], language: Language) -> tuple[str, Meaning]:
+        if self._action == "message":
+            return self._action, Meaning(text=slots["to"])
         action = "delete_all" if slots.get("all") else self._action
         return action, read_fields((load_language(_ENGLISH), language), slots, wall_now().date())
 
@@ -310,12 +345,19 @@ _TOOLS: Final = (
         {},
         ToolAnnotations(idempotent=True, open_world=False),
     ),
+    AlarmTool(
+        "send_voice_message",
+        "message",
+        "Records what the user says next, and plays it on other devices. Ask for no text: the device does.",
+        {vol.Required("to", description="Name of a room, a floor or a device, or: everyone."): cv.string},
+        ToolAnnotations(destructive=False, open_world=False),
+    ),
 )
 
 
 _SENTENCE: Final = AlarmIntent(
     ALARM_SENTENCE,
-    "What somebody says about alarms, in sentences that come with the integration.",
+    "What somebody says about alarms and voice messages, in sentences that come with the integration.",
     {vol.Required("action"): vol.In(_ACTIONS), **{vol.Optional(name): cv.string for name in WORDS}},
 )
 

@@ -42,7 +42,8 @@ def async_get_tools(hass: HomeAssistant, llm_context: LLMContext, api_id: str) -
         tools=tools,
         prompt=(
             f"You speak through a device named {one_line(device.name, _MAX_NAME)!r}. The tools that begin "
-            f"with {DOMAIN}__ act on this device itself: its volume, screen, camera, lights, motion, alarms."
+            f"with {DOMAIN}__ act on this device itself: its volume, screen, camera, lights, motion, alarms, "
+            "messages."
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Lines in the logbook: tool calls of a cloud's assistant, and actions, questions and losses of a device."""
+"""Lines in the logbook: calls of a cloud's assistant; actions, questions, messages and losses of a device."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,6 +16,7 @@ from .const import (
     EVENT_ROOM_PLAYER,
     EVENT_TOOL_CALL,
     EVENT_UNANSWERED_WAKE_WORD,
+    EVENT_VOICE_MESSAGE,
 )
 from .texts.translated import known_text
 
@@ -35,6 +36,7 @@ _KEYS: Final[Mapping[str, Key]] = {
     EVENT_ROOM_PLAYER: lambda data: f"room_player_{data['reason']}",
     EVENT_TOOL_CALL: _key_of_call,
     EVENT_UNANSWERED_WAKE_WORD: lambda _: "woken_in_vain",
+    EVENT_VOICE_MESSAGE: lambda data: str(data["kind"]),
 }
 
 
@@ -50,6 +52,6 @@ def async_describe_events(
 
 @callback
 def _describe(hass: HomeAssistant, key: Key, event: Event) -> dict[str, Any]:
-    words = {name: event.data.get(name, "") for name in ("tool", "player")}
+    words = {name: event.data.get(name, "") for name in ("tool", "player", "place")}
     message = known_text(hass, key(event.data), **words)
     return {LOGBOOK_ENTRY_NAME: event.data[ATTR_NAME], LOGBOOK_ENTRY_MESSAGE: message}

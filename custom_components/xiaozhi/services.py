@@ -17,19 +17,19 @@ from homeassistant.const import CONF_ID, CONF_TIMEOUT, CONF_URL
 from homeassistant.core import HomeAssistant, ServiceCall, ServiceResponse, SupportsResponse, callback
 from homeassistant.exceptions import Unauthorized
 from homeassistant.helpers import config_validation as cv
-from homeassistant.helpers.entity_platform import async_get_platforms
 from homeassistant.helpers.json import json_bytes
 from homeassistant.util.json import json_loads_object
 import voluptuous as vol
 
 from .actions.recorded_conversation import async_record_conversation
-from .actions.rights import check_call, check_device, require_admin, restricted_user, satellite_id
+from .actions.rights import check_call, check_device, require_admin, restricted_user
 from .actions.targets import target_device, target_devices
-from .assist_satellite import XiaozhiSatellite
+from .assist_satellite import satellite_of
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device.call_log import logged_call
 from .device.device import Device
 from .errors import InputError
+from .gateway import find_device, running_gateway
 from .pictures.screen import async_open_picture, async_screenshot, async_show_image, require_tool
 from .pictures.sources import async_fetch_entity, async_fetch_media, async_fetch_url, entity_of
 from .pictures.vision import MAX_QUESTION, async_take_photo
@@ -54,6 +54,7 @@ ATTR_IMAGE: Final = "image"
 ATTR_MEDIA: Final = "media"
 ATTR_MESSAGE: Final = "message"
 ATTR_QUESTION: Final = "question"
+ATTR_SENDER: Final = "sender"
 ATTR_SENTENCES: Final = "sentences"
 ATTR_SOUND: Final = "sound"
 ATTR_STATUS: Final = "status"
@@ -125,19 +126,21 @@ async def _run_permitted(action: _Action, call: ServiceCall) -> ServiceResponse 
 
 async def _ask(call: ServiceCall) -> ServiceResponse:
     data = call.data
-    satellite = _satellite(call.hass, target_device(call))
+    satellite = satellite_of(call.hass, target_device(call))
     satellite.async_set_context(call.context)
     answer = await satellite.async_ask_user(data[ATTR_QUESTION], data[ATTR_ANSWERS], data[CONF_TIMEOUT])
     return asdict(answer) if answer is not None else {"id": None, "sentence": None, "slots": {}}
 
 
-def _satellite(hass: HomeAssistant, device: Device) -> XiaozhiSatellite:
-    """Return the voice of a device. Raises `InputError` if its owner has disabled it."""
-    entity_id = satellite_id(hass, device)
-    for platform in async_get_platforms(hass, DOMAIN):
-        if isinstance(satellite := platform.entities.get(entity_id or ""), XiaozhiSatellite):
-            return satellite
-    raise InputError("no_satellite", name=device.name)
+async def _send_voice_message(call: ServiceCall) -> None:
+    devices, refusal = target_devices(call)
+    sender = find_device(call.hass, call.data[ATTR_SENDER])
+    gateway = running_gateway(call.hass)
+    if refusal is not None or sender is None or gateway is None:
+        raise refusal or InputError("unknown_device", device_id=call.data[ATTR_SENDER])
+    await check_device(call.hass, call.context, sender, POLICY_CONTROL)
+    to = [gateway.messages(device) for device in devices]
+    await satellite_of(call.hass, sender).async_send_voice_message(to)
 
 
 async def _get_tools(call: ServiceCall) -> ServiceResponse:
@@ -308,6 +311,7 @@ _ACTIONS: Final[Mapping[str, _Action]] = {
         response=SupportsResponse.OPTIONAL,
     ),
     "get_tools": _Action(run=_get_tools, response=SupportsResponse.ONLY, policy=POLICY_READ),
+    "send_voice_message": _Action(run=_send_voice_message, fields={vol.Required(ATTR_SENDER): cv.string}),
     # Assets hold the wake words, fonts and faces.
     "set_assets": _Action(run=_set_assets, fields={vol.Required(CONF_URL): cv.url}, admin=True),
     "set_face": _Action(run=_set_face, fields={vol.Required(ATTR_FACE): _FACE}),

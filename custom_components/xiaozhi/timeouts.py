@@ -119,6 +119,10 @@ class VoiceTimeouts:
     recognition: float = 30
     """For the transcript, after the end of speech: what the slowest recognition at home takes for the longest
     turn."""
+    message: float = 60
+    """For a voice message, after the time in which it has to begin."""
+    kept: float = 1
+    """For messages that somebody who wakes the device is to hear first."""
     early: float = 10
     """For an early transcript after the end of speech, before the turn is transcribed again."""
     quiet: float = 90

@@ -36,6 +36,7 @@ from .device.events import (
     AlarmEvent,
     ConversationEvent,
     DeviceEvent,
+    MessageEvent,
     TimerEvent,
 )
 from .gateway import find_device
@@ -54,7 +55,7 @@ _NOTIFICATION_SCHEMA: Final = TARGET_SCHEMA.extend(
     {vol.Optional(CONF_OPTIONS, default={}): {vol.Optional(_CONF_METHOD): cv.string}}
 )
 
-type _Kind = ConversationEvent | AlarmEvent | TimerEvent
+type _Kind = ConversationEvent | AlarmEvent | TimerEvent | MessageEvent
 
 _CONVERSATION_EVENTS: Final[Mapping[str, _Kind]] = {
     "woken": ConversationEvent.WAKE_WORD,
@@ -63,6 +64,8 @@ _CONVERSATION_EVENTS: Final[Mapping[str, _Kind]] = {
     "interrupted": ConversationEvent.INTERRUPTED,
     "conversation_failed": ConversationEvent.FAILED,
     "conversation_ended": ConversationEvent.ENDED,
+    "voice_message_sent": MessageEvent.SENT,
+    "voice_message_heard": MessageEvent.HEARD,
 }
 _NAMED_EVENTS: Final[Mapping[str, _Kind]] = {
     "alarm_rings": AlarmEvent.RINGING,
@@ -98,7 +101,7 @@ class _TargetTrigger(Trigger):
 
 
 class _EventTrigger(_TargetTrigger):
-    """An event of a conversation."""
+    """An event of a conversation, or of a message."""
 
     @override
     async def async_attach_runner(

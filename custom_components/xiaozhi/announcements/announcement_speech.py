@@ -66,7 +66,7 @@ async def announcement_utterance(
         sound = await _short_sound(open_media(_near(hass, before, origin)))
     speech = _speech_of(hass, announcement, open_media, origin)
     return Utterance(
-        speech=_after(sound, speech) if sound else speech,
+        speech=one_after_other(sound, speech) if sound else speech,
         text=announcement.message,
         text_begins=len(sound) / (2 * DOWNLINK.sample_rate),
         rank=Rank.QUESTION if expects_answer else Rank.ANNOUNCEMENT,
@@ -178,12 +178,17 @@ async def _short_sound(open_sound: OpenSpeech) -> bytes:
     return bytes(sound[:limit])
 
 
-def _after(sound: bytes, speech: OpenSpeech) -> OpenSpeech:
+def one_after_other(*sounds: bytes | OpenSpeech) -> OpenSpeech:
+    """Return several sounds as one."""
+
     async def play(how: Delivery) -> AsyncGenerator[bytes]:
-        yield sound
-        async with aclosing(speech(how)) as pcm:
-            async for piece in pcm:
-                yield piece
+        for sound in sounds:
+            if isinstance(sound, bytes):
+                yield sound
+                continue
+            async with aclosing(sound(how)) as pcm:
+                async for piece in pcm:
+                    yield piece
 
     return play
 

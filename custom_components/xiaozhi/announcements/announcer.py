@@ -23,7 +23,7 @@ from ..texts.translated import async_text
 from ..timeouts import AnnouncementTimeouts
 from ..tools.stock_tools import STATUS_TOOL
 from .announcement_errors import refusal, sound_error
-from .announcement_speech import text_utterance, voice_language
+from .announcement_speech import one_after_other, text_utterance, voice_language
 from .announcement_volume import AnnouncementVolume
 from .delivery import Delivery, delivery_in_room, delivery_to, woken
 from .heard import BY_PERSON, End, EndedByPersonError, Heard
@@ -127,16 +127,19 @@ class Announcer:
             error = self._error("announcement_stopped")
         return Heard(how=said.how, end=end, error=error, replaced_by=said.replaced_by)
 
-    async def ask(self, question: str, pipeline: Pipeline, may_be_answered: Callable[[], None]) -> None:
+    async def ask(
+        self, question: str, pipeline: Pipeline, may_be_answered: Callable[[], None], tone: bytes = b""
+    ) -> None:
         """Ask for an automation, and return when the user may answer. Raises `HomeAssistantError`.
 
         `may_be_answered` is called as soon as speech may be the answer. In a conversation the device listens
-        after the question. Otherwise it cannot, and the question says how to answer. A user who interrupts
-        the question may be about to answer it.
+        after the question and a tone. Otherwise it cannot, and the question says how to answer. A user who
+        interrupts the question may be about to answer it.
         """
         hass = self._device.hass
         if self._device.conversation is not None:
-            heard = await self.say(text_utterance(hass, question, pipeline, expects_answer=True))
+            asked = text_utterance(hass, question, pipeline, expects_answer=True)
+            heard = await self.say(replace(asked, speech=one_after_other(asked.speech, tone)))
             # The conversation may be over before there is an occasion.
             if heard.how is not Delivery.NONE:
                 if heard.end is not End.WOKEN:

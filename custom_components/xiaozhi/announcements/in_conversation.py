@@ -128,6 +128,8 @@ class ConversationAnnouncements:
         if self._waiting is not None:
             return
         try:
+            if not conversation.answering:
+                await conversation.begin_answer()
             await self._speak(conversation, utterance, Delivery.CONVERSATION)
         except LinkClosedError:
             raise

@@ -133,6 +133,11 @@ class Device:
         return registered.id if (registered := self._registered) else None
 
     @property
+    def area_id(self) -> str | None:
+        """Id of the room that it is in."""
+        return registered.area_id if (registered := self._registered) else None
+
+    @property
     def _registered(self) -> dr.DeviceEntry | None:
         registry = dr.async_get(self.hass)
         return registry.async_get_device_by_identifier((DOMAIN, self.mac), self._entry.entry_id)

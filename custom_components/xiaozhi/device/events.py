@@ -67,6 +67,15 @@ class TimerEvent(StrEnum):
     FINISHED = "timer_finished"
 
 
+class MessageEvent(StrEnum):
+    """Kinds of events of a voice message."""
+
+    SENT = "voice_message_sent"
+    HEARD = "voice_message_heard"
+    UNHEARD = "voice_message_unheard"
+    """It was deleted, because nobody has heard it for too long."""
+
+
 # Methods of MCP, except `state_changed`. Stock firmware sends none of them.
 _TYPE_OF_METHOD: Final = {
     "notifications/state_changed": NotificationType.STATE_CHANGED,
@@ -80,7 +89,7 @@ _TYPE_OF_METHOD: Final = {
 class DeviceEvent:
     """An event with its attributes."""
 
-    type: NotificationType | ConversationEvent | AlarmEvent | TimerEvent
+    type: NotificationType | ConversationEvent | AlarmEvent | TimerEvent | MessageEvent
     attributes: Mapping[str, Any] = field(hash=False)
 
 
@@ -129,15 +138,15 @@ class DeviceEvents:
     @callback
     def fire(
         self,
-        event: ConversationEvent | AlarmEvent | TimerEvent,
+        event: ConversationEvent | AlarmEvent | TimerEvent | MessageEvent,
         text: str | None = None,
         **attributes: str | float,
     ) -> None:
-        """Send an event of a conversation, an alarm or a timer; `text` is sent only if the owner allows that.
+        """Send an event that is no notification; `text` is sent only if the owner allows that.
 
         Texts are cut to one line.
         """
-        # Those of alarms and timers are ours, and few.
+        # The others are ours, and few.
         if isinstance(event, ConversationEvent) and not self._device.bounds.take(Bound.CONVERSATION_EVENTS):
             return
         if text is not None and self._device.settings.share_transcripts:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 import logging
 from typing import Any, Final
@@ -25,7 +26,6 @@ from ..protocol.messages import ListenMode
 from ..protocol.timeouts import ConversationTimeouts
 from ..protocol.transport.link import LinkClosedError
 from ..settings import ConversationStyle
-from ..texts.translated import async_text
 from ..timeouts import VoiceTimeouts
 from .answer import Answer
 from .early_transcripts import ProgressiveTranscripts
@@ -33,7 +33,7 @@ from .end_of_turn import INTERRUPTION, EndOfTurn
 from .interruption_by_speaking import is_echo, listen_for_interruption, says
 from .patience import SPEAKS_ON, after_cut
 from .pipelines import chosen_pipeline
-from .questions import Question
+from .questions import Question, Recording
 from .repeated_prompt import repeats_prompt
 from .satellite_states import SatelliteStates
 from .speech_detectors import TurnDetector
@@ -199,6 +199,8 @@ class HeldTurn:
         """Texts that were being said when this turn began, here or by media players."""
         if last is not None and last.spoken_over is not None:
             self._overheard.append(last.spoken_over)
+        self._has_heard_messages = False
+        """Whether this turn was only to hear messages."""
         self._just_woken = False
         """Whether this turn follows a wake word, which a noise may have been."""
         self._voice_turn: VoiceTurn | None = None
@@ -266,6 +268,11 @@ class HeldTurn:
         return is_spoken and self.device.state.is_program
 
     @property
+    def recording(self) -> Recording | None:
+        """The voice message that this turn is, if it is one."""
+        return self.question if isinstance(self.question, Recording) else None
+
+    @property
     def hurries(self) -> bool:
         """Whether speech has to begin at once, although the turn is patient: something is to be said."""
         return self.is_patient and self._voice.announcements.waiting
@@ -299,12 +306,15 @@ class HeldTurn:
             self.turn.extend(no_speech)
         await self._run(no_speech)
         if (voice_turn := self._voice_turn) is None or voice_turn.error == ANSWERED_ELSEWHERE:
-            return TurnResult()
+            return TurnResult(goes_on=self._has_heard_messages)
         result = voice_turn.result
+        if self.recording is not None:
+            # Also without a word: it is known what becomes of it.
+            self.recording.end("")
         has_failed = not (result.answered or result.refused)
         if has_failed:
             self.device.events.fire(ConversationEvent.FAILED, reason=result.error or "unknown")
-        if has_failed or (result.refused and not self._expects(result)):
+        if (has_failed or (result.refused and not self._expects(result))) and self.recording is None:
             await voice_turn.show_error()
         if self.question is not None and self.question.answered:
             await self._thank()
@@ -350,10 +360,11 @@ class HeldTurn:
             await session.read_at_rest()
 
     async def _thank(self) -> None:
-        """Acknowledge the answer to a question of an automation: no assistant has one for it."""
+        """Acknowledge the answer to a question of an automation, or a message: no assistant does."""
         hass = self.device.hass
         pipeline = chosen_pipeline(hass, self.device, self._held.woken_by)
-        text = await async_text(hass, "question_answered", voice_language(pipeline))
+        if self.question is None or not (text := await self.question.thanks(hass, voice_language(pipeline))):
+            return
         await self._voice.announcements.acknowledge(self.conversation, text_utterance(hass, text, pipeline))
 
     async def _run(self, no_speech: float) -> None:
@@ -380,15 +391,21 @@ class HeldTurn:
         if claim is Claim.ELSEWHERE:
             _LOGGER.debug("%s: another device answers this wake word", device.name)
             return
+        if self._just_woken and await self._hear_messages():
+            return
         if not followed_up:
             voice.speaks_on(TurnStep.DETECTED)
         self._take_question()
-        speech_input = await voice.shared.inputs.speech_input(
-            device,
-            self._held.woken_by,
-            by_button=by_button,
-            answers_question=self._answers_assistant or self.question is not None,
-        )
+        if self.recording is not None:
+            self.turn.extend(VoiceTimeouts.message)
+            speech_input = await voice.shared.inputs.recording(device, by_button=by_button)
+        else:
+            speech_input = await voice.shared.inputs.speech_input(
+                device,
+                self._held.woken_by,
+                by_button=by_button,
+                answers_question=self._answers_assistant or self.question is not None,
+            )
         comparing = asyncio.create_task(self._compare(), name="comparing")
         comparing.add_done_callback(log_failure)
         voice_turn = self._begin(speech_input, no_speech, is_repeated=claim is Claim.AGAIN)
@@ -399,6 +416,22 @@ class HeldTurn:
             speech_input.close()
         if voice_turn.error == ANSWERED_ELSEWHERE:
             voice.shared.arbitration.withdraw(device.mac)
+
+    async def _hear_messages(self) -> bool:
+        """Hear the messages that are kept, before anything else; return whether any was played."""
+        announcements = self._voice.announcements
+        while self.device.state.messages and not self.device.do_not_disturb:
+            # They may be longer in coming, or not at all: behind what is said, or after a fault.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(VoiceTimeouts.kept):
+                    await announcements.wait()
+            if not announcements.waiting:
+                break
+            await announcements.speak(self.conversation)
+        self._has_heard_messages = self.conversation.answering
+        if self._has_heard_messages:
+            await self.conversation.end_answer()
+        return self._has_heard_messages
 
     @callback
     def _claim(self) -> Claim:
@@ -434,7 +467,7 @@ class HeldTurn:
     def _leave_question(self) -> None:
         """Leave a question that this turn has not answered to the next one."""
         if self.question is not None:
-            self.question.turn = None
+            self.question.leave()
             self.question = None
 
     @callback

@@ -43,6 +43,8 @@ SHORTEST_WORD: Final = 0.15
 """Seconds of speech that count where a single word is expected, such as "no". No command is as short."""
 ANSWER_TO_QUESTION: Final = DetectorSettings(silence=FIXED_PAUSE, pause=NOTICED_PAUSE, begin=SHORTEST_WORD)
 """An answer to a question is no command, and nothing shows whether it is complete."""
+MESSAGE: Final = DetectorSettings(silence=1.5, begin=SHORTEST_WORD)
+"""A voice message to somebody, who hears the pauses, too."""
 UNTIL_RELEASED: Final = DetectorSettings(silence=inf, begin=SHORTEST_WORD)
 """For speech that a button ends: it only has to begin."""
 INTERRUPTION: Final = DetectorSettings(begin=0.35, maybe_speech=0.6, speech=0.6)

@@ -5,17 +5,23 @@ conversation in which it was asked or, if the device was idle, in the next one.
 """
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import AsyncIterable, Generator
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any
+from typing import Any, Final, override
 
 from hassil import Group, Intents, WildcardSlotList, recognize
 from homeassistant.components.assist_satellite import AssistSatelliteAnswer
-from homeassistant.core import callback
+from homeassistant.core import HomeAssistant, callback
 
 from ..device.device import Device
 from ..errors import UserError
+from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE
+from ..texts.translated import async_text
+
+_LONGEST_MESSAGE: Final = 60
+# Of the pause that ends a message, what is kept.
+_PAUSE_KEPT: Final = 0.3
 
 
 class Question:
@@ -44,6 +50,52 @@ class Question:
         if not self.transcript.done():
             self.pending, self.answered = False, text is not None
             self.transcript.set_result(text)
+
+    @callback
+    def leave(self) -> None:
+        """Note that the turn is over; without an answer, the next one may answer it."""
+        self.turn = None
+
+    async def thanks(self, hass: HomeAssistant, language: str) -> str:
+        """Return what is said to the answer."""
+        return await async_text(hass, "question_answered", language)
+
+
+class Recording(Question):
+    """A voice message that is awaited: the next turn is recorded instead of being understood."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sound = bytearray()
+        """16 kHz mono 16-bit PCM; empty as long as nobody has spoken."""
+        self.thanked: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """The sentence that says whether it was sent."""
+
+    async def record(self, audio: AsyncIterable[bytes]) -> None:
+        """Take what is said, up to its end."""
+        self.sound.clear()
+        async for pcm in audio:
+            self.sound += pcm
+            if len(self.sound) >= 2 * UPLINK_SAMPLE_RATE * _LONGEST_MESSAGE:
+                break
+
+    @callback
+    def cut_pause(self, seconds: float) -> None:
+        """Cut the pause that has ended the message, of so many seconds."""
+        if (samples := round(UPLINK_SAMPLE_RATE * (seconds - _PAUSE_KEPT))) > 0:
+            del self.sound[-2 * samples :]
+
+    @callback
+    @override
+    def leave(self) -> None:
+        """End the message with the turn: by its button, the device closes the channel."""
+        super().leave()
+        if self.sound:
+            self.end("")
+
+    @override
+    async def thanks(self, hass: HomeAssistant, language: str) -> str:
+        return await asyncio.shield(self.thanked)
 
 
 class Questions:

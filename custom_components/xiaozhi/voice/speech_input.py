@@ -19,6 +19,7 @@ from .early_transcripts import (
 from .end_of_turn import (
     ANSWER_TO_QUESTION,
     FIXED_PAUSES,
+    MESSAGE,
     QUICK_AND_PATIENT,
     SHORTEST_WORD,
     UNTIL_RELEASED,
@@ -132,6 +133,11 @@ class SpeechInputs:
                 speech_input.commands = self._commands
             self._transcribe(speech_input, recognizer, asks_early=asks_early)
         return speech_input
+
+    async def recording(self, device: Device, *, by_button: bool) -> SpeechInput:
+        """Return how to listen to a voice message, which no engine is given."""
+        detector = await self.detectors.async_load(UNTIL_RELEASED if by_button else MESSAGE)
+        return SpeechInput(device, chosen_pipeline(self._hass, device), detector)
 
     @callback
     def _transcribe(self, speech_input: SpeechInput, recognizer: Recognizer, *, asks_early: bool) -> None:

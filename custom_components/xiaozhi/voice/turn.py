@@ -105,6 +105,7 @@ class VoiceTurn:
         self._playing: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._speech_ended = False
+        self._silent_for = 0.0
         self._reported = False
         self._ended = False
 
@@ -202,7 +203,12 @@ class VoiceTurn:
                 await spoken.begun.wait()
                 self._wait_at_most(VoiceTimeouts.quiet)
             async with aclosing(spoken.for_pipeline()) as audio:
-                await run_pipeline(self, audio)
+                if (recording := self.held.recording) is None:
+                    await run_pipeline(self, audio)
+                else:
+                    self._stop_timer()
+                    await recording.record(audio)
+                    recording.cut_pause(self._silent_for)
         except (HomeAssistantError, RuntimeError) as err:
             # Errors of Home Assistant's pipelines have codes, too.
             code = getattr(err, "code", "")
@@ -218,6 +224,7 @@ class VoiceTurn:
         if self.answer.begun:
             return
         if silent_for is not None:
+            self._silent_for = silent_for
             self.times.ended_by = self.speech_input.ending.value
             if self.speech_input.teaches_patience:
                 self.taught_patience = True

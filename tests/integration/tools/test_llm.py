@@ -1,5 +1,6 @@
 """In a conversation with a device, the assistant can use what that device can do; elsewhere it cannot."""
 
+import re
 from typing import Any
 
 from homeassistant.components.conversation import async_converse
@@ -41,12 +42,13 @@ async def assistant(speech: Speech) -> Speech:
 
 
 async def own_tools(hass: HomeAssistant, device_id: str | None) -> list[llm.Tool]:
-    """Return the tools of a device that a request from there gets, without those for its alarms."""
+    """Return the tools of a device that a request from there gets, without those for alarms and messages."""
     context = llm.LLMContext(
         platform="test", context=None, language="en", assistant="conversation", device_id=device_id
     )
     api = await llm.async_get_api(hass, llm.LLM_API_ASSIST, context)
-    return [tool for tool in api.tools if tool.integration == DOMAIN and "_alarm" not in tool.name]
+    ours = (tool for tool in api.tools if tool.integration == DOMAIN)
+    return [tool for tool in ours if not re.search("_alarm|_message", tool.name)]
 
 
 async def test_turn_your_volume_down_reaches_the_device(

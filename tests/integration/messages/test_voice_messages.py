@@ -1,0 +1,261 @@
+"""Voice messages: spoken to one device, heard on others, and kept until somebody hears them."""
+
+import asyncio
+from pathlib import Path
+
+from homeassistant.config_entries import ConfigSubentryData
+from homeassistant.core import HomeAssistant
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.voice.alarm_sentences import async_write_sentences
+from simulator import SimulatedDevice, State
+from simulator.audio.espeak import synthesize
+from simulator.audio.sound import likeness
+from tests.integration.boxes import (
+    Speech,
+    alerts,
+    call_action,
+    change_settings,
+    failure_of,
+    wait_for_state,
+)
+from tests.integration.http_device import paired_device
+from tests.integration.names import CLIENT_ID, MAC, NEW, OLD, OTHER_MAC, Boot
+
+pytestmark = pytest.mark.usefixtures("wall_clock")
+
+PROMPT = "Speak after the tone."
+FROM_KITCHEN = "A message from Kitchen box."
+# Opus, a resampler and the noise of neither.
+ALIKE = 0.9
+
+
+@pytest.fixture(params=list(LinkKind))
+def link(request: pytest.FixtureRequest) -> LinkKind:
+    kind: LinkKind = request.param
+    return kind
+
+
+@pytest.fixture
+def paired() -> tuple[ConfigSubentryData, ...]:
+    return (paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Bedroom box"))
+
+
+@pytest.fixture(scope="session")
+def message() -> bytes:
+    """What somebody says to somebody: 16 kHz mono PCM, with a pause that ends nothing."""
+    first, second = (
+        synthesize(words, sample_rate=16000)[0] for words in ("Dinner is ready.", "Do come down, please.")
+    )
+    return first + bytes(2 * 16000) + second
+
+
+@pytest.fixture
+def bedroom(linked_entry: MockConfigEntry) -> Device:
+    """What Home Assistant knows of the other device."""
+    device: Device = linked_entry.runtime_data.devices[OTHER_MAC]
+    return device
+
+
+def sounds(hass: HomeAssistant) -> list[Path]:
+    return sorted(Path(hass.config.path(".storage", "xiaozhi_messages")).glob("*/*.ogg"))
+
+
+async def send(
+    hass: HomeAssistant,
+    device: SimulatedDevice,
+    speech: Speech,
+    command: bytes,
+    said: bytes,
+    ids: list[str],
+    *,
+    word: str = "hello",
+) -> None:
+    """Send a message from the first device to the second one in a conversation, and wait for its end."""
+    await speak_to(hass, device, speech, command, said, *ids, word=word)
+    await device.wait_state(State.IDLE, 60)
+
+
+async def speak_to(
+    hass: HomeAssistant,
+    device: SimulatedDevice,
+    speech: Speech,
+    command: bytes,
+    said: bytes,
+    sender: str,
+    *to: str,
+    word: str = "hello",
+) -> None:
+    """Begin a conversation, and send a message in it."""
+    await speech.answer_with("Fine.")
+    prompts = device.screen.captions.count(PROMPT)
+    await device.wake(word)
+    sending = hass.async_create_task(call_action(hass, "send_voice_message", [*to], sender=sender))
+    device.say(command)
+    await device.wait_for(lambda: device.screen.captions.count(PROMPT) > prompts, 30)
+    await device.wait_state(State.LISTENING, 30)
+    device.say(said)
+    await sending
+
+
+async def test_a_message_is_spoken_to_one_device_and_heard_on_the_other(
+    hass: HomeAssistant,
+    boot: Boot,
+    speech: Speech,
+    command: bytes,
+    message: bytes,
+    device_ids: list[str],
+    bedroom: Device,
+    link: LinkKind,
+) -> None:
+    kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
+    await send(hass, kitchen, speech, command, message, device_ids)
+    assert kitchen.screen.captions[-2:] == [PROMPT, "Sent."]
+    # No engine has had it.
+    assert len(speech.recognizer.streams) == 1
+    if link is LinkKind.MQTT:
+        heard = await other.wait_announced()
+        assert [text for _, text in heard.shown] == [FROM_KITCHEN]
+        pcm = heard.pcm
+    else:
+        assert len(bedroom.state.messages) == len(sounds(hass)) == 1
+        await asyncio.sleep(300)
+        await other.wake("good evening")
+        await other.wait_for(lambda: bool(other.screen.captions), 30)
+        assert other.screen.captions[0].startswith("A message from Kitchen box, today at ")
+        await other.wait_state(State.LISTENING, 60)
+        pcm = other.speaker.played_pcm
+    assert likeness(message, 16000, pcm, other.speaker.rate) > ALIKE
+    await asyncio.sleep(3)
+    assert not bedroom.state.messages
+    assert not sounds(hass)
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
+async def test_what_cannot_be_heard_now_is_shown_and_heard_before_anything_else(
+    hass: HomeAssistant,
+    boot: Boot,
+    speech: Speech,
+    command: bytes,
+    message: bytes,
+    device_ids: list[str],
+    bedroom: Device,
+    linked_entry: MockConfigEntry,
+) -> None:
+    """Two messages for an idle device whose firmware cannot speak then; its owner lets it show texts."""
+    change_settings(hass, linked_entry, show_announcements=True)
+    kitchen, other = await boot(OLD), await boot(OLD, mac=OTHER_MAC)
+    for word in ("hello", "hello again"):
+        await send(hass, kitchen, speech, command, message, device_ids, word=word)
+    assert [alert["message"] for alert in alerts(other)] == [FROM_KITCHEN] * 2
+    # A restart loses nothing, and plays nothing by itself.
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await wait_for_state(hass, "binary_sensor.bedroom_box_connectivity", "on", 30)
+    known = linked_entry.runtime_data.devices[OTHER_MAC]
+    assert len(known.state.messages) == len(sounds(hass)) == 2
+    played = other.played_seconds
+    await asyncio.sleep(600)
+    assert other.played_seconds == played
+    await speech.answer_with("Fine.")
+    await other.wake("good morning")
+    await other.wait_for(lambda: len(other.screen.captions) == 2, 60)
+    await other.wait_state(State.LISTENING, 60)
+    assert all(text.startswith("A message from Kitchen box, today at ") for text in other.screen.captions)
+    assert other.played_seconds - played > 2 * len(message) / 32000
+    other.say(command)
+    await other.wait_state(State.IDLE, 60)
+    assert other.screen.captions[-1] == "Fine."
+    assert not known.state.messages
+    assert not sounds(hass)
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
+async def test_who_interrupts_a_message_hears_it_the_next_time(
+    hass: HomeAssistant,
+    boot: Boot,
+    speech: Speech,
+    command: bytes,
+    message: bytes,
+    device_ids: list[str],
+    bedroom: Device,
+) -> None:
+    kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
+    await send(hass, kitchen, speech, command, message, device_ids)
+    await other.wait_for(lambda: bool(other.announcements and other.announcements[0].played), 30)
+    await other.wake("good evening")
+    await other.wait_state(State.LISTENING, 10)
+    await other.wait_state(State.IDLE, 60)
+    assert other.screen.captions == [FROM_KITCHEN, "I did not hear anything."]
+    for number in range(2):
+        await other.wake(f"good evening {number}")
+        await other.wait_for(lambda: other.state is State.SPEAKING, 30)
+        if number == 0:
+            # By the button, the device closes its channel or listens.
+            await other.click()
+        else:
+            await other.wait_state(State.LISTENING, 60)
+            await other.leave()
+        await other.wait_state(State.IDLE, 60)
+        assert bool(bedroom.state.messages) is (number == 0)
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
+@pytest.mark.parametrize("ends", ["silence", "button", "power"])
+async def test_a_message_ends_with_what_was_said(
+    hass: HomeAssistant,
+    boot: Boot,
+    speech: Speech,
+    command: bytes,
+    message: bytes,
+    device_ids: list[str],
+    bedroom: Device,
+    ends: str,
+) -> None:
+    """The button ends it, as does the loss of power; without a word there is none."""
+    kitchen = await boot(OLD)
+    silent = ends == "silence"
+    sending = hass.async_create_task(
+        speak_to(hass, kitchen, speech, command, bytes(32000) if silent else message * 3, *device_ids)
+    )
+    await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
+    await kitchen.wait_state(State.LISTENING, 30)
+    if not silent:
+        await asyncio.sleep(3)
+        await (kitchen.click() if ends == "button" else kitchen.power_off())
+        await sending
+    else:
+        assert await failure_of(sending) == "message_not_spoken"
+        await kitchen.wait_for(lambda: kitchen.screen.captions[-1] == "Cancelled.", 10)
+    await asyncio.sleep(1)
+    assert len(bedroom.state.messages) == len(sounds(hass)) == (0 if silent else 1)
+
+
+async def test_somebody_asks_for_it_by_a_sentence(
+    hass: HomeAssistant,
+    boot: Boot,
+    speech: Speech,
+    command: bytes,
+    message: bytes,
+    bedroom: Device,
+    device_ids: list[str],
+    linked_entry: MockConfigEntry,
+) -> None:
+    kitchen, other = await boot(OLD), await boot(OLD, mac=OTHER_MAC)
+    speech.recognizer.lines = ["send a voice message to the bedroom box"]
+    await async_write_sentences(hass, ["en"])
+    await kitchen.wake()
+    kitchen.say(command)
+    await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
+    assert kitchen.screen.captions[0] == "A voice message to Bedroom box."
+    await kitchen.wait_state(State.LISTENING, 30)
+    kitchen.say(message)
+    await kitchen.wait_state(State.IDLE, 60)
+    assert kitchen.screen.captions[-1] == "Sent."
+    await other.wake("good evening")
+    await other.wait_for(lambda: bool(other.screen.captions), 30)
+    await other.wait_state(State.LISTENING, 60)
+    await asyncio.sleep(3)
+    assert not bedroom.state.messages
