@@ -44,6 +44,7 @@ _QUICK_AND_PATIENT: Final = "quick_and_patient"
 _CHOSEN: Final = "chosen"
 _OWN_PHRASES: Final = "own_phrases"
 _NOT_KNOWN: Final = "not_known"
+_ON_ITS_WAY: Final = "on_its_way"
 _WAKE_WORD: Final = SelectEntityDescription(key="wake_word", translation_key="wake_word")
 _CONVERSATIONS: Final = SelectEntityDescription(
     key=CONF_CONVERSATION_STYLE,
@@ -121,19 +122,15 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
     @property
     @override
     def options(self) -> list[str]:
-        known = [*self._choices]
-        return known if self.current_option in known else [_NOT_KNOWN, *known]
+        known, current = [*self._choices], self.current_option
+        return known if current in known else [current, *known]
 
     @property
     @override
     def current_option(self) -> str:
-        """Return the active wake words.
-
-        They are unknown while a pack is on its way, and after a change of the phrases, which can then be
-        chosen.
-        """
+        """Return the active wake words; unknown after a change of the phrases, which can then be chosen."""
         if isinstance(self.device.installation, PackInstallation):
-            return _NOT_KNOWN
+            return _ON_ITS_WAY
         active = {*self._words.active}
         return next((option for option, ids in self._choices.items() if active == {*ids}), _NOT_KNOWN)
 
@@ -149,7 +146,7 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
     @override
     async def async_select_option(self, option: str) -> None:
         await check_entity(self.hass, self._caller, self.device, ASSETS_TOOL)
-        if option != _NOT_KNOWN:
+        if option not in {_NOT_KNOWN, _ON_ITS_WAY}:
             await self._words.async_choose(self._choices[option])
 
 

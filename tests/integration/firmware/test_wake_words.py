@@ -176,12 +176,13 @@ async def test_the_owner_chooses_a_word_a_phrase_and_the_original(
     await choose(hass, "not_known")
     assert hosts.server.paths() == []
     assert "127.0.0.1, about 10 MB" in state_of(hass, WAKE_WORD).attributes["hint"]
-    hints = list[str]()
+    hints, states = list[str](), set[str]()
 
     @callback
     def note(event: Event[EventStateChangedData]) -> None:
-        if (state := event.data["new_state"]) is not None and state.attributes.get("hint"):
-            hints.append(state.attributes["hint"])
+        if (state := event.data["new_state"]) is not None:
+            states.add(state.state)
+            hints.append(state.attributes.get("hint", ""))
 
     stop = async_track_state_change_event(hass, WAKE_WORD, note)
     options = state_of(hass, WAKE_WORD).attributes["options"]
@@ -191,6 +192,7 @@ async def test_the_owner_chooses_a_word_a_phrase_and_the_original(
     stop()
     size = len(hosts.archive) / 1e6
     assert f"Home Assistant fetches {size:.1f} MB from 127.0.0.1." in hints
+    assert states == {"on_its_way", "Jarvis"}
     assert state_of(hass, WAKE_WORD).state == "Jarvis"
     assert [await wakes(device, word) for word in ("hi xiaozhi", "jarvis")] == [False, True]
     fetched = hosts.fetched()
