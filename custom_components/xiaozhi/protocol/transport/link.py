@@ -5,7 +5,7 @@ WebSocket both begin and end together, over MQTT the link outlives many channels
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 import logging
@@ -13,6 +13,7 @@ from math import inf
 import secrets
 from typing import Any, ClassVar, Protocol
 
+from ..event_loop import LogAndGoOn
 from ..limits import FloodGuard, LinkCounters
 from ..messages import MAX_MESSAGE_BYTES, DeviceHello, DeviceMessage, JsonObject, MessageError, parse_message
 from ..trace import Trace
@@ -73,12 +74,19 @@ class LinkHandler(Protocol):
         """The link is gone. Comes once, and nothing follows."""
 
 
+class LinkOwner(Protocol):
+    """The device to which a link belongs."""
+
+    def attach(self, link: Link, /) -> LinkHandler:
+        """Take over a link that is up."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
     """A listener's permission to talk to an authenticated device."""
 
-    attach: Callable[[Link], LinkHandler]
-    """Called once, when the link is up."""
+    owner: LinkOwner
+    """Gets the link when it is up."""
     pings_safe: bool
     """Whether the device's firmware survives WebSocket pings (since v1.9.0)."""
     text_limit: int | None = None
@@ -118,6 +126,7 @@ class Link(ABC):
     def __init__(self) -> None:
         self.counters = LinkCounters()
         self._guard = FloodGuard()
+        self._go_on = LogAndGoOn(_LOGGER, "Unexpected error while ending the link of a device")
         self._handler: LinkHandler | None = None
         self._channel: Channel | None = None
         self._ended: str | None = None
@@ -189,7 +198,7 @@ class Link(ABC):
 
     def attach(self, admission: Admission) -> LinkHandler:
         """Let the handler of the device take this link over, which is up."""
-        self._handler = admission.attach(self)
+        self._handler = admission.owner.attach(self)
         return self._handler
 
     def _parse(self, data: bytes, now: float) -> DeviceMessage | None:
@@ -225,7 +234,8 @@ class Link(ABC):
     def _end_channel(self, reason: str) -> None:
         channel, self._channel = self._channel, None
         if channel is not None and self._handler is not None:
-            _report(self._handler.channel_closed, reason)
+            with self._go_on:
+                self._handler.channel_closed(reason)
 
     def _end(self, reason: str) -> None:
         """Note that the device can no longer be reached. Does nothing when the link has ended already."""
@@ -234,11 +244,5 @@ class Link(ABC):
         self._ended = reason
         self._end_channel(reason)
         if self._handler is not None:
-            _report(self._handler.link_closed, reason)
-
-
-def _report(report: Callable[[str], None], reason: str) -> None:
-    try:
-        report(reason)
-    except Exception:
-        _LOGGER.exception("Unexpected error while ending the link of a device")
+            with self._go_on:
+                self._handler.link_closed(reason)

@@ -14,7 +14,7 @@ from custom_components.xiaozhi.protocol.messages import (
     server_hello,
     tts_start,
 )
-from custom_components.xiaozhi.protocol.transport.link import Admission, LinkClosedError
+from custom_components.xiaozhi.protocol.transport.link import Admission, Link, LinkClosedError, LinkHandler
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import MqttLink
 from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
 from tests.protocol.transport.mqtt.device import HELLO, LISTEN, encoded
@@ -39,7 +39,10 @@ class _Site:
             audio=audio,
             address="192.0.2.1",
         )
-        self.link.attach(Admission(attach=lambda _link: self.handler, pings_safe=False))
+        self.link.attach(Admission(owner=self, pings_safe=False))
+
+    def attach(self, _link: Link) -> LinkHandler:
+        return self.handler
 
     async def publish(self, payload: bytes) -> None:
         for action in self.on_publish:

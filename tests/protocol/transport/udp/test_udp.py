@@ -194,10 +194,11 @@ class _Conversation:
     def __init__(self, listener: UdpServer) -> None:
         self.heard: list[tuple[bytes, int]] = []
         self.counters = UdpCounters()
-        self.channel: UdpChannel = listener.open_channel(
-            _UPLINK, lambda packet, missing: self.heard.append((packet, missing)), self.counters
-        )
+        self.channel: UdpChannel = listener.open_channel(_UPLINK, self, self.counters)
         self.device = DeviceAudio.from_offer(self.channel.offer("192.0.2.1"))
+
+    def audio_received(self, packet: bytes, missing: int) -> None:
+        self.heard.append((packet, missing))
 
 
 @pytest.fixture
@@ -279,14 +280,15 @@ async def test_what_the_receiver_of_a_packet_ends_hands_on_no_more(
 ) -> None:
     heard: list[bytes] = []
 
-    def hear(packet: bytes, _missing: int) -> None:
-        heard.append(packet)
-        if stops:
-            listener.stop()
-        else:
-            channel.close()
+    class Ending:
+        def audio_received(self, packet: bytes, _missing: int) -> None:
+            heard.append(packet)
+            if stops:
+                listener.stop()
+            else:
+                channel.close()
 
-    channel = listener.open_channel(_UPLINK, hear, UdpCounters())
+    channel = listener.open_channel(_UPLINK, Ending(), UdpCounters())
     device = DeviceAudio.from_offer(channel.offer(""))
     for number in range(5):
         device_socket.send(device.seal(opus_packet(b"%d" % number)))

@@ -191,7 +191,7 @@ class MqttLink(Link):
             # An answer with another transport than the device's would crash older firmware.
             self._drop(f"hello asks for transport {hello.transport!r}", loop_time())
             return
-        audio = self._audio_server.open_channel(hello.audio, self._audio_received, self.audio_counters)
+        audio = self._audio_server.open_channel(hello.audio, self, self.audio_counters)
         channel = Channel(hello=hello)
         self._audio = audio
         try:
@@ -257,7 +257,8 @@ class MqttLink(Link):
             audio.close()
         super()._end_channel(reason)
 
-    def _audio_received(self, packet: bytes, missing: int) -> None:
+    def audio_received(self, packet: bytes, missing: int) -> None:
+        """Hand on a packet of the open channel."""
         if self._channel is None or self._handler is None:
             return
         self.counters.packets_in += 1

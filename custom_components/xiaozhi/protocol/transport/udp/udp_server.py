@@ -2,13 +2,12 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
 import logging
 import secrets
 import socket
 import struct
 import sys
-from typing import Final
+from typing import Final, Protocol
 
 from ...event_loop import loop_time
 from ...messages import AudioFormat, JsonObject
@@ -26,6 +25,13 @@ _WAITING: Final = 400
 _RECEIVE_BUFFER: Final = 1024 * 1024
 
 
+class AudioReceiver(Protocol):
+    """Who gets the audio of a device."""
+
+    def audio_received(self, packet: bytes, missing: int) -> None:
+        """Take a packet; they come in order, and `missing` before it are lost."""
+
+
 class UdpChannel:
     """The audio of one conversation on the listener's socket."""
 
@@ -34,13 +40,13 @@ class UdpChannel:
         listener: UdpServer,
         connection_id: int,
         audio: EncryptedAudio,
-        receive: Callable[[bytes, int], None],
+        receiver: AudioReceiver,
     ) -> None:
         """Only for `UdpServer.open_channel`."""
         self._listener = listener
         self._connection_id = connection_id
         self._audio = audio
-        self._receive = receive
+        self._receiver = receiver
         self._waiting: deque[tuple[bytes, Sender]] = deque()
         self._open = True
 
@@ -94,7 +100,7 @@ class UdpChannel:
         if self._waiting:
             datagram, source = self._waiting.popleft()
             if (delivered := self._audio.open(datagram, source, loop_time())) is not None:
-                self._receive(*delivered)
+                self._receiver.audio_received(*delivered)
         return bool(self._waiting)
 
 
@@ -145,18 +151,12 @@ class UdpServer:
             self._delivery.cancel()
             self._delivery = None
 
-    def open_channel(
-        self, uplink: AudioFormat, receive: Callable[[bytes, int], None], counters: UdpCounters
-    ) -> UdpChannel:
-        """Open a channel with a new key for a conversation.
-
-        `receive` gets each packet of the device in order, with the number of packets lost before it.
-        `counters` are those of the device.
-        """
+    def open_channel(self, uplink: AudioFormat, receiver: AudioReceiver, counters: UdpCounters) -> UdpChannel:
+        """Open a channel with a new key for a conversation; `counters` are those of the device."""
         while not (connection_id := secrets.randbits(32)) or connection_id in self._channels:
             pass
         audio = EncryptedAudio(connection_id, uplink, counters, loop_time())
-        channel = self._channels[connection_id] = UdpChannel(self, connection_id, audio, receive)
+        channel = self._channels[connection_id] = UdpChannel(self, connection_id, audio, receiver)
         return channel
 
     def forget(self, connection_id: int) -> None:
