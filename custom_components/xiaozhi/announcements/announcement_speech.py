@@ -149,7 +149,7 @@ def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
             stream.async_stream_result(),
             sample_rate=rate,
             extension=stream.extension,
-            through=SpeechShape(rate).take,
+            shape=SpeechShape(rate),
         )
         hangs = "announcement_late"
         async with aclosing(decoded) as pcm:

@@ -256,9 +256,8 @@ class Announcer:
     async def _say_in_room(self, said: _Said, utterance: Utterance) -> End | None:
         """Have the player of the room say it, and show the text; None if it is to be said in another way."""
         device, showing, end = self._device, None, None
-        speech = partial(utterance.speech, Delivery.ROOM_PLAYER)
         patience = AnnouncementTimeouts.ring_waits if utterance.rings else AnnouncementTimeouts.waits
-        playback = RoomPlayback(device, speech, utterance, utterance.rank, patience)
+        playback = RoomPlayback(device, utterance, Delivery.ROOM_PLAYER, patience)
 
         @callback
         def check() -> None:

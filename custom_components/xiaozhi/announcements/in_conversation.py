@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from homeassistant.core import callback
@@ -184,16 +184,19 @@ class ConversationAnnouncements:
         captions.replace(utterance.text)
         shape: SpeechShape | None = None
 
-        def open_speech() -> AsyncGenerator[bytes]:
+        async def shaped(how: Delivery) -> AsyncGenerator[bytes]:
             nonlocal shape
-            # Pauses show the position in the text only if nothing but the text is heard.
-            if utterance.text_begins or utterance.rank is Rank.MUSIC or not has_words(utterance.text):
-                return utterance.speech(how)
             shape = SpeechShape(messages.DOWNLINK.sample_rate)
-            return _shaped(utterance.speech(how), shape)
+            async with aclosing(utterance.speech(how)) as pcm:
+                async for piece in pcm:
+                    if heard := shape.take(piece):
+                        yield heard
 
-        device_only = utterance.rank is Rank.MUSIC or utterance.device_only
-        speech = Speech(self._device, open_speech, utterance, utterance.rank, device_only=device_only)
+        is_music = utterance.rank is Rank.MUSIC
+        # Pauses show the position in the text only if nothing but the text is heard.
+        is_text = not (utterance.text_begins or is_music) and has_words(utterance.text)
+        said = replace(utterance, speech=shaped) if is_text else utterance
+        speech = Speech(self._device, said, how, device_only=is_music or utterance.device_only)
         begun = False
 
         async def before_packet(seconds: float) -> None:
@@ -213,10 +216,3 @@ class ConversationAnnouncements:
             await conversation.show(messages.tts_caption(caption))
         await conversation.loudspeaker.wait_silent()
         return speech.end
-
-
-async def _shaped(pcm: AsyncGenerator[bytes], shape: SpeechShape) -> AsyncGenerator[bytes]:
-    async with aclosing(pcm):
-        async for piece in pcm:
-            if heard := shape.take(piece):
-                yield heard

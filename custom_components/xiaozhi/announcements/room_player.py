@@ -8,7 +8,7 @@ the owner has set; *paused* and *off* are a person's doing, and so is *idle* tha
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import ExitStack, aclosing, suppress
 from enum import StrEnum
 import logging
@@ -45,9 +45,9 @@ from ..protocol.messages import DOWNLINK
 from ..protocol.text import one_line
 from ..timeouts import AnnouncementTimeouts
 from .announcement_errors import SourceError
+from .delivery import Delivery
 from .heard import End, EndedByPersonError
 from .room_sound import SENT_AHEAD, SUFFIX, Said, Sound
-from .utterance import Rank
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -59,8 +59,6 @@ _PIECE: Final = 0.12
 _RESOLUTION: Final = 0.001
 # Seconds by which our clock may be late where the player reports no beginning.
 _TOLERANCE: Final = 0.5
-
-type OpenSound = Callable[[], AsyncGenerator[bytes]]
 
 
 class PlayerFault(StrEnum):
@@ -80,13 +78,12 @@ class PlayerFault(StrEnum):
 class RoomPlayback:
     """A sound on the player of a device. Call `start`, wait for `ended`, and call `stop` in any case."""
 
-    def __init__(self, device: Device, speech: OpenSound, said: Said, rank: Rank, patience: float) -> None:
-        """Wait `patience` seconds for the player, and play."""
+    def __init__(self, device: Device, said: Said, how: Delivery, patience: float) -> None:
+        """Wait `patience` seconds for the player, and play what is said in this way."""
         self.player = device.settings.loudspeaker or ""
         self._hass = device.hass
         self._device = device
-        self._open = speech
-        self._rank = rank
+        self._how = how
         self._patience = patience
         self._sound = Sound(said)
         self._context = Context()
@@ -154,7 +151,9 @@ class RoomPlayback:
     async def _run(self) -> None:
         unlisten = self._device.record.listen([SETTINGS], self._settings_changed)
         try:
-            async with self._device.transfers.speaking[self.player].hold(self._rank, self._patience):
+            async with self._device.transfers.speaking[self.player].hold(
+                self._sound.said.rank, self._patience
+            ):
                 self._waits = False
                 await self._play()
         except TimeoutError:
@@ -169,7 +168,7 @@ class RoomPlayback:
     async def _play(self) -> None:
         sound, hass, device = self._sound, self._hass, self._device
         music = _music_to_resume(hass, self.player)
-        making = device.create_task(sound.make(self._open()), "sound for a player")
+        making = device.create_task(sound.make(sound.said.speech(self._how)), "sound for a player")
         making.add_done_callback(log_failure)
         with ExitStack() as stack:
             self._path = stack.enter_context(device.transfers.offer(sound)) + SUFFIX
@@ -345,20 +344,11 @@ class RoomPlayback:
 class Speech:
     """Speech of a device: it plays it itself, or is silent while the player of the room says it."""
 
-    def __init__(
-        self,
-        device: Device,
-        open_speech: OpenSound,
-        said: Said,
-        rank: Rank,
-        *,
-        device_only: bool = False,
-    ) -> None:
+    def __init__(self, device: Device, said: Said, how: Delivery, *, device_only: bool = False) -> None:
         """Say a text. With `device_only`, the device plays it in any case."""
         self._device = device
-        self._open = open_speech
         self._said = said
-        self._rank = rank
+        self._how = how
         self._elsewhere = not device_only and device.settings.loudspeaker is not None
         self.begins = 0.0
         """Seconds of silence before the speech."""
@@ -369,7 +359,7 @@ class Speech:
         """Yield silence; all of the speech if the player does not say it, or not to its end."""
         if self._elsewhere:
             patience = AnnouncementTimeouts.ring_waits
-            playback = RoomPlayback(self._device, self._open, self._said, self._rank, patience)
+            playback = RoomPlayback(self._device, self._said, self._how, patience)
             try:
                 silent = 0.0
                 if await playback.start():
@@ -386,7 +376,7 @@ class Speech:
                 return
             report(self._device, playback.player, end)
             self.begins = silent
-        async with aclosing(self._open()) as speech:
+        async with aclosing(self._said.speech(self._how)) as speech:
             async for piece in speech:
                 yield piece
 

@@ -24,6 +24,7 @@ from ..protocol.audio.mp3 import BYTES_PER_SECOND, Mp3Encoder
 from ..protocol.event_loop import loop_time
 from ..protocol.messages import DOWNLINK
 from ..timeouts import AnnouncementTimeouts
+from .utterance import OpenSpeech, Rank
 
 SUFFIX: Final = ".mp3"
 SENT_AHEAD: Final = 3
@@ -40,11 +41,19 @@ _KEPT: Final = 5 * 60 * BYTES_PER_SECOND
 
 
 class Said(Protocol):
-    """A text that is being said."""
+    """A text that is being said: an utterance, or an answer."""
 
     @property
     def text(self) -> str:
         """The text, as far as it is known."""
+
+    @property
+    def rank(self) -> Rank:
+        """How important it is."""
+
+    @property
+    def speech(self) -> OpenSpeech:
+        """Opens its sound."""
 
 
 class Sound:

@@ -10,6 +10,7 @@ from homeassistant.components import tts
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
+from ..announcements.delivery import Delivery
 from ..announcements.room_player import Speech
 from ..announcements.utterance import Rank
 from ..device.turn_times import TurnStep
@@ -34,6 +35,9 @@ _ERROR: Final = "error"
 class Answer:
     """One answer on one conversation. Sending raises `LinkClosedError`."""
 
+    rank = Rank.ANSWER
+    _stream: tts.ResultStream
+
     def __init__(self, turn: VoiceTurn) -> None:
         self._turn = turn
         self._device = turn.device
@@ -41,7 +45,7 @@ class Answer:
         self._conversation = turn.conversation
         self._captions = Captions()
         self._shape = SpeechShape(messages.DOWNLINK.sample_rate)
-        self._speech: Speech | None = None
+        self._spoken: Speech | None = None
         self._face: Face | None = None
         self._prepared = False
         self._dry: asyncio.TimerHandle | None = None
@@ -97,19 +101,9 @@ class Answer:
             # comes from a file; to convert it would take ffmpeg.
             stream.options = {}
         await self.prepare()
-
-        def decoded() -> AsyncGenerator[bytes]:
-            self._shape = SpeechShape(messages.DOWNLINK.sample_rate)
-            return decode_speech(
-                stream.async_stream_result(),
-                sample_rate=messages.DOWNLINK.sample_rate,
-                extension=stream.extension,
-                through=self._shape.take,
-            )
-
-        self._speech = Speech(self._device, decoded, self, Rank.ANSWER)
+        self._stream, self._spoken = stream, Speech(self._device, self, Delivery.CONVERSATION)
         try:
-            async with aclosing(self._speech.pcm()) as speech:
+            async with aclosing(self._spoken.pcm()) as speech:
                 await self._conversation.play(self._heard(speech), self._before_packet)
         except (SpeechError, HomeAssistantError) as err:
             _LOGGER.warning("The answer could not be spoken: %s", err)
@@ -123,6 +117,16 @@ class Answer:
         finally:
             self._stop_waiting()
         return True
+
+    def speech(self, _how: Delivery) -> AsyncGenerator[bytes]:
+        """Open the sound of the answer."""
+        self._shape = SpeechShape(messages.DOWNLINK.sample_rate)
+        return decode_speech(
+            self._stream.async_stream_result(),
+            sample_rate=messages.DOWNLINK.sample_rate,
+            extension=self._stream.extension,
+            shape=self._shape,
+        )
 
     @callback
     def _wait_for_more(self) -> None:
@@ -165,7 +169,7 @@ class Answer:
         self._turn.speaks()
         self._wait_for_more()
         await self._show_face()
-        seconds -= self._speech.begins if self._speech else 0
+        seconds -= self._spoken.begins if self._spoken else 0
         if seconds >= 0 and (
             caption := self._captions.due(seconds, complete=self.complete, resumed=self._shape.resumed)
         ):

@@ -4,7 +4,7 @@ Decoding begins within milliseconds. It is for engines that the owner has chosen
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from enum import Enum, auto
@@ -15,6 +15,7 @@ from typing import Final
 import av
 
 from .opus_codec import audio_frame
+from .speech_pauses import SpeechShape
 from .wav import CHUNK, SAMPLE_RATES, WAV_HEAD, WAV_HEAD_SIZE, WavHeader, read_wav_header
 
 _LOGGER = logging.getLogger(__name__)
@@ -55,13 +56,13 @@ async def decode_speech(
     *,
     sample_rate: int,
     extension: str | None = None,
-    through: Callable[[bytes], bytes] | None = None,
+    shape: SpeechShape | None = None,
 ) -> AsyncGenerator[bytes]:
     """Decode a stream of speech, in pieces of any size, to signed 16 bit little endian mono PCM.
 
     The first PCM comes as soon as it can be decoded. When 128 KiB of speech or 8 pieces of PCM wait, the
     source is not asked for more. `extension` ("mp3") is a hint for where the content leaves the format open.
-    `through` is called in the decoding thread with all PCM, and returns the PCM in its place.
+    `shape` follows the speech and cuts off the silence before it, in the decoding thread.
 
     Raises `SpeechError` if nothing can be decoded, and errors of the source after the PCM that came before.
     Owns the source: a generator is closed with this one. Closing ends the decoding thread, also while the
@@ -71,14 +72,11 @@ async def decode_speech(
     speech: asyncio.Queue[bytes] = asyncio.Queue(_MAX_PIECES)
     decoded: asyncio.Queue[bytes] = asyncio.Queue(_MAX_PIECES)
 
-    def wait_for[T](coroutine: Coroutine[None, None, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
-
     def decode() -> None:
-        stream = _Stream(lambda: wait_for(_take(speech)), extension)
+        stream = _Stream(speech, loop, extension)
         for pcm in _decode_stream(stream, sample_rate):
-            if played := pcm if through is None else through(pcm):
-                wait_for(decoded.put(played))
+            if played := pcm if shape is None else shape.take(pcm):
+                asyncio.run_coroutine_threadsafe(decoded.put(played), loop).result()
 
     # A thread of its own, since it blocks while a slow source delivers nothing.
     executor = ThreadPoolExecutor(1, thread_name_prefix="xiaozhi-speech")
@@ -127,12 +125,18 @@ async def _take(speech: asyncio.Queue[bytes]) -> bytes:
 class _Stream:
     """The speech as the file that FFmpeg wants, read in the decoder's thread."""
 
-    def __init__(self, take: Callable[[], bytes], extension: str | None) -> None:
-        """Read the pieces of `take`, which blocks, and returns an empty piece at the end."""
-        self._take = take
+    def __init__(
+        self, speech: asyncio.Queue[bytes], loop: asyncio.AbstractEventLoop, extension: str | None
+    ) -> None:
+        """Read from a queue of a loop."""
+        self._speech = speech
+        self._loop = loop
         self._waiting = b""
         self.name = f"speech.{extension}" if extension else ""
         """FFmpeg takes the extension into account."""
+
+    def _take(self) -> bytes:
+        return asyncio.run_coroutine_threadsafe(_take(self._speech), self._loop).result()
 
     def read(self, size: int) -> bytes:
         """Return up to `size` bytes, as soon as there are any; nothing at the end."""

@@ -186,7 +186,13 @@ class Conversation:
         A tool that the device runs is waited for. `before_packet` is awaited before each packet with the
         seconds of speech sent so far.
         """
-        await self.loudspeaker.play(speech, before_packet, self._packet_sent)
+
+        async def before_each(seconds: float) -> None:
+            await before_packet(seconds)
+            self._spoken_since = min(self._spoken_since, loop_time())
+            self._happened(Event.PACKET_SENT)
+
+        await self.loudspeaker.play(speech, before_each)
 
     async def end_answer(self) -> None:
         """Let the device listen again, or go idle in push-to-talk; returns when the answer was played."""
@@ -235,10 +241,6 @@ class Conversation:
 
     def _begin_next_words(self, since: float) -> None:
         self._next_words_since = min(self._next_words_since, since)
-
-    def _packet_sent(self) -> None:
-        self._spoken_since = min(self._spoken_since, loop_time())
-        self._happened(Event.PACKET_SENT)
 
     # Actions of the table.
 

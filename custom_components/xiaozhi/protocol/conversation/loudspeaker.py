@@ -82,15 +82,11 @@ class Loudspeaker:
         self._take_alerts(shown=False)
 
     async def play(
-        self,
-        speech: AsyncIterable[bytes],
-        before_packet: Callable[[float], Awaitable[None]],
-        on_packet: Callable[[], None],
+        self, speech: AsyncIterable[bytes], before_packet: Callable[[float], Awaitable[None]]
     ) -> None:
         """Play 16-bit mono PCM, paced by the clock; returns when all is sent.
 
-        `before_packet` is awaited before each packet with the seconds of speech sent so far, `on_packet` is
-        called when the packet is about to be sent.
+        `before_packet` is awaited before each packet with the seconds of speech sent so far.
         """
         seconds = 0.0
         async for packets in OpusEncoder().encode_all(speech):
@@ -101,7 +97,6 @@ class Loudspeaker:
                     self._pacer.add_sound(loop_time(), late * _FRAME)
                     await sleep_until(self._pacer.next_send_time())
                 await before_packet(seconds)
-                on_packet()
                 self._speaking = True
                 if (trace := self._link.trace) is not None:
                     late = round(1000 * (loop_time() - self._pacer.next_send_time()))
