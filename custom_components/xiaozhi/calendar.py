@@ -96,13 +96,11 @@ class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
     ) -> None:
         """Change an alarm, or some of its repetitions, which become one of its own. Raises `InputError`."""
         start, name, text, rule = self._fields(event)
-
-        def rest_of(alarm: Alarm) -> Alarm | None:
-            return _without(alarm, recurrence_id, recurrence_range)
-
-        if recurrence_id and recurrence_range != _AND_FUTURE and self._clock.alarm(uid).rule:
+        alarm = self._clock.alarm(uid)
+        if recurrence_id and recurrence_range != _AND_FUTURE and alarm.rule:
             rule = ""
-        await self._clock.async_set(start, name, text, rule, instead_of=uid, rest_of=rest_of)
+        rest = _without(alarm, recurrence_id, recurrence_range)
+        await self._clock.async_set(start, name, text, rule, instead_of=uid, rest=rest)
 
     @property
     def _duration(self) -> timedelta:

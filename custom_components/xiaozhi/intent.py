@@ -23,8 +23,7 @@ from .clock.spoken_alarm import async_language, described, find_alarms, wall_now
 from .const import DOMAIN
 from .device.device import Device
 from .errors import InputError, UserError
-from .gateway import find_device, running_gateway
-from .messages.kept_messages import KeptMessages
+from .gateway import Gateway, find_device, running_gateway
 from .messages.sending import names, recipients
 from .spoken.answers import say_list, say_time
 from .spoken.language import Language, load_language
@@ -47,8 +46,6 @@ _DAY_AND_PERIOD: Final = {
 
 type Answer = tuple[str, dict[str, str]]
 """Key of the answer's text, and its placeholders."""
-type Act = Callable[[Speaker, Meaning], Awaitable[Answer]]
-"""Handles an intent. Raises `UserError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,26 +56,26 @@ class Speaker:
     """The device to which it was said."""
     devices: list[Device]
     """The devices that this person may use."""
-    clock: Callable[[Device], DeviceClock]
-    messages: Callable[[Device], KeptMessages]
+    gateway: Gateway
     language: Language
 
     @property
     def here(self) -> DeviceClock:
         """The clock of the device to which it was said. Raises `InputError` if there is none."""
-        return self.clock(_known(self.device))
+        return self.gateway.clock(_known(self.device))
 
-    def to_end(self, rings: Callable[[DeviceClock], bool]) -> list[DeviceClock]:
+    def to_end(self, *, also_timers: bool = False) -> list[DeviceClock]:
         """Return the clocks to stop: of rings here, else of rings elsewhere, else of a snooze here.
 
         Raises `UserError` if there is no device here, and nothing rings.
         """
-        ringing = [device for device in self.devices if rings(self.clock(device))]
+        clocks = {device: self.gateway.clock(device) for device in self.devices}
+        ringing = [each for each, clock in clocks.items() if (clock if also_timers else clock.alarms).rings]
         if self.device is not None and (self.device in ringing or not ringing):
             ringing = [self.device]
         if not ringing:
             raise UserError("no_alarm_rings")
-        return [self.clock(device) for device in ringing]
+        return [clocks[device] for device in ringing]
 
 
 async def _set(speaker: Speaker, meaning: Meaning) -> Answer:
@@ -133,13 +130,12 @@ async def _delete(speaker: Speaker, meaning: Meaning, *, several: bool = False, 
 
 
 async def _snooze(speaker: Speaker, _meaning: Meaning) -> Answer:
-    clocks = speaker.to_end(lambda clock: clock.alarms.rings)
-    first, *_ = [await clock.alarms.async_snooze() for clock in clocks]
+    first, *_ = [await clock.alarms.async_snooze() for clock in speaker.to_end()]
     return "alarm_snoozed", {"time": say_time(speaker.language, wall_time(first))}
 
 
 async def _stop(speaker: Speaker, _meaning: Meaning) -> Answer:
-    were_alarms = [await clock.async_stop() for clock in speaker.to_end(lambda clock: clock.rings)]
+    were_alarms = [await clock.async_stop() for clock in speaker.to_end(also_timers=True)]
     return "alarm_stopped" if any(were_alarms) else "timer_stopped", {}
 
 
@@ -149,7 +145,7 @@ async def _send_message(speaker: Speaker, meaning: Meaning) -> Answer:
     satellite = satellite_of(device.hass, device)
     languages = (speaker.language, await async_language(device.hass, _ENGLISH))
     called = devices_called(device.hass, meaning.text, speaker.devices, languages)
-    meant = [speaker.messages(each) for each in called]
+    meant = [speaker.gateway.messages(each) for each in called]
     to = recipients(device, meant)
     satellite.questions.check_free()
 
@@ -168,7 +164,7 @@ def _known(device: Device | None) -> Device:
     return device
 
 
-_ACTIONS: Final[Mapping[str, Act]] = {
+_ACTIONS: Final[Mapping[str, Callable[[Speaker, Meaning], Awaitable[Answer]]]] = {
     "set": _set,
     "remind": _set,
     "list": _list,
@@ -180,7 +176,7 @@ _ACTIONS: Final[Mapping[str, Act]] = {
     "stop": _stop,
     "message": _send_message,
 }
-"""Handlers by the names in the data of the languages."""
+"""Handlers by the names in the data of the languages. They raise `UserError`."""
 
 
 class AlarmIntent(intent.IntentHandler):
@@ -238,13 +234,7 @@ class AlarmIntent(intent.IntentHandler):
         allowed = await allowed_devices(hass, context, gateway.devices.values(), policy)
         if device is not None and device not in allowed:
             raise InputError("not_permitted", name=device.name)
-        return Speaker(
-            device=device,
-            devices=allowed,
-            clock=gateway.clock,
-            messages=gateway.messages,
-            language=language,
-        )
+        return Speaker(device=device, devices=allowed, gateway=gateway, language=language)
 
     def _checked(self, slots: dict[str, Any]) -> dict[str, Any]:
         """Return the values of slots. Raises `InputError`."""

@@ -5,7 +5,7 @@ ended; after Home Assistant was off or the device away for ten minutes, it is re
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -115,11 +115,11 @@ class AlarmClock:
         rule: str,
         *,
         instead_of: str | None = None,
-        rest_of: Callable[[Alarm], Alarm | None] = lambda _: None,
+        rest: Alarm | None = None,
     ) -> AlarmSet:
         """Set an alarm, and return when that is on the disk. Raises `UserError`.
 
-        It is set `instead_of` another one, or of some of its times; `rest_of` returns what is left of that.
+        It is set `instead_of` another one, or of some of its times; `rest` is what is left of that.
         Days that were deleted from that one stay so.
         """
         now, device = dt_util.utcnow(), self._device
@@ -139,7 +139,6 @@ class AlarmClock:
             # It may be one that could not be written.
             await self.async_store({})
             return AlarmSet(alarm, existed=True)
-        rest = rest_of(self.alarm(instead_of)) if instead_of else None
         uid = ulid_now() if instead_of is None or rest else instead_of
         if uid != instead_of and len(self.alarms) >= _MAX_ALARMS:
             raise InputError("too_many_alarms", limit=str(_MAX_ALARMS))
