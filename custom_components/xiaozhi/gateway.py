@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from functools import partial
 
 from homeassistant.config_entries import ConfigEntry, ConfigEntryState
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
@@ -20,7 +19,7 @@ from .device_http.transfers import Transfers
 from .firmware.available_firmware import FirmwareFiles
 from .links.admission import PairedDevices
 from .links.ports import Ports
-from .links.problems import BROKER_ISSUE, async_broker_changed
+from .links.problems import BROKER_ISSUE
 from .messages.kept_messages import KeptMessages, async_forget_messages
 from .pictures.picture_file import async_forget_pictures
 from .pictures.vision import async_delete_model_issue
@@ -40,7 +39,6 @@ _STOP_SECONDS = 9.5
 _CLOSE_SECONDS = 3
 
 type XiaozhiConfigEntry = ConfigEntry[Gateway]
-type DeviceListener = Callable[[Device], None]
 
 
 @callback
@@ -80,8 +78,8 @@ class Gateway:
         self.transfers = Transfers()
         self.access_points = AccessPoints(hass, entry)
         paired = PairedDevices(self.settings, self.devices)
-        self.ports = Ports(hass, self.settings, paired, partial(async_broker_changed, hass, entry))
-        self.check_ins = CheckIns(entry, paired, self.discovery, self.ports.expect)
+        self.ports = Ports(hass, entry, self.settings, paired)
+        self.check_ins = CheckIns(entry, paired, self.discovery, self.ports)
         self.firmware_files = FirmwareFiles(hass, self.settings.firmware_releases)
         self.voice = Voice(hass, entry, self.devices)
         self._store = DeviceStore(hass, entry.entry_id, Alarm.from_dict)
@@ -89,7 +87,7 @@ class Gateway:
         self._clocks: dict[str, DeviceClock] = {}
         self._messages: dict[str, KeptMessages] = {}
         self._areas: dict[str, str] = {}
-        self._device_listeners: list[DeviceListener] = []
+        self._device_listeners: list[Callable[[Device], None]] = []
 
     async def async_start(self) -> None:
         """Load the stored state and open the ports. Raises `ConfigEntryNotReady` if one fails."""
@@ -189,7 +187,7 @@ class Gateway:
         self.discovery.async_remove_paired()
 
     @callback
-    def listen_for_devices(self, listener: DeviceListener) -> CALLBACK_TYPE:
+    def listen_for_devices(self, listener: Callable[[Device], None]) -> CALLBACK_TYPE:
         """Call `listener` for every device, now and later. Returns a function that ends this."""
         for device in tuple(self.devices.values()):
             listener(device)

@@ -20,16 +20,13 @@ from .const import (
 )
 from .texts.translated import known_text
 
-type Key = Callable[[Mapping[str, Any]], str]
-"""Returns the key of the sentence for the data of an event."""
-
 
 def _key_of_call(data: Mapping[str, Any]) -> str:
     by = "assistant" if data["by"] == "assistant" else "person"
     return f"tool_called_by_{by}_{data['outcome']}"
 
 
-_KEYS: Final[Mapping[str, Key]] = {
+_KEYS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     EVENT_ACCESS_POINT_CALL: lambda data: f"access_point_call_{data['outcome']}",
     EVENT_ANNOUNCEMENT_SKIPPED: lambda _: "announcement_left_out",
     EVENT_QUESTION: lambda data: f"device_asked_{data['kind']}_{data['outcome']}",
@@ -38,6 +35,7 @@ _KEYS: Final[Mapping[str, Key]] = {
     EVENT_UNANSWERED_WAKE_WORD: lambda _: "woken_in_vain",
     EVENT_VOICE_MESSAGE: lambda data: str(data["kind"]),
 }
+"""Return the keys of the sentences, by the data of the events."""
 
 
 @callback
@@ -46,12 +44,12 @@ def async_describe_events(
     async_describe_event: Callable[[str, str, Callable[[Event], dict[str, Any]]], None],
 ) -> None:
     """Describe calls of tools, without their arguments, questions, and announcements without a device."""
-    for event_type, key in _KEYS.items():
-        async_describe_event(DOMAIN, event_type, partial(_describe, hass, key))
+    for event_type in _KEYS:
+        async_describe_event(DOMAIN, event_type, partial(_describe, hass))
 
 
 @callback
-def _describe(hass: HomeAssistant, key: Key, event: Event) -> dict[str, Any]:
+def _describe(hass: HomeAssistant, event: Event) -> dict[str, Any]:
     words = {name: event.data.get(name, "") for name in ("tool", "player", "place")}
-    message = known_text(hass, key(event.data), **words)
+    message = known_text(hass, _KEYS[str(event.event_type)](event.data), **words)
     return {LOGBOOK_ENTRY_NAME: event.data[ATTR_NAME], LOGBOOK_ENTRY_MESSAGE: message}

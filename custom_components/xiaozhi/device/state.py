@@ -1,6 +1,6 @@
 """State of a paired device, as frozen snapshots, and the keys of their differences."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
@@ -66,11 +66,6 @@ NO_PACK: Final[dict[str, Any]] = {
 """The fields about the pack of a device, where nothing is known of it."""
 
 
-def _each(read: Callable[[Any], Any]) -> vol.All:
-    """Return a schema of a mapping whose values are read one by one, without those that are damaged."""
-    return vol.All({str: read}, lambda found: {key: each for key, each in found.items() if each is not None})
-
-
 _RECORD: Final[dict[str, Any]] = {
     **dict.fromkeys(("firmware", "board", "chip", "ip", "host", "origin"), vol.Maybe(str)),
     **dict.fromkeys(("session", "font"), vol.Maybe(str)),
@@ -86,7 +81,10 @@ _RECORD: Final[dict[str, Any]] = {
     "followed": vol.All([str], vol.Coerce(tuple)),
     "extended": bool,
     "answers": dict,
-    "calls": _each(lambda each: each if isinstance(each, dict) else None),
+    # Without those that are damaged.
+    "calls": vol.All(
+        {str: object}, lambda found: {key: call for key, call in found.items() if isinstance(call, dict)}
+    ),
     "volume_to_restore": vol.Maybe(vol.All(vol.Coerce(tuple), vol.ExactSequence([int, int]))),
     "last_contact": vol.Maybe(MOMENT),
 }

@@ -1,23 +1,25 @@
 """The ports on which devices reach the gateway, and its connection to the owner's broker."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 import errno
+from functools import partial
 from importlib import import_module
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+from homeassistant.config_entries import ConfigEntry
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import ConfigEntryNotReady
 
 from ..const import DOMAIN
 from ..protocol.event_loop import close_all
 from ..protocol.transport.mqtt.mqtt_server import MqttServer
-from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerError, BrokerSettings
+from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerSettings
 from ..protocol.transport.udp.udp_server import UdpServer
 from ..protocol.transport.websocket.websocket_server import WebSocketServer
 from ..settings import GatewaySettings, OfferedLink
 from .admission import PairedDevices
+from .problems import async_broker_changed
 
 if TYPE_CHECKING:
     from ..protocol.transport.owner_broker.broker_connection import BrokerConnection
@@ -49,17 +51,17 @@ class Ports:
     def __init__(
         self,
         hass: HomeAssistant,
+        entry: ConfigEntry[Any],
         settings: GatewaySettings,
         paired: PairedDevices,
-        broker_changed: Callable[[BrokerError | None], None],
     ) -> None:
+        self._entry = entry
         self._settings = settings
         self._udp = UdpServer()
         self._websocket = WebSocketServer(paired)
         self._endpoint = MqttServer(paired, audio=self._udp)
         self._hass = hass
         self._paired = paired
-        self._broker_changed = broker_changed
         self._broker: BrokerConnection | None = None
 
     async def start(self) -> None:
@@ -90,7 +92,7 @@ class Ports:
             self._paired,
             gateway=self._settings.name,
             audio=self._udp,
-            state_changed=self._broker_changed,
+            state_changed=partial(async_broker_changed, self._hass, self._entry),
         )
 
     async def stop(self) -> None:

@@ -1,7 +1,6 @@
 """Replies to check-ins: the link settings for a paired device, a pairing code for any other."""
 
 import asyncio
-from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from homeassistant.const import CONF_TOKEN
 from ..device.bounds import Bound
 from ..device.device import Device
 from ..links.admission import PairedDevices
+from ..links.ports import Ports
 from ..protocol.checkin import CheckIn
 from ..protocol.messages import JsonObject
 from ..settings import device_subentries
@@ -29,12 +29,12 @@ class CheckIns:
         entry: ConfigEntry[Any],
         paired: PairedDevices,
         discovery: DeviceDiscovery,
-        expect: Callable[[str], None],
+        ports: Ports,
     ) -> None:
-        """Answer for the gateway of `entry`. `expect` gets the MACs of paired devices: they connect soon."""
+        """Answer for the gateway of `entry`. At its `ports`, paired devices connect soon."""
         self._paired = paired
         self._discovery = discovery
-        self._expect = expect
+        self._ports = ports
         self._saved = {
             mac: subentry.data.get(CONF_TOKEN) for mac, subentry in device_subentries(entry).items()
         }
@@ -51,7 +51,7 @@ class CheckIns:
             raise web.HTTPTooManyRequests(text="Too many check-ins")
         self._discovery.recognized(device)
         # Also a device that is to use the WebSocket: on the broker, messages to it are lost.
-        self._expect(device.mac)
+        self._ports.expect(device.mac)
         return device.answer_check_in(checkin, remote=remote, origin=origin)
 
     async def activation(self, checkin: CheckIn) -> HTTPStatus:

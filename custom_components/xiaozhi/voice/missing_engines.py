@@ -1,6 +1,6 @@
 """Notifies the owner when Home Assistant has no pipeline that hears and speaks, as after its installation."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -92,16 +92,16 @@ def async_report_missing_engines(hass: HomeAssistant, devices: Mapping[str, Devi
 
 
 def _hears(hass: HomeAssistant, pipeline: Pipeline) -> bool:
-    return _is_there(hass, pipeline.stt_engine, stt.async_get_speech_to_text_engine)
+    engine = pipeline.stt_engine
+    return _is_known(hass, engine) or stt.async_get_speech_to_text_engine(hass, engine or "") is not None
 
 
 def _speaks(hass: HomeAssistant, pipeline: Pipeline) -> bool:
-    return _is_there(hass, pipeline.tts_engine, tts.async_resolve_engine)
+    engine = pipeline.tts_engine
+    return _is_known(hass, engine) or tts.async_resolve_engine(hass, engine or "") is not None
 
 
-def _is_there(hass: HomeAssistant, engine: str | None, find: Callable[[HomeAssistant, str], object]) -> bool:
-    """Whether an engine is loaded, or only is not while its server is away."""
-    if engine is None:
-        return False
-    entity = er.async_get(hass).async_get(engine)
-    return bool(find(hass, engine)) or (entity is not None and not entity.disabled)
+def _is_known(hass: HomeAssistant, engine: str | None) -> bool:
+    """Whether an engine is an entity, which may not be loaded while its server is away."""
+    entity = er.async_get(hass).async_get(engine or "")
+    return entity is not None and not entity.disabled

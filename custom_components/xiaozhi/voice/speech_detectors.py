@@ -5,7 +5,7 @@ gives up after 15 s. It serves where ours cannot be loaded.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Mapping
 import logging
 from typing import Final
 
@@ -13,6 +13,8 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import issue_registry as ir
 
 from ..const import DOMAIN
+from ..device.device import Device
+from ..device.state import DETECTORS
 from ..protocol.audio.silero import ModelUnavailable, is_loaded
 from ..protocol.audio.silero_probe import find_model, probe
 from ..protocol.audio.speech_detector import (
@@ -42,12 +44,12 @@ _MAX_PIECE: Final = _BYTES_PER_SECOND
 class SpeechDetectors:
     """The speech detectors of all devices that listen, one for each, outside the event loop."""
 
-    def __init__(self, hass: HomeAssistant, on_unavailable: Callable[[], None]) -> None:
+    def __init__(self, hass: HomeAssistant, devices: Mapping[str, Device]) -> None:
         """There are no detectors before `async_prepare`."""
         self.available = True
         """Whether detectors are known to work."""
         self._hass = hass
-        self._on_unavailable = on_unavailable
+        self._devices = devices
         self._working = asyncio.Semaphore(_AT_ONCE)
         self._tried = asyncio.Event()
 
@@ -89,7 +91,8 @@ class SpeechDetectors:
     @callback
     def _is_unavailable(self, err: ModelUnavailable) -> None:
         self.available = False
-        self._on_unavailable()
+        for device in self._devices.values():
+            device.record.notify(DETECTORS)
         _LOGGER.warning("The end of speech is found by Home Assistant, which takes longer: %s", err)
         async_raise_issue(self._hass, _ISSUE)
 

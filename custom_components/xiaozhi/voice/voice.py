@@ -10,7 +10,6 @@ from homeassistant.core import HomeAssistant, callback
 from ..announcements.broadcasts import Broadcasts
 from ..const import EVENT_UNANSWERED_WAKE_WORD, FORMER_EVENTS
 from ..device.device import Device
-from ..device.state import DETECTORS
 from ..texts.issues import Part, Unpromised, async_delete_changes
 from .missing_engines import async_report_missing_engines
 from .pipeline_runs import check_runs
@@ -27,7 +26,7 @@ class Voice:
         self._hass = hass
         self._entry = entry
         self._devices = devices
-        self.detectors = SpeechDetectors(hass, self._detectors_unavailable)
+        self.detectors = SpeechDetectors(hass, devices)
         self.inputs = SpeechInputs(hass, self.detectors)
         self.arbitration = WakeWordArbitration(self._woken_in_vain)
         self.broadcasts = Broadcasts()
@@ -54,8 +53,3 @@ class Voice:
             data = {ATTR_DEVICE_ID: device.registry_id, ATTR_NAME: device.name}
             for event in (EVENT_UNANSWERED_WAKE_WORD, FORMER_EVENTS[EVENT_UNANSWERED_WAKE_WORD]):
                 self._hass.bus.async_fire(event, data)
-
-    @callback
-    def _detectors_unavailable(self) -> None:
-        for device in self._devices.values():
-            device.record.notify(DETECTORS)

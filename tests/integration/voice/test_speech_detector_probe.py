@@ -56,7 +56,7 @@ async def test_a_detector_that_would_end_or_block_home_assistant_is_never_loaded
 
 
 async def test_a_turn_does_not_wait_for_a_detector_that_is_still_tried(hass: HomeAssistant) -> None:
-    detectors = SpeechDetectors(hass, lambda: None)
+    detectors = SpeechDetectors(hass, {})
     assert await detectors.async_load(DetectorSettings()) is None
     assert detectors.available
 
