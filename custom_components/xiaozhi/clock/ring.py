@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 import logging
 from typing import Final
 
@@ -80,6 +81,16 @@ class Ring:
         """Length of the ring."""
         return TimerTimeouts.alarm if self.is_alarm else TimerTimeouts.ring
 
+    @property
+    def alert_seconds(self) -> float:
+        """Length of the alert on a device that cannot speak."""
+        return TimerTimeouts.alarm if self.wakes else TimerTimeouts.show
+
+    @property
+    def rank(self) -> Rank:
+        """Its place among utterances."""
+        return Rank.ALARM if self.is_alarm else Rank.TIMER
+
 
 @callback
 def can_ring_idle(device: Device) -> bool:
@@ -96,6 +107,8 @@ class Bell:
         self._announcer = announcer
         self._lock = asyncio.Lock()
         self._changed = asyncio.Event()
+        self._began: float | None = None
+        """Since when it is heard."""
 
     @callback
     def start(self) -> CALLBACK_TYPE:
@@ -105,6 +118,7 @@ class Bell:
     async def ring(self, ring: Ring, deadline: float) -> RingEnd:
         """Ring, as soon as it can be heard. Raises `TimeoutError` if it cannot until `deadline`."""
         async with self._lock:
+            self._began = None
             try:
                 return await self._ring(ring, deadline)
             finally:
@@ -115,33 +129,20 @@ class Bell:
 
     async def _ring(self, ring: Ring, deadline: float) -> RingEnd:
         """Ring until somebody ends it, even if other sounds interrupt it."""
-        key, language = "alarm" if ring.is_alarm else "timer", spoken_language(self._hass, self._device)
-        status = await async_text(self._hass, key, language)
-        seconds = ring.seconds
-        alert_seconds = TimerTimeouts.alarm if ring.wakes else TimerTimeouts.show
-        began: float | None = None
-
-        def left(of: float) -> float:
-            return of if began is None else max(of - (loop_time() - began), 0)
-
-        @callback
-        def started(_how: Delivery) -> None:
-            nonlocal began
-            began = loop_time() if began is None else began
-            ring.on_start()
-
+        language = spoken_language(self._hass, self._device)
+        status = await async_text(self._hass, "alarm" if ring.is_alarm else "timer", language)
         pause = TimerTimeouts.retry
         while True:
             self._changed.clear()
             heard = await self._announcer.say(
                 Utterance(
-                    rank=Rank.ALARM if ring.is_alarm else Rank.TIMER,
+                    rank=ring.rank,
                     status=status,
                     text=ring.text,
-                    speech=lambda how: self._sound(ring, how, left(seconds)),
+                    speech=partial(self._sound, ring),
                     text_begins=TIMER_SOUND_SECONDS,
-                    alert_seconds=left(alert_seconds),
-                    on_start=started,
+                    alert_seconds=self._left(ring.alert_seconds),
+                    on_start=partial(self._started, ring),
                     at_announcement_volume=ring.is_alarm,
                 )
             )
@@ -150,13 +151,23 @@ class Bell:
             if heard.end is End.DONE:
                 return RingEnd.SAID if heard.how is Delivery.CONVERSATION else RingEnd.OVER
             _LOGGER.debug("%s did not ring, or not to its end: %s", self._device.name, heard.error)
-            until = deadline if began is None else began + seconds
+            until = deadline if self._began is None else self._began + ring.seconds
             await self._wait(min(until, loop_time() + pause))
             if loop_time() >= until:
-                if began is None:
+                if self._began is None:
                     raise TimeoutError
                 return RingEnd.OVER
             pause = TimerTimeouts.poll
+
+    def _left(self, of: float) -> float:
+        """Return the remaining seconds `of` a ring or an alert."""
+        return of if self._began is None else max(of - (loop_time() - self._began), 0)
+
+    @callback
+    def _started(self, ring: Ring, _how: Delivery) -> None:
+        if self._began is None:
+            self._began = loop_time()
+        ring.on_start()
 
     async def _wait(self, until: float) -> None:
         """Wait for a change after which it may be able to ring."""
@@ -175,25 +186,32 @@ class Bell:
         finally:
             stop()
 
-    async def _sound(self, ring: Ring, how: Delivery, seconds: float) -> AsyncGenerator[bytes]:
+    def _sound(self, ring: Ring, how: Delivery) -> AsyncGenerator[bytes]:
         """In a conversation, ring once and say the text; otherwise ring on, or say it several times."""
+        if how is Delivery.CONVERSATION:
+            return self._spoken(ring.text, how, 1)
+        if ring.speaks:
+            return self._spoken(ring.text, how, _REPETITIONS)
+        return self._rung(ring, self._left(ring.seconds))
+
+    async def _spoken(self, text: str, how: Delivery, times: int) -> AsyncGenerator[bytes]:
+        strike = await self._hass.async_add_executor_job(timer_sound, DOWNLINK.sample_rate)
+        spoken = text_utterance(self._hass, text, chosen_pipeline(self._hass, self._device))
+        for number in range(times):
+            # A second at a time: each piece is encoded in one go.
+            for _ in range(_PAUSE_SECONDS if number else 0):
+                yield bytes(2 * DOWNLINK.sample_rate)
+            yield strike
+            try:
+                async with aclosing(spoken.speech(how)) as speech:
+                    async for pcm in speech:
+                        yield pcm
+            except Exception as err:  # noqa: BLE001 - speech engines may raise anything
+                # The bell rings, and the text is on the screen. Failures are logged there.
+                sound_error(err, self._device)
+
+    async def _rung(self, ring: Ring, seconds: float) -> AsyncGenerator[bytes]:
         strikes = await self._hass.async_add_executor_job(_strikes, ring.wakes)
-        in_conversation = how is Delivery.CONVERSATION
-        if in_conversation or ring.speaks:
-            spoken = text_utterance(self._hass, ring.text, chosen_pipeline(self._hass, self._device))
-            for number in range(1 if in_conversation else _REPETITIONS):
-                # A second at a time: each piece is encoded in one go.
-                for _ in range(_PAUSE_SECONDS if number else 0):
-                    yield bytes(2 * DOWNLINK.sample_rate)
-                yield strikes[-1]
-                try:
-                    async with aclosing(spoken.speech(how)) as speech:
-                        async for pcm in speech:
-                            yield pcm
-                except Exception as err:  # noqa: BLE001 - speech engines may raise anything
-                    # The bell rings, and the text is on the screen. Failures are logged there.
-                    sound_error(err, self._device)
-            return
         first = round((ring.seconds - seconds) / TIMER_SOUND_SECONDS)
         for number in range(first, round(ring.seconds / TIMER_SOUND_SECONDS)):
             step = int(number * TIMER_SOUND_SECONDS / _STEP_SECONDS)
