@@ -254,8 +254,7 @@ class DeviceState:
             "alarms": alarms,
             "timers": dict(self.timers),
             "messages": {uid: message.as_dict() for uid, message in self.messages.items()},
-            **{name: getattr(self, name) for name in OWNED_FLAGS},
-            **{name: list(getattr(self, name)) for name in OWNED_WORDS},
+            **{name: getattr(self, name) for name in OWNED_FIELDS},
         }
 
     @property
@@ -370,10 +369,12 @@ class DeviceState:
 
 
 _FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE, PRESENT)
-OWNED_WORDS: Final = ("installed_wake_words", "sent_pack")
-OWNED_FLAGS: Final = {"microphone": True, "do_not_disturb": False}
-"""The owner's flags, with their values where an older version has stored none."""
-OWNED: Final = frozenset({"alarms", "timers", "messages", *OWNED_FLAGS, *OWNED_WORDS})
+OWNED_FIELDS: Final[Mapping[str, vol.Schema]] = {
+    **dict.fromkeys(("microphone", "do_not_disturb"), vol.Schema(bool)),
+    **dict.fromkeys(("installed_wake_words", "sent_pack"), vol.Schema(vol.All([str], vol.Coerce(tuple)))),
+}
+"""Schemas of the stored flags and words of the owner."""
+OWNED: Final = frozenset({"alarms", "timers", "messages", *OWNED_FIELDS})
 """Fields that the owner has set, and that no device reports again."""
 _FLEETING: Final = {AVAILABLE, PRESENT, "pictures", "notified", "linked", "lingers", "conversation"}
 STORED: Final = frozenset(_FIELDS) - OWNED - _FLEETING

@@ -12,13 +12,14 @@ from typing import Any, Final
 
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.util.ulid import ulid_now
+import voluptuous as vol
 
 from ..const import DOMAIN
 from ..errors import UserError
 from ..protocol.event_loop import LogAndGoOn
 from ..timeouts import StoreTimeouts
 from .safe_store import SafeStore
-from .state import OWNED, OWNED_FLAGS, OWNED_WORDS, STORED, DeviceState, VoiceMessage, changed_keys
+from .state import OWNED, OWNED_FIELDS, STORED, DeviceState, VoiceMessage, changed_keys
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -146,21 +147,15 @@ class DeviceStore:
     def _with_owned(self, state: DeviceState, data: Any, damaged: list[str]) -> DeviceState:
         """Return a state with the owner's stored fields; the names of damaged ones are added to `damaged`."""
         if not isinstance(data, dict):
-            damaged.extend(OWNED_FLAGS)
+            damaged.extend(OWNED_FIELDS)
             return state
         parts: dict[str, Any] = {}
-        for name, usual in OWNED_FLAGS.items():
-            parts[name] = data.get(name, usual)
-            if not isinstance(parts[name], bool):
+        # What is missing is as at first, or as 0.5.0 had it among the readings.
+        for name in filter(data.__contains__, OWNED_FIELDS):
+            try:
+                parts[name] = OWNED_FIELDS[name](data[name])
+            except vol.Invalid:
                 damaged.append(name)
-                parts[name] = usual
-        for name in OWNED_WORDS:
-            # Up to 0.5.0, those that were installed were among the readings.
-            words = data.get(name, [*getattr(state, name)])
-            if not isinstance(words, list) or not all(isinstance(each, str) for each in words):
-                damaged.append(name)
-                continue
-            parts[name] = tuple(words)
         for name, read in self._read.items():
             stored = data.get(name, {})
             parts[name] = dict(getattr(state, name))
