@@ -16,7 +16,6 @@ from homeassistant.components.assist_satellite import (
     AssistSatelliteEntityFeature,
     AssistSatelliteWakeWord,
 )
-from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback, async_get_platforms
 
@@ -25,7 +24,7 @@ from .announcements.announcement_errors import check_length
 from .announcements.announcement_speech import announcement_utterance, speech_options
 from .announcements.delivery import Delivery
 from .announcements.heard import End
-from .const import DOMAIN, EVENT_ANNOUNCEMENT_SKIPPED, FORMER_EVENTS
+from .const import DOMAIN, EVENT_ANNOUNCEMENT_SKIPPED
 from .device.device import Device
 from .device.state import AVAILABLE, PRESENT, SETTINGS, STATUS_READ
 from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
@@ -118,9 +117,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
                 # Home Assistant calls all satellites of an action at once.
                 await asyncio.sleep(0)
                 if others_can_announce():
-                    data = {ATTR_DEVICE_ID: self.device.registry_id, ATTR_NAME: self.device.name}
-                    for event in (EVENT_ANNOUNCEMENT_SKIPPED, FORMER_EVENTS[EVENT_ANNOUNCEMENT_SKIPPED]):
-                        self.hass.bus.async_fire(event, data, context=self._caller)
+                    self.device.events.report(EVENT_ANNOUNCEMENT_SKIPPED, self._caller)
                     return
             await super().async_internal_announce(*args, **more)
 

@@ -25,9 +25,7 @@ from homeassistant.components.media_player import (
     MediaType,
 )
 from homeassistant.const import (
-    ATTR_DEVICE_ID,
     ATTR_ENTITY_ID,
-    ATTR_NAME,
     ATTR_SUPPORTED_FEATURES,
     SERVICE_MEDIA_PAUSE,
     SERVICE_MEDIA_STOP,
@@ -419,10 +417,5 @@ def report(device: Device, player: str, fault: PlayerFault) -> None:
     if fault is PlayerFault.CHANGED:
         return
     state = device.hass.states.get(player)
-    data = {
-        ATTR_DEVICE_ID: device.registry_id,
-        ATTR_NAME: device.name,
-        "player": player if state is None else state.name,
-        "reason": fault.value,
-    }
-    device.hass.bus.async_fire(EVENT_ROOM_PLAYER, data)
+    shown = player if state is None else state.name
+    device.events.report(EVENT_ROOM_PLAYER, player=shown, reason=fault.value)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from homeassistant.const import ATTR_NAME
 from homeassistant.core import Context
 
 from ..const import EVENT_TOOL_CALL
@@ -37,11 +36,5 @@ def logged_call(
         raise
     finally:
         if outcome == "failed" or not only_failures:
-            data = {
-                "device_id": device.registry_id,
-                ATTR_NAME: device.name,
-                "tool": device.commands.words_for(tool),
-                "by": by,
-                "outcome": outcome,
-            }
-            device.hass.bus.async_fire(EVENT_TOOL_CALL, data, context=context)
+            words = device.commands.words_for(tool)
+            device.events.report(EVENT_TOOL_CALL, context, tool=words, by=by, outcome=outcome)

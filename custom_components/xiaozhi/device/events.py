@@ -7,11 +7,12 @@ from enum import StrEnum
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from homeassistant.core import CALLBACK_TYPE, callback
+from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME
+from homeassistant.core import CALLBACK_TYPE, Context, callback
 from homeassistant.helpers.dispatcher import async_dispatcher_send
 from homeassistant.util.signal_type import SignalType
 
-from ..const import DOMAIN
+from ..const import DOMAIN, FORMER_EVENTS
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.messages import JsonObject
 from ..protocol.text import clean_data, one_line
@@ -114,6 +115,14 @@ class DeviceEvents:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._limit_logged = False
+
+    @callback
+    def report(self, event: str, context: Context | None = None, **data: str) -> None:
+        """Report something in Activity, by the event's name before 0.6.0, too."""
+        device = self._device
+        named = {ATTR_DEVICE_ID: device.registry_id, ATTR_NAME: device.name, **data}
+        for name in filter(None, (event, FORMER_EVENTS.get(event))):
+            device.hass.bus.async_fire(name, named, context=context)
 
     @callback
     def fire_notification(self, method: str, params: JsonObject, *, published: bool = False) -> bool:

@@ -62,12 +62,6 @@ def _limited(device: Device, kind: str, ask: RequestHandler, bound: Bound) -> Re
             return result
         finally:
             if outcome != "refused" or device.bounds.take(Bound.QUESTION_REFUSALS):
-                data = {
-                    "device_id": device.registry_id,
-                    "name": device.name,
-                    "kind": kind,
-                    "outcome": outcome,
-                }
-                device.hass.bus.async_fire(EVENT_QUESTION, data)
+                device.events.report(EVENT_QUESTION, kind=kind, outcome=outcome)
 
     return answer

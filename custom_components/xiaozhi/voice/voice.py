@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from homeassistant.config_entries import ConfigEntry
-from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME
 from homeassistant.core import HomeAssistant, callback
 
 from ..announcements.broadcasts import Broadcasts
-from ..const import EVENT_UNANSWERED_WAKE_WORD, FORMER_EVENTS
+from ..const import EVENT_UNANSWERED_WAKE_WORD
 from ..device.device import Device
 from ..texts.issues import Part, Unpromised, async_delete_changes
 from .missing_engines import async_report_missing_engines
@@ -50,6 +49,4 @@ class Voice:
     def _woken_in_vain(self, mac: str) -> None:
         # It may have been removed in the middle of a turn.
         if (device := self._devices.get(mac)) is not None:
-            data = {ATTR_DEVICE_ID: device.registry_id, ATTR_NAME: device.name}
-            for event in (EVENT_UNANSWERED_WAKE_WORD, FORMER_EVENTS[EVENT_UNANSWERED_WAKE_WORD]):
-                self._hass.bus.async_fire(event, data)
+            device.events.report(EVENT_UNANSWERED_WAKE_WORD)
