@@ -16,6 +16,7 @@ from homeassistant.helpers.network import is_hass_url
 
 from ..device_http.bodies import BodyTooLargeError, read_body
 from ..errors import UserError
+from ..firmware.owner_files import read_file
 from ..timeouts import PictureTimeouts
 
 _LOGGER = logging.getLogger(__name__)
@@ -86,11 +87,7 @@ async def async_fetch_url(hass: HomeAssistant, url: str) -> bytes:
 
 def _read_file(path: Path) -> bytes:
     try:
-        # Opening a pipe would block the thread.
-        if not path.is_file():
-            raise FileNotFoundError
-        with path.open("rb") as file:
-            content = file.read(MAX_FETCHED_BYTES + 1)
+        content = read_file(path, MAX_FETCHED_BYTES)
     except OSError as err:
         raise UserError("picture_not_read", name=path.name) from err
     if len(content) > MAX_FETCHED_BYTES:
