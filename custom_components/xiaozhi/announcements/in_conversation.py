@@ -182,7 +182,7 @@ class ConversationAnnouncements:
     async def _speak(self, conversation: Conversation, utterance: Utterance, how: Delivery) -> End:
         captions = Captions()
         captions.replace(utterance.text)
-        shape: SpeechShape | None = None
+        shape = SpeechShape(messages.DOWNLINK.sample_rate)
 
         async def shaped(how: Delivery) -> AsyncGenerator[bytes]:
             nonlocal shape
@@ -205,9 +205,8 @@ class ConversationAnnouncements:
                 begun = True
                 utterance.on_start(how)
                 await conversation.show(messages.face(face_of(utterance.text) or Face.NEUTRAL))
-            resumed = shape.resumed if shape else ()
             seconds -= utterance.text_begins + speech.begins
-            if seconds >= 0 and (caption := captions.due(seconds, complete=True, resumed=resumed)):
+            if seconds >= 0 and (caption := captions.due(seconds, complete=True, resumed=shape.resumed)):
                 await conversation.show(messages.tts_caption(caption))
 
         async with aclosing(speech.pcm()) as pcm:
