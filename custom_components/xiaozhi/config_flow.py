@@ -43,7 +43,6 @@ from .forms.gateway_form import (
     RECONFIGURE_SCHEMA,
     SECTION_ADVANCED,
     WARNINGS,
-    Errors,
     broker_errors,
     cleaned_broker,
     cleaned_gateway,
@@ -111,7 +110,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
     async def async_step_gateway(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
         """Ask for the settings of the gateway, a new one or the known one, and test them."""
         known = self._get_reconfigure_entry() if self.source == SOURCE_RECONFIGURE else None
-        errors: Errors = {}
+        errors: dict[str, str] = {}
         suggested = {} if known is None else gateway_suggestions(known.data)
         if user_input is not None:
             self._settings = cleaned_gateway(user_input)
@@ -140,7 +139,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
 
     async def async_step_broker(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
         """Ask for the owner's broker, and test it."""
-        errors: Errors = {}
+        errors: dict[str, str] = {}
         known: Mapping[str, Any] = {}
         if self.source == SOURCE_RECONFIGURE:
             known = self._get_reconfigure_entry().data.get(CONF_BROKER, {})
@@ -179,7 +178,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         """Ask for user name and password of the broker, and test them."""
         entry = self._get_reauth_entry()
         known: dict[str, Any] = entry.data[CONF_BROKER]
-        errors: Errors = {}
+        errors: dict[str, str] = {}
         if user_input is not None:
             broker = cleaned_broker({**known, CONF_USERNAME: "", CONF_PASSWORD: "", **user_input}, {})
             # Only the account is new. What was once accepted of the rest is not warned of again.
@@ -204,7 +203,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         )
 
     @callback
-    def _passes(self, errors: Errors, submitted: Mapping[str, Any]) -> bool:
+    def _passes(self, errors: dict[str, str], submitted: Mapping[str, Any]) -> bool:
         """Whether there are no errors, or only warnings about what is submitted again as it was."""
         before = self._shown
         self._shown = {(field, str(submitted.get(field, submitted))) for field in errors}

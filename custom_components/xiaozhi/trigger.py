@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from enum import StrEnum
 from functools import partial
 from typing import Any, ClassVar, Final, override
 
@@ -55,9 +56,8 @@ _NOTIFICATION_SCHEMA: Final = TARGET_SCHEMA.extend(
     {vol.Optional(CONF_OPTIONS, default={}): {vol.Optional(_CONF_METHOD): cv.string}}
 )
 
-type _Kind = ConversationEvent | AlarmEvent | TimerEvent | MessageEvent
 
-_CONVERSATION_EVENTS: Final[Mapping[str, _Kind]] = {
+_CONVERSATION_EVENTS: Final[Mapping[str, StrEnum]] = {
     "woken": ConversationEvent.WAKE_WORD,
     "conversation_started": ConversationEvent.STARTED,
     "answered": ConversationEvent.ANSWERED,
@@ -67,7 +67,7 @@ _CONVERSATION_EVENTS: Final[Mapping[str, _Kind]] = {
     "voice_message_sent": MessageEvent.SENT,
     "voice_message_heard": MessageEvent.HEARD,
 }
-_NAMED_EVENTS: Final[Mapping[str, _Kind]] = {
+_NAMED_EVENTS: Final[Mapping[str, StrEnum]] = {
     "alarm_rings": AlarmEvent.RINGING,
     "alarm_snoozed": AlarmEvent.SNOOZED,
     "alarm_stopped": AlarmEvent.STOPPED,

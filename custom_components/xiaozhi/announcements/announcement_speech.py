@@ -23,9 +23,6 @@ from .announcement_errors import SourceError
 from .delivery import Delivery
 from .utterance import OpenSpeech, Rank, Utterance
 
-type OpenMedia = Callable[[str], OpenSpeech]
-"""Opens media of the library or at a web address."""
-
 # Sound that Home Assistant's voice set-up lets a satellite fetch.
 _TEST_SOUND: Final = "/api/assist_satellite/connection_test/"
 # A sound before an announcement is kept in memory, and cut to this length.
@@ -50,7 +47,7 @@ OTHER_FORMATS: Final = {
 async def announcement_utterance(
     hass: HomeAssistant,
     announcement: AssistSatelliteAnnouncement,
-    open_media: OpenMedia,
+    open_media: Callable[[str], OpenSpeech],
     *,
     origin: str | None,
     expects_answer: bool = False,
@@ -112,7 +109,7 @@ def text_utterance(
 def _speech_of(
     hass: HomeAssistant,
     announcement: AssistSatelliteAnnouncement,
-    open_media: OpenMedia,
+    open_media: Callable[[str], OpenSpeech],
     origin: str | None,
 ) -> OpenSpeech:
     token = announcement.tts_token

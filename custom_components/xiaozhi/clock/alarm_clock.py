@@ -45,8 +45,6 @@ _REPORTED: Final[Mapping[RingEnd | None, str]] = {
 }
 """Keys of the notifications for the owner, by the end of the ring."""
 
-type Alarms = Mapping[str, Alarm]
-
 
 class AlarmSet(NamedTuple):
     """An alarm that was set."""
@@ -58,7 +56,7 @@ class AlarmSet(NamedTuple):
 
 def upcoming(device: Device) -> list[tuple[datetime, str, Alarm]]:
     """Return the alarms of a device with when each rings next, the first one first."""
-    alarms: Alarms = device.state.alarms
+    alarms: Mapping[str, Alarm] = device.state.alarms
     return sorted(((alarm.next, uid, alarm) for uid, alarm in alarms.items()), key=lambda each: each[:2])
 
 
@@ -102,9 +100,9 @@ class AlarmClock:
         self._changed.set()
 
     @property
-    def alarms(self) -> Alarms:
+    def alarms(self) -> Mapping[str, Alarm]:
         """The alarms, by id."""
-        alarms: Alarms = self._device.state.alarms
+        alarms: Mapping[str, Alarm] = self._device.state.alarms
         return alarms
 
     async def async_set(
@@ -223,7 +221,7 @@ class AlarmClock:
                 async with asyncio.timeout(wait):
                     await self._changed.wait()
 
-    async def _due(self) -> Alarms:
+    async def _due(self) -> Mapping[str, Alarm]:
         """Return the alarms that are due. After the clock was set back, determine their next times anew."""
         now, due, renewed = dt_util.utcnow(), dict[str, Alarm](), dict[str, Alarm | None]()
         for uid, alarm in self.alarms.items():
@@ -237,7 +235,7 @@ class AlarmClock:
             await self.async_store(renewed)
         return due
 
-    async def _take(self, due: Alarms) -> None:
+    async def _take(self, due: Mapping[str, Alarm]) -> None:
         """Ring due alarms, and report those that were due too long ago."""
         tolerance, now = timedelta(seconds=TimerTimeouts.unreachable), dt_util.utcnow()
         moments = {uid: _last_due(alarm, now, tolerance) for uid, alarm in due.items()}
@@ -304,7 +302,7 @@ class AlarmClock:
             due = {uid: at for at, uid, _ in following}
             self._device.create_task(self._report("alarms_deleted", self.alarms, due), "report alarms")
 
-    async def _report(self, key: str, alarms: Alarms, due: Mapping[str, datetime]) -> None:
+    async def _report(self, key: str, alarms: Mapping[str, Alarm], due: Mapping[str, datetime]) -> None:
         """Notify the owner of unheard alarms."""
         alarm_word = await async_text(self._hass, "alarm")
         language = await async_language(self._hass, self._hass.config.language)

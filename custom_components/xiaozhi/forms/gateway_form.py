@@ -121,10 +121,6 @@ _BROKER_ERRORS: Final = {
     BrokerProblem.FORBIDDEN: ("base", "broker_forbidden"),
 }
 
-type Errors = dict[str, str]
-"""Translation keys of a form's errors, by field."""
-type _Ports = dict[str, tuple[SocketKind, int]]
-
 
 def gateway_schema(shown: Collection[str]) -> vol.Schema:
     """Return the form of a new gateway: its choices, and the `shown` fields.
@@ -182,7 +178,7 @@ async def gateway_errors(
     hass: HomeAssistant,
     settings: Mapping[str, Any],
     running: ConfigEntry | None = None,
-) -> Errors:
+) -> dict[str, str]:
     """Test the settings. The ports that the entry `running` has open count as free."""
     known: Mapping[str, Any] = {} if running is None else running.data
     is_open = running is not None and running.state is ConfigEntryState.LOADED
@@ -194,7 +190,7 @@ async def gateway_errors(
     )
 
 
-async def _address_errors(hass: HomeAssistant, address: str | None, known: str | None) -> Errors:
+async def _address_errors(hass: HomeAssistant, address: str | None, known: str | None) -> dict[str, str]:
     is_new = address != known
     if (problem := address and host_problem(address)) and (problem is HostProblem.UNUSABLE or is_new):
         return {CONF_ADDRESS: problem.value}
@@ -205,7 +201,7 @@ async def _address_errors(hass: HomeAssistant, address: str | None, known: str |
     return {}
 
 
-async def _release_errors(hass: HomeAssistant, releases: str | None, known: str | None) -> Errors:
+async def _release_errors(hass: HomeAssistant, releases: str | None, known: str | None) -> dict[str, str]:
     # A list that is saved already may be down for a while; a repair issue says so.
     if releases is None or releases == known:
         return {}
@@ -218,7 +214,9 @@ async def _release_errors(hass: HomeAssistant, releases: str | None, known: str 
     return {}
 
 
-def _port_errors(ports: _Ports, held: Collection[tuple[SocketKind, int]]) -> Errors:
+def _port_errors(
+    ports: dict[str, tuple[SocketKind, int]], held: Collection[tuple[SocketKind, int]]
+) -> dict[str, str]:
     errors = {
         field: error
         for field, (transport, port) in ports.items()
@@ -237,7 +235,7 @@ async def broker_errors(
     broker: Mapping[str, Any],
     address: str | None,
     known: Mapping[str, Any],
-) -> Errors:
+) -> dict[str, str]:
     """Test a broker. The `known` one causes no warnings.
 
     `address` is the address of Home Assistant that the owner has set.
@@ -267,7 +265,7 @@ async def broker_errors(
     return errors
 
 
-def _ports(settings: Mapping[str, Any]) -> _Ports:
+def _ports(settings: Mapping[str, Any]) -> dict[str, tuple[SocketKind, int]]:
     """Return the ports that a gateway opens, by field."""
     link = OfferedLink(settings[CONF_LINK])
     return {
@@ -288,9 +286,9 @@ def _try_port(transport: SocketKind, port: int) -> str | None:
     return None
 
 
-def _unusable(broker: Mapping[str, Any], address: str | None) -> Errors:
+def _unusable(broker: Mapping[str, Any], address: str | None) -> dict[str, str]:
     """Return errors in settings that devices could not use, whatever the broker says."""
-    errors: Errors = {}
+    errors: dict[str, str] = {}
     # Devices that reach Home Assistant at a loopback address, such as simulated ones, are on this computer.
     devices_are_here = address is not None and is_known_here_only(address)
     problem = host_problem(broker[CONF_HOST])

@@ -43,12 +43,9 @@ _FILE: Final = ("-protocol_whitelist", "file", "-format_whitelist", _FORMATS)
 # Variables with which a program is found and finds its libraries.
 _ENVIRONMENT: Final = ("PATH", "LD_LIBRARY_PATH")
 
-type FfmpegInput = tuple[str, ...]
-"""Arguments of ffmpeg for an input."""
 
-
-def web_input(address: str, *, verify: bool) -> FfmpegInput:
-    """Return an http or https address as input; `verify` requires a trusted certificate."""
+def web_input(address: str, *, verify: bool) -> tuple[str, ...]:
+    """Return the arguments for a web address; `verify` requires a trusted certificate."""
     if not address.startswith("https:"):
         # ffmpeg refuses options that an input does not use.
         return *_WEB, "-i", address
@@ -56,13 +53,13 @@ def web_input(address: str, *, verify: bool) -> FfmpegInput:
     return *_WEB, *tls, "-i", address
 
 
-def file_input(path: Path) -> FfmpegInput:
-    """Return a file as input."""
+def file_input(path: Path) -> tuple[str, ...]:
+    """Return the arguments to open a file."""
     return *_FILE, "-i", f"file:{path}"
 
 
 async def read_sound(
-    program: str, source: FfmpegInput, *, sample_rate: int, start: float, on_line: Callable[[str], bool]
+    program: str, source: tuple[str, ...], *, sample_rate: int, start: float, on_line: Callable[[str], bool]
 ) -> AsyncGenerator[bytes]:
     """Yield the sound of media as 16-bit mono PCM, from `start` seconds on.
 

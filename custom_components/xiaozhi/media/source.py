@@ -27,7 +27,7 @@ from ..announcements.announcement_speech import speech_options
 from ..device_http.bodies import BodyTooLargeError, read_body
 from ..errors import UserError
 from ..protocol.text import one_line
-from .ffmpeg import FfmpegInput, file_input, web_input
+from .ffmpeg import file_input, web_input
 from .ffmpeg_log import is_public
 
 _LOGGER = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ _SOUNDS: Final = frozenset({"music", "track", "podcast", "episode", "playlist", 
 
 async def find_media(
     hass: HomeAssistant, media_id: str, entity_id: str | None
-) -> FfmpegInput | tts.ResultStream:
+) -> tuple[str, ...] | tts.ResultStream:
     """Return where media of the library or at a web address are, or speech. Raises `UserError`."""
     name = media_name(media_id)
     if "\0" in media_id:
@@ -124,7 +124,7 @@ def _speech_for(hass: HomeAssistant, identifier: str, name: str) -> tts.ResultSt
     return speech
 
 
-async def _web_media(hass: HomeAssistant, media_id: str, name: str) -> FfmpegInput:
+async def _web_media(hass: HomeAssistant, media_id: str, name: str) -> tuple[str, ...]:
     try:
         address = _web_address(async_process_play_media_url(hass, media_id))
     except ValueError as err:

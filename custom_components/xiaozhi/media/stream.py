@@ -20,7 +20,7 @@ from ..protocol.audio.speech_decoder import SpeechError, decode_speech
 from ..protocol.messages import DOWNLINK
 from ..protocol.text import one_line
 from ..timeouts import MediaTimeouts
-from .ffmpeg import FfmpegInput, read_sound
+from .ffmpeg import read_sound
 from .ffmpeg_log import FfmpegLog
 from .source import find_media, media_name
 
@@ -159,7 +159,7 @@ class MediaStream:
             async for pcm in sound:
                 yield pcm
 
-    async def _other(self, source: FfmpegInput) -> AsyncGenerator[bytes]:
+    async def _other(self, source: tuple[str, ...]) -> AsyncGenerator[bytes]:
         """Yield the sound of any media."""
         program = get_ffmpeg_manager(self._hass).binary
         sound = read_sound(

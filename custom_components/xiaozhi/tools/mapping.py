@@ -55,13 +55,10 @@ TOOL_PREFIX: Final = "tool_"
 KEY_PREFIXES: Final = (TOOL_PREFIX, "light_")
 """Prefixes of all keys that depend on the device's names."""
 
-type Shapes = Mapping[str, tuple[Member, ...]]
-"""Members of the objects that tools answer with, by the names of the tools."""
-type Subject = tuple[str, ...]
 
 _BRIGHTNESS: Final = ("brightness", "亮度")
 # Names of readings of an on or off state.
-_FLAG_READINGS: Final[tuple[tuple[Verb, Subject], ...]] = (
+_FLAG_READINGS: Final[tuple[tuple[Verb, tuple[str, ...]], ...]] = (
     (Verb.GET, ("state",)),
     (Verb.GET, ("power",)),
     (Verb.GET, ("status",)),
@@ -85,7 +82,9 @@ _CHANGING_CHINESE: Final = re.compile(
 _MAX_READ: Final = 16
 
 
-def map_tools(tools: Iterable[Tool], shapes: Shapes | None = None) -> tuple[ToolEntity, ...]:
+def map_tools(
+    tools: Iterable[Tool], shapes: Mapping[str, tuple[Member, ...]] | None = None
+) -> tuple[ToolEntity, ...]:
     """Return descriptions of entities; every tool is part of one.
 
     A tool whose answer is an object, by `shapes`, may be part of several: each member is a state of its own.
@@ -96,16 +95,16 @@ def map_tools(tools: Iterable[Tool], shapes: Shapes | None = None) -> tuple[Tool
 class _Mapper:
     """Maps a list of tools once."""
 
-    def __init__(self, tools: Iterable[Tool], shapes: Shapes) -> None:
+    def __init__(self, tools: Iterable[Tool], shapes: Mapping[str, tuple[Member, ...]]) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._shapes = {
             name: shapes[name] for name in self._tools if name in shapes and name not in CATALOGUE
         }
-        self._plain: dict[tuple[Verb, Subject], str] = {}
+        self._plain: dict[tuple[Verb, tuple[str, ...]], str] = {}
         """Tools without arguments, by verb and subject."""
-        self._setters: dict[Subject, str] = {}
+        self._setters: dict[tuple[str, ...], str] = {}
         """Tools with one argument that set something."""
-        self._members: dict[Subject, Reading] = {}
+        self._members: dict[tuple[str, ...], Reading] = {}
         """Members of answers."""
         for name, tool in self._tools.items():
             self._note(name, tool)
@@ -194,7 +193,7 @@ class _Mapper:
         )
 
     def _light_of(
-        self, named: str, subject: Subject, on: str | None, off: str | None, colour: Colour | None
+        self, named: str, subject: tuple[str, ...], on: str | None, off: str | None, colour: Colour | None
     ) -> LightTool:
         setter = next((found for word in _BRIGHTNESS if (found := self._setter((*subject, word)))), None)
         state = self._flag_state(subject) if off else None
@@ -321,12 +320,12 @@ class _Mapper:
     def _known_state(self, stock: StockTool) -> Reading | None:
         return stock.state if stock.state is not None and stock.state.tool in self._tools else None
 
-    def _left(self, verb: Verb, subject: Subject) -> str | None:
+    def _left(self, verb: Verb, subject: tuple[str, ...]) -> str | None:
         """Return the name of an unused tool without arguments, by verb and subject."""
         name = self._plain.get((verb, subject))
         return None if name is None or name in self._taken or stock_tool(name).action_only else name
 
-    def _setter(self, subject: Subject) -> Setter | None:
+    def _setter(self, subject: tuple[str, ...]) -> Setter | None:
         """Find a setter for part of an entity; tools of the catalogue make entities of their own."""
         name = self._setters.get(subject)
         if name is None or name in self._taken:
@@ -337,14 +336,14 @@ class _Mapper:
             return None
         return Setter(tool=name, argument=argument, minimum=limits[0], maximum=limits[1])
 
-    def _value_state(self, subject: Subject) -> Reading | None:
+    def _value_state(self, subject: tuple[str, ...]) -> Reading | None:
         """Find the reading of a value."""
         name = self._left(Verb.GET, subject)
         if name is not None and name not in self._shapes:
             return Reading(tool=name)
         return self._members.get(subject)
 
-    def _flag_state(self, subject: Subject) -> Reading | None:
+    def _flag_state(self, subject: tuple[str, ...]) -> Reading | None:
         """Find the reading of an on or off state."""
         for verb, more in _FLAG_READINGS:
             name = self._left(verb, (*subject, *more))

@@ -11,13 +11,13 @@ from .mapping import map_tools
 from .stock_tools import CATALOGUE
 from .tool_entities import ToolEntity
 
-type _Shapes = tuple[tuple[str, tuple[Member, ...]], ...]
-
 
 class MappedTools:
     """An immutable list of tools with the shapes of their answers and their entities."""
 
-    def __init__(self, tools: tuple[Tool, ...], shapes: _Shapes = ()) -> None:
+    def __init__(
+        self, tools: tuple[Tool, ...], shapes: tuple[tuple[str, tuple[Member, ...]], ...] = ()
+    ) -> None:
         """Map the tools, which takes long for hostile texts."""
         self.tools = tools
         self.by_name = {tool.name: tool for tool in tools}
@@ -58,7 +58,7 @@ def _mapping(stored: Any) -> Mapping[str, Any]:
 
 NO_TOOLS: Final = MappedTools(())
 # Devices of one model have the same tools, and their descriptions and schemas take most of a device's memory.
-_LISTS: Final = WeakValueDictionary[tuple[tuple[Tool, ...], _Shapes], MappedTools]()
+_LISTS: Final = WeakValueDictionary[tuple[object, ...], MappedTools]()
 _LISTS[(), ()] = NO_TOOLS
 
 

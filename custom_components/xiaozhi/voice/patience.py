@@ -10,8 +10,6 @@ from typing import Final
 
 from .end_of_turn import FIXED_PAUSE, QUICK_AND_PATIENT
 
-type Pauses = tuple[int, ...]
-
 SPEAKS_ON: Final = 2.0
 """Seconds within which somebody who speaks again was cut off: of the end of their turn, or of the answer."""
 
@@ -38,18 +36,18 @@ def patience(pauses: Sequence[int]) -> float:
     return min(_MOST, seconds + sum(_AFTER_CUT * (1 - age / _CALM) for age in ages))
 
 
-def after_turn(pauses: Pauses, longest: float) -> Pauses:
+def after_turn(pauses: tuple[int, ...], longest: float) -> tuple[int, ...]:
     """Add a turn, whose longest pause lasted so many seconds."""
     return (*pauses, round(100 * longest))[-_TURNS:]
 
 
-def after_cut(pauses: Pauses) -> Pauses:
+def after_cut(pauses: tuple[int, ...]) -> tuple[int, ...]:
     """Return the pauses after the last turn has turned out to be cut off."""
     *before, _ = pauses
     return (*before, -round(100 * patience(before)))
 
 
-def describe(pauses: Pauses) -> dict[str, float]:
+def describe(pauses: tuple[int, ...]) -> dict[str, float]:
     """Return the patience in seconds, and the percentage of the turns that were cut off, if there are any."""
     if not pauses:
         return {}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from custom_components.xiaozhi.voice.patience import Pauses, after_cut, after_turn, describe, patience
+from custom_components.xiaozhi.voice.patience import after_cut, after_turn, describe, patience
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from custom_components.xiaozhi.voice.patience import Pauses, after_cut, after_tu
         ((130,) * 100, 1.3),
     ],
 )
-def test_it_covers_the_pauses_of_nearly_all_turns(pauses: Pauses, seconds: float) -> None:
+def test_it_covers_the_pauses_of_nearly_all_turns(pauses: tuple[int, ...], seconds: float) -> None:
     assert patience(pauses) == pytest.approx(seconds)
 
 

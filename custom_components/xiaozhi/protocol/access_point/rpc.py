@@ -9,8 +9,6 @@ from typing import Final
 from ..messages import JsonObject
 from ..untrusted_json import parse_json
 
-type RequestId = int | str
-
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
@@ -25,7 +23,7 @@ _MAX_MESSAGE: Final = 64 * 1024
 class Request:
     """A request, which gets exactly one reply."""
 
-    id: RequestId
+    id: int | str
     method: str
     params: JsonObject
 
@@ -36,7 +34,7 @@ class Fault:
 
     code: int
     message: str
-    id: RequestId | None = None
+    id: int | str | None = None
 
 
 def read_request(data: bytes) -> Request | Fault | None:
@@ -59,7 +57,7 @@ def read_request(data: bytes) -> Request | Fault | None:
     return Fault(INVALID_REQUEST, "The message is not a request with a method and an id.")
 
 
-def result_reply(request_id: RequestId, result: JsonObject) -> JsonObject:
+def result_reply(request_id: int | str, result: JsonObject) -> JsonObject:
     """Return the reply to a request."""
     return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
