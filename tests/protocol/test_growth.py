@@ -12,11 +12,11 @@ from custom_components.xiaozhi.mcp_extras.ai_questions import read_question
 from custom_components.xiaozhi.mcp_extras.question_form import parse_question_form
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress, AddressError
 from custom_components.xiaozhi.protocol.access_point.results import result_text
-from custom_components.xiaozhi.protocol.access_point.rpc import read_request
 from custom_components.xiaozhi.protocol.checkin import parse_checkin
 from custom_components.xiaozhi.protocol.device_status import read_status
 from custom_components.xiaozhi.protocol.faces import face_of
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion, is_version
+from custom_components.xiaozhi.protocol.json_rpc import read_request
 from custom_components.xiaozhi.protocol.mcp.model import McpError, Progress, RequestError, ServerInfo
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.mcp.tool import Tool, ToolProperty, check_arguments

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from custom_components.xiaozhi.protocol.access_point.rpc import Fault, read_request
 from custom_components.xiaozhi.protocol.checkin import parse_checkin
+from custom_components.xiaozhi.protocol.json_rpc import Fault, read_request
 from custom_components.xiaozhi.protocol.messages import MessageError, parse_message
 from custom_components.xiaozhi.protocol.text import clean_data, clean_text, one_line
 from custom_components.xiaozhi.protocol.untrusted_json import is_bounded, is_deep, parse_json

@@ -12,10 +12,9 @@ from ..actions.targets import target_device
 from ..const import DOMAIN
 from ..device.device import Device
 from ..errors import InputError
+from ..protocol.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import (
-    INVALID_PARAMS,
-    METHOD_NOT_FOUND,
     RESOURCE_NOT_FOUND,
     McpCallError,
     McpError,

@@ -13,18 +13,18 @@ import pytest
 
 from custom_components.xiaozhi.protocol.access_point.dispatcher import CallOutcome, CallRecord, Dispatcher
 from custom_components.xiaozhi.protocol.access_point.results import MAX_RESULT, error_text, result_text
-from custom_components.xiaozhi.protocol.access_point.rpc import (
-    Fault,
-    Request,
-    error_reply,
-    read_request,
-    result_reply,
-)
 from custom_components.xiaozhi.protocol.access_point.tools import (
     OfferedTool,
     ToolError,
     ToolList,
     by_shown_name,
+)
+from custom_components.xiaozhi.protocol.json_rpc import (
+    Fault,
+    Request,
+    error_reply,
+    read_request,
+    result_reply,
 )
 from custom_components.xiaozhi.protocol.messages import encode
 from tests.protocol.access_point.site import House, scripted_tool, text_of

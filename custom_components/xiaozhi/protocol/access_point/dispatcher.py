@@ -12,13 +12,7 @@ import logging
 from typing import Any, Final, Protocol
 
 from ..event_loop import loop_time
-from ..limits import TokenBucket
-from ..mcp.model import STOCK_VERSION, VERSIONS
-from ..messages import JsonObject, encode
-from ..text import label, one_line
-from ..timeouts import AccessPointTimeouts
-from .results import error_text, result_content, result_text
-from .rpc import (
+from ..json_rpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -28,6 +22,12 @@ from .rpc import (
     read_request,
     result_reply,
 )
+from ..limits import TokenBucket
+from ..mcp.model import STOCK_VERSION, VERSIONS
+from ..messages import JsonObject, encode
+from ..text import label, one_line
+from ..timeouts import AccessPointTimeouts
+from .results import error_text, result_content, result_text
 from .tools import OfferedTool, ToolError, ToolList, by_shown_name
 
 _LOGGER = logging.getLogger(__name__)

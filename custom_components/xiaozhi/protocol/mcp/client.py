@@ -13,27 +13,27 @@ import logging
 from typing import Any, Final, Protocol
 
 from ..event_loop import LogAndGoOn, loop_time
+from ..json_rpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Fault, error_reply, result_reply
 from ..messages import JsonObject, MessageTooLongError
-from ..text import label, one_line
+from ..text import label
 from ..timeouts import McpTimeouts
 from ..untrusted_json import is_bounded
 from .model import (
-    INVALID_PARAMS,
     LATEST_VERSION,
-    METHOD_NOT_FOUND,
     STOCK_VERSION,
     McpAnswerTooLongError,
     McpCallError,
     McpDisconnectedError,
     McpError,
     McpNoAnswerError,
-    McpNoReasonError,
     McpProtocolError,
     McpTimeoutError,
     Progress,
     RequestError,
     RequestHandler,
     ServerInfo,
+    refusal,
+    result_of,
 )
 from .result import ToolResult
 from .tool import Tool
@@ -46,11 +46,9 @@ _MAX_PAGES: Final = 64
 _MAX_CURSOR: Final = 1024
 _MAX_METHOD: Final = 128
 _MAX_PARAMS: Final = 8 * 1024
-_MAX_ERROR: Final = 500
 # Requests of the device that are not answered yet.
 _MAX_PENDING: Final = 4
 
-_INTERNAL_ERROR: Final = -32603
 _BUSY: Final = -32000
 
 
@@ -175,7 +173,7 @@ class McpClient:
             raise
         result = ToolResult.from_dict(reply)
         if result.is_error:
-            raise _refusal(result.reason)
+            raise refusal(result.reason)
         return result
 
     async def list_items[ItemT](
@@ -304,7 +302,7 @@ class McpClient:
             self._calls.pop(request_id, None)
         if isinstance(reply, McpError):
             raise reply
-        return _result_of(reply)
+        return result_of(reply)
 
     async def _cancel(self, request_id: int) -> None:
         with suppress(McpDisconnectedError):
@@ -325,14 +323,14 @@ class McpClient:
             self._drop("a request whose id is neither a number nor a short text")
             return None
         if method == "ping":
-            return _reply(request_id, result={})
+            return result_reply(request_id, {})
         if (handler := self._owner.request_handlers.get(method)) is None:
-            return _error(request_id, METHOD_NOT_FOUND, "Method not found")
+            return error_reply(Fault(METHOD_NOT_FOUND, "Method not found", request_id))
         params = {} if params is None else params
         if not isinstance(params, dict):
-            return _error(request_id, INVALID_PARAMS, "The params are no object")
+            return error_reply(Fault(INVALID_PARAMS, "The params are no object", request_id))
         if len(self._answering) >= _MAX_PENDING:
-            return _error(request_id, _BUSY, f"{_MAX_PENDING} requests are not answered yet")
+            return error_reply(Fault(_BUSY, f"{_MAX_PENDING} requests are not answered yet", request_id))
         task = self._owner.create_task(self._serve(handler, request_id, params), f"answer {method}")
         self._answering.add(task)
         task.add_done_callback(self._answered)
@@ -343,12 +341,12 @@ class McpClient:
 
     async def _serve(self, handler: RequestHandler, request_id: int | str, params: JsonObject) -> None:
         try:
-            reply = _reply(request_id, result=await handler(params))
+            reply = result_reply(request_id, await handler(params))
         except RequestError as err:
-            reply = _error(request_id, err.code, str(err))
+            reply = error_reply(Fault(err.code, str(err), request_id))
         except Exception:
             _LOGGER.exception("A device's request could not be answered")
-            reply = _error(request_id, _INTERNAL_ERROR, "Internal error")
+            reply = error_reply(Fault(INTERNAL_ERROR, "Internal error", request_id))
         try:
             await self._owner.send_payload(reply)
         except (ConnectionError, MessageTooLongError) as err:
@@ -386,40 +384,7 @@ class McpClient:
             _LOGGER.debug("Dropped %s; later ones are only counted", what)
 
 
-def _reply(request_id: int | str, **member: Any) -> JsonObject:
-    return {"jsonrpc": "2.0", "id": request_id, **member}
-
-
-def _error(request_id: int | str, code: int, message: str) -> JsonObject:
-    return _reply(request_id, error={"code": code, "message": message})
-
-
-def _refusal(reason: str, code: object = None) -> McpCallError:
-    """Return the error for a refusal in the device's words."""
-    shown = one_line(reason, _MAX_ERROR)
-    number = code if type(code) is int else None
-    return McpCallError(shown, number) if shown else McpNoReasonError("the device gave no reason", number)
-
-
 def _list_in(page: JsonObject, member: str) -> list[Any]:
     if not isinstance(entries := page.get(member), list):
         raise McpProtocolError(f"the page of the list has no {member}")
     return entries
-
-
-def _result_of(reply: JsonObject) -> JsonObject:
-    result, error = reply.get("result"), reply.get("error")
-    if result is not None and error is not None:
-        raise McpProtocolError("the answer has both a result and an error")
-    match error:
-        case None:
-            pass
-        case {"message": str(message)}:
-            raise _refusal(message, error.get("code"))
-        case str(message):
-            raise _refusal(message)
-        case _:
-            raise McpProtocolError("the error has no message")
-    if not isinstance(result, dict):
-        raise McpProtocolError("the answer has no result object")
-    return result

@@ -8,14 +8,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
+from ..json_rpc import INVALID_PARAMS
 from ..messages import JsonObject
-from ..text import label
+from ..text import label, one_line
 
 # The standard's first version, which stock firmware has, and later ones.
 STOCK_VERSION: Final = "2024-11-05"
 LATEST_VERSION: Final = "2025-11-25"
 VERSIONS: Final = frozenset({STOCK_VERSION, "2025-03-26", "2025-06-18", LATEST_VERSION})
 _MAX_PROGRESS_TEXT: Final = 200
+_MAX_ERROR: Final = 500
 
 
 class McpError(Exception):
@@ -59,8 +61,6 @@ class McpProtocolError(McpError):
     """The device's answer is malformed."""
 
 
-INVALID_PARAMS: Final = -32602
-METHOD_NOT_FOUND: Final = -32601
 RESOURCE_NOT_FOUND: Final = -32002
 
 type RequestHandler = Callable[[JsonObject], Awaitable[JsonObject]]
@@ -124,3 +124,29 @@ class Progress:
 
 def _number(value: Any) -> float | None:
     return value if type(value) in {int, float} else None
+
+
+def refusal(reason: str, code: object = None) -> McpCallError:
+    """Return the error for a refusal in the device's words."""
+    shown = one_line(reason, _MAX_ERROR)
+    number = code if type(code) is int else None
+    return McpCallError(shown, number) if shown else McpNoReasonError("the device gave no reason", number)
+
+
+def result_of(reply: JsonObject) -> JsonObject:
+    """Return the result in a reply of the device. Raises `McpError`."""
+    result, error = reply.get("result"), reply.get("error")
+    if result is not None and error is not None:
+        raise McpProtocolError("the answer has both a result and an error")
+    match error:
+        case None:
+            pass
+        case {"message": str(message)}:
+            raise refusal(message, error.get("code"))
+        case str(message):
+            raise refusal(message)
+        case _:
+            raise McpProtocolError("the error has no message")
+    if not isinstance(result, dict):
+        raise McpProtocolError("the answer has no result object")
+    return result

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 messages of an access point: one object in each WebSocket message.
+"""JSON-RPC 2.0: requests of an access point, and replies to it and to devices.
 
 Ids are returned exactly as they came: the cloud begins with 0, mcp-endpoint-server uses its own texts.
 """
@@ -6,8 +6,8 @@ Ids are returned exactly as they came: the cloud begins with 0, mcp-endpoint-ser
 from dataclasses import dataclass
 from typing import Final
 
-from ..messages import JsonObject
-from ..untrusted_json import parse_json
+from .messages import JsonObject
+from .untrusted_json import parse_json
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
