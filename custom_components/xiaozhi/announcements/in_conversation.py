@@ -21,7 +21,7 @@ from .announcement_errors import sound_error
 from .announcement_volume import AnnouncementVolume
 from .delivery import Delivery
 from .heard import End
-from .room_player import Speech
+from .speech import Speech
 from .utterance import Rank, Utterance
 
 # Seconds to wait for further utterances at the same occasion.

@@ -1,15 +1,11 @@
 """The loudspeaker of the room: a media player that says what a device would say.
 
-In a conversation the device plays silence of the same length, so that it shows the text, does not listen, can
-be interrupted as usual and never counts its channel as stale.
-
 What the player does is read from its state: `playing` begins the clock, or else the fetch and the delay that
 the owner has set; *paused* and *off* are a person's doing, and so is *idle* that an action has caused.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import ExitStack, aclosing, suppress
+from contextlib import ExitStack, suppress
 from enum import StrEnum
 import logging
 from typing import Final
@@ -39,7 +35,6 @@ from ..const import EVENT_ROOM_PLAYER, SOUND_PATH
 from ..device.device import Device
 from ..device.state import SETTINGS
 from ..protocol.event_loop import log_failure, loop_time
-from ..protocol.messages import DOWNLINK
 from ..protocol.text import one_line
 from ..timeouts import AnnouncementTimeouts
 from .announcement_errors import SourceError
@@ -51,8 +46,8 @@ _LOGGER = logging.getLogger(__name__)
 
 _ACTIVE: Final = frozenset({MediaPlayerState.BUFFERING, MediaPlayerState.PLAYING})
 _ENDED_BY_PERSON: Final = frozenset({MediaPlayerState.PAUSED, MediaPlayerState.OFF})
-# Seconds between two polls of the clock, and of each piece of silence.
-_PIECE: Final = 0.12
+PIECE: Final = 0.12
+"""Seconds between two polls of the clock, and of each piece of silence."""
 # No timer is more exact.
 _RESOLUTION: Final = 0.001
 # Seconds by which our clock may be late where the player reports no beginning.
@@ -224,7 +219,7 @@ class RoomPlayback:
             elif self._idle is not None and now >= self._idle_since + AnnouncementTimeouts.idle_player:
                 self._end(self._end_of_idle(self._idle))
             sound.notify()
-        return min(_PIECE, self.left)
+        return min(PIECE, self.left)
 
     @callback
     def _wait_for_sound(self, requested_at: float, now: float) -> float:
@@ -233,7 +228,7 @@ class RoomPlayback:
         lead = AnnouncementTimeouts.buffering if is_buffering else self._device.settings.loudspeaker_lead
         if now >= requested_at + lead - _RESOLUTION:
             self._is_heard()
-        return min(requested_at + lead - now, _PIECE) if self._since is None else 0
+        return min(requested_at + lead - now, PIECE) if self._since is None else 0
 
     @callback
     def _is_heard(self) -> None:
@@ -337,46 +332,6 @@ class RoomPlayback:
         if state is None or state.state not in _ACTIVE:
             return self._reports or state is None or state.state != MediaPlayerState.IDLE
         return self._shown and self._path not in str(state.attributes.get(ATTR_MEDIA_CONTENT_ID, ""))
-
-
-class Speech:
-    """Speech of a device: it plays it itself, or is silent while the player of the room says it."""
-
-    def __init__(self, device: Device, said: Said, how: Delivery, *, device_only: bool = False) -> None:
-        """Say a text. With `device_only`, the device plays it in any case."""
-        self._device = device
-        self._said = said
-        self._how = how
-        self._elsewhere = not device_only and device.settings.loudspeaker is not None
-        self.begins = 0.0
-        """Seconds of silence before the speech."""
-        self.end = End.DONE
-        """The end of it."""
-
-    async def pcm(self) -> AsyncGenerator[bytes]:
-        """Yield silence; all of the speech if the player does not say it, or not to its end."""
-        if self._elsewhere:
-            patience = AnnouncementTimeouts.ring_waits
-            playback = RoomPlayback(self._device, self._said, self._how, patience)
-            try:
-                silent = 0.0
-                if await playback.start():
-                    began = loop_time()
-                    while not playback.over and (seconds := min(playback.left, _PIECE)):
-                        yield bytes(2 * round(DOWNLINK.sample_rate * seconds))
-                        silent += seconds
-                        await playback.wait(began + silent)
-                end = await playback.ended
-            finally:
-                playback.stop(End.WOKEN)
-            if isinstance(end, End):
-                self.end = end
-                return
-            report(self._device, playback.player, end)
-            self.begins = silent
-        async with aclosing(self._said.speech(self._how)) as speech:
-            async for piece in speech:
-                yield piece
 
 
 @callback

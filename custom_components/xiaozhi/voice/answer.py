@@ -11,7 +11,7 @@ from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
 from ..announcements.delivery import Delivery
-from ..announcements.room_player import Speech
+from ..announcements.speech import Speech
 from ..announcements.utterance import Rank
 from ..device.turn_times import TurnStep
 from ..protocol import messages
