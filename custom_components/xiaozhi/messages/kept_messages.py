@@ -9,7 +9,6 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Final
 
-from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers.event import async_track_time_interval
 from homeassistant.helpers.storage import STORAGE_DIR
@@ -195,8 +194,7 @@ async def async_forget_messages(hass: HomeAssistant, keep: Collection[str] = ())
 def async_report(device: Device, event: MessageEvent, place: str) -> None:
     """Tell automations and the activity of a message: to whom or from where, and never what."""
     device.events.fire(event, place=place)
-    data = {ATTR_DEVICE_ID: device.registry_id, ATTR_NAME: device.name, "kind": event.value, "place": place}
-    device.hass.bus.async_fire(EVENT_VOICE_MESSAGE, data)
+    device.events.report(EVENT_VOICE_MESSAGE, kind=event.value, place=place)
 
 
 def _folder_name(mac: str) -> str:
