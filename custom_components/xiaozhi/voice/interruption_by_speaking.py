@@ -12,7 +12,7 @@ from ..protocol.audio.speech_detector import SpeechBegan
 from .speech_detectors import TurnDetector
 
 if TYPE_CHECKING:
-    from .conversations import HeldTurn
+    from .held_turn import HeldTurn
 
 # Measured with answers of 6 s in computed rooms, of which a cancellation that learns for half a second leaves
 # 34, 40 or 46 dB less. Of 40 people each, 0.5 to 2 m away, who speak over one, 33, 37 and 36 are heard within

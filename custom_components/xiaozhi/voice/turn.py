@@ -38,7 +38,7 @@ from .turn_errors import (
 )
 
 if TYPE_CHECKING:
-    from .conversations import HeldTurn
+    from .held_turn import HeldTurn
 
 _LOGGER = logging.getLogger(__name__)
 
