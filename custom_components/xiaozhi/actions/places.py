@@ -1,7 +1,7 @@
 """The devices that somebody means by the name of a room, a floor or a device."""
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import area_registry as ar, entity_registry as er, floor_registry as fr
@@ -15,8 +15,14 @@ from .rights import satellite_id
 # Of what was said, in an answer.
 _SHOWN: Final = 60
 
-type _Named = tuple[str, Iterable[str], list[Device]]
-"""Name of a place for an answer, its names, and the devices there."""
+
+class _Place(NamedTuple):
+    """A room, a floor or a device."""
+
+    shown: str
+    """Name in an answer."""
+    names: Iterable[str]
+    devices: list[Device]
 
 
 @callback
@@ -51,24 +57,24 @@ def _plain(language: Language, name: str) -> str:
     return language.plain(name).casefold()
 
 
-def _rooms(hass: HomeAssistant, devices: Collection[Device]) -> Iterator[_Named]:
+def _rooms(hass: HomeAssistant, devices: Collection[Device]) -> Iterator[_Place]:
     for area in ar.async_get(hass).async_list_areas():
         there = [device for device in devices if device.area_id == area.id]
-        yield area.name, (area.name, *area.aliases), there
+        yield _Place(area.name, (area.name, *area.aliases), there)
 
 
-def _floors(hass: HomeAssistant, devices: Collection[Device]) -> Iterator[_Named]:
+def _floors(hass: HomeAssistant, devices: Collection[Device]) -> Iterator[_Place]:
     areas = ar.async_get(hass)
     for floor in fr.async_get(hass).async_list_floors():
         rooms = {area.id for area in areas.async_list_areas() if area.floor_id == floor.floor_id}
         there = [device for device in devices if device.area_id in rooms]
-        yield floor.name, (floor.name, *floor.aliases), there
+        yield _Place(floor.name, (floor.name, *floor.aliases), there)
 
 
-def _each(hass: HomeAssistant, devices: Collection[Device]) -> Iterator[_Named]:
+def _each(hass: HomeAssistant, devices: Collection[Device]) -> Iterator[_Place]:
     entities = er.async_get(hass)
     for device in devices:
         entry = entities.async_get(satellite_id(hass, device) or "")
         aliases = () if entry is None else er.async_get_entity_aliases(hass, entry)
         # Where several are called the same, its room is added in brackets.
-        yield device.name, (device.name, device.name.partition(" (")[0], *aliases), [device]
+        yield _Place(device.name, (device.name, device.name.partition(" (")[0], *aliases), [device])

@@ -136,15 +136,15 @@ class KeptMessages:
             key, when = "message_kept", {"when": described_moment(words, message.sent)}
         text = await async_text(hass, key, language, sender=message.sender, **when)
         spoken = text_utterance(hass, text, pipeline)
-        return Utterance(speech=self._after(spoken.speech, uid), text=text, at_announcement_volume=True)
+        return Utterance(speech=self._after(spoken, uid), text=text, at_announcement_volume=True)
 
-    def _after(self, words: OpenSpeech, uid: str) -> OpenSpeech:
+    def _after(self, words: Utterance, uid: str) -> OpenSpeech:
         """Return the sound of a message after words that say where it is from, and as loud as these."""
 
         async def speak(how: Delivery) -> AsyncGenerator[bytes]:
             said = bytearray()
             try:
-                async with aclosing(words(how)) as pcm:
+                async with aclosing(words.speech(how)) as pcm:
                     async for piece in pcm:
                         said += piece
                         yield piece
