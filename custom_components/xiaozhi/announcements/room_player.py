@@ -196,13 +196,13 @@ class RoomPlayback:
     def _poll(self, began: float, making: asyncio.Task[None], calling: asyncio.Task[None]) -> float:
         """Update its progress; return the seconds until the next poll."""
         sound, now = self._sound, loop_time()
-        if making.done() and not making.cancelled() and (err := making.exception()) is not None:
+        if (err := _error_of(making)) is not None:
             self._error = err
             self._end(End.FAULT)
         elif sound.ended and not sound.seconds:
             self._error = SourceError("announcement_empty")
             self._end(End.FAULT)
-        elif calling.done() and not calling.cancelled() and (failure := calling.exception()) is not None:
+        elif (failure := _error_of(calling)) is not None:
             self._call_failed(failure)
         elif sound.requested_at is None:
             if now >= began + AnnouncementTimeouts.room_player:
@@ -332,6 +332,11 @@ class RoomPlayback:
         if state is None or state.state not in _ACTIVE:
             return self._reports or state is None or state.state != MediaPlayerState.IDLE
         return self._shown and self._path not in str(state.attributes.get(ATTR_MEDIA_CONTENT_ID, ""))
+
+
+def _error_of(task: asyncio.Task[None]) -> BaseException | None:
+    """Return the error with which a task has ended, if it has."""
+    return task.exception() if task.done() and not task.cancelled() else None
 
 
 @callback

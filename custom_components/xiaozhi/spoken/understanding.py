@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from itertools import starmap
 import re
 from typing import Any, Final
 
@@ -259,7 +260,7 @@ def _meaning(elements: list[Element]) -> Meaning | None:
     """Return the common meaning of elements; None if they contradict each other."""
     meaning = Meaning()
     fields = (item for element in elements for item in _FIELDS[element.kind](element).items())
-    if not all(meaning.add(name, value) for name, value in fields):
+    if not all(starmap(meaning.add, fields)):
         return None
     if meaning.named is not None and meaning.minutes is None:
         meaning.minutes, meaning.is_exact = meaning.named, True
