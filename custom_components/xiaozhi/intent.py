@@ -1,4 +1,4 @@
-"""Intents for alarms and voice messages: for sentences of our own, and for assistants."""
+"""Intents for alarms, voice messages and *Do not disturb*: for our sentences, and for assistants."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -158,6 +158,19 @@ async def _send_message(speaker: Speaker, meaning: Meaning) -> Answer:
     return "message_to", {"to": names(to)}
 
 
+async def _disturb(speaker: Speaker, _meaning: Meaning) -> Answer:
+    device = _known(speaker.device)
+    await device.async_set_do_not_disturb(False)
+    if kept := len(device.state.messages):
+        return "messages_kept", {"count": str(kept)}
+    return "do_not_disturb_off", {}
+
+
+async def _be_quiet(speaker: Speaker, _meaning: Meaning) -> Answer:
+    await _known(speaker.device).async_set_do_not_disturb(True)
+    return "do_not_disturb_on", {}
+
+
 def _known(device: Device | None) -> Device:
     if device is None:
         raise InputError("alarm_elsewhere")
@@ -175,6 +188,8 @@ _ACTIONS: Final[Mapping[str, Callable[[Speaker, Meaning], Awaitable[Answer]]]] =
     "snooze": _snooze,
     "stop": _stop,
     "message": _send_message,
+    "quiet": _be_quiet,
+    "disturb": _disturb,
 }
 """Handlers by the names in the data of the languages. They raise `UserError`."""
 
@@ -281,7 +296,7 @@ class AlarmTool(AlarmIntent):
     def _read(self, slots: dict[str, Any], language: Language) -> tuple[str, Meaning]:
         if self._action == "message":
             return self._action, Meaning(text=slots["to"])
-        action = "delete_all" if slots.get("all") else self._action
+        action = "delete_all" if slots.get("all") else "disturb" if slots.get("on") is False else self._action
         return action, read_fields((load_language(_ENGLISH), language), slots, wall_now().date())
 
 
@@ -341,6 +356,13 @@ _TOOLS: Final = (
         "Records what the user says next, and plays it on other devices. Ask for no text: the device does.",
         {vol.Required("to", description="Name of a room, a floor or a device, or: everyone."): cv.string},
         ToolAnnotations(destructive=False, open_world=False),
+    ),
+    AlarmTool(
+        "do_not_disturb",
+        "quiet",
+        "Switches Do not disturb of this device on or off: on, only alarms, timers and answers are heard.",
+        {vol.Required("on"): cv.boolean},
+        ToolAnnotations(destructive=False, idempotent=True, open_world=False),
     ),
 )
 

@@ -147,11 +147,13 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
         enqueue = kwargs.get(ATTR_MEDIA_ENQUEUE, MediaPlayerEnqueue.REPLACE)
         if enqueue not in _REPLACING and self._player.state is not MediaPlayerState.IDLE:
             raise InputError("media_no_queue", name=self.device.name)
+        self._announcer.check_may_disturb(self._caller)
         await self._player.play(media)
 
     @override
     async def async_media_play(self) -> None:
         """Go on where it was paused."""
+        self._announcer.check_may_disturb(self._caller)
         await self._player.resume()
 
     @override

@@ -36,6 +36,7 @@ class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
     @override
     async def async_send_message(self, message: str, title: str | None = None) -> None:
         """Show the message, with the title in the status bar, both cut to what fits; and make a sound."""
+        self.gateway.announcer(self.device).check_may_disturb()
         status, text = _shortened(title or _DEFAULT_TITLE, MAX_STATUS), _shortened(message, MAX_MESSAGE)
         await self.device.commands.send(messages.alert(status=status, message=text, emotion=Face.NEUTRAL))
 

@@ -210,7 +210,14 @@ async def _take_photo(call: ServiceCall) -> ServiceResponse:
 async def _show_text(call: ServiceCall) -> None:
     data = call.data
     text = {"status": data[ATTR_STATUS], "message": data[ATTR_MESSAGE], "emotion": data[ATTR_FACE]}
-    await _on_each(call, lambda device: device.commands.show(**text))
+    gateway = running_gateway(call.hass)
+
+    async def show(device: Device) -> None:
+        if gateway is not None:
+            gateway.announcer(device).check_may_disturb()
+        await device.commands.show(**text)
+
+    await _on_each(call, show)
 
 
 async def _set_face(call: ServiceCall) -> None:

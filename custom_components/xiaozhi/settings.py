@@ -121,6 +121,7 @@ MOMENT: Final = vol.All(str, _stored_moment)
 """Schema of a moment that is stored."""
 
 TEXTS: Final = vol.All([str], vol.Coerce(tuple))
+_PERCENTAGE: Final = vol.All(_whole, vol.Range(min=0, max=100))
 _CREDENTIAL: Final = vol.All(str, vol.Length(min=1))
 _PORT: Final = vol.All(_whole, vol.Range(min=1, max=65535))
 _BROKER: Final = vol.All(
@@ -192,10 +193,12 @@ class DeviceSettings:
     """Phrases of the owner's that may wake the device, as typed into its form."""
     wake_threshold: float = stored(vol.All(vol.Coerce(float), vol.Range(min=0.05, max=0.95)), 0.2)
     """Certainty with which the device must have heard one of them."""
-    announcement_volume: int | None = stored(
-        vol.All(_whole, vol.Range(min=0, max=100), lambda percentage: percentage or None)
-    )
+    announcement_volume: int | None = stored(vol.All(_PERCENTAGE, lambda percentage: percentage or None))
     """Percentage; None to leave the volume alone, for which the owner chooses 0."""
+    quiet_volume: int = stored(_PERCENTAGE, 30)
+    """The most that its volume may be while it is not to disturb, unless it rings."""
+    quiet_brightness: int = stored(_PERCENTAGE, 10)
+    """The same of the brightness of its screen."""
     shows_announcements: bool = stored(bool, False, key=CONF_SHOW_ANNOUNCEMENTS)
     """Whether a device that cannot speak shows announcements with a sound."""
     may_ask_ai: bool = stored(bool, False, key=CONF_ASK_AI)

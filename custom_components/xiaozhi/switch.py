@@ -1,5 +1,7 @@
 """Switches of a device."""
 
+import asyncio
+from dataclasses import replace
 from typing import Any, Final, override
 
 from homeassistant.components.switch import SwitchEntity, SwitchEntityDescription
@@ -7,6 +9,8 @@ from homeassistant.const import EntityCategory, Platform
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
+from .announcements.announcement_speech import text_utterance, voice_language
+from .announcements.utterance import Rank
 from .const import CONF_INTERRUPT_BY_SPEAKING, CONF_MICROPHONE
 from .device.device import Device
 from .device.state import DETECTORS, SETTINGS
@@ -20,10 +24,14 @@ from .entity import (
     is_registered,
 )
 from .gateway import XiaozhiConfigEntry
+from .texts.translated import async_text
 from .tools.tool_entities import SwitchTool
+from .voice.pipelines import chosen_pipeline
 
 # Devices do not wait for each other; the calls of one do in `ToolCalls`.
 PARALLEL_UPDATES = 0
+# Seconds.
+_KEPT_AFTER: Final = 5
 
 _INTERRUPT_BY_SPEAKING: Final = SwitchEntityDescription(
     key=CONF_INTERRUPT_BY_SPEAKING,
@@ -31,6 +39,7 @@ _INTERRUPT_BY_SPEAKING: Final = SwitchEntityDescription(
     entity_category=EntityCategory.CONFIG,
 )
 _MICROPHONE: Final = SwitchEntityDescription(key=CONF_MICROPHONE, translation_key=CONF_MICROPHONE)
+_DO_NOT_DISTURB: Final = SwitchEntityDescription(key="do_not_disturb", translation_key="do_not_disturb")
 
 
 class XiaozhiSettingSwitch(XiaozhiSettingEntity, SwitchEntity):
@@ -68,6 +77,36 @@ class XiaozhiMicrophoneSwitch(XiaozhiEntity, SwitchEntity):
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
         await self.device.async_switch_microphone(False)
+
+
+class XiaozhiDoNotDisturbSwitch(XiaozhiEntity, SwitchEntity):
+    """*Do not disturb* of a device. The state is stored when the action is done."""
+
+    follows = ("do_not_disturb",)
+
+    @property
+    @override
+    def is_on(self) -> bool:
+        return self.device.do_not_disturb
+
+    @override
+    async def async_turn_on(self, **kwargs: Any) -> None:
+        await self.device.async_set_do_not_disturb(True)
+
+    @override
+    async def async_turn_off(self, **kwargs: Any) -> None:
+        await self.device.async_set_do_not_disturb(False)
+        self.device.create_task(self._say_kept(), "say what was kept")
+
+    async def _say_kept(self) -> None:
+        """Say how many voice messages there are, after what it was turned off for, such as a fire alarm."""
+        await asyncio.sleep(_KEPT_AFTER)
+        device = self.device
+        if (kept := len(device.state.messages)) and not device.do_not_disturb:
+            pipeline = chosen_pipeline(self.hass, device)
+            text = await async_text(self.hass, "messages_kept", voice_language(pipeline), count=str(kept))
+            said = replace(text_utterance(self.hass, text, pipeline), rank=Rank.ANSWER)
+            await self.gateway.announcer(device).say(said)
 
 
 class XiaozhiInterruptSwitch(XiaozhiSettingSwitch):
@@ -117,6 +156,7 @@ async def async_setup_entry(
         entry,
         async_add_entities,
         DescribedEntities(XiaozhiMicrophoneSwitch, [_MICROPHONE]),
+        DescribedEntities(XiaozhiDoNotDisturbSwitch, [_DO_NOT_DISTURB]),
         DescribedEntities(XiaozhiInterruptSwitch, [_INTERRUPT_BY_SPEAKING]),
         ToolEntities(XiaozhiSwitch, SwitchTool),
     )

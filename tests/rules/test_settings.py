@@ -58,6 +58,8 @@ _SETTINGS: Final[list[tuple[Callable[..., Any], str, str, Any, tuple[Any, ...]]]
     (device, "wake_phrases", "wake_phrases", (), ([],)),
     (device, "wake_threshold", "wake_threshold", 0.2, (0.2,)),
     (device, "announcement_volume", "announcement_volume", None, (0,)),
+    (device, "quiet_volume", "quiet_volume", 30, (0,)),
+    (device, "quiet_brightness", "quiet_brightness", 10, (0,)),
     (device, "show_announcements", "shows_announcements", False, (True,)),
     (device, "ask_ai", "may_ask_ai", False, (True,)),
     (device, "ask_people", "may_ask_people", False, (True,)),

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from homeassistant.components.assist_pipeline import Pipeline
-from homeassistant.core import CALLBACK_TYPE, callback
+from homeassistant.core import CALLBACK_TYPE, Context, callback
 from homeassistant.exceptions import HomeAssistantError
 
 from ..const import MAX_MESSAGE
@@ -24,10 +24,10 @@ from ..timeouts import AnnouncementTimeouts
 from ..tools.stock_tools import STATUS_TOOL
 from .announcement_errors import refusal, sound_error
 from .announcement_speech import one_after_other, text_utterance, voice_language
-from .announcement_volume import AnnouncementVolume
 from .delivery import Delivery, delivery_in_room, delivery_to, woken
 from .heard import BY_PERSON, End, EndedByPersonError, Heard
 from .in_conversation import ConversationAnnouncements
+from .levels import Level
 from .room_player import PlayerFault, RoomPlayback, report
 from .to_idle_device import IdleAnnouncement
 from .utterance import Rank, Utterance
@@ -37,6 +37,7 @@ _WORDS: Final = {
     End.WOKEN: "announcement_interrupted",
     End.STOPPED: "announcement_stopped_by_user",
     End.REPLACED: "announcement_replaced",
+    End.QUIET: "do_not_disturb",
 }
 """Keys of the texts for the user, unless the fault has its own."""
 
@@ -72,7 +73,7 @@ class Announcer:
     """
 
     def __init__(self, device: Device) -> None:
-        self._volume = AnnouncementVolume(device)
+        self._volume, self._brightness = Level(device, "volume"), Level(device, "brightness")
         self.in_conversation = ConversationAnnouncements(device, self._volume)
         """Announcements between two turns of a conversation."""
         self._device = device
@@ -83,15 +84,41 @@ class Announcer:
         self._free_at = 0.0
         """Time until which the device may still be busy with an ended utterance."""
         self._closed = False
+        device.record.listen(["do_not_disturb"], self._end_disturbing)
 
     @property
     def can_announce(self) -> bool:
         """Whether a text can be said, or at least shown, now."""
+        if self._device.do_not_disturb:
+            return False
         match delivery_in_room(self._device):
             case Delivery.TEXT:
                 return self._device.settings.shows_announcements
             case delivery:
                 return delivery is not Delivery.NONE
+
+    @callback
+    def check_may_disturb(self, context: Context | None = None) -> None:
+        """Check that the device may disturb, or that somebody has asked it for this. Raises `UserError`.
+
+        With the context of a call, a user may have done so, and otherwise who talks to it.
+        """
+        conversation = self._device.conversation
+        talks = conversation is not None and not (conversation.resting or self.in_conversation.only_music)
+        by_user = context is not None and context.user_id is not None
+        if self._device.do_not_disturb and not (talks or by_user):
+            raise self._error("do_not_disturb")
+
+    @callback
+    def _end_disturbing(self) -> None:
+        for said in tuple(self._all):
+            if self._disturbs(said.utterance):
+                said.end(End.QUIET)
+
+    @callback
+    def _disturbs(self, utterance: Utterance) -> bool:
+        """Whether something must not be heard: music has been asked for, or was begun before."""
+        return self._device.do_not_disturb and Rank.QUESTION <= utterance.rank <= Rank.ANNOUNCEMENT
 
     @callback
     def check_sound(self) -> None:
@@ -108,6 +135,8 @@ class Announcer:
                 self._all.add(said)
                 if self._closed:
                     raise self._error("announcement_stopped")
+                if self._disturbs(utterance):
+                    raise self._error("do_not_disturb")
                 async with self._turn_for(said):
                     end = await self._say(said)
         except TimeoutError:
@@ -169,6 +198,7 @@ class Announcer:
         self._closed = True
         await self._end_all(End.FAULT)
         self._volume.close()
+        self._brightness.close()
 
     async def _end_all(self, by: End) -> None:
         for said in (ending := tuple(self._all)):
@@ -293,7 +323,7 @@ class Announcer:
         notification = IdleAnnouncement(self._device, utterance, free_at=self._free_at)
         pause = AnnouncementTimeouts.cancelled
         try:
-            async with self._volume.changed(wanted=utterance.at_announcement_volume):
+            async with self._volume.changed(utterance):
                 end = await notification.play()
                 pause = {None: AnnouncementTimeouts.idle, End.DONE: 0}.get(end, pause)
         finally:
@@ -319,18 +349,19 @@ class Announcer:
         """Show it with a sound, again and again."""
         self._refuse_conversations(said)
         pause, commands = AnnouncementTimeouts.between_alerts, self._device.commands
-        with woken(self._device) as is_woken:
-            for number in range(round(utterance.alert_seconds / pause)):
-                await commands.show(status=utterance.status, message=utterance.text, emotion=Face.HAPPY)
-                if number == 0:
-                    if STATUS_TOOL in self._device.tools:
-                        # Only a poll shows that the device still has power.
-                        await commands.call_tool(STATUS_TOOL)
-                    utterance.on_start(Delivery.TEXT)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(pause):
-                        await is_woken.wait()
-                        return End.WOKEN
+        async with self._volume.changed(utterance):
+            with woken(self._device) as is_woken:
+                for number in range(round(utterance.alert_seconds / pause)):
+                    await commands.show(status=utterance.status, message=utterance.text, emotion=Face.HAPPY)
+                    if number == 0:
+                        if STATUS_TOOL in self._device.tools:
+                            # Only a poll shows that the device still has power.
+                            await commands.call_tool(STATUS_TOOL)
+                        utterance.on_start(Delivery.TEXT)
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(pause):
+                            await is_woken.wait()
+                            return End.WOKEN
         return End.DONE
 
     def _error(self, key: str, kind: type[UserError] = UserError, **placeholders: str) -> UserError:

@@ -22,6 +22,8 @@ class End(StrEnum):
     """Somebody stopped it at a media player."""
     REPLACED = "replaced"
     """Something more important took its place."""
+    QUIET = "quiet"
+    """The device is not to disturb any more."""
     FAULT = "fault"
 
 

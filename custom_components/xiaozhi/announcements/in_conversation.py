@@ -18,9 +18,9 @@ from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of
 from ..protocol.transport.link import LinkClosedError
 from .announcement_errors import sound_error
-from .announcement_volume import AnnouncementVolume
 from .delivery import Delivery
 from .heard import End
+from .levels import Level
 from .speech import Speech
 from .utterance import Rank, Utterance
 
@@ -43,7 +43,7 @@ class ConversationAnnouncements:
     Who holds the conversation calls `speak` between two turns.
     """
 
-    def __init__(self, device: Device, volume: AnnouncementVolume) -> None:
+    def __init__(self, device: Device, volume: Level) -> None:
         """Wait for the conversations of a device."""
         self._device = device
         self._volume = volume
@@ -156,7 +156,7 @@ class ConversationAnnouncements:
         end: End | None = None
         begun = False
         try:
-            async with self._volume.changed(wanted=utterance.at_announcement_volume):
+            async with self._volume.changed(utterance):
                 if not conversation.answering:
                     await conversation.begin_answer()
                 begun = True

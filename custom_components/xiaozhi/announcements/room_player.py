@@ -14,6 +14,7 @@ from homeassistant.components.media_player import (
     ATTR_MEDIA_ANNOUNCE,
     ATTR_MEDIA_CONTENT_ID,
     ATTR_MEDIA_CONTENT_TYPE,
+    ATTR_MEDIA_VOLUME_LEVEL,
     DOMAIN as MEDIA_PLAYER,
     SERVICE_PLAY_MEDIA,
     MediaPlayerEntityFeature,
@@ -161,7 +162,9 @@ class RoomPlayback:
     async def _play(self) -> None:
         sound, hass, device = self._sound, self._hass, self._device
         music = _music_to_resume(hass, self.player)
-        making = device.create_task(sound.make(sound.said.speech(self._how)), "sound for a player")
+        making = device.create_task(
+            sound.make(sound.said.speech(self._how), self._gain), "sound for a player"
+        )
         making.add_done_callback(log_failure)
         with ExitStack() as stack:
             self._path = stack.enter_context(device.transfers.offer(sound)) + SUFFIX
@@ -191,6 +194,15 @@ class RoomPlayback:
             )
             resuming.add_done_callback(log_failure)
             await asyncio.wait((resuming,), timeout=AnnouncementTimeouts.ring_waits)
+
+    @property
+    def _gain(self) -> float:
+        """Factor by which it is softer if it is not to disturb: others may use the player."""
+        state, quiet = self._hass.states.get(self.player), self._device.settings.quiet_volume / 100
+        level = (state.attributes.get(ATTR_MEDIA_VOLUME_LEVEL) if state else None) or 1.0
+        is_quiet = self._device.do_not_disturb and not self._sound.said.rank.rings
+        # As in the firmware, loudness grows with the square.
+        return float(min(quiet / level, 1.0) ** 2) if is_quiet else 1.0
 
     @callback
     def _poll(self, began: float, making: asyncio.Task[None], calling: asyncio.Task[None]) -> float:

@@ -14,6 +14,7 @@ import socket
 from typing import ClassVar, Final, Protocol
 
 from aiohttp import web
+import audioop
 from homeassistant.core import callback
 
 from ..const import SOUND_PATH
@@ -87,13 +88,13 @@ class Sound:
         """Wait for a change."""
         await self._changed.wait()
 
-    async def make(self, speech: AsyncGenerator[bytes]) -> None:
-        """Encode speech."""
+    async def make(self, speech: AsyncGenerator[bytes], gain: float = 1) -> None:
+        """Encode speech, softer by a factor."""
         encoder = Mp3Encoder()
         try:
             async with aclosing(speech):
                 async for pcm in speech:
-                    self._mp3 += encoder.encode(pcm)
+                    self._mp3 += encoder.encode(audioop.mul(pcm, 2, gain))
                     old = max(0, len(self._mp3) - _KEPT)
                     del self._mp3[:old]
                     self._forgotten += old

@@ -1,6 +1,5 @@
 """The ring of a timer or an alarm, as loud and as long as the device can."""
 
-from array import array
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
@@ -10,6 +9,7 @@ from functools import partial
 import logging
 from typing import Final
 
+import audioop
 from homeassistant.components import persistent_notification
 from homeassistant.const import STATE_UNAVAILABLE
 from homeassistant.core import CALLBACK_TYPE, Event, EventStateChangedData, callback
@@ -233,7 +233,4 @@ async def async_report(device: Device, key: str, what: Iterable[str]) -> None:
 def _strikes(rises: bool) -> list[bytes]:
     """Return the sound of the bell, or the same at each step of loudness."""
     strike = timer_sound(DOWNLINK.sample_rate)
-    if not rises:
-        return [strike]
-    samples = array("h", strike)
-    return [array("h", (round(sample * step) for sample in samples)).tobytes() for step in _STEPS]
+    return [audioop.mul(strike, 2, step) for step in _STEPS] if rises else [strike]

@@ -85,7 +85,10 @@ _RECORD: Final[dict[str, Any]] = {
     "calls": vol.All(
         {str: object}, lambda found: {key: call for key, call in found.items() if isinstance(call, dict)}
     ),
-    "volume_to_restore": vol.Maybe(vol.All(vol.Coerce(tuple), vol.ExactSequence([int, int]))),
+    **dict.fromkeys(
+        ("volume_to_restore", "brightness_to_restore"),
+        vol.Maybe(vol.All(vol.Coerce(tuple), vol.ExactSequence([int, int]))),
+    ),
     "last_contact": vol.Maybe(MOMENT),
 }
 """The stored form of the fields but for the status and the tools, with the names of version 0.2.0."""
@@ -187,7 +190,9 @@ class DeviceState:
     session_id: str | None = None
     """Session id of its last conversation over MQTT, which may still have to be ended."""
     volume_to_restore: tuple[int, int] | None = None
-    """Its usual volume, and that of the announcements after which it could not be restored yet."""
+    """Its usual volume and the present one, while that is another for an announcement, or not to disturb."""
+    brightness_to_restore: tuple[int, int] | None = None
+    """The same of its screen."""
     followed: tuple[str, ...] = ()
     """URIs of its resources whose updates it is to report."""
     timers: Mapping[str, dict[str, Any]] = field(default_factory=dict)

@@ -24,8 +24,8 @@ from .state import OWNED, OWNED_FIELDS, STORED, DeviceState, VoiceMessage, chang
 _LOGGER = logging.getLogger(__name__)
 
 # Without its tools, a device has no entities after a crash. The conversation that it cut off is ended when
-# the device comes back.
-_SOON: Final = frozenset({"tools", "session_id"})
+# the device comes back, and a quiet device would stay quiet.
+_SOON: Final = frozenset({"tools", "session_id", "volume_to_restore", "brightness_to_restore"})
 # A device that shows once a minute that it is there must not wear out a memory card.
 _SAVED_WITH_OTHERS: Final = frozenset({"last_contact", "pauses"})
 

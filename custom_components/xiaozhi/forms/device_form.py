@@ -11,7 +11,7 @@ from homeassistant.config_entries import (
     SubentryFlowContext,
     SubentryFlowResult,
 )
-from homeassistant.const import CONF_CODE, Platform, UnitOfTime
+from homeassistant.const import CONF_CODE, PERCENTAGE, Platform, UnitOfTime
 from homeassistant.data_entry_flow import section
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.selector import (
@@ -36,6 +36,8 @@ from ..const import (
     CONF_LINK,
     CONF_LOUDSPEAKER,
     CONF_LOUDSPEAKER_LEAD,
+    CONF_QUIET_BRIGHTNESS,
+    CONF_QUIET_VOLUME,
     CONF_SHARE_TRANSCRIPTS,
     CONF_SHOW_ANNOUNCEMENTS,
     CONF_WAKE_PHRASES,
@@ -51,6 +53,7 @@ from ..protocol.text import plain_name
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 from ..texts.translated import async_explain, async_text
+from ..tools.stock_tools import BRIGHTNESS_TOOL, VOLUME_TOOL
 from ..voice.device_wake_words import board_of
 from .device_permissions import merged, permissions_schema
 from .pairing_form import CODE_SELECTOR, PairingFlow
@@ -97,6 +100,10 @@ _SCHEMA_WITH_LINK: Final = _SCHEMA.extend(
 _PHRASES: Final = {
     vol.Optional(CONF_WAKE_PHRASES, default=[]): TextSelector(TextSelectorConfig(multiple=True))
 }
+_QUIET: Final = {VOLUME_TOOL: CONF_QUIET_VOLUME, BRIGHTNESS_TOOL: CONF_QUIET_BRIGHTNESS}
+_PERCENTAGE: Final = vol.All(
+    NumberSelector(NumberSelectorConfig(min=0, max=100, unit_of_measurement=PERCENTAGE)), vol.Coerce(int)
+)
 _THRESHOLD: Final = NumberSelector(
     NumberSelectorConfig(min=0.05, max=0.95, step=0.05, mode=NumberSelectorMode.SLIDER)
 )
@@ -190,6 +197,9 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         schema, notes = _SCHEMA, []
         if GatewaySettings.from_entry(self._get_entry()).link is not OfferedLink.WEBSOCKET:
             schema = _SCHEMA_WITH_LINK
+        for tool, key in _QUIET.items():
+            if device is not None and tool in device.tools:
+                schema = schema.extend({vol.Required(key, default=getattr(before, key)): _PERCENTAGE})
         if device is not None and not device.state.is_program:
             if (objection := board_of(device).objection_to_phrases) is None:
                 threshold = vol.Optional(CONF_WAKE_THRESHOLD, default=before.wake_threshold)

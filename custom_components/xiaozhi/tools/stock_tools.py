@@ -16,6 +16,7 @@ from .tool_entities import Reading
 
 # Tools that the integration itself calls.
 ASSETS_TOOL: Final = "self.assets.set_download_url"
+BRIGHTNESS_TOOL: Final = "self.screen.set_brightness"
 PHOTO_TOOL: Final = "self.camera.take_photo"
 PREVIEW_TOOL: Final = "self.screen.preview_image"
 REBOOT_TOOL: Final = "self.reboot"
@@ -112,7 +113,7 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
         enabled=False,
         state=Reading(tool=STATUS_TOOL, member="volume"),
     ),
-    "self.screen.set_brightness": StockTool(
+    BRIGHTNESS_TOOL: StockTool(
         key="brightness",
         translation_key="brightness",
         unit=PERCENTAGE,

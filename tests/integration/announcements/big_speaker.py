@@ -99,6 +99,10 @@ class BigSpeaker(MediaPlayerEntity):
             if self.ends and self.reports and self._playing is asyncio.current_task():
                 self.show(MediaPlayerState.IDLE)
 
+    def set_volume(self, level: float) -> None:
+        self._attr_volume_level = level
+        self.async_write_ha_state()
+
     def show(self, state: MediaPlayerState, address: str | None = None, *, there: bool = True) -> None:
         self._attr_state, self._attr_media_content_id, self._attr_available = state, address, there
         self.async_write_ha_state()

@@ -25,7 +25,7 @@ from custom_components.xiaozhi.voice.pipelines import chosen_pipeline
 from simulator import SimulatedDevice, State
 from tests.integration.announcements.big_speaker import SELECT, BigSpeaker
 from tests.integration.announcements.sounds import beep
-from tests.integration.boxes import Speech, alerts, choose, push_to_talk, wait_for_state
+from tests.integration.boxes import Speech, act, alerts, choose, push_to_talk, wait_for_state
 from tests.integration.names import COMMAND, CONNECTED, MAC, NEW, OLD, Boot
 from tests.paths import ROOT
 
@@ -37,7 +37,8 @@ RINGS = {
     "reminder": Ring(is_alarm=True, text="The bins.", speaks=True),
 }
 KINDS = ("answer", "announcement", "question", *RINGS, "music")
-ACTS = ("wake word", "button", "player gone", "player paused", "link lost", "restart")
+ACTS = ("wake word", "button", "player gone", "player paused", "link lost", "restart", "do not disturb")
+QUIET = "do not disturb"
 _ROW = re.compile(r"^\| ([a-z, ]+) \| ([a-z, ]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
 # A timer and an alarm ring for a quarter of a minute here, and are given up after half of one.
@@ -155,6 +156,8 @@ class House:
                 self.player.show(MediaPlayerState.IDLE, there=False)
             case "player paused":
                 self.player.show(MediaPlayerState.PAUSED, self.player.media_content_id)
+            case "do not disturb":
+                await act(self.hass, "switch", "turn_on", "switch.kitchen_box_do_not_disturb")
             case "link lost":
                 self.known.session.link._carrier.publish.__self__.abort()
             case _:
@@ -203,10 +206,15 @@ async def test_meeting(
     house.device = device = await boot(OLD if loudspeaker == "2.4" else NEW)
     if loudspeaker == "player":
         await choose(house.hass, SELECT, "Big speaker")
-    if loudspeaker == "2.4" and running != "answer":
+    if running == QUIET:
+        await house.act(QUIET)
+    if loudspeaker == "2.4" and running != "answer" and (running, coming) != (QUIET, "answer"):
         await speech.answer_with("Which light?", heard=[COMMAND])
         await house.open_channel()
     await speech.answer_with("It goes on. " * 12 + "The end.", heard=[COMMAND])
+    if running == QUIET:
+        assert await house.start(coming) == expected
+        return
     first = asyncio.create_task(house.start(running))
     async with asyncio.timeout(60):
         await house.is_heard()
@@ -222,4 +230,5 @@ async def test_meeting(
 
 async def test_the_table_is_complete() -> None:
     """There is a cell for each meeting."""
-    assert sorted(cell[:3] for cell in cells()) == sorted(product(KINDS, (*KINDS[1:], *ACTS), LOUDSPEAKERS))
+    meetings = [*product(KINDS, (*KINDS[1:], *ACTS), LOUDSPEAKERS), *product([QUIET], KINDS, LOUDSPEAKERS)]
+    assert sorted(cell[:3] for cell in cells()) == sorted(meetings)

@@ -54,7 +54,8 @@ STORED_AS = {
     "answers": "what they last answered",
     "shapes": "of which members their answers consist",
     "calls": "arguments of the last calls",
-    "volume_to_restore": "a volume to be restored after an announcement",
+    "volume_to_restore": "the usual volume and brightness while they are others",
+    "brightness_to_restore": "the usual volume and brightness while they are others",
     "last_contact": "last contact",
 }
 OWNED_AS = {

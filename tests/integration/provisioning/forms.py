@@ -68,7 +68,7 @@ def check_texts(section: dict[str, Any], result: Any) -> Any:
             # A field that is filled in wrongly is shown above.
             assert all(advanced[part].items() <= step[part].items() for part in ("data", "data_description"))
         hidden = set() if "link" in fields else _ONLY_WITH_A_CHOICE
-        hidden = hidden | ({"wake_phrases", "wake_threshold"} - fields)
+        hidden = hidden | ({"wake_phrases", "wake_threshold", "quiet_volume", "quiet_brightness"} - fields)
         assert fields - step.get("sections", {}).keys() == step.get("data", {}).keys() - hidden
         # What the frontend draws.
         schema = probatio.to_field_list(result["data_schema"], custom_serializer=cv.custom_serializer)

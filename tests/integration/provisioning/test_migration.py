@@ -121,6 +121,7 @@ async def test_the_entities_of_0_2_0_come_through_with_their_ids_and_names(
         "select.{}_box_voice_output",
         "calendar.{}_box_alarms",
         "switch.{}_box_microphone",
+        "switch.{}_box_do_not_disturb",
         "button.{}_box_record_conversation",
     )
     assert names.keys() == {name.format(kind) for kind in MACS for name in added} | new

@@ -1,6 +1,5 @@
 """In a conversation with a device, the assistant can use what that device can do; elsewhere it cannot."""
 
-import re
 from typing import Any
 
 from homeassistant.components.conversation import async_converse
@@ -11,6 +10,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.intent import alarm_tools
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from simulator import SimulatedDevice, converse
 from simulator.audio.espeak import synthesize
@@ -42,13 +42,13 @@ async def assistant(speech: Speech) -> Speech:
 
 
 async def own_tools(hass: HomeAssistant, device_id: str | None) -> list[llm.Tool]:
-    """Return the tools of a device that a request from there gets, without those for alarms and messages."""
+    """Return the tools of a device that a request from there gets, without those of our intents."""
     context = llm.LLMContext(
         platform="test", context=None, language="en", assistant="conversation", device_id=device_id
     )
     api = await llm.async_get_api(hass, llm.LLM_API_ASSIST, context)
-    ours = (tool for tool in api.tools if tool.integration == DOMAIN)
-    return [tool for tool in ours if not re.search("_alarm|_message", tool.name)]
+    intents = {tool.name for tool in alarm_tools()}
+    return [tool for tool in api.tools if tool.integration == DOMAIN and tool.name not in intents]
 
 
 async def test_turn_your_volume_down_reaches_the_device(

@@ -50,7 +50,7 @@ pytestmark = [pytest.mark.own_home, pytest.mark.usefixtures("wall_clock")]
 _ROWS: Final = (
     *("HassStartTimer", "HassTimerStatus", "HassIncreaseTimer", "HassPauseTimer", "HassUnpauseTimer"),
     *("HassCancelTimer", "HassCancelAllTimers", "HassStartTimer"),
-    *("XiaozhiAlarm",) * 8,
+    *("XiaozhiAlarm",) * 10,
     *("HassTurnOn", "HassLightSet", "HassTurnOff", "HassGetState"),
     *("HassListAddItem", "HassListCompleteItem", "HassListAddItem"),
     *("HassSetVolume", "HassSetVolumeRelative", "HassMediaPlayerMute", "HassMediaPlayerUnmute"),
@@ -67,9 +67,10 @@ _NAMES: Final = {
     "de": ("Küche", "Küchenlicht", "Radio", "Garten"),
     "zh-CN": ("厨房", "厨房灯", "收音机", "待办清单"),
 }
-# Rows that only ask for alarms, and those for an alarm that rings.
+# Rows that only ask for alarms, those for an alarm that rings, and the one that ends *Do not disturb*.
 _ASKS: Final = (10, 11)
 _RINGING: Final = (14, 15)
+_DISTURBS: Final = 17
 _CHANGES: Final = {kind for kind in _ROWS if not re.search("Timer|Get|Nevermind", kind)}
 _SENTENCE: Final = re.compile(r"[\"“„]([^\"”“]+)[\"”“]")
 
@@ -227,6 +228,7 @@ async def test_every_sentence_of_the_page_works(
             tuple(player.done),
             todo,
             dict(known.state.alarms),
+            known.do_not_disturb,
             len(other.announcements),
         )
 
@@ -241,6 +243,7 @@ async def test_every_sentence_of_the_page_works(
             if number in _RINGING:
                 await set_alarm(hass, 1, at="calendar.box_1_alarms")
                 await asyncio.sleep(3)
+            known.record.update(do_not_disturb=number == _DISTURBS)
             before = house()
             result = await async_converse(
                 hass, sentence, None, Context(), language, HOME_ASSISTANT_AGENT, device_id=device_ids[0]

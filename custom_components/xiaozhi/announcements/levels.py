@@ -1,0 +1,166 @@
+"""The volume of a device and the brightness of its screen, where they are changed for a while.
+
+For an announcement, and as long as the device is not to disturb. Whatever happens between, they are restored.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+import logging
+from typing import Final
+
+from homeassistant.core import callback
+from homeassistant.exceptions import HomeAssistantError
+
+from ..device.device import Device
+from ..device.state import SETTINGS, STATUS_READ
+from ..protocol.conversation.state_table import ConversationState
+from ..protocol.device_status import StatusError, read_status
+from ..protocol.event_loop import loop_time
+from ..tools.stock_tools import BRIGHTNESS_TOOL, STATUS_TOOL, VOLUME_TOOL
+from .utterance import Utterance
+
+_LOGGER = logging.getLogger(__name__)
+# Seconds that an announcement waits for it to be restored; a gateway that stops waits for 3.
+_RESTORING: Final = 2
+# Seconds for which a screen fades, and reports what is between.
+_FADING: Final = 1
+_VOLUME: Final = "volume"
+_TOOLS: Final = {_VOLUME: VOLUME_TOOL, "brightness": BRIGHTNESS_TOOL}
+# Brightness that boards report while they sleep, whatever is set (`OnEnterSleepMode` in `main/boards`).
+_ASLEEP: Final = {0, 1, 10, 20}
+
+
+class Level:
+    """A level of a device, if it can be changed: `volume` or `brightness`.
+
+    What is to be restored is kept, and stored, until it could be.
+    """
+
+    def __init__(self, device: Device, name: str) -> None:
+        self._device = device
+        self._name = name
+        self._lock = asyncio.Lock()
+        self._said: Utterance | None = None
+        """The utterance that is being said at a volume of its own."""
+        self._fades_until = 0.0
+        followed = ("linked", "do_not_disturb", SETTINGS)
+        self._stops = [
+            device.record.listen(followed, self._follow),
+            device.record.listen([STATUS_READ], self._take_status),
+            *([] if name == _VOLUME else [device.record.listen(["conversation"], self._wake)]),
+        ]
+
+    @callback
+    def close(self) -> None:
+        """Restore nothing any more."""
+        for stop in self._stops:
+            stop()
+
+    @asynccontextmanager
+    async def changed(self, utterance: Utterance) -> AsyncGenerator[None]:
+        """Have the volume at which something is to be heard, if it has one of its own.
+
+        If that fails at the end, as when the device has left, the volume is restored as soon as possible.
+        """
+        if not (utterance.at_announcement_volume or (self._device.do_not_disturb and utterance.rings)):
+            yield
+            return
+        self._said = utterance
+        try:
+            await self._set()
+            yield
+        finally:
+            self._said = None
+            # Cancelling the announcement must not keep its volume.
+            restoring = self._device.create_task(self._set(), "restore volume")
+            await asyncio.wait((restoring,), timeout=_RESTORING)
+
+    @property
+    def _changes(self) -> tuple[int, int] | None:
+        """The usual level and the one in its place: the same if somebody has set that in the meantime."""
+        changes: tuple[int, int] | None = getattr(self._device.state, f"{self._name}_to_restore")
+        return changes
+
+    @property
+    def _is_usual(self) -> bool:
+        """Whether there is nothing to be changed or restored."""
+        return self._changes is None and self._said is None and not self._device.do_not_disturb
+
+    @callback
+    def _follow(self) -> None:
+        if self._said is None and not self._is_usual and self._device.state.linked:
+            self._device.create_task(self._set(), f"set {self._name}")
+
+    @callback
+    def _take_status(self) -> None:
+        level: int | None = getattr(self._device.state.status, self._name)
+        if self._said is None and not self._is_usual and self._plan(level) != (self._changes, None):
+            self._device.create_task(self._set(), f"set {self._name}")
+
+    @callback
+    def _wake(self) -> None:
+        """Dim a screen that was asleep until now."""
+        device = self._device
+        if (
+            device.do_not_disturb
+            and self._changes is None
+            and device.state.conversation is ConversationState.LISTENING
+        ):
+            device.create_task(self._set(_FADING), f"set {self._name}")
+
+    def _plan(self, level: int | None) -> tuple[tuple[int, int] | None, int | None]:
+        """Return what is changed then, and what is to be set for that, by what the device reports now."""
+        changes, quiet = self._changes, self._device.do_not_disturb
+        usual, now = changes or (level, level)
+        left_alone = quiet and changes is not None and usual == now
+        sleeps = self._name != _VOLUME and self._device.state.conversation is ConversationState.IDLE
+        if sleeps and level in _ASLEEP and (changes is None or level != now):
+            return changes, None
+        if level not in (now, None) and loop_time() >= self._fades_until:
+            usual = now = level
+            left_alone = quiet
+        if usual is None:
+            return None, None
+        if left_alone and self._said is None:
+            return (usual, usual), None
+        wanted = self._wanted(usual)
+        return None if wanted == usual else (usual, wanted), None if wanted == now else wanted
+
+    def _wanted(self, usual: int) -> int:
+        """Return what a level is to be that is usually this one."""
+        said, settings = self._said, self._device.settings
+        quiet = self._device.do_not_disturb and not (said and said.rings)
+        if quiet:
+            return min(usual, settings.quiet_volume if self._name == _VOLUME else settings.quiet_brightness)
+        announced = settings.announcement_volume if said and said.at_announcement_volume else None
+        return usual if announced is None else announced
+
+    async def _set(self, delay: float = 0) -> None:
+        await asyncio.sleep(delay)
+        async with self._lock:
+            tool, device = _TOOLS[self._name], self._device
+            if self._is_usual or not {tool, STATUS_TOOL} <= device.tools.keys():
+                return
+            try:
+                changes, level = self._plan(await self._read())
+                if changes is not None:
+                    self._keep(changes)
+                if level is not None:
+                    self._fades_until = loop_time() + _FADING
+                    await device.commands.call_tool(tool, {self._name: level})
+                self._keep(changes)
+            except HomeAssistantError as err:
+                _LOGGER.debug("%s: %s not changed or restored: %s", device.name, self._name, err)
+
+    @callback
+    def _keep(self, changes: tuple[int, int] | None) -> None:
+        self._device.record.update(**{f"{self._name}_to_restore": changes})
+
+    async def _read(self) -> int | None:
+        try:
+            status = read_status((await self._device.commands.call_tool(STATUS_TOOL)).json())
+        except StatusError:
+            return None
+        level: int | None = getattr(status, self._name)
+        return level

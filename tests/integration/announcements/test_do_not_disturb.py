@@ -1,0 +1,409 @@
+"""The switch *Do not disturb*: what is not heard, and that alarms ring and answers are quiet."""
+
+import asyncio
+from typing import Any
+
+from homeassistant.core import Context, HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.util import dt as dt_util
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser
+
+from custom_components.xiaozhi.announcements.announcer import Announcer
+from custom_components.xiaozhi.announcements.delivery import Delivery
+from custom_components.xiaozhi.announcements.heard import End
+from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
+from custom_components.xiaozhi.const import CONF_ANNOUNCEMENT_VOLUME, EVENT_ANNOUNCEMENT_SKIPPED
+from custom_components.xiaozhi.device.state import VoiceMessage
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.spoken.sentences import ALARM_SENTENCE
+from simulator import Profile, SimulatedDevice, State, get_profile
+from simulator.application.announcement import Outcome
+from tests.integration.announcements.big_speaker import BigSpeaker
+from tests.integration.announcements.sounds import beep, is_heard
+from tests.integration.boxes import (
+    TWO_DEVICES,
+    Speech,
+    act,
+    activity,
+    alerts,
+    call_action,
+    change_settings,
+    say,
+    wait_for_state,
+)
+from tests.integration.clock.conftest import Handle, handle
+from tests.integration.media.media_server import media_server, music
+from tests.integration.names import BRIGHTNESS, COMMAND, CONNECTED, MAC, NEW, OLD, OTHER_MAC, SATELLITE, Boot
+from tests.protocol.audio.sounds import pitch_level
+
+__all__ = ["handle"]
+
+pytestmark = pytest.mark.usefixtures("speech")
+
+QUIET = "switch.kitchen_box_do_not_disturb"
+SPEAKER = "media_player.kitchen_box_speaker"
+REASON = "Kitchen box is not to be disturbed.* switch off Do not disturb"
+MESSAGE = "notify.kitchen_box_screen_message"
+SONG = "http://localhost/song.mp3"
+LONG_ANSWER = "It goes on. " * 12
+
+
+async def switch(hass: HomeAssistant, state: str) -> None:
+    await act(hass, "switch", f"turn_{state}", QUIET)
+    assert hass.states.is_state(QUIET, state)
+
+
+async def satellite(hass: HomeAssistant, action: str, *satellites: str, **data: Any) -> None:
+    await act(hass, "assist_satellite", action, [*satellites] or SATELLITE, **data)
+
+
+async def announce(hass: HomeAssistant, *satellites: str, **data: Any) -> None:
+    await satellite(hass, "announce", *satellites, message="Dinner is ready.", **data)
+
+
+def levels(device: SimulatedDevice) -> tuple[int, int]:
+    return device.values["volume"], device.values["brightness"]
+
+
+async def answers(device: SimulatedDevice, command: bytes, word: str = "hi") -> None:
+    await device.wake(word)
+    device.say(command)
+    await device.wait_state(State.SPEAKING, 30)
+
+
+@pytest.fixture
+async def device(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
+    device = await boot(NEW)
+    await wait_for_state(hass, BRIGHTNESS, "75")
+    return device
+
+
+@TWO_DEVICES
+async def test_a_quiet_device_is_left_out_and_refuses_what_is_for_it_alone(
+    hass: HomeAssistant, boot: Boot, speech: Speech, device_id: str, hass_admin_user: MockUser
+) -> None:
+    # One that can begin conversations.
+    await speech.answer_with("Yes.")
+    device, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
+    await switch(hass, "on")
+    both = [SATELLITE, "assist_satellite.bedroom_box"]
+    told = activity(hass, EVENT_ANNOUNCEMENT_SKIPPED)
+    await announce(hass, *both)
+    assert (await other.wait_announced()).outcome is Outcome.PLAYED
+    assert len(told) == 1
+    by_user = Context(user_id=hass_admin_user.id)
+    for context in (None, by_user):
+        for doing in (
+            announce(hass, SATELLITE, context=context),
+            satellite(hass, "start_conversation", context=context, start_message="Shall I?"),
+            satellite(hass, "ask_question", context=context, question="Shall I?", returns=True),
+            call_action(hass, "ask", device_id, context, question="Shall I?"),
+            call_action(hass, "show_text", device_id, context, message="Dinner is ready."),
+            act(hass, "notify", "send_message", MESSAGE, context=context, message="Hello."),
+            play(hass, SONG, announce=True, context=context),
+        ):
+            with pytest.raises(HomeAssistantError, match=REASON):
+                await doing
+    with pytest.raises(HomeAssistantError, match=REASON):
+        await play(hass, SONG)
+    assert not device.announcements
+    assert not alerts(device)
+    assert not device.screen.captions
+    # Of several, none may be told: then it fails.
+    await act(hass, "switch", "turn_on", "switch.bedroom_box_do_not_disturb")
+    with pytest.raises(HomeAssistantError, match="is not to be disturbed"):
+        await announce(hass, *both)
+    await switch(hass, "off")
+    await announce(hass, *both)
+    assert (await device.wait_announced()).outcome is Outcome.PLAYED
+    assert len(other.announcements) == 1
+
+
+async def play(
+    hass: HomeAssistant, media_id: str, *, announce: bool = False, context: Context | None = None
+) -> None:
+    media = {"media_content_id": media_id, "media_content_type": "music"}
+    await act(hass, "media_player", "play_media", SPEAKER, context=context, announce=announce, **media)
+
+
+async def test_answers_are_quiet_the_screen_is_dim_and_both_come_back(
+    hass: HomeAssistant, device: SimulatedDevice, speech: Speech, command: bytes
+) -> None:
+    await speech.answer_with(LONG_ANSWER, heard=[COMMAND])
+    await switch(hass, "on")
+    await device.wait_for(lambda: levels(device) == (30, 10), 5)
+    await answers(device, command)
+    assert levels(device) == (30, 10)
+    await device.wait_state(State.IDLE, 60)
+    await asyncio.sleep(130)
+    assert levels(device) == (30, 10)
+    await switch(hass, "off")
+    await device.wait_for(lambda: levels(device) == (70, 75), 5)
+    await asyncio.sleep(130)
+    assert levels(device) == (70, 75)
+
+
+async def test_what_is_said_and_what_waits_ends_when_it_goes_on_but_no_music(
+    hass: HomeAssistant, device: SimulatedDevice, announcer: Announcer
+) -> None:
+    playing = asyncio.create_task(announcer.say(Utterance(text="La", speech=beep(20), rank=Rank.MUSIC)))
+    await is_heard(device)
+    announcing = [
+        asyncio.create_task(announcer.say(Utterance(text="Dinner is ready.", speech=beep(10))))
+        for _ in range(2)
+    ]
+    assert (await playing).end is End.REPLACED
+    await asyncio.sleep(3)
+    await switch(hass, "on")
+    heard = [await each for each in announcing]
+    assert [(each.end, each.how) for each in heard] == [
+        (End.QUIET, Delivery.NOTIFY),
+        (End.QUIET, Delivery.NONE),
+    ]
+    for each in heard:
+        with pytest.raises(HomeAssistantError, match=REASON):
+            each.check()
+    assert (await device.wait_announced(2)).outcome is not Outcome.PLAYED
+    await switch(hass, "off")
+    await asyncio.sleep(6)
+    playing = asyncio.create_task(announcer.say(Utterance(text="La", speech=beep(8), rank=Rank.MUSIC)))
+    await is_heard(device)
+    await switch(hass, "on")
+    assert (await playing).end is End.DONE
+    assert levels(device) == (30, 10)
+
+
+async def test_a_question_that_was_asked_before_is_answered(
+    hass: HomeAssistant, device: SimulatedDevice, speech: Speech, device_id: str, command: bytes
+) -> None:
+    asking = asyncio.create_task(call_action(hass, "ask", device_id, question="Shall I?"))
+    await device.wait_announced()
+    await asyncio.sleep(3)
+    await switch(hass, "on")
+    speech.recognizer.lines = ["yes"]
+    await say(device, command)
+    assert (await asking)["sentence"] == "yes"
+
+
+@pytest.mark.usefixtures("ffmpeg")
+@pytest.mark.parametrize("profile", [OLD, NEW])
+async def test_media_play_for_people_and_not_for_automations(
+    hass: HomeAssistant,
+    boot: Boot,
+    speech: Speech,
+    command: bytes,
+    hass_admin_user: MockUser,
+    profile: Profile,
+) -> None:
+    device = await boot(profile)
+    await switch(hass, "on")
+    await speech.answer_with("Here it is.", heard=[COMMAND])
+    async with media_server() as server:
+        song = server.file("/song.mp3", music(20))
+        await device.wake()
+        await wait_for_state(hass, SATELLITE, "listening")
+        await play(hass, song)
+        device.say(command)
+        await wait_for_state(hass, SPEAKER, "playing", 30)
+        assert levels(device) == (30, 10)
+        await asyncio.sleep(2)
+        # It is asked for nothing now, also where its channel is open for the music.
+        with pytest.raises(HomeAssistantError, match=REASON):
+            await play(hass, song)
+        assert hass.states.is_state(SPEAKER, "playing")
+        await act(hass, "media_player", "media_pause", SPEAKER)
+        by_user = Context(user_id=hass_admin_user.id)
+        if profile is NEW:
+            await asyncio.sleep(6)
+            with pytest.raises(HomeAssistantError, match=REASON):
+                await act(hass, "media_player", "media_play", SPEAKER)
+            await act(hass, "media_player", "media_play", SPEAKER, context=by_user)
+            await wait_for_state(hass, SPEAKER, "playing")
+            await act(hass, "media_player", "media_stop", SPEAKER)
+
+
+@pytest.mark.parametrize("profile", [OLD, NEW])
+@pytest.mark.parametrize(("announced", "rank", "expected"), [(90, Rank.ALARM, 90), (0, Rank.TIMER, 70)])
+async def test_what_rings_is_as_loud_as_it_is_set(
+    hass: HomeAssistant,
+    boot: Boot,
+    announcer: Announcer,
+    linked_entry: MockConfigEntry,
+    profile: Profile,
+    announced: int,
+    rank: Rank,
+    expected: int,
+) -> None:
+    device = await boot(profile)
+    change_settings(hass, linked_entry, **{CONF_ANNOUNCEMENT_VOLUME: announced})
+    await wait_for_state(hass, BRIGHTNESS, "75")
+    await switch(hass, "on")
+    await device.wait_for(lambda: levels(device) == (30, 10), 5)
+    is_alarm = rank is Rank.ALARM
+    ring = Utterance(text="Up!", speech=beep(8), rank=rank, alert_seconds=9, at_announcement_volume=is_alarm)
+    ringing = asyncio.create_task(announcer.say(ring))
+    await device.wait_for(lambda: bool(device.announcements or alerts(device)), 10)
+    await asyncio.sleep(1)
+    assert levels(device) == (expected, 10)
+    assert (await ringing).end is End.DONE
+    await device.wait_for(lambda: levels(device) == (30, 10), 5)
+    await switch(hass, "off")
+    await device.wait_for(lambda: levels(device) == (70, 75), 5)
+
+
+async def test_it_is_kept_over_restarts_and_undone_after_an_absence(
+    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry, hass_storage: dict[str, Any]
+) -> None:
+    await switch(hass, "on")
+    await device.wait_for(lambda: levels(device) == (30, 10), 5)
+    await asyncio.sleep(2)
+    # Soon, so that the end of Home Assistant does not leave it quiet.
+    stored = hass_storage[f"xiaozhi.{linked_entry.entry_id}"]["data"][MAC]
+    assert [stored[f"{name}_to_restore"] for name in ("volume", "brightness")] == [[70, 30], [75, 10]]
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    assert hass.states.is_state(QUIET, "on")
+    await wait_for_state(hass, CONNECTED, "on", 30)
+    await device.power_off()
+    await device.boot()
+    await asyncio.sleep(70)
+    assert levels(device) == (30, 10)
+    await device.power_off()
+    await wait_for_state(hass, CONNECTED, "off", 120)
+    await switch(hass, "off")
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await device.boot()
+    await device.wait_for(lambda: levels(device) == (70, 75), 30)
+
+
+async def test_what_somebody_sets_meanwhile_stays(
+    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
+) -> None:
+    await switch(hass, "on")
+    await device.wait_for(lambda: levels(device) == (30, 10), 5)
+    change_settings(hass, linked_entry, quiet_volume=20, quiet_brightness=30)
+    await device.wait_for(lambda: levels(device) == (20, 30), 5)
+    await asyncio.sleep(3)
+    device.values["volume"] = 50
+    await asyncio.sleep(130)
+    assert levels(device) == (50, 30)
+    await switch(hass, "off")
+    await device.wait_for(lambda: levels(device) == (50, 75), 5)
+    await asyncio.sleep(130)
+    assert levels(device) == (50, 75)
+
+
+async def test_a_screen_that_is_asleep_is_dimmed_when_it_wakes(
+    hass: HomeAssistant, device: SimulatedDevice, speech: Speech, command: bytes
+) -> None:
+    await speech.answer_with(*[LONG_ANSWER] * 3, heard=[COMMAND] * 3)
+    device.values["brightness"] = 20
+    await switch(hass, "on")
+    await asyncio.sleep(65)
+    assert levels(device) == (30, 20)
+    # As the firmware does, which remembers what was set.
+    device.values["brightness"] = 75
+    await answers(device, command)
+    assert levels(device) == (30, 10)
+    await device.wait_state(State.IDLE, 60)
+    device.values["brightness"] = 20
+    await asyncio.sleep(65)
+    await switch(hass, "off")
+    await asyncio.sleep(65)
+    assert levels(device) == (70, 20)
+    device.values["brightness"] = 10
+    await say(device, command)
+    await device.wait_for(lambda: levels(device) == (70, 75), 70)
+
+
+@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
+async def test_on_websocket_it_applies_from_the_next_conversation_on(
+    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
+) -> None:
+    device = await boot(NEW)
+    await speech.answer_with(*[LONG_ANSWER] * 3, heard=[COMMAND] * 3)
+    await say(device, command)
+    for state, expected in (("on", (30, 10)), ("off", (70, 75))):
+        await switch(hass, state)
+        await asyncio.sleep(5)
+        assert levels(device) != expected
+        with pytest.raises(HomeAssistantError, match=REASON if state == "on" else "WebSocket"):
+            await announce(hass, SATELLITE)
+        await answers(device, command, f"hi {state}")
+        assert levels(device) == expected
+        await device.wait_state(State.IDLE, 60)
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [(get_profile("lamp"), (30, 75)), (get_profile(version="1.6.2"), (70, 75))],
+    ids=["no backlight", "no tools"],
+)
+async def test_a_device_that_can_do_less_disturbs_as_little(
+    hass: HomeAssistant,
+    boot: Boot,
+    speech: Speech,
+    command: bytes,
+    profile: Profile,
+    expected: tuple[int, int],
+) -> None:
+    device = await boot(profile)
+    await speech.answer_with(LONG_ANSWER, heard=[COMMAND])
+    await asyncio.sleep(5)
+    await switch(hass, "on")
+    with pytest.raises(HomeAssistantError, match=REASON):
+        await announce(hass, SATELLITE)
+    await answers(device, command)
+    assert levels(device) == expected
+
+
+@pytest.mark.usefixtures("chosen")
+async def test_another_loudspeaker_keeps_its_volume_and_gets_softer_sound(
+    hass: HomeAssistant,
+    boot: Boot,
+    player: BigSpeaker,
+    announcer: Announcer,
+    speech: Speech,
+    command: bytes,
+) -> None:
+    device = await boot(NEW)
+    await speech.answer_with(*[LONG_ANSWER] * 3, heard=[COMMAND] * 3)
+    await switch(hass, "on")
+    player.set_volume(0.6)
+    await say(device, command)
+    ring = Utterance(text="Up!", speech=beep(5), rank=Rank.ALARM)
+    assert (await announcer.say(ring)).how is Delivery.ROOM_PLAYER
+    await switch(hass, "off")
+    await say(device, command, "hi")
+    quiet, alarm, usual = (pitch_level(pcm[48000:], 24000, 440) for pcm in player.played)
+    assert quiet == pytest.approx(usual / 4, rel=0.1)
+    assert alarm > usual / 2
+    assert player.volume_level == 0.6
+
+
+async def test_it_is_switched_by_voice_and_says_what_was_kept(
+    hass: HomeAssistant,
+    device: SimulatedDevice,
+    linked_entry: MockConfigEntry,
+    handle: Handle,
+    speech: Speech,
+) -> None:
+    assert await handle("XiaozhiDoNotDisturb", on=True) == "All right. Only alarms and timers will be heard."
+    assert hass.states.is_state(QUIET, "on")
+    assert await handle("XiaozhiDoNotDisturb", on=False) == "You can be disturbed again."
+    assert hass.states.is_state(QUIET, "off")
+    message = VoiceMessage(sender="Hall", sent=dt_util.utcnow())
+    linked_entry.runtime_data.devices[MAC].record.update(messages={"1": message, "2": message})
+    for action, answer in (("quiet", "All right"), ("disturb", "Voice messages: 2.")):
+        assert answer in await handle(ALARM_SENTENCE, action=action)
+    assert "Say it to one of them" in await handle(ALARM_SENTENCE, None, action="quiet")
+    assert not device.announcements
+    await switch(hass, "on")
+    await switch(hass, "off")
+    # After what it was switched off for.
+    await announce(hass, SATELLITE)
+    assert (await device.wait_announced(2, timeout=20)).outcome is Outcome.PLAYED
+    assert [each.split(".")[0] for each in speech.voice.spoken] == [
+        "Dinner is ready",
+        "You can be disturbed again",
+    ]
