@@ -32,6 +32,7 @@ from tests.integration.speech import (
     ScriptedSpeechToText,
     ScriptedTextToSpeech,
     StreamingTextToSpeech,
+    spoken_command,
 )
 
 
@@ -44,6 +45,11 @@ class Speech:
     voice: ScriptedTextToSpeech
     streaming_voice: StreamingTextToSpeech
     agent: ScriptedAgent
+
+    @property
+    def command(self) -> bytes:
+        """The usual command, spoken."""
+        return spoken_command()
 
     async def use(self, **engines: str | None) -> None:
         """Change the pipeline."""

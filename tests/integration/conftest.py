@@ -18,7 +18,7 @@ from homeassistant.components.persistent_notification import Notification, Updat
 from homeassistant.config_entries import ConfigEntryState, ConfigSubentryData
 from homeassistant.const import Platform
 from homeassistant.core import Event, EventStateChangedData, HomeAssistant, callback
-from homeassistant.helpers import device_registry as dr, entity_registry as er, event as time_tracker
+from homeassistant.helpers import entity_registry as er, event as time_tracker
 from homeassistant.helpers.event import async_track_state_change_event
 from homeassistant.setup import async_setup_component
 from homeassistant.util import dt as dt_util
@@ -46,18 +46,18 @@ from custom_components.xiaozhi.forms import gateway_form
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.settings import OfferedLink
 from demo.processes import random_ports
-from simulator import Profile, SimulatedDevice, get_profile
-from simulator.audio.espeak import synthesize
+from simulator import SimulatedDevice, get_profile
 from tests.integration.boxes import Speech, wait_for_state
 from tests.integration.home import forget, run_home, wake
 from tests.integration.http_device import HttpDevice, MakeDevice, MakeEntry, paired_device, running
-from tests.integration.names import CLIENT_ID, COMMAND, LIGHT, MAC, QUICK, SATELLITE, Boot
+from tests.integration.names import CLIENT_ID, LIGHT, MAC, SATELLITE, Boot, registry_ids
 from tests.integration.speech import (
     ScriptedAgent,
     ScriptedSpeechToText,
     ScriptedTextToSpeech,
     StreamingTextToSpeech,
     add_entities,
+    spoken_command,
 )
 
 
@@ -272,8 +272,7 @@ async def speech(hass: HomeAssistant, core: None) -> Speech:
 @pytest.fixture(scope="session")
 def command() -> bytes:
     """A sentence, spoken by somebody in a hurry: 0.9 s of 16 kHz mono PCM."""
-    pcm, _ = synthesize(COMMAND, speed=250, sample_rate=16000)
-    return pcm
+    return spoken_command()
 
 
 @pytest.fixture
@@ -367,8 +366,7 @@ def device_id(device_ids: list[str]) -> str:
 @pytest.fixture
 def device_ids(hass: HomeAssistant, linked_entry: MockConfigEntry) -> list[str]:
     """Ids in the device registry, in the order of what is paired."""
-    found = dr.async_entries_for_config_entry(dr.async_get(hass), linked_entry.entry_id)
-    return [device.id for device in found]
+    return registry_ids(hass, linked_entry)
 
 
 @pytest.fixture
@@ -412,22 +410,11 @@ async def camera(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
 
 @pytest.fixture
 async def boot(
-    linked_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator
+    hass: HomeAssistant, linked_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator
 ) -> AsyncGenerator[Boot]:
-    """Return what switches a simulated device on and lets it check in; the first one is paired."""
+    """What switches a simulated device on and lets it check in; the first one is paired."""
     client = await hass_client_no_auth()
-    devices: list[SimulatedDevice] = []
-
-    async def start(profile: Profile | None = None, **options: Any) -> SimulatedDevice:
-        device = SimulatedDevice(
-            profile or get_profile(),
-            str(client.make_url(OTA_PATH)),
-            **{"mac": MAC, "client_id": CLIENT_ID, "pace": QUICK, **options},
-        )
-        devices.append(device)
-        await device.boot()
-        return device
-
-    yield start
-    for device in devices:
+    boot = Boot(hass, linked_entry, str(client.make_url(OTA_PATH)))
+    yield boot
+    for device in boot.devices:
         await device.power_off()

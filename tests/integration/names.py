@@ -1,8 +1,13 @@
-"""What devices of these tests are called, and some of their entities."""
+"""What devices of these tests are called, with some of their entities, and what switches them on."""
 
-from collections.abc import Awaitable, Callable
+from typing import Any
 
-from simulator import Pace, SimulatedDevice, get_profile
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import device_registry as dr
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.device.device import Device
+from simulator import Pace, Profile, SimulatedDevice, get_profile
 
 MAC = "24:6f:28:aa:bb:01"
 OTHER_MAC = "24:6f:28:aa:bb:02"
@@ -21,4 +26,33 @@ BRIGHTNESS = "number.kitchen_box_brightness"
 VOLUME = "number.kitchen_box_volume"
 CONNECTED = "binary_sensor.kitchen_box_connectivity"
 
-type Boot = Callable[..., Awaitable[SimulatedDevice]]
+
+def registry_ids(hass: HomeAssistant, entry: MockConfigEntry) -> list[str]:
+    """Return the ids of devices in the device registry, in the order of pairing."""
+    return [device.id for device in dr.async_entries_for_config_entry(dr.async_get(hass), entry.entry_id)]
+
+
+class Boot:
+    """Switches simulated devices on, which check in at a gateway; the first one is paired."""
+
+    def __init__(self, hass: HomeAssistant, entry: MockConfigEntry, check_in_url: str) -> None:
+        self.entry = entry
+        self.known: Device = entry.runtime_data.devices.get(MAC)
+        """The first device, as Home Assistant knows it."""
+        self.device_ids = registry_ids(hass, entry)
+        self.devices: list[SimulatedDevice] = []
+        self.hass = hass
+        self._check_in_url = check_in_url
+
+    async def __call__(self, profile: Profile | None = None, **options: Any) -> SimulatedDevice:
+        """Switch a device on, and let it check in."""
+        options = {"mac": MAC, "client_id": CLIENT_ID, "pace": QUICK, **options}
+        device = SimulatedDevice(profile or get_profile(), self._check_in_url, **options)
+        self.devices.append(device)
+        await device.boot()
+        return device
+
+    @property
+    def device_id(self) -> str:
+        """Id of the first device in the device registry."""
+        return self.device_ids[0]

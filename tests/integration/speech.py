@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 import io
 from typing import Any, override
 import wave
@@ -34,8 +35,16 @@ from pytest_homeassistant_custom_component.common import (
 )
 
 from simulator.audio.espeak import synthesize
+from tests.integration.names import COMMAND
 
 SAMPLE_RATE = 22050
+
+
+@cache
+def spoken_command() -> bytes:
+    """Return the usual command, spoken by somebody in a hurry: 0.9 s of 16 kHz mono PCM."""
+    pcm, _ = synthesize(COMMAND, speed=250, sample_rate=16000)
+    return pcm
 
 
 class ScriptedSpeechToText(stt.SpeechToTextEntity):

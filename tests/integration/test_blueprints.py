@@ -135,7 +135,7 @@ async def test_an_imported_blueprint_has_what_the_editor_shows(hass: HomeAssista
 
 @pytest.mark.usefixtures("installed", "speech")
 async def test_who_rings_is_shown_although_one_device_is_out_of_reach(
-    hass: HomeAssistant, front_door: str, boot: Boot, device_ids: list[str], caplog: pytest.LogCaptureFixture
+    hass: HomeAssistant, front_door: str, boot: Boot, caplog: pytest.LogCaptureFixture
 ) -> None:
     device = await boot(get_profile("camera"))
     await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
@@ -145,7 +145,7 @@ async def test_who_rings_is_shown_although_one_device_is_out_of_reach(
         _DOORBELL,
         doorbell=["event.doorbell", "binary_sensor.doorbell", "input_button.doorbell"],
         picture=front_door,
-        devices=device_ids[::-1],
+        devices=boot.device_ids[::-1],
         message="The post is here.",
         only_if=[{"condition": "state", "entity_id": "input_boolean.party", "state": "off"}],
     )
@@ -202,12 +202,7 @@ async def test_a_device_that_can_speak_says_who_rings_and_makes_no_other_sound(
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize("said", ["yes please", "no thanks", None], ids=["yes", "no", "nobody can be asked"])
 async def test_what_is_asked_for_is_done_only_after_a_yes(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    caplog: pytest.LogCaptureFixture,
-    said: str | None,
+    hass: HomeAssistant, speech: Speech, boot: Boot, caplog: pytest.LogCaptureFixture, said: str | None
 ) -> None:
     """Nobody can be asked on WebSocket."""
     speech.recognizer.lines = [said]
@@ -228,7 +223,7 @@ async def test_what_is_asked_for_is_done_only_after_a_yes(
         assert (await device.wait_announced()).outcome is Outcome.PLAYED
         await asyncio.sleep(5)
         await device.wake()
-        device.say(command)
+        device.say(speech.command)
         await asyncio.sleep(10)
     else:
         await introduce(hass, await boot(mac=OTHER_MAC))
@@ -390,32 +385,27 @@ async def volumes(hass: HomeAssistant, device_ids: list[str]) -> dict[str, float
 
 @pytest.mark.usefixtures("installed")
 async def test_music_is_quieter_until_the_last_answer_of_a_conversation(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    volumes: dict[str, float],
-    caplog: pytest.LogCaptureFixture,
+    speech: Speech, boot: Boot, volumes: dict[str, float], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Somebody says "louder" meanwhile, which stays, and a talk in another room changes nothing."""
     before = dict(volumes)
-    await use(hass, _QUIETER, room="parlour", share=40, not_these=["media_player.spared"])
+    await use(speech.hass, _QUIETER, room="parlour", share=40, not_these=["media_player.spared"])
     device, hall = await boot(), await boot(mac=OTHER_MAC)
-    await introduce(hass, hall)
+    await introduce(speech.hass, hall)
     assert volumes == before
     speech.recognizer.lines = ["is the light on"]
     await device.wake()
-    await wait_for_state(hass, "assist_satellite.kitchen_box", "listening")
+    await wait_for_state(speech.hass, "assist_satellite.kitchen_box", "listening")
     await asyncio.sleep(0.5)
     quiet = {**before, "media_player.radio": 0.2, "media_player.loud": 0.32}
     assert volumes == quiet
-    device.say(command)
-    await wait_for_state(hass, "assist_satellite.kitchen_box", "responding")
-    hass.states.async_set("media_player.loud", "playing", {"volume_level": 0.6})
+    device.say(speech.command)
+    await wait_for_state(speech.hass, "assist_satellite.kitchen_box", "responding")
+    speech.hass.states.async_set("media_player.loud", "playing", {"volume_level": 0.6})
     assert volumes == quiet
     await device.wait_for(lambda: not device.channel_open, 30)
     await asyncio.sleep(3)
-    await hass.async_block_till_done()
+    await speech.hass.async_block_till_done()
     assert volumes == {**quiet, "media_player.radio": 0.5}
     assert errors(caplog) == []
 

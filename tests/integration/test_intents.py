@@ -13,7 +13,6 @@ from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator, WebSocketGenerator
 
-from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.intent import alarm_tools
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.spoken.sentences import ALARM_SENTENCE
@@ -68,34 +67,29 @@ async def said(client: TestClient[Any, Any], access: str, name: str, at: str | N
 
 
 async def test_a_user_who_may_only_read_has_no_intent_do_anything(
-    hass: HomeAssistant,
-    boot: Boot,
-    guest: User,
-    device_id: str,
-    known: Device,
-    hass_client_no_auth: ClientSessionGenerator,
+    hass: HomeAssistant, boot: Boot, guest: User, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     device = await boot()
     await set_alarm(hass, 10)
     await set_alarm(hass, 3600, "Bread")
     await has_rung(device, 2)
-    before = known.state.alarms
+    before = boot.known.state.alarms
     client, access = await hass_client_no_auth(), await token(hass, guest)
     assert len(ours(hass)) >= 5
     for name, reads in ours(hass).items():
-        for at in (device_id, None):
+        for at in (boot.device_id, None):
             slots = {} if "Delete" in name else SLOTS
             answer = await said(client, access, name, at, **slots)
             assert answer, name
             assert reads or at is None or answer == REFUSED, name
-            assert "Bread" not in answer or (reads and at == device_id)
-    assert known.state.alarms == before
+            assert "Bread" not in answer or (reads and at == boot.device_id)
+    assert boot.known.state.alarms == before
     await has_rung(device, len(alerts(device)) + 2)
 
 
 @TWO_DEVICES
 async def test_elsewhere_is_where_a_user_may_control(
-    hass: HomeAssistant, boot: Boot, guest: User, device_ids: list[str], hass_client_no_auth: Any
+    hass: HomeAssistant, boot: Boot, guest: User, hass_client_no_auth: Any
 ) -> None:
     """The kitchen rings."""
     device = await boot()
@@ -108,10 +102,10 @@ async def test_elsewhere_is_where_a_user_may_control(
         vars(guest)["permissions"] = PolicyPermissions(policy, None)  # type: ignore[arg-type]
 
     may_control("assist_satellite.bedroom_box")
-    for at in (None, device_ids[1]):
+    for at in (None, boot.device_ids[1]):
         assert await said(client, access, "XiaozhiStopAlarm", at) == "No alarm rings."
     may_control("assist_satellite.bedroom_box", SATELLITE)
-    assert await said(client, access, "XiaozhiStopAlarm", device_ids[1]) == "Alarm stopped."
+    assert await said(client, access, "XiaozhiStopAlarm", boot.device_ids[1]) == "Alarm stopped."
     await asyncio.sleep(5)
     await rings_no_more(device, 60)
 
@@ -127,24 +121,19 @@ async def sentence(hass: HomeAssistant) -> None:
 
 @pytest.mark.own_home
 async def test_a_text_that_a_user_types_has_the_rights_of_that_user(
-    hass: HomeAssistant,
-    sentence: None,
-    boot: Boot,
-    guest: User,
-    device_id: str,
-    hass_ws_client: WebSocketGenerator,
+    sentence: None, boot: Boot, guest: User, hass_ws_client: WebSocketGenerator
 ) -> None:
     device = await boot()
-    await set_alarm(hass, 10)
+    await set_alarm(boot.hass, 10)
     await has_rung(device, 2)
-    socket = await hass_ws_client(hass, await token(hass, guest))
+    socket = await hass_ws_client(boot.hass, await token(boot.hass, guest))
     await socket.send_json_auto_id(
         {
             "type": "assist_pipeline/run",
             "start_stage": "intent",
             "end_stage": "intent",
             "input": {"text": "stop the alarm"},
-            "device_id": device_id,
+            "device_id": boot.device_id,
         }
     )
     while (message := await socket.receive_json()).get("event", {}).get("type") != "intent-end":
@@ -173,8 +162,6 @@ async def test_slots_that_mean_nothing_are_named_in_the_answer(
     hass: HomeAssistant,
     boot: Boot,
     guest: User,
-    device_id: str,
-    known: Device,
     handle: Handle,
     hass_client_no_auth: ClientSessionGenerator,
     caplog: pytest.LogCaptureFixture,
@@ -183,8 +170,8 @@ async def test_slots_that_mean_nothing_are_named_in_the_answer(
     (owner,) = [user for user in await hass.auth.async_get_users() if user.is_admin]
     client, access = await hass_client_no_auth(), await token(hass, owner)
     for slots, wrong in NONSENSE:
-        answer = await said(client, access, "XiaozhiSetAlarm", device_id, **slots)
+        answer = await said(client, access, "XiaozhiSetAlarm", boot.device_id, **slots)
         assert f"“{wrong}”" in answer, slots
     assert "“all”" in await handle("XiaozhiDeleteAlarm", all="perhaps")
-    assert not known.state.alarms
+    assert not boot.known.state.alarms
     assert "Traceback" not in caplog.text

@@ -152,12 +152,12 @@ async def automate(
 
 
 async def test_what_happens_in_conversations_of_the_target_triggers(
-    hass: HomeAssistant, speech: Speech, boot: Boot, device_ids: list[str], command: bytes
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     """Though the event entity, which tells the same, is disabled at first."""
     first, second = await boot(), await boot(mac=mac_of(2))
     area = ar.async_get(hass).async_create("Kitchen")
-    dr.async_get(hass).async_update_device(device_ids[0], area_id=area.id)
+    dr.async_get(hass).async_update_device(boot.device_ids[0], area_id=area.id)
     seen = async_capture_events(hass, "seen")
     await automate(hass, {"area_id": area.id}, *CONVERSATION, "conversation_failed")
     speech.recognizer.lines = [COMMAND] * 2
@@ -167,7 +167,7 @@ async def test_what_happens_in_conversations_of_the_target_triggers(
     await converse(second, command)
     await hass.async_block_till_done()
     assert sorted(event.data["what"] for event in seen) == sorted(CONVERSATION)
-    assert {event.data["device"] for event in seen} == {device_ids[0]}
+    assert {event.data["device"] for event in seen} == {boot.device_ids[0]}
     await hass.services.async_call("automation", "turn_off", {"entity_id": "automation.one"}, blocking=True)
 
 
@@ -175,18 +175,13 @@ async def test_what_happens_in_conversations_of_the_target_triggers(
 @pytest.mark.timeouts(TimerTimeouts, alarm=60)
 @pytest.mark.parametrize("named", [None, "up"])
 async def test_alarms_and_timers_of_the_target_trigger_also_by_their_names(
-    hass: HomeAssistant,
-    boot: Boot,
-    device_ids: list[str],
-    wall_clock: object,
-    handle: Handle,
-    named: str | None,
+    hass: HomeAssistant, boot: Boot, wall_clock: object, handle: Handle, named: str | None
 ) -> None:
     device = await boot()
     seen = async_capture_events(hass, "seen")
     names = [name for name in CLOCK if name != "notification"]
-    rings = {"condition": "xiaozhi.alarm_rings", "target": {"device_id": device_ids[0]}}
-    await automate(hass, {"device_id": device_ids[0]}, *names, named=named)
+    rings = {"condition": "xiaozhi.alarm_rings", "target": {"device_id": boot.device_ids[0]}}
+    await automate(hass, {"device_id": boot.device_ids[0]}, *names, named=named)
 
     async def ringing() -> bool:
         checker = await async_from_config(hass, await async_validate_condition_config(hass, rings))

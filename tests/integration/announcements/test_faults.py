@@ -182,13 +182,13 @@ async def test_music_begins_if_the_utterance_before_is_cancelled_in_its_turn(
 
 
 async def test_a_conversation_that_begins_meanwhile_says_it(
-    hass: HomeAssistant, boot: Boot, announcer: Announcer, speech: Speech, command: bytes
+    hass: HomeAssistant, boot: Boot, announcer: Announcer, speech: Speech
 ) -> None:
     device = await boot(NEW)
     speech.recognizer.lines = [COMMAND]
     saying = asyncio.create_task(announcer.say(Utterance(text="Dinner is ready.", speech=beep(1))))
     # The message is under way when the wake word is heard.
-    device.say(command)
+    device.say(speech.command)
     await device.wake()
     await saying
     assert device.screen.captions[-1] == "Dinner is ready."
@@ -297,7 +297,7 @@ async def test_a_sound_that_cannot_be_made_leaves_the_conversation_alone(
 
 @pytest.mark.parametrize("holder", ["a ring", "none", "one that hangs"])
 async def test_one_that_waits_in_a_conversation_ends_with_it_whoever_holds_that(
-    hass: HomeAssistant, boot: Boot, announcer: Announcer, device_id: str, known: Device, holder: str
+    hass: HomeAssistant, boot: Boot, announcer: Announcer, device_id: str, holder: str
 ) -> None:
     """An automation makes it when a conversation starts. The end of a ring by the wake word is none."""
     device = await boot(OLD)
@@ -318,7 +318,7 @@ async def test_one_that_waits_in_a_conversation_ends_with_it_whoever_holds_that(
             er.async_get(hass).async_update_entity(SATELLITE, disabled_by=er.RegistryEntryDisabler.USER)
             await hass.async_block_till_done()
         case _:
-            known.conversations.hold(lambda _conversation: True)
+            boot.known.conversations.hold(lambda _conversation: True)
     await device.wake()
     stop()
     await device.power_off()
@@ -329,20 +329,15 @@ async def test_one_that_waits_in_a_conversation_ends_with_it_whoever_holds_that(
 
 
 async def test_a_button_pressed_before_an_announcement_is_answered_first(
-    hass: HomeAssistant,
-    boot: Boot,
-    announcer: Announcer,
-    speech: Speech,
-    command: bytes,
-    linked_entry: MockConfigEntry,
+    hass: HomeAssistant, boot: Boot, announcer: Announcer, speech: Speech
 ) -> None:
     await speech.answer_with("Which light?", "It is on.", heard=[COMMAND] * 2)
-    change_settings(hass, linked_entry, **{CONF_ANNOUNCEMENT_VOLUME: 90})
+    change_settings(hass, boot.entry, **{CONF_ANNOUNCEMENT_VOLUME: 90})
     device = await boot(OLD, pace=Pace())
 
     async def ask() -> None:
         await device.press()
-        device.say(command)
+        device.say(speech.command)
         await device.wait_said()
         await device.release()
 

@@ -168,14 +168,8 @@ class House:
 
 
 @pytest.fixture
-def house(
-    hass: HomeAssistant,
-    player: BigSpeaker,
-    speech: Speech,
-    linked_entry: MockConfigEntry,
-    command: bytes,
-) -> House:
-    return House(hass, linked_entry, player, speech, command)
+def house(hass: HomeAssistant, player: BigSpeaker, speech: Speech, linked_entry: MockConfigEntry) -> House:
+    return House(hass, linked_entry, player, speech, speech.command)
 
 
 def outcome(heard: Heard) -> str:

@@ -42,10 +42,10 @@ async def begin_asking(
 
 
 async def test_the_next_conversation_is_the_answer(
-    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes, device_id: str
+    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
 ) -> None:
     speech.recognizer.lines = ["yes please"]
-    device, asking = await begin_asking(hass, boot, device_id=device_id)
+    device, asking = await begin_asking(hass, boot, device_id=boot.device_id)
     assert [text for _, text in device.announcements[0].shown] == [QUESTION, "To answer, wake me and speak."]
     await asyncio.sleep(30)
     answer = await converse(device, command)

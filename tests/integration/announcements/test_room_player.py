@@ -81,14 +81,13 @@ async def test_the_player_answers_while_the_device_shows_the_text_then_listens(
     device: SimulatedDevice,
     speech: Speech,
     player: BigSpeaker,
-    command: bytes,
     reported: list[str],
     states: list[str],
 ) -> None:
     await speech.answer_with("The lamp in the kitchen? Which one?", "Done.", heard=[COMMAND, COMMAND])
     player.ends = False
     await device.wake()
-    device.say(command)
+    device.say(speech.command)
     await device.wait_for(lambda: len(device.speaker.answers) == 1, 30)
     await device.wait_state(State.LISTENING, 30)
     (sound,) = player.played
@@ -97,7 +96,7 @@ async def test_the_player_answers_while_the_device_shows_the_text_then_listens(
     assert hass.loop.time() >= player.began[0] + 1.75, "the device hears the end of its own answer"
     assert not says_itself(device)
     assert device.screen.captions[-2:] == ["The lamp in the kitchen?", "Which one?"]
-    device.say(command)
+    device.say(speech.command)
     await device.wait_state(State.IDLE, 60)
     assert len(player.played) == 2
     assert "responding" in states
@@ -117,7 +116,6 @@ async def test_the_device_gives_the_whole_answer_for_a_failing_player(
     device: SimulatedDevice,
     speech: Speech,
     player: BigSpeaker,
-    command: bytes,
     reported: list[str],
     fault: str,
     after: float,
@@ -126,7 +124,7 @@ async def test_the_device_gives_the_whole_answer_for_a_failing_player(
     await speech.answer_with(SIX_SECONDS)
     player.error = HomeAssistantError("no") if fault == "refuses" else None
     player.fetches = fault == "vanishes"
-    saying = asyncio.create_task(say(device, command))
+    saying = asyncio.create_task(say(device, speech.command))
     if fault == "vanishes":
         await device.wait_for(lambda: not after or bool(player.began), 30)
         await asyncio.sleep(after)
@@ -152,7 +150,6 @@ async def test_the_button_or_the_wake_word_stops_only_our_sound_on_the_player(
     device: SimulatedDevice,
     speech: Speech,
     player: BigSpeaker,
-    command: bytes,
     ends: Callable[[SimulatedDevice], Awaitable[Any]],
     own: bool,
 ) -> None:
@@ -161,7 +158,7 @@ async def test_the_button_or_the_wake_word_stops_only_our_sound_on_the_player(
     music = partial(player.show, MediaPlayerState.PLAYING, "music")
     if not own:
         music()
-    await hear_answer(device, command, seconds=2)
+    await hear_answer(device, speech.command, seconds=2)
     if not own:
         music()
     await ends(device)
@@ -172,27 +169,22 @@ async def test_the_button_or_the_wake_word_stops_only_our_sound_on_the_player(
 
 
 async def test_speech_for_its_player_questions_and_timers_sound_there(
-    hass: HomeAssistant,
-    device: SimulatedDevice,
-    speech: Speech,
-    player: BigSpeaker,
-    device_id: str,
-    command: bytes,
+    device: SimulatedDevice, speech: Speech, player: BigSpeaker, device_id: str
 ) -> None:
     said = {"media_player_entity_id": "media_player.kitchen_box_speaker", "message": "Dinner."}
-    await act(hass, "tts", "speak", speech.voice.entity_id, **said)
+    await act(speech.hass, "tts", "speak", speech.voice.entity_id, **said)
     assert len(player.played) == 1
     speech.recognizer.lines = ["yes"]
-    asking = asyncio.create_task(call_action(hass, "ask", device_id, question="Close the window?"))
+    asking = asyncio.create_task(call_action(speech.hass, "ask", device_id, question="Close the window?"))
     await device.wait_for(lambda: len(player.played) == 2, 20)
     await asyncio.sleep(10)
-    await say(device, command)
+    await say(device, speech.command)
     assert "yes" in str(await asking)
     assert not says_itself(device)
     # As soon as the player is there.
     before = len(player.began)
     timer = {"seconds": {"value": 5}, "name": {"value": "pizza"}}
-    await intent.async_handle(hass, "test", intent.INTENT_START_TIMER, timer, device_id=device_id)
+    await intent.async_handle(speech.hass, "test", intent.INTENT_START_TIMER, timer, device_id=device_id)
     await device.power_off()
     player.show(MediaPlayerState.IDLE, there=False)
     await asyncio.sleep(120)
@@ -204,18 +196,18 @@ async def test_speech_for_its_player_questions_and_timers_sound_there(
 @TWO_DEVICES
 @pytest.mark.usefixtures("chosen")
 async def test_two_devices_with_one_player_do_not_speak_at_the_same_time(
-    hass: HomeAssistant, boot: Boot, speech: Speech, player: BigSpeaker, command: bytes, reported: list[str]
+    boot: Boot, speech: Speech, player: BigSpeaker, reported: list[str]
 ) -> None:
-    await choose(hass, OTHER_SELECT, "Big speaker")
+    await choose(speech.hass, OTHER_SELECT, "Big speaker")
     await speech.answer_with(SIX_SECONDS, SIX_SECONDS, heard=[COMMAND, COMMAND])
     first, second = await boot(OLD), await boot(OLD, mac=OTHER_MAC)
-    await asyncio.gather(say(first, command, "hello"), say(second, command, "good morning"))
+    await asyncio.gather(say(first, speech.command, "hello"), say(second, speech.command, "good morning"))
     assert len(player.played) == 1
     assert {says_itself(first), says_itself(second)} == {True, False}
     assert "for another device" in reported[0]
     # What need not be said at once waits.
     both = [SATELLITE, "assist_satellite.bedroom_box"]
-    await act(hass, "assist_satellite", "announce", both, message=SIX_SECONDS)
+    await act(speech.hass, "assist_satellite", "announce", both, message=SIX_SECONDS)
     assert len(player.played) == 3
     assert player.began[2] - player.began[1] > 6
     assert len(reported) == 1
@@ -224,16 +216,16 @@ async def test_two_devices_with_one_player_do_not_speak_at_the_same_time(
 @TWO_DEVICES
 @pytest.mark.parametrize("board", ["s3", "c3"])
 async def test_what_a_player_says_is_no_command_for_another_device_that_it_wakes(
-    device: SimulatedDevice, boot: Boot, speech: Speech, player: BigSpeaker, command: bytes, board: str
+    device: SimulatedDevice, boot: Boot, speech: Speech, player: BigSpeaker, board: str
 ) -> None:
     """The wake word is in the answer; a board that does not report it repeats a part of that."""
     answer = "My name is Jarvis, and I am the voice of this house. " * 3
     await speech.answer_with(answer, heard=[COMMAND, "I am the voice of this"])
     other = await boot(get_profile(board), mac=OTHER_MAC)
-    await hear_answer(device, command)
+    await hear_answer(device, speech.command)
     await other.wake("Jarvis")
     await other.wait_state(State.LISTENING, 5)
-    other.say(command)
+    other.say(speech.command)
     await other.wait_state(State.IDLE, 20)
     assert speech.agent.heard == [COMMAND]
     assert len(speech.recognizer.streams) == (1 if board == "s3" else 2)
@@ -242,35 +234,30 @@ async def test_what_a_player_says_is_no_command_for_another_device_that_it_wakes
     assert player.stopped == 0
     # Nobody says it now.
     speech.recognizer.lines, speech.agent.lines = [COMMAND], ["Done."]
-    await say(other, command, "Jarvis")
+    await say(other, speech.command, "Jarvis")
     assert speech.agent.heard == [COMMAND, COMMAND]
 
 
 @pytest.mark.usefixtures("chosen", "all_enabled")
 async def test_a_device_that_never_stops_listening_is_deaf_to_the_player(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    player: BigSpeaker,
-    linked_entry: MockConfigEntry,
-    command: bytes,
+    hass: HomeAssistant, boot: Boot, speech: Speech, player: BigSpeaker
 ) -> None:
-    change_settings(hass, linked_entry, interrupt_by_speaking=True)
+    change_settings(hass, boot.entry, interrupt_by_speaking=True)
     await speech.answer_with(
         "It can be one of many here. " * 4 + "Which one?", "Done.", heard=[COMMAND, "the lamp"]
     )
     device = await boot(get_profile("s3", mode=ListeningMode.REALTIME))
-    await hear_answer(device, command)
-    device.say(command)
+    await hear_answer(device, speech.command)
+    device.say(speech.command)
     # At this pace, a channel on which nothing comes for 2.4 s is stale, and would take no other turn.
     await device.wait_state(State.LISTENING, 30)
     assert player.stopped == 0
     heard = len(speech.recognizer.streams)
     await asyncio.sleep(1)
-    device.say(command)
+    device.say(speech.command)
     await device.wait_state(State.IDLE, 30)
     assert (heard, len(speech.recognizer.streams)) == (1, 2)
-    assert len(speech.recognizer.streams[1]) / 32000 < len(command) / 32000 + 2.3
+    assert len(speech.recognizer.streams[1]) / 32000 < len(speech.command) / 32000 + 2.3
     assert speech.agent.heard == [COMMAND, "the lamp"]
 
 
@@ -384,14 +371,7 @@ async def test_a_ring_goes_on_at_the_device_unless_a_person_ends_it(
 @TWO_DEVICES
 @pytest.mark.parametrize("talks", [False, True])
 async def test_a_ring_does_not_wait_for_a_player_busy_for_another_device(
-    boot: Boot,
-    device: SimulatedDevice,
-    linked_entry: MockConfigEntry,
-    player: BigSpeaker,
-    announcer: Announcer,
-    speech: Speech,
-    command: bytes,
-    talks: bool,
+    boot: Boot, device: SimulatedDevice, player: BigSpeaker, announcer: Announcer, speech: Speech, talks: bool
 ) -> None:
     """And it is said in the conversation, if its user begins one meanwhile."""
     hass, other = speech.hass, await boot(OLD, mac=OTHER_MAC)
@@ -399,13 +379,13 @@ async def test_a_ring_does_not_wait_for_a_player_busy_for_another_device(
     speech.recognizer.lines = [COMMAND]
     long = asyncio.create_task(announcer.say(Utterance(text="A radio play.", speech=beep(90))))
     await device.wait_for(lambda: bool(player.began), 10)
-    gateway = linked_entry.runtime_data
+    gateway = boot.entry.runtime_data
     waits = gateway.announcer(gateway.devices[OTHER_MAC])
     ring = Ring(is_alarm=False, text="Timer ended.")
     ringing = asyncio.create_task(Bell(waits._device, waits).ring(ring, hass.loop.time() + 60))
     if talks:
         await asyncio.sleep(1)
-        await say(other, command, "good morning")
+        await say(other, speech.command, "good morning")
         assert await ringing is RingEnd.SAID
         assert other.screen.captions[-1] == "Timer ended."
     else:
@@ -420,7 +400,7 @@ async def test_a_ring_does_not_wait_for_a_player_busy_for_another_device(
 
 @pytest.mark.parametrize("announces", [False, True])
 async def test_music_stays_on_the_device_and_is_given_back_to_a_simple_player(
-    hass: HomeAssistant, boot: Boot, chosen: None, player: BigSpeaker, announcer: Announcer, announces: bool
+    boot: Boot, chosen: None, player: BigSpeaker, announcer: Announcer, announces: bool
 ) -> None:
     device = await boot(NEW)
     heard = await announcer.say(Utterance(text="Jazz", speech=beep(2), rank=Rank.MUSIC))
@@ -436,13 +416,13 @@ async def test_music_stays_on_the_device_and_is_given_back_to_a_simple_player(
 
 
 async def test_a_player_without_reports_is_stopped_within_three_seconds(
-    device: SimulatedDevice, speech: Speech, player: BigSpeaker, command: bytes, known: Device
+    device: SimulatedDevice, speech: Speech, player: BigSpeaker, known: Device
 ) -> None:
     """As VLC, which played music before and does not say what. Until it is quiet, it commands nothing."""
     player.reports = False
     player.show(MediaPlayerState.PLAYING)
     await speech.answer_with("Now turn on the kitchen light. " + "word " * 60)
-    await hear_answer(device, command, seconds=2)
+    await hear_answer(device, speech.command, seconds=2)
     (sound,) = known.transfers.all_open(Sound)
     assert sound.sent <= (sound.heard + SENT_AHEAD) * 8000 + 1
     await device.wake("hello again")
@@ -453,12 +433,12 @@ async def test_a_player_without_reports_is_stopped_within_three_seconds(
 
 
 async def test_the_microphone_is_off_until_a_late_player_has_ended(
-    hass: HomeAssistant, device: SimulatedDevice, speech: Speech, player: BigSpeaker, command: bytes
+    hass: HomeAssistant, device: SimulatedDevice, speech: Speech, player: BigSpeaker
 ) -> None:
     await speech.answer_with("Which one?", heard=[COMMAND])
     player.late = 5
     await device.wake()
-    device.say(command)
+    device.say(speech.command)
     await device.wait_for(lambda: "Which one?" in device.screen.captions, 30)
     await device.wait_state(State.LISTENING, 30)
     assert hass.loop.time() >= player.began[0] + 0.5
@@ -482,26 +462,21 @@ async def test_a_paused_announcement_and_an_early_failing_voice_are_errors(
 @TWO_DEVICES
 @pytest.mark.usefixtures("ffmpeg")
 async def test_two_devices_may_have_each_other_for_their_loudspeaker(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    command: bytes,
-    reported: list[str],
-    hass_client_no_auth: ClientSessionGenerator,
+    boot: Boot, speech: Speech, reported: list[str], hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     await speech.answer_with(SIX_SECONDS)
-    hass.config.internal_url = str((await hass_client_no_auth()).make_url("")).rstrip("/")
+    speech.hass.config.internal_url = str((await hass_client_no_auth()).make_url("")).rstrip("/")
     first, second = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
-    await choose(hass, SELECT, "Bedroom box Speaker")
-    await choose(hass, OTHER_SELECT, "Kitchen box Speaker")
-    await say(first, command)
+    await choose(speech.hass, SELECT, "Bedroom box Speaker")
+    await choose(speech.hass, OTHER_SELECT, "Kitchen box Speaker")
+    await say(first, speech.command)
     announcement = await second.wait_announced()
     assert announcement.outcome is Outcome.PLAYED
     assert pitch_level(announcement.pcm, second.speaker.rate, 440) > 5000
     assert not says_itself(first)
     assert not first.announcements
     # The wake word of the first stops the second.
-    saying = asyncio.create_task(announce(hass, SIX_SECONDS))
+    saying = asyncio.create_task(announce(speech.hass, SIX_SECONDS))
     await second.wait_for(lambda: len(second.announcements) == 2 and bool(second.announcements[1].played))
     await first.wake("hello again")
     await second.wait_for(lambda: second.announcements[1].over, 1)
@@ -509,7 +484,7 @@ async def test_two_devices_may_have_each_other_for_their_loudspeaker(
         await saying
     await first.wait_state(State.IDLE, 30)
     # Who stops the one that sounds has stopped it: the other does not say it again.
-    saying = asyncio.create_task(announce(hass, SIX_SECONDS))
+    saying = asyncio.create_task(announce(speech.hass, SIX_SECONDS))
     await second.wait_for(lambda: len(second.announcements) > 2 and bool(second.announcements[-1].played))
     await second.click()
     with pytest.raises(HomeAssistantError, match="its media player was stopped"):
@@ -553,13 +528,13 @@ async def test_players_that_announce_can_be_chosen_those_of_the_area_first(
 
 
 async def test_nobody_listens_after_a_question_that_is_stopped_at_the_player(
-    device: SimulatedDevice, speech: Speech, player: BigSpeaker, announcer: Announcer, command: bytes
+    device: SimulatedDevice, speech: Speech, player: BigSpeaker, announcer: Announcer
 ) -> None:
     await speech.answer_with("Done.", heard=[COMMAND])
     question = Utterance(text="Which one?", speech=beep(8), rank=Rank.QUESTION, expects_answer=True)
     await device.wake()
     asking = asyncio.create_task(announcer.say(question))
-    device.say(command)
+    device.say(speech.command)
     await device.wait_for(lambda: len(player.began) == 2, 30)
     await asyncio.sleep(2)
     player.show(MediaPlayerState.PAUSED, player.media_content_id)
@@ -604,22 +579,17 @@ async def test_music_resumes_after_two_sounds_in_a_row_and_after_a_failure(
 
 @TWO_DEVICES
 async def test_what_waits_for_a_player_does_not_wait_on_when_another_is_chosen(
-    boot: Boot,
-    device: SimulatedDevice,
-    linked_entry: MockConfigEntry,
-    player: BigSpeaker,
-    announcer: Announcer,
-    hass: HomeAssistant,
+    boot: Boot, device: SimulatedDevice, player: BigSpeaker, announcer: Announcer
 ) -> None:
     other = await boot(NEW, mac=OTHER_MAC)
-    await choose(hass, OTHER_SELECT, "Big speaker")
+    await choose(boot.hass, OTHER_SELECT, "Big speaker")
     long = asyncio.create_task(announcer.say(Utterance(text="A radio play.", speech=beep(20))))
     await device.wait_for(lambda: bool(player.began), 10)
-    gateway = linked_entry.runtime_data
+    gateway = boot.entry.runtime_data
     waits = gateway.announcer(gateway.devices[OTHER_MAC])
     saying = asyncio.create_task(waits.say(Utterance(text="Dinner.", speech=beep(1))))
     await asyncio.sleep(1)
-    await choose(hass, OTHER_SELECT, "this_device")
+    await choose(boot.hass, OTHER_SELECT, "this_device")
     await other.wait_for(lambda: bool(other.announcements), 5)
     assert (await saying).how is Delivery.NOTIFY
     assert (await long).end is End.DONE

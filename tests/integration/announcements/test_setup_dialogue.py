@@ -27,7 +27,7 @@ async def websocket_api(hass: HomeAssistant, home_assistant: None) -> None:
 
 
 async def test_the_dialogue_ends_without_an_error(
-    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes, hass_ws_client: WebSocketGenerator
+    hass: HomeAssistant, boot: Boot, speech: Speech, hass_ws_client: WebSocketGenerator
 ) -> None:
     device = await boot(NEW)
     # Home Assistant may not be reached from within at the address that its owner has set.
@@ -46,7 +46,7 @@ async def test_the_dialogue_ends_without_an_error(
     assert await call("test_connection") == {"status": "success"}
     assert (await device.wait_announced()).outcome is Outcome.PLAYED
     speech.recognizer.lines = [COMMAND]
-    await converse(device, command, word="hi xiaozhi")
+    await converse(device, speech.command, word="hi xiaozhi")
     configuration = await call("get_configuration")
     heard, *others = configuration["available_wake_words"]
     assert heard == {"id": "hi xiaozhi", "wake_word": "hi xiaozhi", "trained_languages": []}
@@ -83,7 +83,7 @@ async def test_the_dialogue_goes_on_for_a_device_that_cannot_speak_while_idle(
 
 
 async def test_a_wake_word_may_have_an_assistant_of_its_own(
-    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
 ) -> None:
     device = await boot(NEW)
     other = await async_create_default_pipeline(
@@ -96,17 +96,17 @@ async def test_a_wake_word_may_have_an_assistant_of_its_own(
     # Home Assistant takes the same word within two seconds for one that another satellite has heard. So each
     # is said once.
     assert (await converse(device, command, word="hello")).answers == ["Turned on the switch"]
-    form = await choose(hass, linked_entry, {"hello": other.id})
+    form = await choose(hass, boot.entry, {"hello": other.id})
     assert words_of(form) == ["hello"]
     # Also for a word that the device has not told of.
     chosen = {"hi xiaozhi": other.id, "computer": "deleted", "jarvis": "preferred"}
-    change_settings(hass, linked_entry, **{CONF_WAKE_WORD_PIPELINES: chosen})
+    change_settings(hass, boot.entry, **{CONF_WAKE_WORD_PIPELINES: chosen})
     # The assistant that the wake word has chosen hears the whole conversation.
     talk = await converse(device, command, command, word="hi xiaozhi")
     assert talk.answers == ["Which light?", "It is on."]
     # An assistant that was deleted makes place for the usual one.
     assert (await converse(device, command, word="computer")).answers == ["Turned on the switch"]
-    form = await choose(hass, linked_entry, {})
+    form = await choose(hass, boot.entry, {})
     assert words_of(form) == ["computer", "hi xiaozhi", "hello", "jarvis"]
 
 

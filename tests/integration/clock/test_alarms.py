@@ -95,18 +95,12 @@ async def test_it_rings_louder_and_louder_and_the_owner_reads_that_nobody_came(
 
 @pytest.mark.parametrize("by", ["wake word", "button", "deleted"])
 async def test_it_is_stopped_and_does_not_ring_again(
-    hass: HomeAssistant,
-    boot: Boot,
-    known: Device,
-    notes: list[str],
-    linked_entry: MockConfigEntry,
-    hass_storage: dict[str, Any],
-    by: str,
+    hass: HomeAssistant, boot: Boot, notes: list[str], hass_storage: dict[str, Any], by: str
 ) -> None:
     """Nor does a kill lose or double it: it is on the disk when it is set, while it rings and when it has."""
 
     def stored() -> list[str]:
-        alarms = hass_storage[f"{DOMAIN}.{linked_entry.entry_id}.owned"]["data"][MAC]["alarms"]
+        alarms = hass_storage[f"{DOMAIN}.{boot.entry.entry_id}.owned"]["data"][MAC]["alarms"]
         return [alarm["name"] for alarm in alarms.values()]
 
     device = await boot()
@@ -123,13 +117,13 @@ async def test_it_is_stopped_and_does_not_ring_again(
             await act(hass, "button", "press", STOP)
             assert not stored()
         case _:
-            (uid,) = known.state.alarms
+            (uid,) = boot.known.state.alarms
             await calendar(hass).async_delete_event(uid)
     await asyncio.sleep(5)
     assert not stored()
     rung = len(alerts(device))
     assert happened(hass) == "alarm_stopped" or by == "deleted"
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    assert await hass.config_entries.async_reload(boot.entry.entry_id)
     await asyncio.sleep(120)
     assert len(alerts(device)) == rung <= 5
     assert not notes
@@ -190,12 +184,12 @@ async def test_a_reminder_is_spoken_three_times(hass: HomeAssistant, boot: Boot,
 
 
 async def test_in_a_conversation_it_is_said_before_the_next_question(
-    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes, notes: list[str]
+    hass: HomeAssistant, boot: Boot, speech: Speech, notes: list[str]
 ) -> None:
     device = await boot()
     speech.recognizer.lines = [COMMAND]
     await set_alarm(hass, 1, "Bread")
-    talk = await converse(device, command, patience=60)
+    talk = await converse(device, speech.command, patience=60)
     assert talk.answers[-1] == "Alarm: Bread"
     await asyncio.sleep(60)
     assert not alerts(device)
@@ -210,7 +204,6 @@ async def test_after_an_absence_it_rings_up_to_ten_minutes_late(
     boot: Boot,
     wall_clock: Callable[[timedelta], None],
     notes: list[str],
-    linked_entry: MockConfigEntry,
     off: str,
     minutes: int,
     rings: bool,
@@ -226,10 +219,10 @@ async def test_after_an_absence_it_rings_up_to_ten_minutes_late(
         await asyncio.sleep(10 + 60 * minutes)
         await device.boot()
     else:
-        assert await hass.config_entries.async_unload(linked_entry.entry_id)
+        assert await hass.config_entries.async_unload(boot.entry.entry_id)
         wall_clock(timedelta(seconds=10, minutes=minutes))
         hass.set_state(CoreState.starting)
-        assert await hass.config_entries.async_setup(linked_entry.entry_id)
+        assert await hass.config_entries.async_setup(boot.entry.entry_id)
         await asyncio.sleep(5)
         assert not [event for event in fired if isinstance(event.type, AlarmEvent)]
         hass.set_state(CoreState.running)
@@ -238,7 +231,7 @@ async def test_after_an_absence_it_rings_up_to_ten_minutes_late(
         await has_rung(device, 3)
         assert not notes
         # A reload in mid-ring: it goes on, and what is stopped stays so.
-        assert await hass.config_entries.async_reload(linked_entry.entry_id)
+        assert await hass.config_entries.async_reload(boot.entry.entry_id)
         await has_rung(device, 6)
         await act(hass, "button", "press", STOP)
     else:
@@ -275,12 +268,7 @@ async def test_the_clock_is_set_forward_and_back_and_no_alarm_is_lost_or_doubled
 
 @pytest.mark.parametrize("is_off", [False, True])
 async def test_a_clock_that_was_wrong_by_days_and_is_set_back_costs_no_morning(
-    hass: HomeAssistant,
-    boot: Boot,
-    wall_clock: Callable[[timedelta], None],
-    notes: list[str],
-    linked_entry: MockConfigEntry,
-    is_off: bool,
+    hass: HomeAssistant, boot: Boot, wall_clock: Callable[[timedelta], None], notes: list[str], is_off: bool
 ) -> None:
     device = await boot()
     await calendar(hass).async_create_event(dtstart=soon(3600), summary="Up", rrule="FREQ=DAILY")
@@ -288,10 +276,10 @@ async def test_a_clock_that_was_wrong_by_days_and_is_set_back_costs_no_morning(
     await has_rung(device, 2, 100)
     await act(hass, "button", "press", STOP)
     if is_off:
-        assert await hass.config_entries.async_unload(linked_entry.entry_id)
+        assert await hass.config_entries.async_unload(boot.entry.entry_id)
     wall_clock(timedelta(hours=-20))
     if is_off:
-        assert await hass.config_entries.async_setup(linked_entry.entry_id)
+        assert await hass.config_entries.async_setup(boot.entry.entry_id)
     await rings_no_more(device, 100)
     shown = dt_util.parse_datetime(state_of(hass, NEXT_ALARM).state)
     assert shown is not None
@@ -318,34 +306,28 @@ async def test_a_snoozed_alarm_rings_no_more_when_its_time_is_deleted(
 
 
 async def test_on_a_full_disk_the_answers_say_so_and_all_is_stored_later(
-    hass: HomeAssistant,
-    boot: Boot,
-    known: Device,
-    handle: Handle,
-    hass_storage: dict[str, Any],
-    monkeypatch: pytest.MonkeyPatch,
-    linked_entry: MockConfigEntry,
+    boot: Boot, handle: Handle, hass_storage: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await boot()
-    key, microphone = f"{DOMAIN}.{linked_entry.entry_id}.owned", "switch.kitchen_box_microphone"
+    key, microphone = f"{DOMAIN}.{boot.entry.entry_id}.owned", "switch.kitchen_box_microphone"
 
     def stands() -> bool:
-        return ir.async_get(hass).async_get_issue(DOMAIN, f"not_stored_{key}") is not None
+        return ir.async_get(boot.hass).async_get_issue(DOMAIN, f"not_stored_{key}") is not None
 
     with monkeypatch.context() as patch:
         patch.setattr(Store, "_async_write_data", AsyncMock(side_effect=WriteError("no space")))
         assert "could not store this" in await handle("XiaozhiSetAlarm", hours=5)
         with pytest.raises(HomeAssistantError, match="could not store this"):
-            await act(hass, "switch", "turn_off", microphone)
-        assert state_of(hass, microphone).state == "off"
+            await act(boot.hass, "switch", "turn_off", microphone)
+        assert state_of(boot.hass, microphone).state == "off"
         await asyncio.sleep(61)
         assert stands()
     await asyncio.sleep(61)
     assert not stands()
     stored = hass_storage[key]["data"][MAC]
     assert (len(stored["alarms"]), stored["microphone"]) == (1, False)
-    await act(hass, "switch", "turn_on", microphone)
-    assert known.microphone
+    await act(boot.hass, "switch", "turn_on", microphone)
+    assert boot.known.microphone
 
 
 async def test_another_time_zone_moves_the_next_alarm(hass: HomeAssistant, boot: Boot) -> None:
@@ -392,19 +374,14 @@ async def test_another_loudspeaker_rings_on_either_link_until_it_is_woken(
 @pytest.mark.parametrize("target", ["entity_id", "area_id", "fault"])
 @pytest.mark.usefixtures("chosen")
 async def test_stopping_the_other_loudspeaker_stops_the_alarm_a_fault_does_not(
-    hass: HomeAssistant,
-    boot: Boot,
-    player: BigSpeaker,
-    notes: list[str],
-    hass_admin_user: MockUser,
-    target: str,
+    boot: Boot, player: BigSpeaker, notes: list[str], hass_admin_user: MockUser, target: str
 ) -> None:
-    area = ar.async_get(hass).async_create("Hall").id
-    er.async_get(hass).async_update_entity(player.entity_id, area_id=area)
+    area = ar.async_get(boot.hass).async_create("Hall").id
+    er.async_get(boot.hass).async_update_entity(player.entity_id, area_id=area)
     device = await boot()
-    await set_alarm(hass, 10)
+    await set_alarm(boot.hass, 10)
     await asyncio.sleep(60)
-    assert (happened(hass), state_of(hass, player.entity_id).state) == ("alarm_ringing", "playing")
+    assert (happened(boot.hass), state_of(boot.hass, player.entity_id).state) == ("alarm_ringing", "playing")
     if target == "fault":
         await player.async_media_stop()
         # Within five seconds, the device rings itself.
@@ -414,11 +391,11 @@ async def test_stopping_the_other_loudspeaker_stops_the_alarm_a_fault_does_not(
         return
     where = {"entity_id": player.entity_id, "area_id": area}
     by = Context(user_id=hass_admin_user.id)
-    await hass.services.async_call(
+    await boot.hass.services.async_call(
         "media_player", "media_stop", {target: where[target]}, blocking=True, context=by
     )
     await asyncio.sleep(5)
-    assert (happened(hass), state_of(hass, player.entity_id).state) == ("alarm_stopped", "idle")
+    assert (happened(boot.hass), state_of(boot.hass, player.entity_id).state) == ("alarm_stopped", "idle")
     await asyncio.sleep(700)
     assert len(player.began) == 1
     assert not notes
@@ -462,7 +439,7 @@ async def test_an_alarm_is_stopped_and_snoozed_by_voice_also_at_another_device(
 
 @TWO_DEVICES
 async def test_words_end_a_ring_here_then_elsewhere_and_then_a_snooze(
-    hass: HomeAssistant, boot: Boot, handle: Handle, device_ids: list[str], known: Device
+    hass: HomeAssistant, boot: Boot, handle: Handle, device_ids: list[str]
 ) -> None:
     kitchen, bedroom = device_ids
     device, other = await boot(), await boot(mac=OTHER_MAC)
@@ -475,13 +452,13 @@ async def test_words_end_a_ring_here_then_elsewhere_and_then_a_snooze(
         await handle(words, kitchen)
         await rings_no_more(other, 60)
         assert happened(hass) == "alarm_snoozed"
-    (snoozed,) = known.state.alarms.values()
+    (snoozed,) = boot.known.state.alarms.values()
     assert snoozed.snoozed
     assert await handle("XiaozhiStopAlarm", bedroom) == "Alarm stopped."
     assert happened(hass) == "alarm_snoozed"
     assert await handle("XiaozhiStopAlarm", bedroom) == "No alarm rings."
     assert await handle("XiaozhiStopAlarm", kitchen) == "Alarm stopped."
-    assert not known.state.alarms
+    assert not boot.known.state.alarms
     assert await handle("XiaozhiStopAlarm", kitchen) == "No alarm rings."
 
 

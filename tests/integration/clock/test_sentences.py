@@ -105,7 +105,7 @@ async def test_alarms_are_talked_about_as_people_talk(boot: Boot, known: Device,
 
 
 async def test_sentences_come_in_the_languages_of_the_pipelines(
-    hass: HomeAssistant, boot: Boot, known: Device, say: Say, linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, known: Device, say: Say
 ) -> None:
     """A file that the owner has changed is left alone, and named."""
     await boot()
@@ -127,10 +127,8 @@ async def test_sentences_come_in_the_languages_of_the_pipelines(
     assert issue is not None
     assert issue.translation_placeholders == {"files": f"`{path}`"}
     write(path, written)
-    hass.config_entries.async_update_entry(
-        linked_entry, data=linked_entry.data | {CONF_UNDERSTAND_ALARMS: False}
-    )
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    hass.config_entries.async_update_entry(boot.entry, data=boot.entry.data | {CONF_UNDERSTAND_ALARMS: False})
+    assert await hass.config_entries.async_reload(boot.entry.entry_id)
     await hass.async_block_till_done()
     assert not files(hass)
     assert not ir.async_get(hass).async_get_issue(DOMAIN, "sentences_changed")

@@ -28,10 +28,10 @@ NEXT_TIMER = "sensor.kitchen_box_next_timer"
 
 
 async def test_it_is_set_changed_paused_and_cancelled_and_said_between_turns(
-    hass: HomeAssistant, boot: Boot, handle: Handle, device_id: str, speech: Speech, command: bytes
+    hass: HomeAssistant, boot: Boot, handle: Handle, speech: Speech
 ) -> None:
     device = await boot()
-    assert async_device_supports_timers(hass, device_id)
+    assert async_device_supports_timers(hass, boot.device_id)
     assert hass.states.get(NEXT_TIMER) is None
 
     async def assert_next_in(seconds: float) -> None:
@@ -56,7 +56,7 @@ async def test_it_is_set_changed_paused_and_cancelled_and_said_between_turns(
     assert not alerts(device)
     speech.recognizer.lines = [COMMAND]
     await handle("HassStartTimer", seconds=1, name="pizza")
-    talk = await converse(device, command, patience=60)
+    talk = await converse(device, speech.command, patience=60)
     assert talk.answers[-1] == "Timer ended: pizza."
     assert "Timer ended: pizza." in speech.voice.spoken
     assert not alerts(device)
@@ -90,12 +90,12 @@ async def test_old_firmware_shows_it_with_a_sound_until_it_is_woken(
 
 @TWO_DEVICES
 async def test_one_that_rings_is_stopped_by_words_also_from_another_room(
-    hass: HomeAssistant, boot: Boot, handle: Handle, device_ids: list[str], notes: list[str]
+    hass: HomeAssistant, boot: Boot, handle: Handle, notes: list[str]
 ) -> None:
     device = await boot()
-    for at in (*device_ids, None):
+    for at in (*boot.device_ids, None):
         for _ in range(2):
-            await handle("HassStartTimer", device_ids[0], seconds=5, name="pizza")
+            await handle("HassStartTimer", boot.device_ids[0], seconds=5, name="pizza")
         await has_rung(device, len(alerts(device)) + 3)
         assert await handle("XiaozhiStopAlarm", at) == "Timer stopped."
         await rings_no_more(device, 60)
@@ -146,7 +146,7 @@ async def test_a_device_that_is_away_rings_when_it_is_back(
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
 @pytest.mark.usefixtures("chosen")
 async def test_on_websocket_one_can_be_set_only_if_another_loudspeaker_rings(
-    hass: HomeAssistant, boot: Boot, handle: Handle, device_id: str, player: BigSpeaker
+    hass: HomeAssistant, boot: Boot, handle: Handle, player: BigSpeaker
 ) -> None:
     device = await boot()
     await device.wake()
@@ -154,7 +154,7 @@ async def test_on_websocket_one_can_be_set_only_if_another_loudspeaker_rings(
     await handle("HassStartTimer", seconds=20)
     await choose(hass, SELECT, "this_device")
     await handle("HassCancelAllTimers")
-    assert not async_device_supports_timers(hass, device_id)
+    assert not async_device_supports_timers(hass, boot.device_id)
     await choose(hass, SELECT, "Big speaker")
     await handle("HassStartTimer", seconds=20)
     await device.click()
@@ -202,7 +202,7 @@ async def restart(hass: HomeAssistant, entry: MockConfigEntry, handle: Handle, *
 @pytest.mark.own_home
 @pytest.mark.usefixtures("wall_clock")
 async def test_running_timers_outlive_a_reload_and_a_restart(
-    hass: HomeAssistant, boot: Boot, handle: Handle, notes: list[str], linked_entry: MockConfigEntry
+    hass: HomeAssistant, boot: Boot, handle: Handle, notes: list[str]
 ) -> None:
     await boot()
     await handle("HassStartTimer", minutes=50, name="pizza")
@@ -210,11 +210,11 @@ async def test_running_timers_outlive_a_reload_and_a_restart(
     await handle("HassPauseTimer", name="bread")
     await hass.async_block_till_done()
     ends = state_of(hass, NEXT_TIMER).state
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    assert await hass.config_entries.async_reload(boot.entry.entry_id)
     await hass.async_block_till_done()
     assert hass.states.is_state(NEXT_TIMER, ends)
     assert not notes
-    await restart(hass, linked_entry, handle, off=60)
+    await restart(hass, boot.entry, handle, off=60)
     text = await told(notes)
     assert "bread (0:20:00)" in text
     assert "pizza" not in text
@@ -231,24 +231,18 @@ async def test_running_timers_outlive_a_reload_and_a_restart(
 @pytest.mark.usefixtures("wall_clock")
 @pytest.mark.parametrize(("off", "rings"), [(60, True), (300, False)])
 async def test_a_timer_that_ended_while_off_rings_late_or_is_reported(
-    hass: HomeAssistant,
-    boot: Boot,
-    handle: Handle,
-    notes: list[str],
-    linked_entry: MockConfigEntry,
-    off: float,
-    rings: bool,
+    hass: HomeAssistant, boot: Boot, handle: Handle, notes: list[str], off: float, rings: bool
 ) -> None:
     device = await boot()
     await handle("HassStartTimer", seconds=5, name="pizza")
-    await restart(hass, linked_entry, handle, off=off)
+    await restart(hass, boot.entry, handle, off=off)
     if rings:
         await has_rung(device, 2)
         # What was cut off in its ring rings again, and has rung then.
-        assert await hass.config_entries.async_reload(linked_entry.entry_id)
+        assert await hass.config_entries.async_reload(boot.entry.entry_id)
         await has_rung(device, 12)
         await asyncio.sleep(60)
-        await restart(hass, linked_entry, handle)
+        await restart(hass, boot.entry, handle)
         await rings_no_more(device, 60)
         assert not notes
     else:

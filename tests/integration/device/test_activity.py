@@ -132,17 +132,17 @@ def entities(hass: HomeAssistant) -> Generator[list[str]]:
 
 
 async def test_a_conversation_makes_four_lines_at_most_and_idleness_none(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, entities: list[str]
+    hass: HomeAssistant, speech: Speech, boot: Boot, entities: list[str]
 ) -> None:
     device = await boot()
     speech.recognizer.lines = [COMMAND, COMMAND]
     # The first one tells what the device has.
-    await converse(device, command)
+    await converse(device, speech.command)
     await wait_for_state(hass, BRIGHTNESS, "75")
     await hass.async_block_till_done()
     entities.clear()
     # Home Assistant takes the same wake word, two seconds later, for an echo.
-    await converse(device, command, word="hi again")
+    await converse(device, speech.command, word="hi again")
     await hass.async_block_till_done()
     states = ["listening", "processing", "responding", "idle"]
     assert entities == [f"assist_satellite.kitchen_box {state}" for state in states]

@@ -188,12 +188,7 @@ async def test_a_told_state_counts_between_conversations_only(hass: HomeAssistan
 
 
 async def test_a_conversation_is_told_and_its_words_if_the_owner_wants_that(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    moments: list[dict[str, Any]],
-    linked_entry: MockConfigEntry,
+    hass: HomeAssistant, speech: Speech, boot: Boot, moments: list[dict[str, Any]]
 ) -> None:
     device = await boot()
     speech.recognizer.lines = [COMMAND] * 2
@@ -205,9 +200,9 @@ async def test_a_conversation_is_told_and_its_words_if_the_owner_wants_that(
         ("ended", None),
     ]
     for shared, word in ((True, "hi\\nxiaozhi"), (False, "hello again")):
-        change_settings(hass, linked_entry, share_transcripts=shared)
+        change_settings(hass, boot.entry, share_transcripts=shared)
         moments.clear()
-        await converse(device, command, word=word)
+        await converse(device, speech.command, word=word)
         await hass.async_block_till_done()
         assert [(moment["event_type"], moment.get("text")) for moment in moments] == [
             (kind, text if shared else None) for kind, text in told

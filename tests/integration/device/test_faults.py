@@ -98,7 +98,6 @@ async def test_another_device_goes_on(
     hass: HomeAssistant,
     speech: Speech,
     boot: Boot,
-    command: bytes,
     caplog: pytest.LogCaptureFixture,
     subtests: pytest.Subtests,
     crowd: list[Misbehaviour],
@@ -113,14 +112,14 @@ async def test_another_device_goes_on(
     ]
     # To Home Assistant, the same word at the same time would be one person whom many devices hear.
     meanwhile, *ends = await asyncio.gather(
-        converse(good, command, word="hello"),
+        converse(good, speech.command, word="hello"),
         *(
             misbehave(device, f"hi {what}", is_ended=what in ENDED[link])
             for what, device in zip(crowd, bad, strict=True)
         ),
         return_exceptions=True,
     )
-    for talk in (meanwhile, await converse(good, command, word="hello again")):
+    for talk in (meanwhile, await converse(good, speech.command, word="hello again")):
         assert isinstance(talk, Conversation), talk
         assert talk.heard == [COMMAND]
         assert talk.played_seconds > 0.5

@@ -31,28 +31,28 @@ async def test_one_on_websocket_is_not_restarted_but_reported(
 
 @ON_MQTT
 async def test_one_that_cannot_be_restarted_is_asked_once(
-    hass: HomeAssistant, boot: Boot, known: Device, monkeypatch: pytest.MonkeyPatch, link: LinkKind
+    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch, link: LinkKind
 ) -> None:
     await boot()
     await wait_for_state(hass, CONNECTED, "on")
     restart = AsyncMock(side_effect=UserError("not_connected", name="Kitchen box"))
     monkeypatch.setattr(DeviceCommands, "restart", restart)
-    known.record.update(lost_pack=LostPack.NOTICED)
+    boot.known.record.update(lost_pack=LostPack.NOTICED)
     await asyncio.sleep(1)
-    assert known.state.lost_pack is LostPack.RESTARTED
+    assert boot.known.state.lost_pack is LostPack.RESTARTED
     restart.assert_awaited_once()
 
 
 @ON_MQTT
 async def test_a_pack_for_one_that_is_away_again_is_still_on_its_way(
-    hass: HomeAssistant, boot: Boot, known: Device, monkeypatch: pytest.MonkeyPatch, link: LinkKind
+    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch, link: LinkKind
 ) -> None:
     renew = AsyncMock(side_effect=UserError("not_connected", name="Kitchen box"))
     monkeypatch.setattr(WakeWords, "async_renew", renew)
-    known.record.update(sent_pack=("jarvis",))
+    boot.known.record.update(sent_pack=("jarvis",))
     await boot()
     await wait_for_state(hass, CONNECTED, "on")
     await asyncio.sleep(1)
     assert renew.await_count
-    assert known.state.sent_pack == ("jarvis",)
+    assert boot.known.state.sent_pack == ("jarvis",)
     assert not is_reported(hass)

@@ -51,21 +51,16 @@ def connect(hass: HomeAssistant, speech: Speech, boot: Boot) -> Connect:
 
 @pytest.mark.parametrize("paired", [()], ids=["new"])
 async def test_a_new_device_is_paired_with_its_code_and_answers(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    linked_entry: MockConfigEntry,
-    link: LinkKind,
+    hass: HomeAssistant, speech: Speech, boot: Boot, link: LinkKind
 ) -> None:
     device = await boot()
-    form = await submit_device(hass, await start_device(hass, linked_entry), code=device.pairing_code)
+    form = await submit_device(hass, await start_device(hass, boot.entry), code=device.pairing_code)
     await submit_device(hass, form, name="Kitchen box")
     await device.wait_for(lambda: device.pairing_code is None, 10)
     await device.wait_state(State.IDLE, 10)
     assert device.link == link
     speech.recognizer.lines = [COMMAND]
-    assert (await converse(device, command)).answers == ["Turned on the switch"]
+    assert (await converse(device, speech.command)).answers == ["Turned on the switch"]
 
 
 async def test_tools_become_entities_and_a_new_check_in_takes_over(
@@ -85,16 +80,16 @@ async def test_tools_become_entities_and_a_new_check_in_takes_over(
 
 
 async def test_a_spoken_command_and_a_question_back_are_answered(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, states: list[str]
+    hass: HomeAssistant, speech: Speech, boot: Boot, states: list[str]
 ) -> None:
     device = await boot()
     speech.recognizer.lines = [COMMAND]
-    talk = await converse(device, command)
+    talk = await converse(device, speech.command)
     assert hass.states.is_state(LIGHT, "on")
     assert (talk.heard, talk.answers) == ([COMMAND], ["Turned on the switch"])
     assert talk.emotions == ["thinking", "happy"]
     await speech.answer_with("Which light?", "Done.", heard=[COMMAND, "that one"])
-    talk = await converse(device, command, command, word="hello again")
+    talk = await converse(device, speech.command, speech.command, word="hello again")
     assert (talk.heard, talk.answers) == ([COMMAND, "that one"], ["Which light?", "Done."])
     assert not talk.hung_up
     assert_nothing_lost(device)
@@ -103,9 +98,9 @@ async def test_a_spoken_command_and_a_question_back_are_answered(
 
 @pytest.mark.parametrize("how", ["button", "speaking"])
 async def test_an_answer_is_interrupted(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry, how: str
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, how: str
 ) -> None:
-    change_settings(hass, linked_entry, interrupt_by_speaking=True)
+    change_settings(hass, boot.entry, interrupt_by_speaking=True)
     await speech.answer_with("word " * 60, "Good.", heard=[COMMAND, "thank you"])
     device = await boot(get_profile("s3", mode=ListeningMode.REALTIME))
     await hear_answer(device, command)
@@ -119,12 +114,12 @@ async def test_an_answer_is_interrupted(
 
 
 async def test_an_announcement_is_spoken_between_two_turns(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     speech.recognizer.lines = [COMMAND]
     device = await boot()
     await device.wake()
-    gateway = linked_entry.runtime_data
+    gateway = boot.entry.runtime_data
     utterance = Utterance(text="Dinner is ready.", speech=beep(1))
     announcing = hass.async_create_task(gateway.announcer(gateway.devices[MAC]).say(utterance))
     talk = await converse(device, command)
@@ -134,7 +129,7 @@ async def test_an_announcement_is_spoken_between_two_turns(
 
 
 async def test_a_reload_ends_the_conversation_and_a_removed_device_is_cut_off(
-    hass: HomeAssistant, connect: Connect, speech: Speech, command: bytes, linked_entry: MockConfigEntry
+    hass: HomeAssistant, connect: Connect, speech: Speech, linked_entry: MockConfigEntry
 ) -> None:
     device = await connect()
     known = linked_entry.runtime_data.devices[MAC]
@@ -151,7 +146,7 @@ async def test_a_reload_ends_the_conversation_and_a_removed_device_is_cut_off(
     assert await hass.config_entries.async_setup(linked_entry.entry_id)
     speech.recognizer.lines = [COMMAND]
     await device.wait_for(lambda: device.connected or device.link == "websocket", 10)
-    assert (await converse(device, command, word="hello again")).heard == [COMMAND]
+    assert (await converse(device, speech.command, word="hello again")).heard == [COMMAND]
     await wait_for_state(hass, VOLUME, "70")
     known = linked_entry.runtime_data.devices[MAC]
     await device.wake()

@@ -90,14 +90,14 @@ async def test_a_device_of_two_gateways_is_answered_by_one_and_else_pinged(
 
 
 async def test_a_conversation_goes_through_the_broker_and_its_loss_is_an_issue(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, broker: PushingBroker
+    hass: HomeAssistant, speech: Speech, boot: Boot, broker: PushingBroker
 ) -> None:
     device = await boot()
     await wait_for_state(hass, VOLUME, "70", 20)
     await set_volume(hass, device, 35)
     await wait_for_state(hass, VOLUME, "35")
     speech.recognizer.lines = [COMMAND]
-    talk = await converse(device, command)
+    talk = await converse(device, speech.command)
     assert talk.heard == [COMMAND]
     assert hass.states.is_state(LIGHT, "on")
     assert talk.played_seconds > 0.9
@@ -162,7 +162,7 @@ def handshakes(device: SimulatedDevice) -> int:
 
 
 async def test_a_broker_that_hands_nothing_on_connects_no_device(
-    hass: HomeAssistant, speech: Speech, boot: Boot, broker: PushingBroker, linked_entry: MockConfigEntry
+    speech: Speech, boot: Boot, broker: PushingBroker, linked_entry: MockConfigEntry
 ) -> None:
     """What the device says arrives, but nothing that it is told."""
     broker.pushes = False
@@ -170,11 +170,11 @@ async def test_a_broker_that_hands_nothing_on_connects_no_device(
     known = linked_entry.runtime_data.devices[device.mac]
     waking = asyncio.create_task(device.wake())
     await until(lambda: known.describe()["linked_over"] is not None)
-    assert hass.states.is_state(CONNECTED, "off")
+    assert speech.hass.states.is_state(CONNECTED, "off")
     assert await failure_of(known.commands.send(messages.reboot())) == "not_connected"
     await asyncio.sleep(300)
     assert known.describe()["linked_over"] is None
-    assert hass.states.is_state(CONNECTED, "off")
+    assert speech.hass.states.is_state(CONNECTED, "off")
     waking.cancel()
     await asyncio.wait((waking,))
 

@@ -70,19 +70,15 @@ async def test_a_failed_handshake_is_repeated_and_a_websocket_device_let_go(
 
 
 async def test_a_device_that_only_is_there_is_not_saved_again_and_again(
-    hass: HomeAssistant,
-    hass_storage: dict[str, Any],
-    boot: Boot,
-    linked_entry: MockConfigEntry,
-    freezer: FrozenDateTimeFactory,
+    hass: HomeAssistant, hass_storage: dict[str, Any], boot: Boot, freezer: FrozenDateTimeFactory
 ) -> None:
     await boot()
     await wait_for_state(hass, VOLUME, "70")
     await asyncio.sleep(70)
-    known = linked_entry.runtime_data.devices[MAC]
+    known = boot.entry.runtime_data.devices[MAC]
 
     def stored() -> dict[str, Any]:
-        record: dict[str, Any] = hass_storage[f"{DOMAIN}.{linked_entry.entry_id}"]["data"][MAC]
+        record: dict[str, Any] = hass_storage[f"{DOMAIN}.{boot.entry.entry_id}"]["data"][MAC]
         return record
 
     before, contact = stored(), known.state.last_contact
@@ -100,12 +96,7 @@ async def test_a_device_that_only_is_there_is_not_saved_again_and_again(
 
 
 async def test_a_lost_device_is_unavailable_and_one_left_listening_made_idle(
-    hass: HomeAssistant,
-    boot: Boot,
-    linked_entry: MockConfigEntry,
-    caplog: pytest.LogCaptureFixture,
-    speech: Speech,
-    command: bytes,
+    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture, speech: Speech
 ) -> None:
     caplog.set_level(logging.INFO, "custom_components.xiaozhi")
     device = await boot()
@@ -114,7 +105,7 @@ async def test_a_lost_device_is_unavailable_and_one_left_listening_made_idle(
     await wait_for_state(hass, VOLUME, "unavailable")
     assert hass.states.is_state(CONNECTED, "off")
     assert hass.states.is_state("sensor.kitchen_box_conversation_state", "unavailable")
-    known = linked_entry.runtime_data.devices[MAC]
+    known = boot.entry.runtime_data.devices[MAC]
     with pytest.raises(HomeAssistantError, match="Kitchen box is not connected"):
         await known.commands.call_tool("self.audio_speaker.set_volume", {"volume": 1})
     await device.boot()
@@ -124,17 +115,17 @@ async def test_a_lost_device_is_unavailable_and_one_left_listening_made_idle(
     assert len([text for text in said if "is connected over mqtt" in text]) == 2
     await device.wake()
     await device.wait_state(State.LISTENING, 3)
-    gateway = linked_entry.runtime_data
+    gateway = boot.entry.runtime_data
     # As after a crash: nothing was said to the device.
     gateway.devices[device.mac].session.link._carrier.publish.__self__.abort()
     await device.wait_state(State.IDLE, 10)
     await wait_for_state(hass, CONNECTED, "on", 10)
     speech.recognizer.lines = [COMMAND]
-    assert (await converse(device, command, word="hello again")).heard == [COMMAND]
+    assert (await converse(device, speech.command, word="hello again")).heard == [COMMAND]
 
 
 async def test_old_firmware_that_cannot_answer_after_a_restart_is_asked_nothing(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     """It would sound an alarm for each answer, until it begins a conversation or starts again."""
     device = await boot(get_profile("s3", "1.7.5"))
@@ -143,11 +134,11 @@ async def test_old_firmware_that_cannot_answer_after_a_restart_is_asked_nothing(
     speech.recognizer.lines = [COMMAND] * 2
     await converse(device, command)
     errors = len(device.events("error"))
-    assert await hass.config_entries.async_unload(linked_entry.entry_id)
+    assert await hass.config_entries.async_unload(boot.entry.entry_id)
     links = len(device.events("link"))
     await device.wait_for(lambda: len(device.events("link")) > links or not device.connected)
-    assert await hass.config_entries.async_setup(linked_entry.entry_id)
-    known = linked_entry.runtime_data.devices[MAC]
+    assert await hass.config_entries.async_setup(boot.entry.entry_id)
+    known = boot.entry.runtime_data.devices[MAC]
     await until(lambda: known.session is not None)
     # Longer than until the goodbye, the questions after the connection and after a change.
     await asyncio.sleep(1.5)

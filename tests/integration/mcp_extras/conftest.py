@@ -6,7 +6,6 @@ from typing import Any
 
 from homeassistant.core import HomeAssistant
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import State
@@ -26,15 +25,13 @@ def full() -> Any:
 
 
 @pytest.fixture
-async def ready(
-    hass: HomeAssistant, speech: Any, linked_entry: MockConfigEntry, boot: Boot, full: Any
-) -> Any:
+async def ready(hass: HomeAssistant, speech: Any, boot: Boot, full: Any) -> Any:
     """The device in a conversation; it has told what it offers."""
     program = importlib.import_module("tests.protocol.mcp.full_server").SdkProgram
     device = await boot(program=partial(program, full))
     await device.wake()
     await device.wait_state(State.LISTENING, 5)
-    (known,) = linked_entry.runtime_data.devices.values()
+    (known,) = boot.entry.runtime_data.devices.values()
     await until(lambda: known.state.conversation == "listening" and {"ask_ai", "count"} <= {*known.tools})
     await hass.async_block_till_done()
     return known

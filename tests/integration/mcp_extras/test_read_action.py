@@ -117,23 +117,17 @@ async def test_a_refused_subscription_is_repeated_with_a_later_poll(
 
 @pytest.mark.parametrize("allowed", [False, True])
 async def test_stock_firmware_is_sent_not_a_message_more(
-    hass: HomeAssistant,
-    speech: Any,
-    linked_entry: MockConfigEntry,
-    boot: Boot,
-    device_id: str,
-    monkeypatch: pytest.MonkeyPatch,
-    allowed: bool,
+    hass: HomeAssistant, speech: Any, boot: Boot, monkeypatch: pytest.MonkeyPatch, allowed: bool
 ) -> None:
     """Only what it has always been sent: a handshake, its list of tools, and calls."""
-    change_settings(hass, linked_entry, ask_ai=allowed, ask_people=allowed)
+    change_settings(hass, boot.entry, ask_ai=allowed, ask_people=allowed)
     got: list[dict[str, Any]] = []
     device = await boot()
     handle = device._on.mcp.handle
     monkeypatch.setattr(device._on.mcp, "handle", lambda message: (got.append(message), handle(message)))
     await device.wake()
     await device.wait_state(State.LISTENING, 5)
-    (known,) = linked_entry.runtime_data.devices.values()
+    (known,) = boot.entry.runtime_data.devices.values()
     await until(lambda: known.state.conversation == "listening" and bool(known.tools))
     await known.commands.call_tool("self.get_device_status")
     await asyncio.sleep(600)

@@ -224,14 +224,14 @@ async def test_after_an_announcement_a_file_goes_on_where_the_device_was(
 
 
 async def test_music_plays_also_if_its_caller_is_cancelled_at_the_opening(
-    hass: HomeAssistant, boot: Boot, speech: Speech, server: MediaServer, command: bytes
+    hass: HomeAssistant, boot: Boot, speech: Speech, server: MediaServer
 ) -> None:
     device = await boot(OLD)
     await device.wake()
     opening = asyncio.create_task(play(hass, server.pieces("/late", [music(1)] * 9, every=2)))
     await wait_for_state(hass, PLAYER, "buffering", 5)
     opening.cancel()
-    device.say(command)
+    device.say(speech.command)
     await wait_for_state(hass, PLAYER, "playing", 30)
     await do(hass, "media_stop")
 
@@ -265,11 +265,7 @@ async def test_unplayable_media_are_told_to_the_caller_and_a_missing_ffmpeg_too(
 
 
 async def test_a_device_that_leaves_ends_the_music_and_a_reload_leaves_nothing(
-    hass: HomeAssistant,
-    boot: Boot,
-    server: MediaServer,
-    linked_entry: MockConfigEntry,
-    caplog: pytest.LogCaptureFixture,
+    hass: HomeAssistant, boot: Boot, server: MediaServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nor does a player that is disabled, or a device that is removed, while it plays."""
     device = await boot(NEW)
@@ -285,7 +281,7 @@ async def test_a_device_that_leaves_ends_the_music_and_a_reload_leaves_nothing(
     await wait_for_state(hass, PLAYER, "idle", 60)
     await play(hass, server.url("/radio"))
     await asyncio.sleep(3)
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    assert await hass.config_entries.async_reload(boot.entry.entry_id)
     await server.wait_unused()
     await wait_for_state(hass, PLAYER, "idle", 60)
     await play(hass, server.url("/radio"))
@@ -299,7 +295,7 @@ async def test_a_device_that_leaves_ends_the_music_and_a_reload_leaves_nothing(
     assert "This is a bug" not in caplog.text
     await play(hass, server.url("/radio"))
     await asyncio.sleep(3)
-    hass.config_entries.async_remove_subentry(linked_entry, *linked_entry.subentries)
+    hass.config_entries.async_remove_subentry(boot.entry, *boot.entry.subentries)
     await server.wait_unused()
     await hass.async_block_till_done()
     assert not [record.message for record in caplog.records if record.exc_info]
@@ -329,11 +325,11 @@ async def ask_for(speech: Speech, address: str) -> None:
 
 
 async def test_what_is_asked_for_in_a_conversation_plays_after_the_answer(
-    hass: HomeAssistant, boot: Boot, speech: Speech, server: MediaServer, command: bytes
+    hass: HomeAssistant, boot: Boot, speech: Speech, server: MediaServer
 ) -> None:
     device = await boot(OLD)
     await ask_for(speech, server.file("/song.mp3", music(6, title="So What")))
-    talk = asyncio.create_task(converse(device, command))
+    talk = asyncio.create_task(converse(device, speech.command))
     await wait_for_state(hass, PLAYER, "buffering", 30)
     await wait_for_state(hass, PLAYER, "playing", 30)
     assert player(hass).attributes["media_title"] == "So What"
@@ -348,23 +344,17 @@ async def test_what_is_asked_for_in_a_conversation_plays_after_the_answer(
 
 @pytest.mark.parametrize("clicks", [True, False])
 async def test_in_a_conversation_music_plays_until_somebody_ends_it(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    server: MediaServer,
-    command: bytes,
-    linked_entry: MockConfigEntry,
-    clicks: bool,
+    hass: HomeAssistant, boot: Boot, speech: Speech, server: MediaServer, clicks: bool
 ) -> None:
-    change_settings(hass, linked_entry, interrupt_by_speaking=clicks)
+    change_settings(hass, boot.entry, interrupt_by_speaking=clicks)
     device = await boot(get_profile("s3", mode=ListeningMode.REALTIME) if clicks else OLD)
     await ask_for(speech, endless(server))
     await device.wake()
-    device.say(command)
+    device.say(speech.command)
     await wait_for_state(hass, PLAYER, "playing", 30)
     await asyncio.sleep(2)
     if clicks:
-        device.say(command)
+        device.say(speech.command)
         await device.wait_said()
     await asyncio.sleep(2)
     assert device.state is State.SPEAKING
@@ -381,23 +371,16 @@ async def test_in_a_conversation_music_plays_until_somebody_ends_it(
 @pytest.mark.timeouts(TimerTimeouts, alarm=20)
 @pytest.mark.parametrize("clicks", [True, False])
 async def test_an_alarm_ends_the_music_of_a_silent_conversation_and_rings_on(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    server: MediaServer,
-    command: bytes,
-    linked_entry: MockConfigEntry,
-    known: Device,
-    clicks: bool,
+    hass: HomeAssistant, boot: Boot, speech: Speech, server: MediaServer, clicks: bool
 ) -> None:
     """Who has asked for it has fallen asleep: a bell and a sentence would wake nobody."""
     device = await boot(OLD)
     await ask_for(speech, endless(server))
     await device.wake()
-    device.say(command)
+    device.say(speech.command)
     await wait_for_state(hass, PLAYER, "playing", 30)
     await asyncio.sleep(2)
-    bell = Bell(known, linked_entry.runtime_data.announcer(known))
+    bell = Bell(boot.known, boot.entry.runtime_data.announcer(boot.known))
     ringing = asyncio.create_task(bell.ring(Ring(is_alarm=True, text="Alarm"), hass.loop.time() + 60))
     await asyncio.sleep(10)
     assert (player(hass).state, device.state, ringing.done()) == ("idle", State.SPEAKING, False)

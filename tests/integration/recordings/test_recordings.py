@@ -11,7 +11,6 @@ from typing import Any
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import device_registry as dr
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.diagnostics import async_get_device_diagnostics
@@ -135,7 +134,6 @@ async def test_a_recorded_conversation_plays_again_as_it_was(
     speech: Speech,
     boot: Boot,
     device_id: str,
-    known: Device,
     command: bytes,
     scene: Callable[[SimulatedDevice, bytes], Awaitable[None]],
     link: LinkKind,
@@ -144,12 +142,12 @@ async def test_a_recorded_conversation_plays_again_as_it_was(
     device = await boot()
     answer = "Which one?" if scene is a_click_when_the_answer_is_over else ANSWER
     await speech.answer_with(answer, answer, heard=[COMMAND] * 3)
-    before = await record(known, device_id, scene(device, command), sound=sound)
-    if KEPT is not None and (last := known.conversations.recorder.last) is not None:
+    before = await record(boot.known, device_id, scene(device, command), sound=sound)
+    if KEPT is not None and (last := boot.known.conversations.recorder.last) is not None:
         (KEPT / f"{scene.__name__}.jsonl").write_text("\n".join(last.lines) + "\n")
     await device.power_off()
     prepare(speech, before)
-    after = await record(known, device_id, replay(before, await boot()), sound=sound)
+    after = await record(boot.known, device_id, replay(before, await boot()), sound=sound)
     shown = differences(before, after)
     assert not [line for line in shown if line.startswith("!")], "\n".join(shown)
 
@@ -175,57 +173,50 @@ async def test_a_kept_recording_plays_again_as_it_was(
 
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET, LinkKind.MQTT], ids=str)
 async def test_diagnostics_hold_the_recording_and_nothing_that_names_the_house(
-    speech: Speech,
-    boot: Boot,
-    device_id: str,
-    known: Device,
-    linked_entry: MockConfigEntry,
-    command: bytes,
-    notes: list[str],
-    link: LinkKind,
+    speech: Speech, boot: Boot, command: bytes, notes: list[str], link: LinkKind
 ) -> None:
     speech.recognizer.lines = [COMMAND]
     device = await boot(OLD)
-    await record(known, device_id, a_command(device, command))
+    await record(boot.known, boot.device_id, a_command(device, command))
     assert "Download diagnostics" in notes[-1]
-    entry = dr.async_get(known.hass).async_get(device_id)
+    entry = dr.async_get(boot.known.hass).async_get(boot.device_id)
     assert entry is not None
-    diagnostics = await async_get_device_diagnostics(known.hass, linked_entry, entry)
+    diagnostics = await async_get_device_diagnostics(boot.known.hass, boot.entry, entry)
     text = "\n".join(diagnostics["recording"])
-    settings = known.settings
+    settings = boot.known.settings
     private = {MAC, CLIENT_ID, settings.token, settings.vision_token, "127.0.0.1", f'"{OLD.ssid}"', "light"}
-    private.add(known.state.session_id or MAC)
+    private.add(boot.known.state.session_id or MAC)
     assert not [each for each in private if each.casefold() in text.casefold()]
     assert Recording.read(json.dumps({"data": diagnostics})).presses[0].action == "wake"
 
 
 @pytest.mark.usefixtures("all_enabled")
 async def test_the_button_records_lengths_and_says_when_nobody_has_talked(
-    hass: HomeAssistant, speech: Speech, boot: Boot, known: Device, command: bytes, notes: list[str]
+    hass: HomeAssistant, speech: Speech, boot: Boot, notes: list[str]
 ) -> None:
     speech.recognizer.lines = [COMMAND]
     device = await boot()
     await act(hass, "button", "press", "button.kitchen_box_record_conversation")
     assert await failure_of(act(hass, "button", "press", "button.kitchen_box_record_conversation"))
-    await a_command(device, command)
+    await a_command(device, speech.command)
     await device.wait_for(lambda: len(device.speaker.answers) > 0 and not device.channel_open, 30)
     await hass.async_block_till_done()
     assert "is recorded" in notes[-1]
-    assert known.conversations.recorder.last is not None
+    assert boot.known.conversations.recorder.last is not None
     await act(hass, "button", "press", "button.kitchen_box_record_conversation")
     await asyncio.sleep(301)
     assert "Nobody has talked" in notes[-1]
 
 
 async def test_nothing_is_recorded_twice_at_a_time_or_when_nobody_talks(
-    hass: HomeAssistant, speech: Speech, boot: Boot, device_id: str, known: Device
+    hass: HomeAssistant, speech: Speech, boot: Boot, device_id: str
 ) -> None:
     await boot()
     first = asyncio.create_task(failure_of(call_action(hass, "record_conversation", device_id)))
     await asyncio.sleep(0)
     assert await failure_of(call_action(hass, "record_conversation", device_id)) == "recording_busy"
     assert await first == "recording_none"
-    assert known.conversations.recorder.last is None
+    assert boot.known.conversations.recorder.last is None
 
 
 HEAD = '{"format":"xiaozhi-conversation","version":1,"sound":false,"link":"mqtt"}'

@@ -305,12 +305,12 @@ GIVEN: dict[str, tuple[dict[str, Any], Any]] = {
 
 
 async def test_what_is_no_text_is_data_and_the_event_loop_judges_no_tools(
-    hass: HomeAssistant, boot: Boot, known: Device, device_id: str, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, boot: Boot, device_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = await boot()
     await wait_for_state(hass, BRIGHTNESS, "75")
     tools = [tool(f"self.find.{name}", "Find it.", **given) for name, (given, _) in GIVEN.items()]
-    await add(device, known, *tools)
+    await add(device, boot.known, *tools)
     for name, (_, answer) in GIVEN.items():
         assert await call_action(hass, "call_tool", device_id, tool=f"self.find.{name}") == answer, name
     judged: dict[str, int] = {}
@@ -321,5 +321,5 @@ async def test_what_is_no_text_is_data_and_the_event_loop_judges_no_tools(
         return map_tools(tools, shapes)
 
     monkeypatch.setattr(tool_state, "map_tools", map_and_note)
-    await add(device, known, tool("self.hostile.text", "open a b c d e f " * 60))
+    await add(device, boot.known, tool("self.hostile.text", "open a b c d e f " * 60))
     assert judged["self.hostile.text"] != threading.get_ident()

@@ -6,7 +6,6 @@ from homeassistant.components.conversation import async_converse
 from homeassistant.core import Context, HomeAssistant
 from homeassistant.helpers import device_registry as dr, llm
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
@@ -89,7 +88,7 @@ async def add(device: SimulatedDevice, known: Device, one: SimulatedTool) -> Non
 
 
 async def test_wrong_arguments_are_told_and_chinese_ones_named_both_ways(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, device_id: str, known: Device
+    hass: HomeAssistant, assistant: Speech, boot: Boot, device_id: str
 ) -> None:
     device = await boot()
     await open_conversation(hass, device)
@@ -100,7 +99,9 @@ async def test_wrong_arguments_are_told_and_chinese_ones_named_both_ways(
     assert "loudness is not an argument" in str(unknown.data["error_text"])
     assert device.values["volume"] == 70
     speed = {"type": "integer", "minimum": 0, "maximum": 9}
-    await add(device, known, tool("self.robot.dance", "跳舞", properties={"速度": speed, "times": speed}))
+    await add(
+        device, boot.known, tool("self.robot.dance", "跳舞", properties={"速度": speed, "times": speed})
+    )
     offered = {tool.name: tool for tool in await own_tools(hass, device_id)}
     described = {str(key): key.description for key in offered[DANCE].parameters.schema}
     assert described == {"argument_1": "Name on the device: 速度.", "times": None}
@@ -113,24 +114,19 @@ async def test_wrong_arguments_are_told_and_chinese_ones_named_both_ways(
 
 
 async def test_typed_chat_gets_nothing_and_a_tool_turned_user_only_is_refused(
-    hass: HomeAssistant,
-    assistant: Speech,
-    boot: Boot,
-    linked_entry: MockConfigEntry,
-    device_id: str,
-    known: Device,
+    hass: HomeAssistant, assistant: Speech, boot: Boot, device_id: str
 ) -> None:
     device = await boot()
     await open_conversation(hass, device)
     other = dr.async_get(hass).async_get_or_create(
-        config_entry_id=linked_entry.entry_id, identifiers={("other", "satellite")}
+        config_entry_id=boot.entry.entry_id, identifiers={("other", "satellite")}
     )
     for asked_from, count in ((None, 0), (other.id, 0), (device_id, 1)):
         await ask(hass, assistant, asked_from)
         assert assistant.agent.offered.count(SET_VOLUME) == count
-    await add(device, known, tool("self.robot.dance", "Dance."))
+    await add(device, boot.known, tool("self.robot.dance", "Dance."))
     (dance,) = [offered for offered in await own_tools(hass, device_id) if offered.name == DANCE]
-    await add(device, known, tool("self.robot.dance", "Dance.", user_only=True))
+    await add(device, boot.known, tool("self.robot.dance", "Dance.", user_only=True))
     context = llm.LLMContext(
         platform="test", context=None, language="en", assistant="conversation", device_id=None
     )
@@ -149,35 +145,35 @@ def choices(form: Any) -> dict[str, str]:
 
 
 async def test_the_owner_chooses_the_tools_of_the_assistant_and_reads_why(
-    hass: HomeAssistant, assistant: Speech, boot: Boot, linked_entry: MockConfigEntry, device_id: str
+    hass: HomeAssistant, assistant: Speech, boot: Boot, device_id: str
 ) -> None:
     device = await boot()
     await open_conversation(hass, device)
-    (box,) = linked_entry.runtime_data.devices.values()
+    (box,) = boot.entry.runtime_data.devices.values()
     await until(lambda: bool(box.state.wake_words))
-    (subentry_id,) = linked_entry.subentries
+    (subentry_id,) = boot.entry.subentries
     automatic = {tool.name for tool in await own_tools(hass, device_id)}
-    form = await change_device(hass, linked_entry)
+    form = await change_device(hass, boot.entry)
     at_first = suggested(form, "permissions")
     assert "self.reboot" not in choices(form)
     await submit_device(hass, form, permissions={"assistant_tools": ["self.audio_speaker.set_volume"]})
     await hass.async_block_till_done()
     assert [tool.name for tool in await own_tools(hass, device_id)] == [SET_VOLUME]
-    form = await change_device(hass, linked_entry)
+    form = await change_device(hass, boot.entry)
     await submit_device(hass, form, permissions={})
-    assert linked_entry.subentries[subentry_id].data["assistant_tools"] == []
-    form = await change_device(hass, linked_entry)
+    assert boot.entry.subentries[subentry_id].data["assistant_tools"] == []
+    form = await change_device(hass, boot.entry)
     assert suggested(form, "permissions")["assistant_tools"] == []
     await submit_device(hass, form, permissions=at_first)
     await hass.async_block_till_done()
-    assert "assistant_tools" not in linked_entry.subentries[subentry_id].data
+    assert "assistant_tools" not in boot.entry.subentries[subentry_id].data
     assert {tool.name for tool in await own_tools(hass, device_id)} == automatic
     found = [
         Tool.from_dict({"name": "lock.open", "title": "Front door"}),
         Tool.from_dict({"name": "lock.restart"}),
     ]
     await box.tools.set_list((*box.tools.values(), *filter(None, found)))
-    form = await change_device(hass, linked_entry)
+    form = await change_device(hass, boot.entry)
     labels = choices(form)
     assert labels["lock.open"] == "Front door · lock.open (off at first: locks, doors and gates)"
     assert labels["lock.restart"] == "Lock restart (off at first: locks, doors and gates, restarts or resets)"

@@ -14,7 +14,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
+from pytest_homeassistant_custom_component.common import async_capture_events
 
 from custom_components.xiaozhi.device.bounds import Bound
 from custom_components.xiaozhi.device.device import Device
@@ -261,11 +261,7 @@ async def test_a_new_link_brings_no_new_lists_of_tools(
 
 
 async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
-    hass: HomeAssistant,
-    boot: Boot,
-    linked_entry: MockConfigEntry,
-    known: Device,
-    entity_registry: er.EntityRegistry,
+    hass: HomeAssistant, boot: Boot, known: Device, entity_registry: er.EntityRegistry
 ) -> None:
     device = await boot(get_profile("otto"))
     stop = "button.kitchen_box_stop_moving"
@@ -279,7 +275,7 @@ async def test_tools_that_change_all_the_time_do_not_fill_the_registry(
         await hass.async_block_till_done()
     assert len(of_tools(entity_registry)) == 2 * MAX_ENTITIES
     # The bound holds over a restart.
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    assert await hass.config_entries.async_reload(boot.entry.entry_id)
     await hass.async_block_till_done()
     assert len(of_tools(entity_registry)) == 2 * MAX_ENTITIES
     assert own <= of_tools(entity_registry)

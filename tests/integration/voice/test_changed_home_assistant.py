@@ -10,7 +10,6 @@ from homeassistant.components.assist_satellite import AssistSatelliteEntity
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import issue_registry as ir
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.voice import (
@@ -57,54 +56,47 @@ CHANGES: dict[str, Change] = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 async def test_a_command_is_answered_in_the_turn_in_which_the_change_is_found(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    states: list[str],
-    linked_entry: MockConfigEntry,
-    monkeypatch: pytest.MonkeyPatch,
-    change: Change,
+    speech: Speech, boot: Boot, states: list[str], monkeypatch: pytest.MonkeyPatch, change: Change
 ) -> None:
     """The owner reads what is missing until the update."""
     change(monkeypatch)
     if change is renamed_type:
         monkeypatch.setattr(speech.recognizer, "_attr_name", ASKED_HERE)
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    assert await speech.hass.config_entries.async_reload(boot.entry.entry_id)
     device = await boot()
     speech.recognizer.lines = [COMMAND]
-    talk = await converse(device, command)
-    await hass.async_block_till_done()
-    assert hass.states.is_state(LIGHT, "on")
+    talk = await converse(device, speech.command)
+    await speech.hass.async_block_till_done()
+    assert speech.hass.states.is_state(LIGHT, "on")
     assert (talk.heard, talk.answers) == ([COMMAND], ["Turned on the switch"])
     assert states == ["listening", "processing", "responding", "idle"]
-    issue = ir.async_get(hass).async_get_issue(DOMAIN, RUNS)
+    issue = ir.async_get(speech.hass).async_get_issue(DOMAIN, RUNS)
     assert issue is not None
     assert "same assistant" in (issue.translation_placeholders or {})["missing"]
 
 
 async def test_a_change_that_is_found_after_the_speech_costs_that_turn_only(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The audio is gone by then, and the device shows that it did not work."""
     refuses(PipelineInput, "execute", without="validate", says_so=False)(monkeypatch)
     monkeypatch.setattr(speech.recognizer, "_attr_name", ASKED_HERE)
     speech.recognizer.lines = [COMMAND, COMMAND]
     device = await boot()
-    first = await converse(device, command)
+    first = await converse(device, speech.command)
     assert first.heard == [COMMAND]
     assert "Something went wrong" in first.answers[0]
     assert ir.async_get(hass).async_get_issue(DOMAIN, RUNS) is not None
-    second = await converse(device, command, word="hello again")
+    second = await converse(device, speech.command, word="hello again")
     assert second.answers == ["Turned on the switch"]
 
 
 async def test_a_recognizer_that_cannot_be_asked_costs_only_time(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuses(understood_commands, "async_get_agent", more="reason")(monkeypatch)
     speech.recognizer.lines = [COMMAND]
-    talk = await converse(await boot(), command)
+    talk = await converse(await boot(), speech.command)
     assert talk.answers == ["Turned on the switch"]
     assert ir.async_get(hass).async_get_issue(DOMAIN, RUNS) is None
 

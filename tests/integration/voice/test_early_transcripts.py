@@ -20,7 +20,6 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser, async_capture_events
 
 from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
-from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, get_profile
 from tests.integration.boxes import Speech, act, call_action, choose, paired_boxes
@@ -97,7 +96,7 @@ async def say(hass: HomeAssistant, device: SimulatedDevice, sound: bytes, word: 
 
 
 async def test_what_has_been_said_decides_how_long_the_pause_may_last(
-    hass: HomeAssistant, speech: Speech, whisper: Whisper, boot: Boot, command: bytes, states: list[str]
+    speech: Speech, whisper: Whisper, boot: Boot, states: list[str]
 ) -> None:
     device = await boot()
     for language, transcript, heard, decided, least in (
@@ -111,12 +110,12 @@ async def test_what_has_been_said_decides_how_long_the_pause_may_last(
         whisper.hears = lambda _, transcript=transcript: transcript
         whisper.calls.clear()
         states.clear()
-        turn = await say(hass, device, command, f"hello {heard}")
+        turn = await say(speech.hass, device, speech.command, f"hello {heard}")
         assert turn.heard == [heard]
         assert turn.answered["ended_by"] == decided
         assert least < turn.waited < least + 0.35
         assert len(whisper.calls) == 1
-        assert hass.states.is_state(LIGHT, "on" if heard == COMMAND else "off")
+        assert speech.hass.states.is_state(LIGHT, "on" if heard == COMMAND else "off")
         assert states == ["listening", "processing", "responding", "idle"]
 
 
@@ -134,17 +133,17 @@ async def test_somebody_who_speaks_on_is_heard_to_the_end(
 
 
 async def test_a_device_learns_how_long_people_pause_and_from_cutting_them_off(
-    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, known: Device
+    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
 ) -> None:
     whisper.hears = lambda _: "tell me a story"
     device = await boot()
-    known.record.update(pauses=(0,) * 100)
+    boot.known.record.update(pauses=(0,) * 100)
     turn = await say(hass, device, command)
     assert turn.answered["ended_by"] == "pause"
     assert 0.5 < turn.waited < 0.85
-    assert known.state.pauses == (0,) * 100
+    assert boot.known.state.pauses == (0,) * 100
     await say(hass, device, command + SILENCE * 4 + command, "hello you")
-    assert 35 <= known.state.pauses[-1] <= 50
+    assert 35 <= boot.known.state.pauses[-1] <= 50
     # Somebody who says the wake word again, as soon as the pause is over, had not finished.
     await device.wake("hello again")
     await device.wait_state(State.LISTENING, 10)
@@ -154,7 +153,7 @@ async def test_a_device_learns_how_long_people_pause_and_from_cutting_them_off(
     await device.wake("hello once more")
     await device.wait_state(State.IDLE, 60)
     await hass.async_block_till_done()
-    assert known.state.pauses[-1] == -60
+    assert boot.known.state.pauses[-1] == -60
     await say(hass, device, command, "hello at last")
     shown = hass.states.get("sensor.kitchen_box_response_time")
     assert shown is not None
@@ -163,31 +162,33 @@ async def test_a_device_learns_how_long_people_pause_and_from_cutting_them_off(
 
 
 async def test_speaking_on_in_the_moment_of_the_decision_is_heard_once(
-    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, subtests: pytest.Subtests
+    whisper: Whisper, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
     """Either the first half has ended the turn, or both are one command; never two, and none is lost."""
     whisper.hears = lambda seconds: COMMAND if seconds < 1.8 else OFF
     device = await boot()
     for number, gap in enumerate((0.36, 0.48, 0.6)):
         with subtests.test(gap=gap):
-            turn = await say(hass, device, command + bytes(2 * round(16000 * gap)) + command, f"hi {number}")
+            turn = await say(
+                boot.hass, device, command + bytes(2 * round(16000 * gap)) + command, f"hi {number}"
+            )
             assert turn.heard in ([COMMAND], [OFF])
-            run = [event.type for event in run_of(hass)]
+            run = [event.type for event in run_of(boot.hass)]
             assert run.count(PipelineEventType.INTENT_START) == 1
-            assert hass.states.is_state(LIGHT, "on" if turn.heard == [COMMAND] else "off")
+            assert boot.hass.states.is_state(LIGHT, "on" if turn.heard == [COMMAND] else "off")
 
 
 async def test_a_turn_looks_the_same_whoever_asks_the_engine(
-    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, states: list[str]
+    whisper: Whisper, boot: Boot, command: bytes, states: list[str]
 ) -> None:
     """The pipeline gets what was understood, and its debugger shows all that comes after the transcript."""
     device = await boot()
     turns: list[Any] = []
     for option in ("quick_and_patient", "default"):
         states.clear()
-        await choose(hass, SELECT, option)
-        turn = await say(hass, device, command, f"hi {option}")
-        events = [(event.type, event.data or {}) for event in run_of(hass)]
+        await choose(boot.hass, SELECT, option)
+        turn = await say(boot.hass, device, command, f"hi {option}")
+        events = [(event.type, event.data or {}) for event in run_of(boot.hass)]
         later = [kind for kind, _ in events if not kind.startswith("stt-")]
         (given,) = [data["intent_input"] for kind, data in events if "intent_input" in data]
         turns.append((turn.heard, given, later, [*states]))
@@ -240,11 +241,11 @@ async def test_at_worst_a_turn_is_as_slow_as_a_pause_and_takes_a_call_more(
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_an_answer_to_a_question_is_no_command(
-    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes, device_id: str
+    hass: HomeAssistant, whisper: Whisper, boot: Boot, command: bytes
 ) -> None:
     """It ends after a fixed pause."""
     device = await boot(get_profile(version="2.5.0"))
-    asking = hass.async_create_task(call_action(hass, "ask", device_id, question="Which light?"))
+    asking = hass.async_create_task(call_action(hass, "ask", boot.device_id, question="Which light?"))
     await device.wait_announced()
     turn = await say(hass, device, command)
     assert await asking == {"id": None, "sentence": COMMAND, "slots": {}}
@@ -310,38 +311,33 @@ async def test_a_choice_is_kept_and_the_default_is_the_new_one(
 
 
 async def test_consent_to_early_calls_that_are_billed_goes_with_the_device(
-    hass: HomeAssistant,
-    whisper: Whisper,
-    boot: Boot,
-    command: bytes,
-    linked_entry: MockConfigEntry,
-    monkeypatch: pytest.MonkeyPatch,
+    whisper: Whisper, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(async_get_loaded_integration(hass, "wyoming"), "iot_class", "cloud_push")
+    monkeypatch.setattr(async_get_loaded_integration(boot.hass, "wyoming"), "iot_class", "cloud_push")
 
     async def ended_by(word: str) -> str:
         device = await boot()
-        answered = (await say(hass, device, command, word)).answered
+        answered = (await say(boot.hass, device, command, word)).answered
         await device.power_off()
         ended: str = answered["ended_by"]
         return ended
 
     assert await ended_by("hello") == "pause"
     for option in ("default", "quick_and_patient"):
-        await choose(hass, SELECT, option)
+        await choose(boot.hass, SELECT, option)
     assert await ended_by("hello after an automation") == "pause"
-    by_person = Context(user_id=MockUser(is_owner=True).add_to_hass(hass).id)
+    by_person = Context(user_id=MockUser(is_owner=True).add_to_hass(boot.hass).id)
     chosen = {"entity_id": SELECT, "option": "quick_and_patient"}
-    await hass.services.async_call("select", "select_option", chosen, blocking=True, context=by_person)
+    await boot.hass.services.async_call("select", "select_option", chosen, blocking=True, context=by_person)
     assert await ended_by("hello with consent") == "complete_command"
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
-    await hass.async_block_till_done()
+    assert await boot.hass.config_entries.async_reload(boot.entry.entry_id)
+    await boot.hass.async_block_till_done()
     assert await ended_by("hello after a restart") == "complete_command"
-    (subentry,) = linked_entry.subentries.values()
-    hass.config_entries.async_remove_subentry(linked_entry, subentry.subentry_id)
-    await hass.async_block_till_done()
-    await add_to(hass, linked_entry, paired_device(MAC, CLIENT_ID))
-    assert hass.states.is_state(SELECT, "quick_and_patient")
+    (subentry,) = boot.entry.subentries.values()
+    boot.hass.config_entries.async_remove_subentry(boot.entry, subentry.subentry_id)
+    await boot.hass.async_block_till_done()
+    await add_to(boot.hass, boot.entry, paired_device(MAC, CLIENT_ID))
+    assert boot.hass.states.is_state(SELECT, "quick_and_patient")
     assert await ended_by("hello again") == "pause"
 
 
@@ -368,11 +364,9 @@ _KNOWN = "The user is away."
     indirect=["whisper"],
 )
 async def test_who_speaks_is_told_by_engines_that_write_it_before_the_text(
-    hass: HomeAssistant,
     speech: Speech,
     whisper: Whisper,
     boot: Boot,
-    command: bytes,
     monkeypatch: pytest.MonkeyPatch,
     *,
     end_of_speech: str,
@@ -381,20 +375,20 @@ async def test_who_speaks_is_told_by_engines_that_write_it_before_the_text(
     """The assistant gets it beside what an automation has told it before."""
     await speech.answer_with(*["Good."] * len(written))
     device = await boot()
-    await choose(hass, SELECT, end_of_speech)
+    await choose(speech.hass, SELECT, end_of_speech)
     monkeypatch.setattr(XiaozhiSatellite, "_say", AsyncMock())
     await act(
-        hass,
+        speech.hass,
         "assist_satellite",
         "start_conversation",
         SATELLITE,
         start_message="Hi",
         extra_system_prompt=_KNOWN,
     )
-    told = async_capture_events(hass, EVENT_STATE_CHANGED)
+    told = async_capture_events(speech.hass, EVENT_STATE_CHANGED)
     for number, transcript in enumerate(written):
         whisper.hears = lambda _, transcript=transcript: transcript
-        await say(hass, device, command, f"hello {number}")
+        await say(speech.hass, device, speech.command, f"hello {number}")
     texts, speakers = zip(*written.values(), strict=True)
     assert speech.agent.heard == [*texts]
     attributes = [event.data["new_state"].attributes for event in told if event.data["entity_id"] == TOLD]

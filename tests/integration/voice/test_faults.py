@@ -10,7 +10,7 @@ from homeassistant.const import EVENT_STATE_CHANGED, MAJOR_VERSION, MINOR_VERSIO
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import area_registry as ar
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
+from pytest_homeassistant_custom_component.common import async_capture_events
 
 from custom_components.xiaozhi.device.bounds import Bound
 from custom_components.xiaozhi.device.device import Device
@@ -123,13 +123,13 @@ async def test_only_names_of_the_home_repeat_a_prompt(
 
 
 async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, caplog: pytest.LogCaptureFixture
+    hass: HomeAssistant, speech: Speech, boot: Boot, caplog: pytest.LogCaptureFixture
 ) -> None:
     device = await boot()
     for word, error in (("hello", OSError("the voice is out of order")), ("hello again", None)):
         speech.voice.error, speech.voice.fails = error, error is None
         speech.recognizer.lines = [COMMAND]
-        await say(device, command, word)
+        await say(device, speech.command, word)
         assert device.screen.captions[-1].startswith("The voice is not ready.")
     assert hass.states.is_state(LIGHT, "on")
     assert hass.states.is_state(SATELLITE, "idle")
@@ -137,7 +137,7 @@ async def test_a_voice_that_fails_leaves_the_answer_on_the_screen_and_says_why(
 
 
 async def test_an_engine_that_hangs_is_given_up(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, moments: list[dict[str, Any]]
+    hass: HomeAssistant, speech: Speech, boot: Boot, moments: list[dict[str, Any]]
 ) -> None:
     device = await boot()
     for engine, reason, text in (
@@ -148,7 +148,7 @@ async def test_an_engine_that_hangs_is_given_up(
         await speech.answer_with("Good.")
         may_go_on: asyncio.Event = getattr(speech, engine).may_go_on
         may_go_on.clear()
-        await say(device, command, f"hello {engine}")
+        await say(device, speech.command, f"hello {engine}")
         may_go_on.set()
         assert [moment["reason"] for moment in moments if moment["event_type"] == "failed"] == [reason]
         assert device.screen.captions[-1].startswith(text)
@@ -171,12 +171,12 @@ async def test_an_assistant_that_works_and_an_answer_that_plays_are_not_given_up
 
 @pytest.mark.parametrize(("link", "left"), [(LinkKind.WEBSOCKET, "idle"), (LinkKind.MQTT, "unavailable")])
 async def test_a_device_that_loses_power_in_mid_answer_leaves_nothing_behind(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, states: list[str], left: str
+    hass: HomeAssistant, speech: Speech, boot: Boot, states: list[str], left: str
 ) -> None:
     """A device that should stay connected is known to be away."""
     await speech.answer_with("word " * 60)
     device = await boot()
-    await hear_answer(device, command, 0.3)
+    await hear_answer(device, speech.command, 0.3)
     await device.power_off()
     await wait_for_state(hass, SATELLITE, left)
     assert states == ["listening", "processing", "responding", left]
@@ -195,10 +195,10 @@ async def test_a_single_word_answers_a_question(speech: Speech, boot: Boot, comm
 
 
 async def test_an_open_conversation_goes_on_until_nobody_speaks(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     await choose(hass, "select.kitchen_box_conversations", "open")
-    (subentry,) = linked_entry.subentries.values()
+    (subentry,) = boot.entry.subentries.values()
     assert subentry.data["conversation_style"] == "open"
     speech.recognizer.lines = [COMMAND, "turn off the kitchen light", COMMAND, COMMAND]
     device = await boot()

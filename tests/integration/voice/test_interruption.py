@@ -53,15 +53,10 @@ async def begin_long_answer(
 
 @pytest.mark.usefixtures("switched_on")
 async def test_speaking_ends_the_answer_and_its_first_words_are_the_next_command(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    next_command: bytes,
-    moments: list[dict[str, Any]],
+    speech: Speech, boot: Boot, next_command: bytes, moments: list[dict[str, Any]]
 ) -> None:
     device = await boot(CANCELS_ECHO, echo=ECHO)
-    await begin_long_answer(speech, device, command)
+    await begin_long_answer(speech, device, speech.command)
     said = asyncio.get_running_loop().time()
     device.say(next_command)
     await device.wait_for(lambda: len(device.speaker.answers) == 2, 30)
@@ -70,7 +65,7 @@ async def test_speaking_ends_the_answer_and_its_first_words_are_the_next_command
     assert first[-1] - said < 0.6
     await device.wait_state(State.IDLE, 30)
     assert speech.agent.heard == [COMMAND, OFF]
-    await hass.async_block_till_done()
+    await speech.hass.async_block_till_done()
     happened = [moment["event_type"] for moment in moments]
     assert [event for event in happened if event != "wake_word"] == [
         *("started", "heard", "answered", "interrupted", "heard", "answered", "ended")
@@ -112,11 +107,11 @@ async def test_a_device_that_hears_itself_does_as_if_nothing_was_said(
 
 
 async def test_what_is_said_right_after_an_answer_is_not_lost(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
+    hass: HomeAssistant, speech: Speech, boot: Boot, next_command: bytes
 ) -> None:
     await speech.answer_with("Which light do you mean?", "Good.", heard=[COMMAND, OFF])
     device = await boot(CANCELS_ECHO)
-    await hear_answer(device, command, 1.15)
+    await hear_answer(device, speech.command, 1.15)
     await device.wait_for(lambda: device.speaker.empty, 30)
     await asyncio.sleep(0.06)
     tone = (12000 * np.sin(2 * np.pi * 1000 / 16000 * np.arange(16000 // 5))).astype("<i2").tobytes()
@@ -128,14 +123,14 @@ async def test_what_is_said_right_after_an_answer_is_not_lost(
 
 
 async def test_devices_that_hear_while_speaking_have_a_switch_which_is_off(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
+    hass: HomeAssistant, speech: Speech, boot: Boot, next_command: bytes
 ) -> None:
     device = await boot()
-    await converse(device, command, word="hi")
+    await converse(device, speech.command, word="hi")
     assert hass.states.get(SWITCH) is None
     await device.power_off()
     device = await boot(CANCELS_ECHO)
-    await begin_long_answer(speech, device, command)
+    await begin_long_answer(speech, device, speech.command)
     device.say(next_command)
     await device.wait_state(State.IDLE, 60)
     assert device.played_seconds == pytest.approx(6, abs=0.5)
@@ -148,7 +143,7 @@ async def test_devices_that_hear_while_speaking_have_a_switch_which_is_off(
 
 
 async def test_a_build_that_removes_its_echo_has_the_switch_from_the_beginning(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
+    hass: HomeAssistant, speech: Speech, boot: Boot, next_command: bytes
 ) -> None:
     device = await boot(get_profile("camera"))
     await hass.async_block_till_done()
@@ -156,14 +151,14 @@ async def test_a_build_that_removes_its_echo_has_the_switch_from_the_beginning(
     await act(hass, "switch", "turn_on", SWITCH)
     await hass.async_block_till_done()
     assert hass.states.is_state(SWITCH, "on")
-    await begin_long_answer(speech, device, command)
+    await begin_long_answer(speech, device, speech.command)
     device.say(next_command)
     await device.wait_state(State.IDLE, 60)
     assert speech.agent.heard == [COMMAND, OFF]
     await device.power_off()
     # Echo cancellation can be switched off on the device, which its next conversation shows.
     device = await boot(get_profile("camera", mode=ListeningMode.AUTO))
-    await converse(device, command)
+    await converse(device, speech.command)
     await hass.async_block_till_done()
     state = state_of(hass, SWITCH)
     assert state.state == "unavailable"
@@ -187,10 +182,10 @@ async def test_a_device_that_changes_its_mode_without_end_keeps_the_switch(
 
 @pytest.mark.usefixtures("switched_on", "no_detector")
 async def test_without_a_detector_the_switch_is_unavailable(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, next_command: bytes
+    hass: HomeAssistant, speech: Speech, boot: Boot, next_command: bytes
 ) -> None:
     device = await boot(CANCELS_ECHO)
-    await begin_long_answer(speech, device, command)
+    await begin_long_answer(speech, device, speech.command)
     assert hass.states.is_state(SWITCH, "unavailable")
     device.say(next_command)
     await device.wait_state(State.IDLE, 60)

@@ -33,7 +33,6 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_UNDERSTAND_ALARMS
-from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from tests.integration.boxes import Speech, mac_of, paired_boxes
 from tests.integration.clock.alarms import set_alarm
@@ -207,7 +206,7 @@ def _rows(page: Path) -> list[list[str]]:
 
 @pytest.mark.parametrize("language", list(_NAMES))
 async def test_every_sentence_of_the_page_works(
-    hass: HomeAssistant, boot: Boot, speech: Speech, known: Device, device_ids: list[str], language: str
+    hass: HomeAssistant, boot: Boot, speech: Speech, device_ids: list[str], language: str
 ) -> None:
     """Each is understood as its row says, is not refused, and changes what it speaks of."""
     await speech.use(conversation_language=language)
@@ -227,8 +226,8 @@ async def test_every_sentence_of_the_page_works(
             player.is_volume_muted,
             tuple(player.done),
             todo,
-            dict(known.state.alarms),
-            known.do_not_disturb,
+            dict(boot.known.state.alarms),
+            boot.known.do_not_disturb,
             len(other.announcements),
         )
 
@@ -243,7 +242,7 @@ async def test_every_sentence_of_the_page_works(
             if number in _RINGING:
                 await set_alarm(hass, 1, at="calendar.box_1_alarms")
                 await asyncio.sleep(3)
-            known.record.update(do_not_disturb=number == _DISTURBS)
+            boot.known.record.update(do_not_disturb=number == _DISTURBS)
             before = house()
             result = await async_converse(
                 hass, sentence, None, Context(), language, HOME_ASSISTANT_AGENT, device_id=device_ids[0]

@@ -9,7 +9,6 @@ from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er
 import pytest
 
-from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
 from custom_components.xiaozhi.protocol.transport.link import LinkClosedError, LinkKind
 from custom_components.xiaozhi.timeouts import VoiceTimeouts
@@ -36,7 +35,7 @@ async def test_a_replaced_conversation_ends_before_the_next_and_undisturbed(
 
 
 async def test_a_pipeline_without_an_end_does_not_block_the_next_conversation(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, caplog: pytest.LogCaptureFixture
+    hass: HomeAssistant, speech: Speech, boot: Boot, caplog: pytest.LogCaptureFixture
 ) -> None:
     speech.recognizer.stopping_seconds = 60
     speech.recognizer.lines = [COMMAND, COMMAND]
@@ -46,22 +45,18 @@ async def test_a_pipeline_without_an_end_does_not_block_the_next_conversation(
     began = asyncio.get_running_loop().time()
     await device.click()
     await device.wait_state(State.IDLE, 10)
-    talk = await converse(device, command, word="hello again")
+    talk = await converse(device, speech.command, word="hello again")
     assert talk.answers == ["Turned on the switch"]
     assert hass.states.is_state(LIGHT, "on")
     await wait_for_state(hass, SATELLITE, "idle")
-    assert (await converse(device, command, word="hello again")).answers == ["Turned on the switch"]
+    assert (await converse(device, speech.command, word="hello again")).answers == ["Turned on the switch"]
     assert caplog.text.count("A voice pipeline of Kitchen box does not end") == 1, "it is waited for once"
     assert asyncio.get_running_loop().time() - began < 60, "it waited for the first pipeline"
     await asyncio.sleep(60)
 
 
 async def test_a_device_that_leaves_at_once_cannot_start_pipelines_too_fast(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     device = await boot()
     with monkeypatch.context() as broken:
@@ -74,18 +69,13 @@ async def test_a_device_that_leaves_at_once_cannot_start_pipelines_too_fast(
     for _ in range(30):
         await device.press()
         await device.release()
-    await hass.async_block_till_done()
+    await speech.hass.async_block_till_done()
     seconds = asyncio.get_running_loop().time() - began
     assert 0 < len(speech.recognizer.streams) <= 7 + seconds
 
 
 async def test_an_unexpected_error_is_logged_once_and_the_next_one_is_answered(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     speech.recognizer.lines = [COMMAND]
     device = await boot()
@@ -96,13 +86,13 @@ async def test_an_unexpected_error_is_logged_once_and_the_next_one_is_answered(
         await device.wake()
         await device.wait_for(lambda: not device.channel_open, 10)
         await device.wait_state(State.IDLE, 10)
-    await wait_for_state(hass, SATELLITE, "idle")
+    await wait_for_state(speech.hass, SATELLITE, "idle")
     assert caplog.text.count("Unexpected error in the conversation of Kitchen box") == 1
     assert "a fault of Home Assistant" in caplog.text
     caplog.clear()
-    talk = await converse(device, command, word="hello again")
+    talk = await converse(device, speech.command, word="hello again")
     assert talk.answers == ["Turned on the switch"]
-    assert hass.states.is_state(LIGHT, "on")
+    assert speech.hass.states.is_state(LIGHT, "on")
     assert "Unexpected error" not in caplog.text
 
 
@@ -114,11 +104,11 @@ def stops(device: SimulatedDevice) -> int:
 
 @pytest.mark.parametrize("chip", ["esp32s3", "wroom"])
 async def test_a_program_is_told_of_the_last_end_and_a_device_goes_idle_with_it(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, known: Device, chip: str
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, chip: str
 ) -> None:
     speech.recognizer.lines = [COMMAND]
     device = await boot()
-    known.record.update(chip=chip)
+    boot.known.record.update(chip=chip)
     await device.wake()
     device.say(command)
     await device.wait_for(lambda: not device.channel_open, 20)
@@ -127,17 +117,12 @@ async def test_a_program_is_told_of_the_last_end_and_a_device_goes_idle_with_it(
 
 
 async def test_a_typed_question_continues_the_conversation_and_an_alert_waits(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    states: list[str],
-    known: Device,
+    hass: HomeAssistant, speech: Speech, boot: Boot, states: list[str]
 ) -> None:
     """Some clients send what was typed as a wake word, and no microphone follows."""
     await speech.answer_with("It is on.", "It is still on.")
     device = await boot()
-    await converse(device, command)
+    await converse(device, speech.command)
     await device.type("is it on")
     await device.wait_for(lambda: "It is still on." in device.screen.captions, 20)
     await device.wait_for(lambda: not device.channel_open, 20)
@@ -151,10 +136,12 @@ async def test_a_typed_question_continues_the_conversation_and_an_alert_waits(
     await speech.answer_with("word " * 12)
     await device.wake("hello again")
     played, rung = device.played_seconds, device.speaker.own_seconds
-    device.say(command)
+    device.say(speech.command)
     await device.wait_for(lambda: device.played_seconds > played + 0.3, 20)
     ringing = [
-        hass.async_create_task(known.commands.show(status="Door", message=f"Ring {number}", emotion="happy"))
+        hass.async_create_task(
+            boot.known.commands.show(status="Door", message=f"Ring {number}", emotion="happy")
+        )
         for number in range(3)
     ]
     assert not device.screen.system_text
@@ -168,12 +155,12 @@ async def test_a_typed_question_continues_the_conversation_and_an_alert_waits(
 
 
 async def test_a_satellite_that_is_disabled_ends_its_answer_without_a_warning(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, caplog: pytest.LogCaptureFixture
+    hass: HomeAssistant, speech: Speech, boot: Boot, caplog: pytest.LogCaptureFixture
 ) -> None:
     await speech.answer_with("It rains all day. " * 40)
     device = await boot()
     await device.wake()
-    device.say(command)
+    device.say(speech.command)
     await device.wait_state(State.SPEAKING, 30)
     er.async_get(hass).async_update_entity(SATELLITE, disabled_by=er.RegistryEntryDisabler.USER)
     await device.wait_state(State.IDLE, 5)
@@ -183,7 +170,7 @@ async def test_a_satellite_that_is_disabled_ends_its_answer_without_a_warning(
 
 @pytest.mark.parametrize("ends", ["with our detector", "with an engine that finds it", "with neither"])
 async def test_push_to_talk_records_as_long_as_the_button_is_held(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, ends: str, request: pytest.FixtureRequest
+    hass: HomeAssistant, speech: Speech, boot: Boot, ends: str, request: pytest.FixtureRequest
 ) -> None:
     """23 s, most of them silence; each of them reaches speech recognition."""
     speech.recognizer.finds_the_end = ends == "with an engine that finds it"
@@ -194,7 +181,7 @@ async def test_push_to_talk_records_as_long_as_the_button_is_held(
     device = await boot(pace=Pace(waits=0.1, timeouts=1, main_loop_delay=0.001))
     await device.press()
     # Longer than anybody is waited for, and longer than any pause.
-    spoken = bytes(16 * 32000) + command + bytes(3 * 32000) + command + bytes(2 * 32000)
+    spoken = bytes(16 * 32000) + speech.command + bytes(3 * 32000) + speech.command + bytes(2 * 32000)
     device.say(spoken)
     await device.wait_said(90)
     assert device.state is State.LISTENING
@@ -259,12 +246,12 @@ async def test_a_button_pressed_again_before_its_release_begins_the_next_turn(
 
 
 async def test_a_message_after_an_answer_fails_if_the_user_hangs_up_in_it(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, known: Device
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     await speech.answer_with("word " * 12)
     device = await boot()
     await hear_answer(device, command, 0.3)
-    showing = hass.async_create_task(known.commands.show(status="", message="The door", emotion="happy"))
+    showing = hass.async_create_task(boot.known.commands.show(status="", message="The door", emotion="happy"))
     await device.click()
     await device.wait_state(State.LISTENING)
     await device.click()

@@ -17,7 +17,6 @@ from homeassistant.helpers import (
     entity_registry as er,
 )
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.announcements.announcement_speech import OTHER_FORMATS
 from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
@@ -33,25 +32,24 @@ from tests.protocol.transport.udp.device import until
 
 @pytest.mark.usefixtures("no_detector")
 async def test_without_our_detector_that_of_the_pipeline_serves_a_conversation(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, states: list[str]
+    hass: HomeAssistant, speech: Speech, boot: Boot, states: list[str]
 ) -> None:
     """It needs more silence around the command. `links/test_both_links.py` has the same with ours."""
     device = await boot()
     speech.recognizer.lines = [COMMAND]
-    talk = await converse(device, command)
+    talk = await converse(device, speech.command)
     assert (talk.heard, talk.answers) == ([COMMAND], ["Turned on the switch"])
     assert 0.9 < talk.played_seconds < 1.3
     assert states == ["listening", "processing", "responding", "idle"]
     heard = speech.recognizer.streams[0]
     assert len(heard) - len(heard.lstrip(b"\0")) >= 32 * 760
-    assert 0 < len(heard) / 32000 - len(command) / 32000 < 4
+    assert 0 < len(heard) / 32000 - len(speech.command) / 32000 < 4
 
 
 async def test_what_is_switched_in_the_same_area_is_acknowledged_by_a_sound(
     hass: HomeAssistant,
     speech: Speech,
     boot: Boot,
-    command: bytes,
     area_registry: ar.AreaRegistry,
     device_registry: dr.DeviceRegistry,
     entity_registry: er.EntityRegistry,
@@ -66,7 +64,7 @@ async def test_what_is_switched_in_the_same_area_is_acknowledged_by_a_sound(
     monkeypatch.setattr("homeassistant.components.tts._async_convert_audio", converted.append)
     speech.recognizer.lines = [COMMAND]
     device = await boot()
-    talk = await converse(device, command)
+    talk = await converse(device, speech.command)
     assert hass.states.is_state(LIGHT, "on")
     assert talk.answers == ["Turned on the switch"]
     assert not speech.voice.spoken
@@ -151,7 +149,7 @@ async def test_face_and_text_are_shown_also_without_a_complete_voice(
 
 
 async def test_a_button_is_an_error_and_what_begins_a_conversation_told_once(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, monkeypatch: pytest.MonkeyPatch
+    hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     satellite = hass.data[DATA_COMPONENT].get_entity(SATELLITE)
     assert satellite is not None
@@ -172,14 +170,14 @@ async def test_a_button_is_an_error_and_what_begins_a_conversation_told_once(
         preannounce=False,
         extra_system_prompt="The garage door is open.",
     )
-    await converse(device, command)
-    await converse(device, command, word="hello again")
+    await converse(device, speech.command)
+    await converse(device, speech.command, word="hello again")
     assert speech.agent.extra_prompts == ["The garage door is open.", None]
     assert len({*speech.agent.conversations}) == 1
 
 
 async def test_each_assistant_of_a_device_has_a_chat_history_of_its_own(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     """Assistants are chosen by wake word; what one was told is not for the other."""
     words = ["hello", "professor", "hello again", "teacher"]
@@ -189,7 +187,7 @@ async def test_each_assistant_of_a_device_has_a_chat_history_of_its_own(
         {key: value for key, value in first.to_json().items() if key != "id"} | {"name": "Other"}
     )
     change_settings(
-        hass, linked_entry, **{CONF_WAKE_WORD_PIPELINES: {"professor": other.id, "teacher": other.id}}
+        hass, boot.entry, **{CONF_WAKE_WORD_PIPELINES: {"professor": other.id, "teacher": other.id}}
     )
     device = await boot()
     for word in words:
@@ -209,7 +207,7 @@ async def set_wait(hass: HomeAssistant, seconds: float) -> None:
 
 
 async def test_a_follow_up_that_nobody_speaks_in_ends_quietly_after_the_wait(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, linked_entry: MockConfigEntry
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     """The wait is stored with the device, and to change it disturbs no conversation."""
     await speech.answer_with("Which light?")
@@ -222,7 +220,7 @@ async def test_a_follow_up_that_nobody_speaks_in_ends_quietly_after_the_wait(
             await set_wait(hass, refused)
     await set_wait(hass, 3)
     assert hass.states.is_state(WAIT, "3")
-    (subentry,) = linked_entry.subentries.values()
+    (subentry,) = boot.entry.subentries.values()
     assert subentry.data["follow_up_wait"] == 3
     assert device.channel_open
     talk = await converse(device, command, patience=60)
@@ -265,12 +263,7 @@ PARTS = ["end_of_speech", "recognition", "assistant", "speech", "device", "speak
 
 @pytest.mark.usefixtures("all_enabled")
 async def test_a_slow_voice_shows_in_its_part_of_the_response_time(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    command: bytes,
-    linked_entry: MockConfigEntry,
-    moments: list[dict[str, Any]],
+    hass: HomeAssistant, speech: Speech, boot: Boot, moments: list[dict[str, Any]]
 ) -> None:
     """And automations are told it, without what was said. A turn that fails leaves no times."""
     device = await boot()
@@ -280,11 +273,11 @@ async def test_a_slow_voice_shows_in_its_part_of_the_response_time(
     speech.agent.lines = ["It is on now.", "It was on."]
     for speech.voice.delay in (0, 2):
         speech.recognizer.lines = [COMMAND]
-        await converse(device, command, word=f"hi {speech.voice.delay}")
+        await converse(device, speech.command, word=f"hi {speech.voice.delay}")
         await hass.async_block_till_done()
     speech.recognizer.lines = [None]
-    await say(device, command, "hi again")
-    report = await async_get_config_entry_diagnostics(hass, linked_entry)
+    await say(device, speech.command, "hi again")
+    report = await async_get_config_entry_diagnostics(hass, boot.entry)
     quick, slow = report["devices"][0]["turns"]
     answered = [moment for moment in moments if moment["event_type"] == "answered"]
     assert [event["response_time"] for event in answered] == [quick["response_time"], slow["response_time"]]

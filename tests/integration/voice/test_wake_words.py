@@ -74,11 +74,13 @@ async def test_of_two_devices_that_hear_the_same_word_the_nearer_one_answers(
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_a_device_that_has_asked_goes_first_and_keeps_its_question(
-    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes, device_id: str
+    hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
     new = get_profile(version="2.5.0")
     asked, near = await boot(new), await boot(new, mac=OTHER_MAC)
-    asking = hass.async_create_task(call_action(hass, "ask", device_id, question="Shall I close the garage?"))
+    asking = hass.async_create_task(
+        call_action(hass, "ask", boot.device_id, question="Shall I close the garage?")
+    )
     await asked.wait_announced()
     await asyncio.sleep(5)
     speech.recognizer.lines = [COMMAND, "yes"]
