@@ -29,7 +29,7 @@ from demo.processes import HOST, free_port
 from simulator import SimulatedDevice, State, converse, get_profile
 from tests.e2e.browser import SIZES, browser, wider_parts
 from tests.e2e.house import COMMAND, PACE
-from tests.integration.firmware.test_wake_words import pack, release
+from tests.integration.firmware.wake_words.packs import pack, release
 from tests.integration.media.media_server import MediaServer, media_server
 
 pytestmark = [
