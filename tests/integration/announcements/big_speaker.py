@@ -12,6 +12,12 @@ from homeassistant.components.media_player import (
     MediaPlayerState,
     MediaType,
 )
+from homeassistant.core import HomeAssistant
+
+from simulator import SimulatedDevice
+from tests.integration.boxes import act
+from tests.integration.names import SATELLITE
+from tests.protocol.audio.sounds import pitch_level
 
 SELECT = "select.kitchen_box_voice_output"
 
@@ -113,3 +119,18 @@ def decoded(mp3: bytes) -> bytes:
         resampler = av.AudioResampler(format="s16", layout="mono", rate=24000)
         frames = [each for frame in container.decode(audio=0) for each in resampler.resample(frame)]
     return b"".join(bytes(frame.planes[0])[: 2 * frame.samples] for frame in frames)
+
+
+OTHER_SELECT = "select.bedroom_box_voice_output"
+PLAYER = "media_player.big_speaker"
+# Of the scripted voice, which says 20 letters in a second.
+SIX_SECONDS = "Listen to this. " + "word " * 21
+
+
+async def announce(hass: HomeAssistant, message: str) -> None:
+    await act(hass, "assist_satellite", "announce", SATELLITE, message=message)
+
+
+def says_itself(device: SimulatedDevice) -> bool:
+    pcm = device.speaker.played_pcm
+    return bool(pcm) and pitch_level(pcm, device.speaker.rate, 440) > 1000

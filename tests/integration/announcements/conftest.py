@@ -7,10 +7,16 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.announcements.announcer import Announcer
+from custom_components.xiaozhi.const import EVENT_ROOM_PLAYER
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import SimulatedDevice
 from tests.integration.announcements.big_speaker import SELECT, BigSpeaker
-from tests.integration.boxes import Speech, choose
-from tests.integration.names import MAC
+from tests.integration.boxes import (
+    Speech,
+    activity,
+    choose,
+)
+from tests.integration.names import MAC, OLD, Boot
 from tests.integration.speech import add_entities
 
 
@@ -44,3 +50,15 @@ async def chosen(hass: HomeAssistant, player: BigSpeaker, linked_entry: MockConf
     """The owner has chosen the player for the kitchen box."""
     await hass.async_block_till_done()
     await choose(hass, SELECT, "Big speaker")
+
+
+@pytest.fixture
+async def device(boot: Boot, chosen: None) -> SimulatedDevice:
+    """A device whose owner has chosen the player."""
+    return await boot(OLD)
+
+
+@pytest.fixture
+def reported(hass: HomeAssistant) -> list[str]:
+    """The lines in the activity."""
+    return activity(hass, EVENT_ROOM_PLAYER)

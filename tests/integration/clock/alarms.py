@@ -7,10 +7,11 @@ from typing import Any
 from homeassistant.components.calendar import CalendarEntity
 from homeassistant.components.calendar.const import DATA_COMPONENT
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers import entity_registry as er
 from homeassistant.util import dt as dt_util
 
 from simulator import SimulatedDevice
-from tests.integration.boxes import act, alerts
+from tests.integration.boxes import act, alerts, state_of
 
 CALENDAR = "calendar.kitchen_box_alarms"
 
@@ -60,3 +61,24 @@ async def told(notes: list[str]) -> str:
         await asyncio.sleep(1)
     (text,) = notes
     return text
+
+
+NEXT_ALARM = "sensor.kitchen_box_next_alarm"
+SNOOZE = "button.kitchen_box_alarm_snooze"
+STOP = "button.kitchen_box_alarm_stop"
+
+
+async def delete_next(hass: HomeAssistant) -> None:
+    following = calendar(hass).event
+    assert following is not None
+    await calendar(hass).async_delete_event(following.uid or "")
+
+
+def hidden_by(hass: HomeAssistant) -> er.RegistryEntryHider | None:
+    entry = er.async_get(hass).async_get(NEXT_ALARM)
+    assert entry is not None
+    return entry.hidden_by
+
+
+def happened(hass: HomeAssistant) -> Any:
+    return state_of(hass, "event.kitchen_box_alarm_event").attributes["event_type"]

@@ -21,14 +21,8 @@ from tests.integration.provisioning.forms import change_device, submit_device
 from tests.rules.firmware.firmware_files import archive, base_pack, flash
 
 WAKE_WORD = "select.kitchen_box_wake_word"
-
-
 RENEW = "button.kitchen_box_renew_fonts_and_faces"
-
-
 _ASSETS = 0x800000
-
-
 FILES = {
     "wakenet_model/wn9_jarvis_tts": {"_MODEL_INFO_": b"w_t_Jarvis_3", "wn9_data": b"j" * 5000},
     "multinet_model/fst": {"commands_cn.txt": b"1,a\n", "commands_en.txt": b"1,A\n"},

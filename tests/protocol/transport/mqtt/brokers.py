@@ -161,3 +161,6 @@ class PushingBroker:
                 for other, filters in self._filters.items():
                     if any(fnmatchcase(topic, name.replace("+", "*")) for name in filters):
                         other.write(mqtt.publish(topic, payload))
+
+
+ANONYMOUS = "allow_anonymous true"

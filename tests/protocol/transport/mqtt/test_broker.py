@@ -6,8 +6,6 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 import json
 from pathlib import Path
-import socket
-import ssl
 from typing import Any, override
 
 from aiomqtt import Client, MqttError
@@ -17,8 +15,7 @@ from custom_components.xiaozhi.protocol.messages import tts_start
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import Admission
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import MqttLink, uplink_topic
-from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
-from custom_components.xiaozhi.protocol.transport.owner_broker.broker_client import check_broker, pushes
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_client import check_broker
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_connection import BrokerConnection
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
     BrokerError,
@@ -31,16 +28,20 @@ from custom_components.xiaozhi.protocol.transport.owner_broker.broker_topics imp
     address_of_topic,
 )
 from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
-from simulator.access_point.certificates import Certificates
 from tests.paths import ROOT
-from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, answering, command, mosquitto
+from tests.protocol.transport.mqtt.brokers import (
+    ANONYMOUS,
+    Mosquitto,
+    PushingBroker,
+    answering,
+    command,
+    mosquitto,
+)
 from tests.protocol.transport.mqtt.device import HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.transport.udp.device import until
-from tests.protocol.transport.websocket.peer import TOKEN, Owner, Recorder, failing_in, port_of
+from tests.protocol.transport.websocket.peer import Owner, Recorder, failing_in
 
 pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("socket_enabled")]
-
-ANONYMOUS = "allow_anonymous true"
 GATEWAY = "00c0ffee"
 
 
@@ -114,13 +115,6 @@ class Device:
         async with asyncio.timeout(30):
             message = await anext(aiter(self._client.messages))
             return json.loads(message.payload)
-
-
-@pytest.fixture
-async def broker(tmp_path: Path) -> AsyncGenerator[Mosquitto]:
-    """A Mosquitto that lets everybody in."""
-    async with mosquitto(tmp_path, ANONYMOUS) as broker:
-        yield broker
 
 
 async def test_a_message_that_the_broker_has_kept_is_old(broker: Mosquitto) -> None:
@@ -313,21 +307,6 @@ async def test_the_access_rules_of_the_documentation_hold(tmp_path: Path) -> Non
             assert "channel_closed" not in recorder.names
 
 
-async def test_a_broker_that_pushes_is_told_from_one_that_does_not(
-    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Mosquitto takes everything, and delivers nothing to who does not subscribe."""
-    pushing = await PushingBroker().start()
-    assert await pushes(BrokerSettings(host="127.0.0.1", port=pushing.port))
-    await pushing.stop()
-    monkeypatch.setattr(BrokerTimeouts, "push", 0.1)
-    settings = BrokerSettings(host="127.0.0.1", port=broker.port)
-    assert not await pushes(settings)
-    await broker.stop()
-    with pytest.raises(BrokerError):
-        await pushes(settings)
-
-
 @pytest.mark.parametrize("rounds", range(5))
 @pytest.mark.timeouts(BrokerTimeouts, answer=0.2)
 async def test_stopping_while_it_connects_leaves_nothing(rounds: int) -> None:
@@ -369,49 +348,6 @@ def test_other_topics_are_no_devices(topic: str) -> None:
     assert address_of_topic(topic) is None
 
 
-async def problem_of(**settings: Any) -> tuple[BrokerProblem, str]:
-    with pytest.raises(BrokerError) as caught:
-        await check_broker(BrokerSettings(**{"host": "127.0.0.1"} | settings))
-    return caught.value.problem, str(caught.value)
-
-
-async def test_a_name_that_nobody_has_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is no name server here, so this stands for its answer."""
-
-    def unknown(*_arguments: Any, **_options: Any) -> None:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-    monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    assert (await problem_of(host="broker.lan"))[0] is BrokerProblem.UNKNOWN_HOST
-
-
-@pytest.mark.parametrize("settings", [{"host": ""}, {"host": "127.0.0.1", "port": 0}])
-async def test_an_address_that_is_none_is_told(settings: dict[str, Any]) -> None:
-    """The form gets an answer, and a connection keeps trying."""
-    problem, text = await problem_of(**settings)
-    assert problem is BrokerProblem.UNREACHABLE
-    assert text
-
-
-async def test_who_may_not_subscribe_is_told() -> None:
-    """Our own endpoint lets the client in but grants it no topic of others."""
-    audio = UdpServer()
-    endpoint = MqttServer(Owner(), audio=audio)
-    await endpoint.start("127.0.0.1", 0)
-    problem, text = await problem_of(port=port_of(endpoint), username=MAC, password=TOKEN)
-    assert problem is BrokerProblem.FORBIDDEN
-    assert "xiaozhi/+/up" in text
-    await endpoint.stop()
-
-
-@pytest.mark.timeouts(BrokerTimeouts, answer=0.1)
-async def test_who_is_disconnected_for_the_subscription_may_not_subscribe() -> None:
-    """As EMQX does with `deny_action = disconnect`."""
-    broker = await PushingBroker(kicks_at_once=True).start()
-    assert (await problem_of(port=broker.port))[0] is BrokerProblem.FORBIDDEN
-    await broker.stop()
-
-
 @pytest.mark.timeouts(BrokerTimeouts, rights=0.05, first_retry=0.01)
 async def test_rights_that_are_taken_away_later_are_missed_and_found_again() -> None:
     broker = await PushingBroker().start()
@@ -425,37 +361,3 @@ async def test_rights_that_are_taken_away_later_are_missed_and_found_again() -> 
         broker.grants = True
         await until(lambda: site.problems[2:] == [None])
     await broker.stop()
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [None, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x20\x02\x00\x03"],
-    ids=["closes", "silent", "http", "not available"],
-)
-@pytest.mark.timeouts(BrokerTimeouts, answer=0.1)
-async def test_something_else_at_the_port_is_told(answer: bytes | None) -> None:
-    """And nothing of the attempt is left: neither task nor socket."""
-    async with answering(answer) as port:
-        before = asyncio.all_tasks()
-        problem, _ = await problem_of(port=port)
-        assert problem is BrokerProblem.UNREACHABLE
-        await until(lambda: asyncio.all_tasks() <= before)
-
-
-async def test_an_encrypted_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its certificate is checked; a port without encryption is told apart from one without a broker."""
-    certificates = Certificates("127.0.0.1")
-    (tmp_path / "broker.pem").write_bytes(certificates.server_pem)
-    lines = (ANONYMOUS, f"certfile {tmp_path / 'broker.pem'}", f"keyfile {tmp_path / 'broker.pem'}")
-    trusting = certificates.client_context()
-    async with mosquitto(tmp_path, *lines) as broker:
-        await check_broker(BrokerSettings(host="127.0.0.1", port=broker.port, tls=trusting))
-        problem, text = await problem_of(port=broker.port, tls=ssl.create_default_context())
-        assert problem is BrokerProblem.CERTIFICATE
-        assert "certificate verify failed" in text
-        monkeypatch.setattr(BrokerTimeouts, "answer", 1.0)
-        assert (await problem_of(port=broker.port))[0] is BrokerProblem.UNREACHABLE
-    async with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
-        assert (await problem_of(port=port, tls=trusting))[0] is BrokerProblem.TLS
-    async with mosquitto(tmp_path, ANONYMOUS) as plain:
-        assert (await problem_of(port=plain.port, tls=trusting))[0] is BrokerProblem.TLS
