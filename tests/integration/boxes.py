@@ -18,6 +18,7 @@ from homeassistant.core import (
 )
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import issue_registry as ir
+from homeassistant.helpers.entity_platform import async_get_platforms
 from homeassistant.helpers.event import async_track_state_change_event
 import pytest
 
@@ -60,6 +61,15 @@ class Speech:
         self.recognizer.lines = [*heard]
         self.agent.lines = [*lines]
         await self.use(conversation_engine=self.agent.entity_id)
+
+
+def entity_of(hass: HomeAssistant, entity_id: str) -> Any:
+    """Return the entity with this id, for its methods that no action calls."""
+    return next(
+        platform.entities[entity_id]
+        for platform in async_get_platforms(hass, DOMAIN)
+        if entity_id in platform.entities
+    )
 
 
 def mac_of(number: int) -> str:

@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from typing import Any
 
 from homeassistant.components.assist_satellite import AssistSatelliteEntity
-from homeassistant.components.assist_satellite.const import DATA_COMPONENT
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er, intent
@@ -25,7 +24,7 @@ from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Pace, Profile, SimulatedDevice, State
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.announcements.sounds import Sound, Stalling, assert_heard, beep, endless, is_heard
-from tests.integration.boxes import Speech, act, alerts, change_settings, wait_for_state
+from tests.integration.boxes import Speech, act, alerts, change_settings, entity_of, wait_for_state
 from tests.integration.changed_parts import refuses
 from tests.integration.names import BRIGHTNESS, COMMAND, CONNECTED, MAC, NEW, OLD, SATELLITE, Boot
 from tests.protocol.audio.sounds import pitch_level
@@ -362,9 +361,7 @@ async def test_an_announcement_is_said_if_its_preannouncement_was_renamed(
     """Which is then played, too."""
     refuses(AssistSatelliteEntity, "async_internal_announce", without="preannounce")(monkeypatch)
     device = await boot(NEW)
-    satellite = hass.data[DATA_COMPONENT].get_entity(SATELLITE)
-    assert satellite is not None
-    await satellite.async_internal_announce(message="Dinner is ready")
+    await entity_of(hass, SATELLITE).async_internal_announce(message="Dinner is ready")
     assert device.screen.captions[-1] == "Dinner is ready"
 
 

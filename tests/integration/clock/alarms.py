@@ -5,13 +5,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from homeassistant.components.calendar import CalendarEntity
-from homeassistant.components.calendar.const import DATA_COMPONENT
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er
 from homeassistant.util import dt as dt_util
 
 from simulator import SimulatedDevice
-from tests.integration.boxes import act, alerts, state_of
+from tests.integration.boxes import act, alerts, entity_of, state_of
 
 CALENDAR = "calendar.kitchen_box_alarms"
 
@@ -30,8 +29,7 @@ async def set_alarm(
 
 
 def calendar(hass: HomeAssistant) -> CalendarEntity:
-    entity = hass.data[DATA_COMPONENT].get_entity(CALENDAR)
-    assert entity is not None
+    entity: CalendarEntity = entity_of(hass, CALENDAR)
     return entity
 
 

@@ -8,9 +8,10 @@ from typing import Any, override
 
 from homeassistant.auth.const import GROUP_ID_USER
 from homeassistant.auth.models import User
-from homeassistant.components.camera import DATA_COMPONENT as CAMERAS, Camera
-from homeassistant.components.image import DATA_COMPONENT as IMAGES, ImageEntity
+from homeassistant.components.camera import Camera
+from homeassistant.components.image import ImageEntity
 from homeassistant.components.media_source import MediaSource, MediaSourceItem, PlayMedia
+from homeassistant.const import Platform
 from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError, Unauthorized
 from homeassistant.setup import async_setup_component
@@ -24,6 +25,7 @@ from tests.integration.boxes import call_action, wait_for_state
 from tests.integration.media.media_server import MediaServer, add_media_source, media_server
 from tests.integration.names import Boot
 from tests.integration.pictures.eyes import png, shown_on
+from tests.integration.speech import add_entities
 
 LINK = LinkKind.MQTT
 
@@ -81,14 +83,14 @@ class DoorCamera(Camera):
         return self._content
 
 
-async def add_poster(hass: HomeAssistant, content: bytes) -> str:
-    await hass.data[IMAGES].async_add_entities([Poster(hass, content)])
-    return "image.poster"
+async def add_poster(hass: HomeAssistant, content: bytes) -> Poster:
+    await add_entities(hass, "posters", {Platform.IMAGE: [poster := Poster(hass, content)]})
+    return poster
 
 
-async def add_camera(hass: HomeAssistant, content: bytes) -> str:
-    await hass.data[CAMERAS].async_add_entities([DoorCamera(content)])
-    return "camera.door"
+async def add_camera(hass: HomeAssistant, content: bytes) -> DoorCamera:
+    await add_entities(hass, "doors", {Platform.CAMERA: [door := DoorCamera(content)]})
+    return door
 
 
 @pytest.mark.usefixtures("cameras")
@@ -97,16 +99,15 @@ async def test_a_picture_of_another_integration_is_shown(
     hass: HomeAssistant,
     camera: SimulatedDevice,
     show: Show,
-    add: Callable[[HomeAssistant, bytes], Awaitable[str]],
+    add: Callable[[HomeAssistant, bytes], Awaitable[Poster | DoorCamera]],
 ) -> None:
-    entity_id = await add(hass, png(64, 48))
+    entity = await add(hass, png(64, 48))
+    entity_id = entity.entity_id
     domain = entity_id.partition(".")[0]
     await show(image=entity_id)
     # Of a camera, the media library knows a stream without end.
     await show(media={"media_content_id": f"media-source://{domain}/{entity_id}"})
     assert shown_on(camera) == [(320, 240), (320, 240)]
-    entity = hass.data[IMAGES if domain == "image" else CAMERAS].get_entity(entity_id)
-    assert isinstance(entity, Poster | DoorCamera)
     entity._content = TOO_LARGE
     with pytest.raises(HomeAssistantError, match=rf"The picture {entity_id} is larger than 16 MB"):
         await show(image=entity_id)
@@ -154,8 +155,7 @@ async def test_a_missing_or_large_file_and_a_camera_without_its_part_are_named(
 async def test_a_picture_that_cannot_be_decoded_is_not_shown_and_the_next_is(
     hass: HomeAssistant, camera: SimulatedDevice, show: Show
 ) -> None:
-    poster = Poster(hass, b"")
-    await hass.data[IMAGES].async_add_entities([poster])
+    poster = await add_poster(hass, b"")
     for poster._content, reason in (
         (png(10_000, 7_000, "1"), "would take too much memory or time to decode"),
         (png(64, 48)[:-20], "is damaged, incomplete or of an unusual kind"),
@@ -175,7 +175,7 @@ async def test_a_screen_without_a_sensible_size_is_shown_nothing(
     device = await boot(replace(profile, board=replace(profile.board, height=0)))
     await wait_for_state(hass, "button.kitchen_box_take_photo", "unknown")
     with pytest.raises(HomeAssistantError, match="Kitchen box does not report the size of its screen"):
-        await show(image=await add_poster(hass, png(64, 48)))
+        await show(image=(await add_poster(hass, png(64, 48))).entity_id)
     assert not shown_on(device)
 
 

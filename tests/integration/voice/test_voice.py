@@ -5,9 +5,11 @@ from collections.abc import AsyncGenerator
 from typing import Any
 from unittest.mock import AsyncMock
 
-from homeassistant.components.assist_pipeline import async_get_pipeline
-from homeassistant.components.assist_pipeline.runtime import KEY_ASSIST_PIPELINE
-from homeassistant.components.assist_satellite.const import DATA_COMPONENT
+from homeassistant.components.assist_pipeline import (
+    async_create_default_pipeline,
+    async_get_pipeline,
+    async_update_pipeline,
+)
 from homeassistant.components.tts import TTSAudioRequest, TTSAudioResponse
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
@@ -23,7 +25,7 @@ from custom_components.xiaozhi.assist_satellite import XiaozhiSatellite
 from custom_components.xiaozhi.const import CONF_WAKE_WORD_PIPELINES
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
 from simulator import State, converse
-from tests.integration.boxes import Speech, act, change_settings, say, state_of, wait_for_state
+from tests.integration.boxes import Speech, act, change_settings, entity_of, say, state_of, wait_for_state
 from tests.integration.names import COMMAND, LIGHT, SATELLITE, Boot
 from tests.integration.speech import SAMPLE_RATE, tone
 from tests.protocol.audio.sounds import make_media
@@ -151,8 +153,7 @@ async def test_face_and_text_are_shown_also_without_a_complete_voice(
 async def test_a_button_is_an_error_and_what_begins_a_conversation_told_once(
     hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    satellite = hass.data[DATA_COMPONENT].get_entity(SATELLITE)
-    assert satellite is not None
+    satellite = entity_of(hass, SATELLITE)
     device = await boot()
     asked = asyncio.create_task(satellite.async_intercept_wake_word())
     await asyncio.sleep(0)
@@ -183,9 +184,9 @@ async def test_each_assistant_of_a_device_has_a_chat_history_of_its_own(
     words = ["hello", "professor", "hello again", "teacher"]
     await speech.answer_with(*["Good."] * len(words), heard=[COMMAND] * len(words))
     first = async_get_pipeline(hass)
-    other = await hass.data[KEY_ASSIST_PIPELINE].pipeline_store.async_create_item(
-        {key: value for key, value in first.to_json().items() if key != "id"} | {"name": "Other"}
-    )
+    other = await async_create_default_pipeline(hass, first.stt_engine or "", first.tts_engine or "", "Other")
+    assert other is not None
+    await async_update_pipeline(hass, other, conversation_engine=first.conversation_engine)
     change_settings(
         hass, boot.entry, **{CONF_WAKE_WORD_PIPELINES: {"professor": other.id, "teacher": other.id}}
     )
