@@ -23,7 +23,7 @@ from custom_components.xiaozhi.protocol.audio.speech_detector import (
     SpeechResumed,
 )
 from custom_components.xiaozhi.voice.end_of_turn import QUICK_AND_PATIENT
-from custom_components.xiaozhi.voice.patience import Pauses, after_cut, after_turn, patience
+from custom_components.xiaozhi.voice.patience import after_cut, after_turn, patience
 
 from .end_of_speech import FRAME_SECONDS, Sentence, is_cut, stage
 from .house import House
@@ -41,7 +41,7 @@ _HESITATES: Final = 1 / 3
 _NOTICED: Final = 0.5
 _MISTAKEN: Final = 0.01
 
-type Learn = Callable[[Pauses], float]
+type Learn = Callable[[tuple[int, ...]], float]
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ def _talk(
 ) -> list[_Turn]:
     """Return the turns of one household whose sentences Home Assistant does not know."""
     known = random.sample(range(recordings), min(recordings, _RECORDINGS))
-    pauses: Pauses = ()
+    pauses: tuple[int, ...] = ()
     turns: list[_Turn] = []
     for number in range(_TURNS):
         hesitates = random.choice(hesitant) and random.random() < _HESITATES
