@@ -25,7 +25,7 @@ from .device.device import Device
 from .errors import InputError, UserError
 from .gateway import Gateway, find_device, running_gateway
 from .messages.sending import names, recipients
-from .spoken.answers import say_list, say_time
+from .spoken.descriptions import say_list, say_time
 from .spoken.language import Language, load_language
 from .spoken.sentences import ALARM_SENTENCE, WORDS
 from .spoken.understanding import Meaning, read, read_fields

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from homeassistant.core import HomeAssistant
 from homeassistant.util import dt as dt_util
 
-from ..spoken.answers import say_alarm, say_moment
+from ..spoken.descriptions import say_alarm, say_moment
 from ..spoken.language import Language, load_language
 from ..spoken.understanding import Meaning
 from .alarm import Alarm, moment_of, wall_time

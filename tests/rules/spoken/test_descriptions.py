@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from custom_components.xiaozhi.spoken.answers import say_moment, say_repetition
+from custom_components.xiaozhi.spoken.descriptions import say_moment, say_repetition
 from custom_components.xiaozhi.spoken.language import load_language
 
 from .recognizer import NOW

@@ -1,4 +1,4 @@
-"""Alarms as a person would describe them: tomorrow at 6:30 AM, every weekday at 7 AM."""
+"""Descriptions of alarms as a person would give them: tomorrow at 6:30 AM, every weekday at 7 AM."""
 
 from collections.abc import Mapping
 from datetime import datetime
