@@ -1,4 +1,4 @@
-"""No test replaces a constant of the product or the simulator: time-outs are handed in."""
+"""Rules for tests: no replaced constants, since time-outs are handed in, and short names."""
 
 import re
 
@@ -8,6 +8,7 @@ from tests.paths import ROOT
 
 # By pytest's `monkeypatch`, by `unittest.mock` or by an assignment; the object may come from a loop.
 _NAME = r"_?[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)*"
+_TEST = re.compile(r"^ *(?:async )?def (test_\w+)\(", re.MULTILINE)
 _REPLACED = re.compile(
     rf"""(?:setattr|patch|object)\([^)]*["'](?:[\w.]+\.)?({_NAME})["']"""
     rf"""|^\s+\w+\.({_NAME}) = |in \["({_NAME})"]""",
@@ -30,7 +31,13 @@ def test_a_replaced_constant_is_found(line: str) -> None:
 
 
 def test_no_constant_is_replaced() -> None:
-    files = [path for path in (ROOT / "tests").rglob("*.py") if path.name != "test_constants.py"]
+    files = [path for path in (ROOT / "tests").rglob("*.py") if path.name != "test_of_tests.py"]
     found = {path.name: texts for path in files if (texts := _REPLACED.findall(path.read_text()))}
     assert len(files) > 100
     assert found == {}
+
+
+def test_no_name_of_a_test_is_longer_than_70_characters() -> None:
+    names = [name for path in (ROOT / "tests").rglob("*.py") for name in _TEST.findall(path.read_text())]
+    assert len(names) > 1000
+    assert [name for name in names if len(name) > 70] == []
