@@ -202,7 +202,10 @@ async def test_a_device_that_is_deleted_has_no_alarms_any_more(
     await set_alarm(hass, 60)
     (subentry,) = linked_entry.subentries
     form = await linked_entry.start_subentry_reconfigure_flow(hass, subentry)
-    assert "Alarms set on Kitchen box: 1." in form["description_placeholders"]["notes"]
+    assert (
+        "If Kitchen box is deleted, its alarms are deleted, too: 1."
+        in form["description_placeholders"]["notes"]
+    )
     hass.config_entries.async_remove_subentry(linked_entry, subentry)
     await hass.async_block_till_done()
     await asyncio.sleep(120)
