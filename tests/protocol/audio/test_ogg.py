@@ -159,7 +159,7 @@ async def test_sound_is_encoded_while_it_arrives_and_no_faster_than_asked_for() 
             assert taken == expected
 
 
-def test_a_recording_is_made_a_file_of_the_size_of_its_time_and_with_its_sound() -> None:
+def test_a_recording_becomes_a_file_of_its_length_and_sound() -> None:
     """Half a MiB is enough for a minute of anything."""
     minute = hiss(60, 16000)
     raised = resampled(minute, 16000, RATE)
