@@ -139,6 +139,7 @@ async def _send_voice_message(call: ServiceCall) -> None:
     if refusal is not None or sender is None or gateway is None:
         raise refusal or InputError("unknown_device", device_id=call.data[ATTR_SENDER])
     await check_device(call.hass, call.context, sender, POLICY_CONTROL)
+    gateway.announcer(sender).check_may_disturb(call.context)
     to = [gateway.messages(device) for device in devices]
     await satellite_of(call.hass, sender).async_send_voice_message(to)
 

@@ -172,6 +172,7 @@ async def test_only_an_administrator_reaches_risky_and_user_only_tools(
 OF_USERS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ask", {"question": "Shall I open the garage?"}),
     ("call_tool", {"tool": "self.audio_speaker.set_volume", "arguments": {"volume": 5}}),
+    ("send_voice_message", {"sender": "any"}),
     ("set_face", {"face": "sad"}),
     ("show_image", {"url": "http://192.168.1.66/a.png"}),
     ("show_text", {"message": "Out!"}),

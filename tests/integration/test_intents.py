@@ -28,7 +28,7 @@ LINK = LinkKind.MQTT
 pytestmark = pytest.mark.usefixtures("wall_clock")
 
 REFUSED = "You do not have permission to do this with Kitchen box."
-SLOTS: dict[str, Any] = {"hours": 7, "minutes": 30, "text": "Take the bins out", "all": True}
+SLOTS: dict[str, Any] = {"hours": 7, "minutes": 30, "text": "Take the bins out", "all": True, "to": "all"}
 
 
 @pytest.fixture

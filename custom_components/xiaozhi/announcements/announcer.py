@@ -168,7 +168,10 @@ class Announcer:
         hass = self._device.hass
         if self._device.conversation is not None:
             asked = text_utterance(hass, question, pipeline, expects_answer=True)
-            heard = await self.say(replace(asked, speech=one_after_other(asked.speech, tone)))
+            if tone:
+                # The user has asked to be recorded, also where nothing is to disturb.
+                asked = replace(asked, rank=Rank.ANSWER, speech=one_after_other(asked.speech, tone))
+            heard = await self.say(asked)
             # The conversation may be over before there is an occasion.
             if heard.how is not Delivery.NONE:
                 if heard.end is not End.WOKEN:

@@ -218,7 +218,9 @@ def _write(file: Path, sound: bytes) -> None:
 
 def _delete(files: Collection[Path]) -> None:
     for file in files:
-        file.unlink(missing_ok=True)
+        # It is tried again at the next start.
+        with suppress(OSError):
+            file.unlink()
 
 
 async def _once(stored: bytes) -> AsyncGenerator[bytes]:

@@ -56,17 +56,28 @@ async def async_send_voice_message(
     hass, pipeline = sender.hass, chosen_pipeline(sender.hass, sender)
     language = voice_language(pipeline)
     to = names(recipients(sender, meant))
-    try:
+
+    async def ask() -> None:
         key = "message_to" if sender.conversation is None else "message_prompt"
         prompt = await async_text(hass, key, language, to=to)
+        async with satellite.announcing:
+            await announcer.ask(
+                prompt,
+                pipeline,
+                lambda: recording.was_asked(sender.conversation),
+                tone(DOWNLINK.sample_rate),
+            )
+
+    try:
         with satellite.questions.asking(recording):
-            async with satellite.announcing:
-                await announcer.ask(
-                    prompt,
-                    pipeline,
-                    lambda: recording.was_asked(sender.conversation),
-                    tone(DOWNLINK.sample_rate),
-                )
+            asking = sender.create_task(ask(), "ask for a message")
+            try:
+                # Somebody may have interrupted it to speak, and waits for what becomes of that.
+                await asyncio.wait((asking, recording.transcript), return_when=asyncio.FIRST_COMPLETED)
+                if asking.done():
+                    await asking
+            finally:
+                asking.cancel()
             await satellite.questions.answer(recording, _PATIENCE)
         missed = await _async_keep(sender, bytes(recording.sound), meant)
         key = "message_sent_except" if missed else "message_sent"

@@ -10,6 +10,7 @@ from typing import Any
 from homeassistant.components.media_player import MediaPlayerState
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
+from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
@@ -19,6 +20,9 @@ from custom_components.xiaozhi.announcements.heard import End, Heard
 from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.clock.ring import Bell, Ring
 from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.device.state import VoiceMessage
+from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
+from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import TimerTimeouts
 from custom_components.xiaozhi.voice.pipelines import chosen_pipeline
@@ -28,6 +32,7 @@ from tests.integration.announcements.sounds import beep
 from tests.integration.boxes import Speech, act, alerts, choose, push_to_talk, wait_for_state
 from tests.integration.names import COMMAND, CONNECTED, MAC, NEW, OLD, Boot
 from tests.paths import ROOT
+from tests.protocol.audio.sounds import tone
 
 LINK = LinkKind.MQTT
 LOUDSPEAKERS = ("2.4", "2.5", "player")
@@ -36,7 +41,7 @@ RINGS = {
     "alarm": Ring(is_alarm=True, text="Alarm"),
     "reminder": Ring(is_alarm=True, text="The bins.", speaks=True),
 }
-KINDS = ("answer", "announcement", "question", *RINGS, "music")
+KINDS = ("answer", "announcement", "message", "question", *RINGS, "music")
 ACTS = ("wake word", "button", "player gone", "player paused", "link lost", "restart", "do not disturb")
 QUIET = "do not disturb"
 _ROW = re.compile(r"^\| ([a-z, ]+) \| ([a-z, ]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
@@ -83,12 +88,25 @@ class House:
             return self.rings(kind)
         if kind == "answer":
             return self.answers()
+        if kind == "message":
+            return self.sends()
         return self.asks() if kind == "question" else self.says(kind)
 
     async def says(self, kind: str) -> str:
         rank = Rank.MUSIC if kind == "music" else Rank.ANNOUNCEMENT
         heard = await self.announcer.say(Utterance(text=f"{kind}.", speech=beep(8), rank=rank))
         return outcome(heard)
+
+    async def sends(self) -> str:
+        """Keep a voice message, and see whether it is heard within a minute."""
+        sound = OggOpusEncoder().encode_whole(tone(8, DOWNLINK.sample_rate))
+        message = VoiceMessage(sender="Bedroom", sent=dt_util.utcnow())
+        await self.entry.runtime_data.messages(self.known).async_keep(message, sound)
+        for _ in range(60):
+            await asyncio.sleep(1)
+            if not self.known.state.messages:
+                return "heard"
+        return "kept"
 
     async def asks(self) -> str:
         asked: list[bool] = []

@@ -1,9 +1,7 @@
 """Voice messages: spoken to one device, heard on others, and kept until somebody hears them."""
 
 import asyncio
-from pathlib import Path
 
-from homeassistant.config_entries import ConfigSubentryData
 from homeassistant.core import HomeAssistant
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -11,23 +9,20 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.voice.alarm_sentences import async_write_sentences
-from simulator import SimulatedDevice, State
-from simulator.audio.espeak import synthesize
+from simulator import State
 from simulator.audio.sound import likeness
 from tests.integration.boxes import (
     Speech,
     alerts,
-    call_action,
     change_settings,
     failure_of,
     wait_for_state,
 )
-from tests.integration.http_device import paired_device
-from tests.integration.names import CLIENT_ID, MAC, NEW, OLD, OTHER_MAC, Boot
+from tests.integration.messages.speaking import PROMPT, send, sounds, speak_to
+from tests.integration.names import NEW, OLD, OTHER_MAC, Boot
 
 pytestmark = pytest.mark.usefixtures("wall_clock")
 
-PROMPT = "Speak after the tone."
 FROM_KITCHEN = "A message from Kitchen box."
 # Opus, a resampler and the noise of neither.
 ALIKE = 0.9
@@ -37,68 +32,6 @@ ALIKE = 0.9
 def link(request: pytest.FixtureRequest) -> LinkKind:
     kind: LinkKind = request.param
     return kind
-
-
-@pytest.fixture
-def paired() -> tuple[ConfigSubentryData, ...]:
-    return (paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, CLIENT_ID, title="Bedroom box"))
-
-
-@pytest.fixture(scope="session")
-def message() -> bytes:
-    """What somebody says to somebody: 16 kHz mono PCM, with a pause that ends nothing."""
-    first, second = (
-        synthesize(words, sample_rate=16000)[0] for words in ("Dinner is ready.", "Do come down, please.")
-    )
-    return first + bytes(2 * 16000) + second
-
-
-@pytest.fixture
-def bedroom(linked_entry: MockConfigEntry) -> Device:
-    """What Home Assistant knows of the other device."""
-    device: Device = linked_entry.runtime_data.devices[OTHER_MAC]
-    return device
-
-
-def sounds(hass: HomeAssistant) -> list[Path]:
-    return sorted(Path(hass.config.path(".storage", "xiaozhi_messages")).glob("*/*.ogg"))
-
-
-async def send(
-    hass: HomeAssistant,
-    device: SimulatedDevice,
-    speech: Speech,
-    command: bytes,
-    said: bytes,
-    ids: list[str],
-    *,
-    word: str = "hello",
-) -> None:
-    """Send a message from the first device to the second one in a conversation, and wait for its end."""
-    await speak_to(hass, device, speech, command, said, *ids, word=word)
-    await device.wait_state(State.IDLE, 60)
-
-
-async def speak_to(
-    hass: HomeAssistant,
-    device: SimulatedDevice,
-    speech: Speech,
-    command: bytes,
-    said: bytes,
-    sender: str,
-    *to: str,
-    word: str = "hello",
-) -> None:
-    """Begin a conversation, and send a message in it."""
-    await speech.answer_with("Fine.")
-    prompts = device.screen.captions.count(PROMPT)
-    await device.wake(word)
-    sending = hass.async_create_task(call_action(hass, "send_voice_message", [*to], sender=sender))
-    device.say(command)
-    await device.wait_for(lambda: device.screen.captions.count(PROMPT) > prompts, 30)
-    await device.wait_state(State.LISTENING, 30)
-    device.say(said)
-    await sending
 
 
 async def test_a_message_is_spoken_to_one_device_and_heard_on_the_other(
@@ -233,7 +166,7 @@ async def test_a_message_ends_with_what_was_said(
     assert len(bedroom.state.messages) == len(sounds(hass)) == (0 if silent else 1)
 
 
-async def test_somebody_asks_for_it_by_a_sentence(
+async def test_somebody_asks_for_it_by_a_sentence_also_where_nothing_is_to_disturb(
     hass: HomeAssistant,
     boot: Boot,
     speech: Speech,
@@ -246,6 +179,8 @@ async def test_somebody_asks_for_it_by_a_sentence(
     kitchen, other = await boot(OLD), await boot(OLD, mac=OTHER_MAC)
     speech.recognizer.lines = ["send a voice message to the bedroom box"]
     await async_write_sentences(hass, ["en"])
+    (known,) = (each for each in linked_entry.runtime_data.devices.values() if each is not bedroom)
+    await known.async_set_do_not_disturb(True)
     await kitchen.wake()
     kitchen.say(command)
     await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)

@@ -1,0 +1,276 @@
+"""What becomes of messages that cannot be sent, or are not heard at once."""
+
+import asyncio
+from collections.abc import Callable, Generator
+from datetime import timedelta
+from pathlib import Path
+from shutil import rmtree
+
+from homeassistant.core import HomeAssistant
+from homeassistant.helpers import area_registry as ar, device_registry as dr, floor_registry as fr
+from homeassistant.setup import async_setup_component
+from homeassistant.util import dt as dt_util
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_mock_service
+
+from custom_components.xiaozhi.const import DOMAIN, EVENT_VOICE_MESSAGE
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.device.state import VoiceMessage
+from custom_components.xiaozhi.messages.kept_messages import KeptMessages
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import State, converse
+from tests.integration.boxes import (
+    Speech,
+    act,
+    activity,
+    call_action,
+    failure_of,
+    push_to_talk,
+    wait_for_state,
+)
+from tests.integration.clock.conftest import Handle
+from tests.integration.messages.speaking import PROMPT, send, sounds, speak_to
+from tests.integration.names import NEW, OLD, OTHER_MAC, Boot
+
+LINK = LinkKind.MQTT
+SEND = "XiaozhiSendVoiceMessage"
+DELETE = "button.bedroom_box_delete_voice_messages"
+
+pytestmark = pytest.mark.usefixtures("speech", "wall_clock")
+
+
+@pytest.fixture
+def kept(linked_entry: MockConfigEntry, bedroom: Device) -> KeptMessages:
+    found: KeptMessages = linked_entry.runtime_data.messages(bedroom)
+    return found
+
+
+async def keep(kept: KeptMessages, count: int = 1) -> None:
+    """Keep messages of which nobody hears the sound."""
+    for _ in range(count):
+        await kept.async_keep(VoiceMessage(sender="Attic", sent=dt_util.utcnow()), b"no sound")
+
+
+async def test_what_is_wrong_is_said_before_anything_is_recorded(
+    hass: HomeAssistant, boot: Boot, handle: Handle, device_ids: list[str], kept: KeptMessages
+) -> None:
+    kitchen, bedroom = device_ids
+    await boot(NEW)
+    areas, devices = ar.async_get(hass), dr.async_get(hass)
+    attic = fr.async_get(hass).async_create("Attic", aliases={"Upstairs"})
+    room = areas.async_create("Nursery", aliases={"Children's room"}, floor_id=attic.floor_id)
+    areas.async_create("Garage")
+    for word in ("Attic", "garage", "Kitchen"):
+        assert await handle(SEND, to=word) == (
+            f"There is no XiaoZhi device called {word}, and none in a room of that name."
+        )
+    for word in ("Kitchen box", "kitchen box."):
+        assert await handle(SEND, to=word) == "Kitchen box cannot send a message to itself."
+    devices.async_update_device(bedroom, area_id=room.id)
+    devices.async_update_device(kitchen, area_id=areas.async_create("Hall").id)
+    assert await handle(SEND, to="hall") == "Kitchen box cannot send a message to itself."
+    for word in ("nursery", "Children\u2019s room", "attic", "upstairs", "everyone", "Bedroom box"):
+        assert await handle(SEND, to=word) == "A voice message to Bedroom box."
+        # It waits for an answer in the next conversation.
+        assert "was asked something already" in await handle(SEND, to=word)
+        await asyncio.sleep(130)
+    studio = areas.async_create("Studio", aliases={"Upstairs"})
+    devices.async_update_device(kitchen, area_id=studio.id)
+    assert await handle(SEND, to="upstairs") == "Kitchen box cannot send a message to itself."
+    devices.async_update_device(kitchen, name_by_user="Box")
+    devices.async_update_device(bedroom, name_by_user="Box")
+    assert await handle(SEND, to="box") == (
+        "box may mean several: Box (Nursery), Box (Studio). Say which one."
+    )
+    assert await handle(SEND, None, to="box") == (
+        "Voice messages are spoken to XiaoZhi devices. Say it to one of them."
+    )
+    await keep(kept, 10)
+    assert "Ten messages wait already on Box (Nursery)" in await handle(SEND, to="nursery")
+    assert (
+        await failure_of(call_action(hass, "send_voice_message", bedroom, sender=kitchen)) == "message_full"
+    )
+    assert await failure_of(call_action(hass, "send_voice_message", bedroom, sender="?")) == "unknown_device"
+
+
+async def test_an_idle_device_is_woken_for_it_and_the_talk_button_ends_it(
+    hass: HomeAssistant,
+    boot: Boot,
+    speech: Speech,
+    command: bytes,
+    message: bytes,
+    device_ids: list[str],
+    bedroom: Device,
+) -> None:
+    kitchen, other = device_ids
+    device = await boot(NEW)
+    action = call_action(hass, "send_voice_message", other, sender=kitchen)
+    sending = hass.async_create_task(action)
+    said = await device.wait_announced()
+    assert [text for _, text in said.shown] == [
+        "A voice message to Bedroom box.",
+        "To answer, wake me and speak.",
+    ]
+    await push_to_talk(device, message)
+    async with asyncio.timeout(60):
+        await sending
+    await device.wait_for(lambda: device.screen.captions[-1] == "Sent.", 30)
+    assert not speech.recognizer.streams
+    assert len(bedroom.state.messages) == 1
+    await device.wait_state(State.IDLE, 60)
+    # Nobody speaks the second time.
+    action = call_action(hass, "send_voice_message", other, sender=kitchen)
+    began = hass.loop.time()
+    assert await failure_of(action) == "message_not_spoken"
+    assert 120 <= hass.loop.time() - began < 140
+    assert len(bedroom.state.messages) == 1
+    speech.recognizer.lines = ["turn on the kitchen light"]
+    assert (await converse(device, command)).answers == ["Turned on the switch"]
+
+
+async def test_a_device_that_is_not_to_be_disturbed_keeps_it_also_when_it_is_woken(
+    hass: HomeAssistant,
+    boot: Boot,
+    speech: Speech,
+    command: bytes,
+    message: bytes,
+    device_ids: list[str],
+    bedroom: Device,
+) -> None:
+    kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
+    await bedroom.async_set_do_not_disturb(True)
+    await send(hass, kitchen, speech, command, message, device_ids)
+    await other.wake()
+    await other.wait_state(State.LISTENING, 10)
+    await other.wait_state(State.IDLE, 60)
+    await asyncio.sleep(60)
+    assert not other.announcements
+    sending = call_action(hass, "send_voice_message", device_ids[0], sender=device_ids[1])
+    assert await failure_of(sending) == "do_not_disturb"
+    assert other.screen.captions == ["I did not hear anything."]
+    await bedroom.async_set_do_not_disturb(False)
+    await asyncio.sleep(60)
+    assert len(bedroom.state.messages) == 1
+    await other.wake("hello again")
+    await other.wait_for(lambda: "A message from Kitchen box" in other.screen.captions[-1], 30)
+
+
+@pytest.fixture
+def full_disk(hass: HomeAssistant) -> Generator[None]:
+    """Nothing can be written where messages are kept."""
+    folder = Path(hass.config.path(".storage", "xiaozhi_messages"))
+    rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(exist_ok=True)
+    folder.write_text("no folder")
+    yield
+    folder.unlink()
+
+
+@pytest.mark.parametrize("fault", ["disk", "deleted"])
+async def test_nothing_is_said_to_be_sent_that_is_not_stored(
+    boot: Boot,
+    speech: Speech,
+    command: bytes,
+    message: bytes,
+    device_ids: list[str],
+    bedroom: Device,
+    fault: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    """Nothing can be written, or the other device is deleted while somebody speaks."""
+    hass = bedroom.hass
+    kitchen = await boot(OLD)
+    if fault == "disk":
+        request.getfixturevalue("full_disk")
+    sending = hass.async_create_task(speak_to(hass, kitchen, speech, command, message, *device_ids))
+    await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
+    if fault == "deleted":
+        (entry,) = hass.config_entries.async_entries(DOMAIN)
+        hass.config_entries.async_remove_subentry(entry, bedroom.subentry_id)
+    assert await failure_of(sending) == "message_not_stored"
+    await kitchen.wait_for(lambda: "could not store it" in kitchen.screen.captions[-1], 30)
+    assert not sounds(hass)
+    assert not bedroom.state.messages
+
+
+async def test_of_several_those_who_cannot_have_it_are_named(
+    hass: HomeAssistant,
+    boot: Boot,
+    speech: Speech,
+    command: bytes,
+    message: bytes,
+    device_ids: list[str],
+    kept: KeptMessages,
+) -> None:
+    """Also one that is full only when the message has been spoken."""
+    kitchen = await boot(OLD)
+    sending = hass.async_create_task(speak_to(hass, kitchen, speech, command, message, *device_ids))
+    await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
+    await keep(kept, 10)
+    assert await failure_of(sending) == "message_full"
+    await kitchen.wait_for(lambda: "Ten messages wait" in kitchen.screen.captions[-1], 30)
+
+
+async def test_a_message_is_deleted_by_the_button_after_a_week_and_with_its_device(
+    hass: HomeAssistant,
+    kept: KeptMessages,
+    bedroom: Device,
+    linked_entry: MockConfigEntry,
+    wall_clock: Callable[[timedelta], None],
+) -> None:
+    lines = activity(hass, EVENT_VOICE_MESSAGE)
+    assert hass.states.get(DELETE) is None
+    await keep(kept, 2)
+    await wait_for_state(hass, DELETE, "unknown")
+    await act(hass, "button", "press", DELETE)
+    assert not bedroom.state.messages
+    assert not sounds(hass)
+    await keep(kept)
+    wall_clock(timedelta(days=6, hours=23))
+    await keep(kept)
+    await asyncio.sleep(7300)
+    assert len(bedroom.state.messages) == len(sounds(hass)) == 1
+    assert lines == ["deleted a voice message from Attic, which nobody has heard for a week"]
+    # A crash may leave one without the other.
+    (file,) = sounds(hass)
+    file.rename(file.with_stem("another"))
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await asyncio.sleep(2)
+    assert not linked_entry.runtime_data.devices[OTHER_MAC].state.messages
+    assert not sounds(hass)
+    await keep(linked_entry.runtime_data.messages(linked_entry.runtime_data.devices[OTHER_MAC]))
+    hass.config_entries.async_remove_subentry(linked_entry, bedroom.subentry_id)
+    await asyncio.sleep(2)
+    assert not sounds(hass)
+
+
+async def test_automations_and_the_activity_hear_of_it_but_not_what_was_said(
+    hass: HomeAssistant,
+    boot: Boot,
+    speech: Speech,
+    command: bytes,
+    message: bytes,
+    device_ids: list[str],
+) -> None:
+    kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
+    calls = async_mock_service(hass, "test", "noted")
+    noted = {"action": "test.noted", "data": {"what": "{{ trigger.platform }} {{ trigger.data.place }}"}}
+    automations = [
+        {
+            "alias": kind,
+            "triggers": {"trigger": f"xiaozhi.{kind}", "target": {"device_id": device_id}},
+            "actions": noted,
+        }
+        for kind, device_id in zip(("voice_message_sent", "voice_message_heard"), device_ids, strict=True)
+    ]
+    assert await async_setup_component(hass, "automation", {"automation": automations})
+    await hass.async_block_till_done()
+    lines = activity(hass, EVENT_VOICE_MESSAGE)
+    await send(hass, kitchen, speech, command, message, device_ids)
+    await other.wait_announced()
+    await asyncio.sleep(3)
+    assert [call.data["what"] for call in calls] == [
+        "xiaozhi.voice_message_sent Bedroom box",
+        "xiaozhi.voice_message_heard Kitchen box",
+    ]
+    assert lines == ["sent a voice message to Bedroom box", "played a voice message from Kitchen box"]
