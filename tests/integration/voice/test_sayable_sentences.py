@@ -49,7 +49,7 @@ pytestmark = [pytest.mark.own_home, pytest.mark.usefixtures("wall_clock")]
 _ROWS: Final = (
     *("HassStartTimer", "HassTimerStatus", "HassIncreaseTimer", "HassPauseTimer", "HassUnpauseTimer"),
     *("HassCancelTimer", "HassCancelAllTimers", "HassStartTimer"),
-    *("XiaozhiAlarm",) * 10,
+    *("XiaozhiAlarm",) * 11,
     *("HassTurnOn", "HassLightSet", "HassTurnOff", "HassGetState"),
     *("HassListAddItem", "HassListCompleteItem", "HassListAddItem"),
     *("HassSetVolume", "HassSetVolumeRelative", "HassMediaPlayerMute", "HassMediaPlayerUnmute"),
@@ -60,14 +60,16 @@ _ROWS: Final = (
 )
 # Home Assistant has no such sentence.
 _LACKING: Final = {"zh-CN": {"HassMediaSearchAndPlay"}}
-# Of the room, its light, the player and the list.
+# Of the room, its light, the player and the list, and of the room of another device.
 _NAMES: Final = {
-    "en": ("Kitchen", "Kitchen light", "Radio", "Garden"),
-    "de": ("Küche", "Küchenlicht", "Radio", "Garten"),
-    "zh-CN": ("厨房", "厨房灯", "收音机", "待办清单"),
+    "en": ("Kitchen", "Kitchen light", "Radio", "Garden", "Bedroom"),
+    "de": ("Küche", "Küchenlicht", "Radio", "Garten", "Schlafzimmer"),
+    "zh-CN": ("厨房", "厨房灯", "收音机", "待办清单", "卧室"),
 }
-# Rows that only ask for alarms, those for an alarm that rings, and the one that ends *Do not disturb*.
-_ASKS: Final = (10, 11)
+# Rows that only ask for alarms, or for a voice message; those for an alarm that rings, and the one that ends
+# *Do not disturb*.
+_MESSAGE: Final = 18
+_ASKS: Final = (10, 11, _MESSAGE)
 _RINGING: Final = (14, 15)
 _DISTURBS: Final = 17
 _CHANGES: Final = {kind for kind in _ROWS if not re.search("Timer|Get|Nevermind", kind)}
@@ -213,7 +215,7 @@ async def test_every_sentence_of_the_page_works(
     await asyncio.sleep(11)
     await boot(NEW)
     other = await boot(NEW, mac=mac_of(2))
-    light, player, chores = await _furnish(hass, language, device_ids[0])
+    light, player, chores = await _furnish(hass, language, device_ids)
     rows = _rows(ROOT / "docs" / ("" if language == "en" else language) / "what-you-can-say.md")
     expected = [kind for kind in _ROWS if kind not in _LACKING.get(language, ())]
     assert len(rows) == len(expected)
@@ -251,12 +253,17 @@ async def test_every_sentence_of_the_page_works(
             assert answer.response_type is not IntentResponseType.ERROR, (sentence, answer.speech)
             assert answer.intent is not None
             assert answer.intent.intent_type.replace("ShoppingList", "List") == kind, sentence
+            if number == _MESSAGE:
+                # Nobody speaks.
+                await asyncio.sleep(130)
             assert (house() != before) is (kind in _CHANGES and number not in _ASKS), sentence
 
 
-async def _furnish(hass: HomeAssistant, language: str, device_id: str) -> tuple[_Light, _Player, _List]:
-    """Put a light, a player, a list, a thermostat and the weather into a kitchen, with the device."""
-    kitchen, light_name, player_name, list_name = _NAMES[language]
+async def _furnish(
+    hass: HomeAssistant, language: str, device_ids: list[str]
+) -> tuple[_Light, _Player, _List]:
+    """Put a light, a player, a list, a thermostat and the weather into a kitchen, with the first device."""
+    kitchen, light_name, player_name, list_name, bedroom = _NAMES[language]
     light, player, chores = _Light(), _Player(), _List()
     named: dict[Entity, str] = {light: light_name, player: player_name, chores: list_name}
     named |= {_Thermostat(): "Thermostat", _Weather(): "Home"}
@@ -270,6 +277,8 @@ async def _furnish(hass: HomeAssistant, language: str, device_id: str) -> tuple[
     for entity in named:
         async_expose_entity(hass, CONVERSATION_DOMAIN, entity.entity_id, True)
         er.async_get(hass).async_update_entity(entity.entity_id, area_id=area_id)
-    dr.async_get(hass).async_update_device(device_id, area_id=area_id)
+    other_id = ar.async_get(hass).async_create(bedroom).id
+    for device_id, room in zip(device_ids, (area_id, other_id), strict=True):
+        dr.async_get(hass).async_update_device(device_id, area_id=room)
     await hass.async_block_till_done()
     return light, player, chores
