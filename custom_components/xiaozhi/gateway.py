@@ -82,7 +82,7 @@ class Gateway:
         self.check_ins = CheckIns(entry, paired, self.discovery, self.ports)
         self.firmware_files = FirmwareFiles(hass, self.settings.firmware_releases)
         self.voice = Voice(hass, entry, self.devices)
-        self._store = DeviceStore(hass, entry.entry_id, Alarm.from_dict)
+        self.store = DeviceStore(hass, entry.entry_id, Alarm.from_dict)
         self._announcers: dict[str, Announcer] = {}
         self._clocks: dict[str, DeviceClock] = {}
         self._messages: dict[str, KeptMessages] = {}
@@ -91,7 +91,7 @@ class Gateway:
 
     async def async_start(self) -> None:
         """Load the stored state and open the ports. Raises `ConfigEntryNotReady` if one fails."""
-        await self._store.async_load()
+        await self.store.async_load()
         self.async_entry_updated()
         await async_forget_messages(self.hass, keep=self.devices)
         await self.ports.start()
@@ -117,7 +117,7 @@ class Gateway:
             self.access_points.async_stop(),
             patience=_STOP_SECONDS,
         )
-        await self._store.async_close()
+        await self.store.async_close()
         # Nothing runs that could raise them again.
         for mac in self.devices:
             async_forget_lost_pack(self.hass, mac)
@@ -125,10 +125,6 @@ class Gateway:
         self.voice.async_stop()
         ir.async_delete_issue(self.hass, DOMAIN, BROKER_ISSUE)
         async_delete_model_issue(self.hass)
-
-    async def async_check_storage(self) -> None:
-        """Raise `UserError` if nothing can be stored now."""
-        await self._store.async_check()
 
     def wake_words(self, device: Device) -> WakeWords:
         """Return the wake words of a device."""
@@ -171,7 +167,7 @@ class Gateway:
                 self._register(known)
                 continue
             self.devices[mac] = device = Device(
-                self.hass, self.entry, subentry, self._store, self.settings, self.transfers
+                self.hass, self.entry, subentry, self.store, self.settings, self.transfers
             )
             self._announcers[mac] = announcer = Announcer(device)
             self._register(device)
@@ -183,7 +179,7 @@ class Gateway:
             for listener in tuple(self._device_listeners):
                 listener(device)
         self.access_points.async_entry_updated()
-        self._store.async_keep(set(subentries))
+        self.store.async_keep(set(subentries))
         self.discovery.async_remove_paired()
 
     @callback

@@ -140,7 +140,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         known = device_subentries(gateway.entry).get(device.mac)
         if known is not None or user_input is not None:
             try:
-                await gateway.async_check_storage()
+                await gateway.store.async_check()
             except UserError as err:
                 # Home Assistant writes the device a second later, and does not report a failure.
                 raise AbortFlow(err.key) from err
