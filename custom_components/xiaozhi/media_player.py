@@ -15,6 +15,7 @@ from homeassistant.components.media_player import (
     MediaPlayerEntityFeature,
     MediaPlayerState,
     MediaType,
+    RepeatMode,
     SearchMedia,
     SearchMediaQuery,
 )
@@ -47,6 +48,7 @@ _FEATURES: Final = (
     | MediaPlayerEntityFeature.PAUSE
     | MediaPlayerEntityFeature.PLAY
     | MediaPlayerEntityFeature.PLAY_MEDIA
+    | MediaPlayerEntityFeature.REPEAT_SET
     | MediaPlayerEntityFeature.SEARCH_MEDIA
     | MediaPlayerEntityFeature.STOP
 )
@@ -68,6 +70,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     # Keys of its volume; the rest comes from its player.
     follows = (AVAILABLE, "tools", STATUS_READ)
     _attr_media_content_type = MediaType.MUSIC
+    _attr_repeat = RepeatMode.OFF
     _attr_state = MediaPlayerState.IDLE
     _attr_volume_step = 0.1
 
@@ -166,6 +169,13 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
         """Stop, also an announcement."""
         await self._player.stop()
         await self._announcer.stop()
+
+    @override
+    async def async_set_repeat(self, repeat: RepeatMode) -> None:
+        """Play the same again and again: there is no list of which all could be played."""
+        self._attr_repeat = repeat
+        self._player.set_repeats(repeat is not RepeatMode.OFF)
+        self.async_write_ha_state()
 
     @override
     async def async_set_volume_level(self, volume: float) -> None:

@@ -44,6 +44,8 @@ class DevicePlayer:
         """*Buffering* while the media are being opened, or wait until the device can play them."""
         self.media: Media | None = None
         """The media that are played or paused."""
+        self.repeats = False
+        """Whether what is played begins again at its end."""
         self.stream: MediaStream | None = None
         """Facts about the media that are played."""
 
@@ -52,7 +54,8 @@ class DevicePlayer:
         """Seconds that have been played."""
         if self.stream is None or self.media is None:
             return self._paused_at
-        return self.media.start + self._heard(self.stream)
+        position, seconds = self.media.start + self._heard(self.stream), self.stream.seconds
+        return position % seconds if self.repeats and seconds else position
 
     async def play(self, media: Media) -> None:
         """Play instead of what is being played; return when it begins.
@@ -64,6 +67,7 @@ class DevicePlayer:
         self._announcer.check_sound()
         self.media = media
         stream = self.stream = MediaStream(self._hass, media, self._titled)
+        stream.repeats = self.repeats
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = self._device.create_task(self._play(stream, begun), "play media")
         self._change(MediaPlayerState.BUFFERING)
@@ -80,6 +84,13 @@ class DevicePlayer:
         device_only = SOUND_PATH in media.media_id
         utterance = Utterance(text=text, speech=sound, at_announcement_volume=True, device_only=device_only)
         (await self._announcer.say(utterance)).check()
+
+    @callback
+    def set_repeats(self, repeats: bool) -> None:
+        """Begin what is played again at its end, or not."""
+        self.repeats = repeats
+        if self.stream is not None:
+            self.stream.repeats = repeats
 
     async def pause(self) -> None:
         """Stop, and remember where; does nothing if nothing is played."""

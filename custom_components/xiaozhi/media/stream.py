@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import logging
 from typing import Final
 
@@ -55,7 +55,7 @@ def _ignore() -> None:
 
 
 class MediaStream:
-    """Media, opened once and played once. It raises `UserError`, and must be closed at the end.
+    """Media, opened once and played once, or repeated. It raises `UserError`, and must be closed at the end.
 
     Speech of Home Assistant's engines is decoded here, without delay; everything else by ffmpeg.
     """
@@ -74,6 +74,8 @@ class MediaStream:
         """Sound to be taken once more."""
         self._ended = False
         self._closed = False
+        self.repeats = False
+        """Whether it begins again at its end."""
         self._changes = Debouncer(hass, _LOGGER, cooldown=_MIN_PAUSE, immediate=True, function=on_change)
         self.played = 0.0
         """Seconds that were taken."""
@@ -153,11 +155,15 @@ class MediaStream:
         return b"" if self._closed else self._next.result()
 
     async def _decode(self) -> AsyncGenerator[bytes]:
-        source = await find_media(self._hass, self._media.media_id, self._media.entity_id)
-        sound = self._speech(source) if isinstance(source, tts.ResultStream) else self._other(source)
-        async with aclosing(sound):
-            async for pcm in sound:
-                yield pcm
+        while True:
+            source = await find_media(self._hass, self._media.media_id, self._media.entity_id)
+            sound = self._speech(source) if isinstance(source, tts.ResultStream) else self._other(source)
+            async with aclosing(sound):
+                async for pcm in sound:
+                    yield pcm
+            if not self.repeats:
+                return
+            self._media = replace(self._media, start=0)
 
     async def _other(self, source: tuple[str, ...]) -> AsyncGenerator[bytes]:
         """Yield the sound of any media."""
