@@ -22,6 +22,7 @@ from .clock.device_clock import DeviceClock
 from .clock.spoken_alarm import async_language, described, find_alarms, wall_now
 from .const import DOMAIN
 from .device.device import Device
+from .device.state import DO_NOT_DISTURB
 from .errors import InputError, UserError
 from .gateway import Gateway, find_device, running_gateway
 from .messages.sending import names, recipients
@@ -160,14 +161,14 @@ async def _send_message(speaker: Speaker, meaning: Meaning) -> Answer:
 
 async def _disturb(speaker: Speaker, _meaning: Meaning) -> Answer:
     device = _known(speaker.device)
-    await device.async_set_do_not_disturb(False)
+    await device.async_switch(DO_NOT_DISTURB, False)
     if kept := len(device.state.messages):
         return "messages_kept", {"count": str(kept)}
     return "do_not_disturb_off", {}
 
 
 async def _be_quiet(speaker: Speaker, _meaning: Meaning) -> Answer:
-    await _known(speaker.device).async_set_do_not_disturb(True)
+    await _known(speaker.device).async_switch(DO_NOT_DISTURB, True)
     return "do_not_disturb_on", {}
 
 

@@ -13,7 +13,7 @@ from .announcements.announcement_speech import text_utterance, voice_language
 from .announcements.utterance import Rank
 from .const import CONF_INTERRUPT_BY_SPEAKING, CONF_MICROPHONE
 from .device.device import Device
-from .device.state import DETECTORS, SETTINGS
+from .device.state import DETECTORS, DO_NOT_DISTURB, SETTINGS
 from .entity import (
     DescribedEntities,
     ToolEntities,
@@ -39,7 +39,7 @@ _INTERRUPT_BY_SPEAKING: Final = SwitchEntityDescription(
     entity_category=EntityCategory.CONFIG,
 )
 _MICROPHONE: Final = SwitchEntityDescription(key=CONF_MICROPHONE, translation_key=CONF_MICROPHONE)
-_DO_NOT_DISTURB: Final = SwitchEntityDescription(key="do_not_disturb", translation_key="do_not_disturb")
+_DO_NOT_DISTURB: Final = SwitchEntityDescription(key=DO_NOT_DISTURB, translation_key=DO_NOT_DISTURB)
 
 
 class XiaozhiSettingSwitch(XiaozhiSettingEntity, SwitchEntity):
@@ -60,42 +60,39 @@ class XiaozhiSettingSwitch(XiaozhiSettingEntity, SwitchEntity):
         self.device.set_option(self.entity_description.key, False)
 
 
-class XiaozhiMicrophoneSwitch(XiaozhiEntity, SwitchEntity):
-    """The microphone of a device. The state is stored when the action is done."""
-
-    follows = (SETTINGS, "microphone")
+class XiaozhiOwnedSwitch(XiaozhiEntity, SwitchEntity):
+    """A switch of a device whose state is stored when the action is done, by its key."""
 
     @property
     @override
     def is_on(self) -> bool:
-        return self.device.microphone
+        is_on: bool = getattr(self.device, self.entity_description.key)
+        return is_on
 
     @override
     async def async_turn_on(self, **kwargs: Any) -> None:
-        await self.device.async_switch_microphone(True)
+        await self.device.async_switch(self.entity_description.key, True)
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
-        await self.device.async_switch_microphone(False)
+        await self.device.async_switch(self.entity_description.key, False)
 
 
-class XiaozhiDoNotDisturbSwitch(XiaozhiEntity, SwitchEntity):
-    """*Do not disturb* of a device. The state is stored when the action is done."""
+class XiaozhiMicrophoneSwitch(XiaozhiOwnedSwitch):
+    """The microphone of a device."""
 
-    follows = ("do_not_disturb",)
+    follows = (SETTINGS, CONF_MICROPHONE)
 
-    @property
-    @override
-    def is_on(self) -> bool:
-        return self.device.do_not_disturb
 
-    @override
-    async def async_turn_on(self, **kwargs: Any) -> None:
-        await self.device.async_set_do_not_disturb(True)
+class XiaozhiDoNotDisturbSwitch(XiaozhiOwnedSwitch):
+    """*Do not disturb* of a device."""
+
+    follows = (DO_NOT_DISTURB,)
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
-        await self.device.async_set_do_not_disturb(False)
+        """Disturb again, and say what was kept."""
+        await super().async_turn_off(**kwargs)
         self.device.create_task(self._say_kept(), "say what was kept")
 
     async def _say_kept(self) -> None:

@@ -113,15 +113,17 @@ class Level:
         """Return what is changed then, and what is to be set for that, by what the device reports now."""
         changes, quiet = self._changes, self._device.do_not_disturb
         usual, now = changes or (level, level)
-        left_alone = quiet and changes is not None and usual == now
         sleeps = self._name != _VOLUME and self._device.state.conversation is ConversationState.IDLE
         if sleeps and level in _ASLEEP and (changes is None or level != now):
             return changes, None
-        if level not in (now, None) and loop_time() >= self._fades_until:
-            usual = now = level
-            left_alone = quiet
-        if usual is None:
+        if usual is None or now is None:
             return None, None
+        left_alone = quiet and changes is not None and usual == now
+        if level not in (now, None) and loop_time() >= self._fades_until:
+            # Somebody has set another one. What is less only ends with *Do not disturb*.
+            if level < now < usual and quiet and self._said is None:
+                return changes, None
+            left_alone, usual, now = quiet, usual if level < now < usual else level, level
         if left_alone and self._said is None:
             return (usual, usual), None
         wanted = self._wanted(usual)

@@ -111,21 +111,17 @@ class Device:
         """
         return self.state.microphone and self.settings.microphone
 
-    async def async_switch_microphone(self, on: bool) -> None:
-        """Switch the microphone on or off. Raises `UserError` if that could not be stored."""
-        self.record.update(microphone=on)
-        self.set_option(CONF_MICROPHONE, on)
+    async def async_switch(self, key: str, on: bool) -> None:
+        """Switch what has this key on or off. Raises `UserError` if that could not be stored."""
+        self.record.update(**{key: on})
+        if key == CONF_MICROPHONE:
+            self.set_option(key, on)
         await self.record.async_save()
 
     @property
     def do_not_disturb(self) -> bool:
         """Whether nothing that nobody there has asked for is heard or shown, except alarms and timers."""
         return self.state.do_not_disturb
-
-    async def async_set_do_not_disturb(self, on: bool) -> None:
-        """Set whether the device is not to disturb. Raises `UserError` if that could not be stored."""
-        self.record.update(do_not_disturb=on)
-        await self.record.async_save()
 
     @property
     def registry_id(self) -> str | None:

@@ -284,6 +284,15 @@ async def test_what_somebody_sets_meanwhile_stays(
     change_settings(hass, linked_entry, quiet_volume=20, quiet_brightness=30)
     await device.wait_for(lambda: levels(device) == (20, 30), 5)
     await asyncio.sleep(3)
+    # Less, as by sounds that fade out, is only for now.
+    device.values["volume"] = 5
+    await asyncio.sleep(130)
+    assert levels(device) == (5, 30)
+    await switch(hass, "off")
+    await device.wait_for(lambda: levels(device) == (70, 75), 5)
+    await switch(hass, "on")
+    await device.wait_for(lambda: levels(device) == (20, 30), 5)
+    await asyncio.sleep(3)
     device.values["volume"] = 50
     await asyncio.sleep(130)
     assert levels(device) == (50, 30)
