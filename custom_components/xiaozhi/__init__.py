@@ -91,7 +91,7 @@ async def async_setup_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> b
 async def async_migrate_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> bool:
     """Bring an entry of an older version up to date. Home Assistant itself refuses one of a newer version."""
     if entry.version < ENTRY_VERSION:
-        await async_migrate_entities(hass, entry)
+        async_migrate_entities(hass, entry)
     hass.config_entries.async_update_entry(entry, version=ENTRY_VERSION)
     return True
 

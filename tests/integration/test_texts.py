@@ -91,7 +91,7 @@ async def hostile(
 ) -> AsyncGenerator[WebSocketClient]:
     """A hostile device in a conversation. Its owner has enabled what shows its texts."""
     caplog.set_level(logging.DEBUG)
-    for key in ("ssid", "tool_self.plant.get_note#note"):
+    for key in ("ssid", "tool_self.plant.get_note"):
         entity_registry.async_get_or_create(
             SENSOR, DOMAIN, f"{MAC}_{key}", suggested_object_id=key, disabled_by=None
         )
@@ -139,7 +139,7 @@ async def test_a_hostile_device_reaches_logs_and_people_with_one_clean_line(
     # Status and tools are read at the end of a conversation.
     await hostile.say("listen", state="start", mode="manual")
     await hostile.say("listen", state="stop")
-    for sensor in ("sensor.ssid", "sensor.tool_self_plant_get_note_note"):
+    for sensor in ("sensor.ssid", "sensor.tool_self_plant_get_note"):
         await until(lambda sensor=sensor: CLEAN[:10] in str(hass.states.get(sensor)))
     await hass.async_block_till_done()
 

@@ -106,7 +106,15 @@ def _prepare_entry(
     tool, _, path = key.removeprefix(TOOL_PREFIX).rpartition("#")
     named = tool if path and tool in device.tools else key.removeprefix(TOOL_PREFIX)
     _note_gone(registry, entry, gone=key not in wanted and named not in device.tools)
-    if key not in wanted and named in device.tools:
+    if key in wanted or named not in device.tools:
+        return
+    # The answer is known only when the sensor is read, perhaps because its owner has enabled it.
+    shape = device.state.tools.shapes.get(named, ())
+    now = f"{key}#{shape[0].path}" if len(shape) == 1 else key
+    renamed = f"{device.mac}_{now}"
+    if now in wanted and registry.async_get_entity_id(entry.domain, DOMAIN, renamed) is None:
+        registry.async_update_entity(entry.entity_id, new_unique_id=renamed)
+    else:
         registry.async_remove(entry.entity_id)
 
 

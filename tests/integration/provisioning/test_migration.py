@@ -16,7 +16,7 @@ from custom_components.xiaozhi.const import CONF_LINK, DOMAIN, ENTRY_VERSION
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import get_profile
 from tests.integration.boxes import Speech, introduce, mac_of, open_issues, state_of
-from tests.integration.http_device import MakeEntry, paired_device, running
+from tests.integration.http_device import MakeEntry, paired_device
 from tests.integration.names import CLIENT_ID, Boot
 from tests.paths import ROOT
 
@@ -125,28 +125,6 @@ async def test_the_entities_of_0_2_0_come_through_with_their_ids_and_names(
         "button.{}_box_record_conversation",
     )
     assert names.keys() == {name.format(kind) for kind in MACS for name in added} | new
-
-
-@pytest.mark.own_home
-async def test_the_sensor_of_an_answer_with_one_member_gets_its_key(
-    hass: HomeAssistant, make_entry: MakeEntry, hass_storage: dict[str, Any]
-) -> None:
-    """Version 0.2.0 called it after the tool; other answers are left alone, whatever is stored."""
-    mac, registry = MACS[LINK], er.async_get(hass)
-    entry = make_entry(paired_device(mac, CLIENT_ID))
-    answers = {"self.room.get_data": {"ok": True, "co2": 600}, "self.room.get_air": {"pm": 1, "co": 2}}
-    stored = {mac: {"answers": answers}, mac_of(8): {"answers": []}, mac_of(9): None}
-    hass_storage[f"{DOMAIN}.{entry.entry_id}"] = {"version": 1, "data": stored}
-    known = {
-        tool: registry.async_get_or_create("sensor", DOMAIN, f"{mac}_tool_{tool}", config_entry=entry)
-        for tool in answers
-    }
-    await running(hass, entry)
-    now = {tool: registry.async_get(entity.entity_id) for tool, entity in known.items()}
-    assert {tool: entity and entity.unique_id for tool, entity in now.items()} == {
-        "self.room.get_data": f"{mac}_tool_self.room.get_data#co2",
-        "self.room.get_air": f"{mac}_tool_self.room.get_air",
-    }
 
 
 async def test_an_entity_of_another_platform_keeps_its_id_name_and_place(

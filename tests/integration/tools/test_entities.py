@@ -263,6 +263,21 @@ async def test_own_tools_are_sensors_and_buttons_until_they_change(
         assert hass.states.is_state(pump, state)
 
 
+async def test_a_sensor_that_its_owner_enabled_stays_so_when_it_is_read(
+    hass: HomeAssistant, boot: Boot, entity_registry: er.EntityRegistry
+) -> None:
+    """Only then its answer is known, and it gets the key of the only member."""
+    unique_id = f"{MAC}_tool_self.plant.get_note"
+    known = entity_registry.async_get_or_create(
+        "sensor", DOMAIN, unique_id, suggested_object_id="note", disabled_by=None
+    )
+    device = await boot(get_profile("led-strip"))
+    device.values["note"] = "dry"
+    register(device, tool("self.plant.get_note", get={"note": "note"}))
+    await wait_for_state(hass, known.entity_id, "dry")
+    assert entity_registry.entities[known.entity_id].unique_id == f"{unique_id}#note"
+
+
 PICTURE = jpeg(32, 24)
 IMAGE = {"type": "image", "data": base64.b64encode(PICTURE).decode(), "mimeType": "image/jpeg"}
 RESOURCE_LINK = {
