@@ -73,6 +73,7 @@ wheels, which are all on its page. To try there, or with Settings > Tools > Acti
   turn on|off the kitchen|living room light    set the kitchen light to fifty percent
   is the kitchen light on    what time is it    what day is it    never mind
   set a timer for fifteen seconds|one minute    play jazz
+  send a voice message to the announcer|bedroom|living room, or to everyone
   it is dark, whereupon they ask whether to turn on the kitchen light: yes
 
 A simulated cloud uses the home's tools through an access point, which has a page of its own, too:
@@ -323,6 +324,12 @@ async def _check_abilities(running: Demo) -> dict[str, Any]:
         | await _each(
             ("alarm", f"Ringing an alarm of the {mqtt} through the {announcer}", listener.hear_alarm),
             ("music", f"Asking the {mqtt} for music", listener.hear_music),
+            ("message", f"Sending a message from the {mqtt} to the {announcer}", listener.hear_message),
+            (
+                "kept",
+                f"Keeping a message for the {mqtt}, which may not be disturbed and then is woken",
+                listener.keep_message,
+            ),
             ("access_point", "Having the simulated cloud turn on the kitchen light", cloud.switch_lamp_on),
         )
     )

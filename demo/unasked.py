@@ -15,6 +15,8 @@ import av
 import numpy as np
 
 from simulator import Announcement, Outcome, SimulatedDevice, State
+from simulator.audio.opus import UPLINK_RATE
+from simulator.audio.sound import likeness
 from simulator.audio.speaker import Played
 from simulator.cli import line_of
 
@@ -33,6 +35,12 @@ _MUSIC: Final = "play jazz"
 _QUESTION: Final = "Shall I open the window?"
 _ANSWER: Final = "never mind"
 _ANSWERS: Final = ({"id": "yes", "sentences": ["yes"]}, {"id": "no", "sentences": ["no", _ANSWER]})
+_TO_ANNOUNCER: Final = "send a voice message to the announcer"
+_TO_OLDER: Final = "send a voice message to the bedroom"
+_SPOKEN: Final = "Dinner is ready. Please come to the table."
+_PROMPT: Final = "Speak after the tone."
+# Correlation of what was said and what was heard, after Opus twice each way.
+_ALIKE: Final = 0.9
 _TUNE: Final = "jazz.flac"
 _TUNE_SECONDS: Final = 12.0
 _RATE: Final = 24000
@@ -180,6 +188,53 @@ class Listener:
         await has_state(self.client, player, "idle")
         return {"said": _MUSIC, "entity_id": player, "seconds": _tune_seconds(device.speaker.played[first:])}
 
+    async def hear_message(self) -> Json:
+        """Speak a message to the older device, and hear it from the announcer."""
+        loud = self.announcer.device
+        earlier = len(loud.announcements)
+        spoken, sent = await self._send(self.older, _TO_ANNOUNCER)
+        heard = await self._played(earlier)
+        seconds = round(heard.played[0].time - sent, 2)
+        return {"said": _TO_ANNOUNCER, "first_sound": seconds, "alike": _alike(spoken, _pcm(heard.played))}
+
+    async def keep_message(self) -> Json:
+        """Speak a message to the announcer for the older device, which may not disturb before it is woken."""
+        device = self.older.device
+        switch = await self.older.entity("switch", "do_not_disturb")
+        await self.client.call("switch", "turn_on", entity_id=switch)
+        first = len(device.speaker.played)
+        spoken, _ = await self._send(self.announcer, _TO_OLDER)
+        await self.client.call("switch", "turn_off", entity_id=switch)
+        if device.state is not State.IDLE or _seconds(device.speaker.played[first:]):
+            raise DemoError(f"the {self.older.name} was disturbed by a message")
+        talk = _Talk(device, len(device.transcript))
+        await device.wake(self.older.wake_word)
+        await self._until(
+            device,
+            lambda: bool(talk.answers) and device.state is State.LISTENING,
+            f"woken, it plays no message; {talk}",
+        )
+        heard = _pcm(device.speaker.played[first:])
+        await device.click()
+        await self._rests(device, "after the message it does not rest")
+        return {"said": _TO_OLDER, "shown": talk.answers[0], "alike": _alike(spoken, heard)}
+
+    async def _send(self, owner: Owner, text: str) -> tuple[bytes, float]:
+        """Ask a device to record a message, and speak it; return its sound, and when it was sent."""
+        device = owner.device
+        talk = await self._say(owner, text)
+        await self._until(
+            device,
+            lambda: _PROMPT in talk.answers and device.state is State.LISTENING,
+            f"{text!r} has no message recorded; {talk}",
+        )
+        spoken = await self.speak(_SPOKEN)
+        device.say(spoken)
+        await self._until(device, lambda: "Sent." in talk.answers, f"the message is not sent; {talk}")
+        sent = asyncio.get_running_loop().time()
+        await self._rests(device, "after the message it does not rest")
+        return spoken, sent
+
     async def _call(self, domain: str, action: str, **data: str) -> None:
         """Call an action for the announcer; the error of a refusal also says what the device knows of it."""
         try:
@@ -259,6 +314,14 @@ def audible(pcm: bytes) -> bool:
     """Return whether there is something to hear in PCM of 16 bits."""
     samples = np.frombuffer(pcm, "<i2").astype(float)
     return bool(samples.size and np.sqrt(np.mean(samples**2)) > _AUDIBLE)
+
+
+def _alike(spoken: bytes, heard: bytes) -> float:
+    """Return how much alike a message is to what was heard. Raises `DemoError` if that is another sound."""
+    found = round(likeness(spoken, UPLINK_RATE, heard, _RATE), 3)
+    if found < _ALIKE:
+        raise DemoError(f"the message was heard as another sound: a correlation of {found}")
+    return found
 
 
 def _pcm(frames: Sequence[Played]) -> bytes:
