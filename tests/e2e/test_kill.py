@@ -17,7 +17,11 @@ from typing import Any
 import pytest
 
 from demo.abilities import FIRMWARE_VERSION, put_firmware
+from demo.stage import DEVICES
 from simulator import State
+from simulator.audio.espeak import synthesize
+from simulator.audio.opus import UPLINK_RATE
+from simulator.audio.sound import likeness
 from tests.e2e.house import House, until
 from tests.e2e.kills import (
     KILLS,
@@ -189,6 +193,40 @@ async def test_kills_at_random_moments_lose_and_double_no_alarm(house: House, se
         assert await alarm_names(house, box) == sorted(known)
     for name in known:
         await change_alarm(house, box, name, None)
+    assert faults(house) == []
+
+
+@pytest.mark.weekly
+async def test_a_kill_between_sent_and_delivery_loses_no_message(house: House) -> None:
+    """What was acknowledged is on the disk, with its sound; it is heard when somebody wakes the device."""
+    box, other = house.demo.devices["mqtt"], house.demo.devices["websocket"]
+    command, message = [
+        (await asyncio.to_thread(synthesize, text, voice="en-us+f2", sample_rate=UPLINK_RATE))[0]
+        for text in ("send a voice message to the living room", "Dinner is ready.")
+    ]
+    await box.wait_for(lambda: box.state is State.IDLE and box.connected, 60)
+    await box.wake(DEVICES["mqtt"].wake_word)
+    await box.wait_state(State.LISTENING, 60)
+    box.say(command)
+    await box.wait_for(lambda: "Speak after the tone." in box.screen.captions, 60)
+    await box.wait_state(State.LISTENING, 60)
+    box.say(message)
+    await box.wait_for(lambda: "Sent." in box.screen.captions, 60)
+    await house.crash()
+    assert len(house.record(other)["messages"]) == 1
+    await house.start_again()
+    await other.wait_state(State.IDLE, 60)
+    played = len(other.speaker.played)
+    await other.wake(DEVICES["websocket"].wake_word)
+    await other.wait_for(
+        lambda: other.state is State.LISTENING and len(other.speaker.played) > played, USABLE_SECONDS
+    )
+    assert any(text.startswith("A message from Bedroom") for text in other.screen.captions)
+    heard = b"".join(frame.pcm for frame in other.speaker.played[played:])
+    assert likeness(message, UPLINK_RATE, heard, other.speaker.rate) > 0.9
+    await other.click()
+    await other.wait_state(State.IDLE, 60)
+    await until(lambda: not house.record(other)["messages"], 60, "the end of the message on the disk")
     assert faults(house) == []
 
 
