@@ -80,12 +80,7 @@ async def test_with_guests_the_chosen_microphones_are_off(
 @pytest.mark.parametrize("ends", ["by itself", "woken"])
 @pytest.mark.usefixtures("ffmpeg")
 async def test_sleep_sounds_get_softer_and_end(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    command: bytes,
-    caplog: pytest.LogCaptureFixture,
-    ends: str,
+    hass: HomeAssistant, boot: Boot, speech: Speech, caplog: pytest.LogCaptureFixture, ends: str
 ) -> None:
     """Also on a device that is not to disturb, which is quiet and gets its own volume back."""
     device = await boot(NEW)
@@ -97,7 +92,7 @@ async def test_sleep_sounds_get_softer_and_end(
         rain = {"media_content_id": server.file("/rain.mp3", music(20)), "media_content_type": "music"}
         await use(hass, "sleep.yaml", sound=rain, minutes=3)
         await device.wake()
-        device.say(command)
+        device.say(speech.command)
         await wait_for_state(hass, SPEAKER, "playing", 60)
         # Longer than the sound itself, without a pause.
         await asyncio.sleep(90)

@@ -81,7 +81,7 @@ async def device(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
 
 @TWO_DEVICES
 async def test_a_quiet_device_is_left_out_and_refuses_what_is_for_it_alone(
-    hass: HomeAssistant, boot: Boot, speech: Speech, device_id: str, hass_admin_user: MockUser
+    hass: HomeAssistant, boot: Boot, speech: Speech, hass_admin_user: MockUser
 ) -> None:
     # One that can begin conversations.
     await speech.answer_with("Yes.")
@@ -98,8 +98,8 @@ async def test_a_quiet_device_is_left_out_and_refuses_what_is_for_it_alone(
             announce(hass, SATELLITE, context=context),
             satellite(hass, "start_conversation", context=context, start_message="Shall I?"),
             satellite(hass, "ask_question", context=context, question="Shall I?", returns=True),
-            call_action(hass, "ask", device_id, context, question="Shall I?"),
-            call_action(hass, "show_text", device_id, context, message="Dinner is ready."),
+            call_action(hass, "ask", boot.device_id, context, question="Shall I?"),
+            call_action(hass, "show_text", boot.device_id, context, message="Dinner is ready."),
             act(hass, "notify", "send_message", MESSAGE, context=context, message="Hello."),
             play(hass, SONG, announce=True, context=context),
         ):
@@ -175,26 +175,21 @@ async def test_what_is_said_and_what_waits_ends_when_it_goes_on_but_no_music(
 
 
 async def test_a_question_that_was_asked_before_is_answered(
-    hass: HomeAssistant, device: SimulatedDevice, speech: Speech, device_id: str, command: bytes
+    hass: HomeAssistant, device: SimulatedDevice, speech: Speech, device_id: str
 ) -> None:
     asking = asyncio.create_task(call_action(hass, "ask", device_id, question="Shall I?"))
     await device.wait_announced()
     await asyncio.sleep(3)
     await switch(hass, "on")
     speech.recognizer.lines = ["yes"]
-    await say(device, command)
+    await say(device, speech.command)
     assert (await asking)["sentence"] == "yes"
 
 
 @pytest.mark.usefixtures("ffmpeg")
 @pytest.mark.parametrize("profile", [OLD, NEW])
 async def test_media_play_for_people_and_not_for_automations(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    command: bytes,
-    hass_admin_user: MockUser,
-    profile: Profile,
+    hass: HomeAssistant, boot: Boot, speech: Speech, hass_admin_user: MockUser, profile: Profile
 ) -> None:
     device = await boot(profile)
     await switch(hass, "on")
@@ -204,7 +199,7 @@ async def test_media_play_for_people_and_not_for_automations(
         await device.wake()
         await wait_for_state(hass, SATELLITE, "listening")
         await play(hass, song)
-        device.say(command)
+        device.say(speech.command)
         await wait_for_state(hass, SPEAKER, "playing", 30)
         assert levels(device) == (30, 10)
         await asyncio.sleep(2)
@@ -368,22 +363,17 @@ async def test_a_device_that_can_do_less_disturbs_as_little(
 
 @pytest.mark.usefixtures("chosen")
 async def test_another_loudspeaker_keeps_its_volume_and_gets_softer_sound(
-    hass: HomeAssistant,
-    boot: Boot,
-    player: BigSpeaker,
-    announcer: Announcer,
-    speech: Speech,
-    command: bytes,
+    boot: Boot, player: BigSpeaker, announcer: Announcer, speech: Speech
 ) -> None:
     device = await boot(NEW)
     await speech.answer_with(*[LONG_ANSWER] * 3, heard=[COMMAND] * 3)
-    await switch(hass, "on")
+    await switch(speech.hass, "on")
     player.set_volume(0.6)
-    await say(device, command)
+    await say(device, speech.command)
     ring = Utterance(text="Up!", speech=beep(5), rank=Rank.ALARM)
     assert (await announcer.say(ring)).how is Delivery.ROOM_PLAYER
-    await switch(hass, "off")
-    await say(device, command, "hi")
+    await switch(speech.hass, "off")
+    await say(device, speech.command, "hi")
     quiet, alarm, usual = (pitch_level(pcm[48000:], 24000, 440) for pcm in player.played)
     assert quiet == pytest.approx(usual / 4, rel=0.1)
     assert alarm > usual / 2
@@ -391,26 +381,22 @@ async def test_another_loudspeaker_keeps_its_volume_and_gets_softer_sound(
 
 
 async def test_it_is_switched_by_voice_and_says_what_was_kept(
-    hass: HomeAssistant,
-    device: SimulatedDevice,
-    linked_entry: MockConfigEntry,
-    handle: Handle,
-    speech: Speech,
+    device: SimulatedDevice, linked_entry: MockConfigEntry, handle: Handle, speech: Speech
 ) -> None:
     assert await handle("XiaozhiDoNotDisturb", on=True) == "All right. Only alarms and timers will be heard."
-    assert hass.states.is_state(QUIET, "on")
+    assert speech.hass.states.is_state(QUIET, "on")
     assert await handle("XiaozhiDoNotDisturb", on=False) == "You can be disturbed again."
-    assert hass.states.is_state(QUIET, "off")
+    assert speech.hass.states.is_state(QUIET, "off")
     message = VoiceMessage(sender="Hall", sent=dt_util.utcnow())
     linked_entry.runtime_data.devices[MAC].record.update(messages={"1": message, "2": message})
     for action, answer in (("quiet", "All right"), ("disturb", "Voice messages: 2.")):
         assert answer in await handle(ALARM_SENTENCE, action=action)
     assert "Say it to one of them" in await handle(ALARM_SENTENCE, None, action="quiet")
     assert not device.announcements
-    await switch(hass, "on")
-    await switch(hass, "off")
+    await switch(speech.hass, "on")
+    await switch(speech.hass, "off")
     # After what it was switched off for.
-    await announce(hass, SATELLITE)
+    await announce(speech.hass, SATELLITE)
     assert (await device.wait_announced(2, timeout=20)).outcome is Outcome.PLAYED
     assert [each.split(".")[0] for each in speech.voice.spoken] == [
         "Dinner is ready",

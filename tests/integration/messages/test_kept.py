@@ -52,9 +52,9 @@ async def keep(kept: KeptMessages, count: int = 1) -> None:
 
 
 async def test_what_is_wrong_is_said_before_anything_is_recorded(
-    hass: HomeAssistant, boot: Boot, handle: Handle, device_ids: list[str], kept: KeptMessages
+    hass: HomeAssistant, boot: Boot, handle: Handle, kept: KeptMessages
 ) -> None:
-    kitchen, bedroom = device_ids
+    kitchen, bedroom = boot.device_ids
     await boot(NEW)
     areas, devices = ar.async_get(hass), dr.async_get(hass)
     attic = fr.async_get(hass).async_create("Attic", aliases={"Upstairs"})
@@ -94,18 +94,12 @@ async def test_what_is_wrong_is_said_before_anything_is_recorded(
 
 
 async def test_an_idle_device_is_woken_for_it_and_the_talk_button_ends_it(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    command: bytes,
-    message: bytes,
-    device_ids: list[str],
-    bedroom: Device,
+    boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
-    kitchen, other = device_ids
+    kitchen, other = boot.device_ids
     device = await boot(NEW)
-    action = call_action(hass, "send_voice_message", other, sender=kitchen)
-    sending = hass.async_create_task(action)
+    action = call_action(speech.hass, "send_voice_message", other, sender=kitchen)
+    sending = speech.hass.async_create_task(action)
     said = await device.wait_announced()
     assert [text for _, text in said.shown] == [
         "A voice message to Bedroom box.",
@@ -119,33 +113,27 @@ async def test_an_idle_device_is_woken_for_it_and_the_talk_button_ends_it(
     assert len(bedroom.state.messages) == 1
     await device.wait_state(State.IDLE, 60)
     # Nobody speaks the second time.
-    action = call_action(hass, "send_voice_message", other, sender=kitchen)
-    began = hass.loop.time()
+    action = call_action(speech.hass, "send_voice_message", other, sender=kitchen)
+    began = speech.hass.loop.time()
     assert await failure_of(action) == "message_not_spoken"
-    assert 120 <= hass.loop.time() - began < 140
+    assert 120 <= speech.hass.loop.time() - began < 140
     assert len(bedroom.state.messages) == 1
     speech.recognizer.lines = ["turn on the kitchen light"]
-    assert (await converse(device, command)).answers == ["Turned on the switch"]
+    assert (await converse(device, speech.command)).answers == ["Turned on the switch"]
 
 
 async def test_a_device_that_is_not_to_be_disturbed_keeps_it_also_when_it_is_woken(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    command: bytes,
-    message: bytes,
-    device_ids: list[str],
-    bedroom: Device,
+    boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
     kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
     await bedroom.async_set_do_not_disturb(True)
-    await send(hass, kitchen, speech, command, message, device_ids)
+    await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
     await other.wake()
     await other.wait_state(State.LISTENING, 10)
     await other.wait_state(State.IDLE, 60)
     await asyncio.sleep(60)
     assert not other.announcements
-    sending = call_action(hass, "send_voice_message", device_ids[0], sender=device_ids[1])
+    sending = call_action(speech.hass, "send_voice_message", boot.device_ids[0], sender=boot.device_ids[1])
     assert await failure_of(sending) == "do_not_disturb"
     assert other.screen.captions == ["I did not hear anything."]
     await bedroom.async_set_do_not_disturb(False)
@@ -168,21 +156,16 @@ def full_disk(hass: HomeAssistant) -> Generator[None]:
 
 @pytest.mark.parametrize("fault", ["disk", "deleted"])
 async def test_nothing_is_said_to_be_sent_that_is_not_stored(
-    boot: Boot,
-    speech: Speech,
-    command: bytes,
-    message: bytes,
-    device_ids: list[str],
-    bedroom: Device,
-    fault: str,
-    request: pytest.FixtureRequest,
+    boot: Boot, speech: Speech, message: bytes, bedroom: Device, fault: str, request: pytest.FixtureRequest
 ) -> None:
     """Nothing can be written, or the other device is deleted while somebody speaks."""
     hass = bedroom.hass
     kitchen = await boot(OLD)
     if fault == "disk":
         request.getfixturevalue("full_disk")
-    sending = hass.async_create_task(speak_to(hass, kitchen, speech, command, message, *device_ids))
+    sending = hass.async_create_task(
+        speak_to(hass, kitchen, speech, speech.command, message, *boot.device_ids)
+    )
     await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
     if fault == "deleted":
         (entry,) = hass.config_entries.async_entries(DOMAIN)
@@ -194,17 +177,13 @@ async def test_nothing_is_said_to_be_sent_that_is_not_stored(
 
 
 async def test_of_several_those_who_cannot_have_it_are_named(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    command: bytes,
-    message: bytes,
-    device_ids: list[str],
-    kept: KeptMessages,
+    boot: Boot, speech: Speech, message: bytes, kept: KeptMessages
 ) -> None:
     """Also one that is full only when the message has been spoken."""
     kitchen = await boot(OLD)
-    sending = hass.async_create_task(speak_to(hass, kitchen, speech, command, message, *device_ids))
+    sending = speech.hass.async_create_task(
+        speak_to(speech.hass, kitchen, speech, speech.command, message, *boot.device_ids)
+    )
     await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
     await keep(kept, 10)
     assert await failure_of(sending) == "message_full"
@@ -245,12 +224,7 @@ async def test_a_message_is_deleted_by_the_button_after_a_week_and_with_its_devi
 
 
 async def test_automations_and_the_activity_hear_of_it_but_not_what_was_said(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    command: bytes,
-    message: bytes,
-    device_ids: list[str],
+    hass: HomeAssistant, boot: Boot, speech: Speech, message: bytes
 ) -> None:
     kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
     calls = async_mock_service(hass, "test", "noted")
@@ -261,12 +235,14 @@ async def test_automations_and_the_activity_hear_of_it_but_not_what_was_said(
             "triggers": {"trigger": f"xiaozhi.{kind}", "target": {"device_id": device_id}},
             "actions": noted,
         }
-        for kind, device_id in zip(("voice_message_sent", "voice_message_heard"), device_ids, strict=True)
+        for kind, device_id in zip(
+            ("voice_message_sent", "voice_message_heard"), boot.device_ids, strict=True
+        )
     ]
     assert await async_setup_component(hass, "automation", {"automation": automations})
     await hass.async_block_till_done()
     lines = activity(hass, EVENT_VOICE_MESSAGE)
-    await send(hass, kitchen, speech, command, message, device_ids)
+    await send(hass, kitchen, speech, speech.command, message, boot.device_ids)
     await other.wait_announced()
     await asyncio.sleep(3)
     assert [call.data["what"] for call in calls] == [

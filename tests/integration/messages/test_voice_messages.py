@@ -4,7 +4,6 @@ import asyncio
 
 from homeassistant.core import HomeAssistant
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -35,17 +34,10 @@ def link(request: pytest.FixtureRequest) -> LinkKind:
 
 
 async def test_a_message_is_spoken_to_one_device_and_heard_on_the_other(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    command: bytes,
-    message: bytes,
-    device_ids: list[str],
-    bedroom: Device,
-    link: LinkKind,
+    hass: HomeAssistant, boot: Boot, speech: Speech, message: bytes, bedroom: Device, link: LinkKind
 ) -> None:
     kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
-    await send(hass, kitchen, speech, command, message, device_ids)
+    await send(hass, kitchen, speech, speech.command, message, boot.device_ids)
     assert kitchen.screen.captions[-2:] == [PROMPT, "Sent."]
     # No engine has had it.
     assert len(speech.recognizer.streams) == 1
@@ -69,26 +61,19 @@ async def test_a_message_is_spoken_to_one_device_and_heard_on_the_other(
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_what_cannot_be_heard_now_is_shown_and_heard_before_anything_else(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    command: bytes,
-    message: bytes,
-    device_ids: list[str],
-    bedroom: Device,
-    linked_entry: MockConfigEntry,
+    boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
     """Two messages for an idle device whose firmware cannot speak then; its owner lets it show texts."""
-    change_settings(hass, linked_entry, show_announcements=True)
+    change_settings(speech.hass, boot.entry, show_announcements=True)
     kitchen, other = await boot(OLD), await boot(OLD, mac=OTHER_MAC)
     for word in ("hello", "hello again"):
-        await send(hass, kitchen, speech, command, message, device_ids, word=word)
+        await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids, word=word)
     assert [alert["message"] for alert in alerts(other)] == [FROM_KITCHEN] * 2
     # A restart loses nothing, and plays nothing by itself.
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
-    await wait_for_state(hass, "binary_sensor.bedroom_box_connectivity", "on", 30)
-    known = linked_entry.runtime_data.devices[OTHER_MAC]
-    assert len(known.state.messages) == len(sounds(hass)) == 2
+    assert await speech.hass.config_entries.async_reload(boot.entry.entry_id)
+    await wait_for_state(speech.hass, "binary_sensor.bedroom_box_connectivity", "on", 30)
+    known = boot.entry.runtime_data.devices[OTHER_MAC]
+    assert len(known.state.messages) == len(sounds(speech.hass)) == 2
     played = other.played_seconds
     await asyncio.sleep(600)
     assert other.played_seconds == played
@@ -98,25 +83,19 @@ async def test_what_cannot_be_heard_now_is_shown_and_heard_before_anything_else(
     await other.wait_state(State.LISTENING, 60)
     assert all(text.startswith("A message from Kitchen box, today at ") for text in other.screen.captions)
     assert other.played_seconds - played > 2 * len(message) / 32000
-    other.say(command)
+    other.say(speech.command)
     await other.wait_state(State.IDLE, 60)
     assert other.screen.captions[-1] == "Fine."
     assert not known.state.messages
-    assert not sounds(hass)
+    assert not sounds(speech.hass)
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_who_interrupts_a_message_hears_it_the_next_time(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    command: bytes,
-    message: bytes,
-    device_ids: list[str],
-    bedroom: Device,
+    boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
     kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
-    await send(hass, kitchen, speech, command, message, device_ids)
+    await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
     await other.wait_for(lambda: bool(other.announcements and other.announcements[0].played), 30)
     await other.wake("good evening")
     await other.wait_state(State.LISTENING, 10)
@@ -138,20 +117,20 @@ async def test_who_interrupts_a_message_hears_it_the_next_time(
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
 @pytest.mark.parametrize("ends", ["silence", "button", "power"])
 async def test_a_message_ends_with_what_was_said(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    command: bytes,
-    message: bytes,
-    device_ids: list[str],
-    bedroom: Device,
-    ends: str,
+    boot: Boot, speech: Speech, message: bytes, bedroom: Device, ends: str
 ) -> None:
     """The button ends it, as does the loss of power; without a word there is none."""
     kitchen = await boot(OLD)
     silent = ends == "silence"
-    sending = hass.async_create_task(
-        speak_to(hass, kitchen, speech, command, bytes(32000) if silent else message * 3, *device_ids)
+    sending = speech.hass.async_create_task(
+        speak_to(
+            speech.hass,
+            kitchen,
+            speech,
+            speech.command,
+            bytes(32000) if silent else message * 3,
+            *boot.device_ids,
+        )
     )
     await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
     await kitchen.wait_state(State.LISTENING, 30)
@@ -163,26 +142,19 @@ async def test_a_message_ends_with_what_was_said(
         assert await failure_of(sending) == "message_not_spoken"
         await kitchen.wait_for(lambda: kitchen.screen.captions[-1] == "Cancelled.", 10)
     await asyncio.sleep(1)
-    assert len(bedroom.state.messages) == len(sounds(hass)) == (0 if silent else 1)
+    assert len(bedroom.state.messages) == len(sounds(speech.hass)) == (0 if silent else 1)
 
 
 async def test_somebody_asks_for_it_by_a_sentence_also_where_nothing_is_to_disturb(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    command: bytes,
-    message: bytes,
-    bedroom: Device,
-    device_ids: list[str],
-    linked_entry: MockConfigEntry,
+    boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
     kitchen, other = await boot(OLD), await boot(OLD, mac=OTHER_MAC)
     speech.recognizer.lines = ["send a voice message to the bedroom box"]
-    await async_write_sentences(hass, ["en"])
-    (known,) = (each for each in linked_entry.runtime_data.devices.values() if each is not bedroom)
+    await async_write_sentences(speech.hass, ["en"])
+    (known,) = (each for each in boot.entry.runtime_data.devices.values() if each is not bedroom)
     await known.async_set_do_not_disturb(True)
     await kitchen.wake()
-    kitchen.say(command)
+    kitchen.say(speech.command)
     await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
     assert kitchen.screen.captions[0] == "A voice message to Bedroom box."
     await kitchen.wait_state(State.LISTENING, 30)
