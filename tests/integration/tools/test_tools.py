@@ -296,7 +296,6 @@ async def test_what_is_gone_for_long_makes_room_and_refused_tools_are_logged(
     hass: HomeAssistant,
     robot: SimulatedDevice,
     known: Device,
-    entity_registry: er.EntityRegistry,
     freezer: FrozenDateTimeFactory,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -305,7 +304,7 @@ async def test_what_is_gone_for_long_makes_room_and_refused_tools_are_logged(
         await until(partial(known.tools.__contains__, f"self.gadget{generation}.do0"))
         await hass.async_block_till_done()
     assert caplog.text.count("tools get no entity") == 1
-    assert len(of_tools(entity_registry)) == 2 * MAX_ENTITIES
+    assert len(of_tools(er.async_get(hass))) == 2 * MAX_ENTITIES
     # One that comes back is not gone.
     freezer.tick(timedelta(days=20))
     made_up(robot, 2, 120)
@@ -313,9 +312,9 @@ async def test_what_is_gone_for_long_makes_room_and_refused_tools_are_logged(
     await hass.async_block_till_done()
     freezer.tick(timedelta(days=11))
     made_up(robot, 3, 120)
-    await until(lambda: f"{MAC}_tool_self.gadget3.do119" in of_tools(entity_registry))
+    await until(lambda: f"{MAC}_tool_self.gadget3.do119" in of_tools(er.async_get(hass)))
     await hass.async_block_till_done()
-    kept = of_tools(entity_registry)
+    kept = of_tools(er.async_get(hass))
     assert not any("gadget1" in key for key in kept)
     assert sum("gadget2" in key for key in kept) == 120
 

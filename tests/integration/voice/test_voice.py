@@ -49,19 +49,13 @@ async def test_without_our_detector_that_of_the_pipeline_serves_a_conversation(
 
 
 async def test_what_is_switched_in_the_same_area_is_acknowledged_by_a_sound(
-    hass: HomeAssistant,
-    speech: Speech,
-    boot: Boot,
-    area_registry: ar.AreaRegistry,
-    device_registry: dr.DeviceRegistry,
-    entity_registry: er.EntityRegistry,
-    monkeypatch: pytest.MonkeyPatch,
+    hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As Home Assistant does it; and no ffmpeg is needed, which not every installation has."""
-    area = area_registry.async_create("Kitchen").id
-    entity_registry.async_update_entity(LIGHT, area_id=area)
-    (box,) = (device for device in device_registry.devices if device.name == "Kitchen box")
-    device_registry.async_update_device(box.id, area_id=area)
+    area = ar.async_get(hass).async_create("Kitchen").id
+    er.async_get(hass).async_update_entity(LIGHT, area_id=area)
+    (box,) = (device for device in dr.async_get(hass).devices if device.name == "Kitchen box")
+    dr.async_get(hass).async_update_device(box.id, area_id=area)
     converted: list[object] = []
     monkeypatch.setattr("homeassistant.components.tts._async_convert_audio", converted.append)
     speech.recognizer.lines = [COMMAND]
