@@ -122,11 +122,11 @@ async def test_an_idle_device_is_woken_for_it_and_the_talk_button_ends_it(
     assert (await converse(device, speech.command)).answers == ["Turned on the switch"]
 
 
-async def test_a_device_that_is_not_to_be_disturbed_keeps_it_also_when_it_is_woken(
+async def test_an_undisturbed_device_keeps_it_also_when_it_is_woken(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
     kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
-    await bedroom.async_set_do_not_disturb(True)
+    await bedroom.async_switch("do_not_disturb", True)
     await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
     await other.wake()
     await other.wait_state(State.LISTENING, 10)
@@ -136,7 +136,7 @@ async def test_a_device_that_is_not_to_be_disturbed_keeps_it_also_when_it_is_wok
     sending = call_action(speech.hass, "send_voice_message", boot.device_ids[0], sender=boot.device_ids[1])
     assert await failure_of(sending) == "do_not_disturb"
     assert other.screen.captions == ["I did not hear anything."]
-    await bedroom.async_set_do_not_disturb(False)
+    await bedroom.async_switch("do_not_disturb", False)
     await asyncio.sleep(60)
     assert len(bedroom.state.messages) == 1
     await other.wake("hello again")
@@ -190,7 +190,7 @@ async def test_of_several_those_who_cannot_have_it_are_named(
     await kitchen.wait_for(lambda: "Ten messages wait" in kitchen.screen.captions[-1], 30)
 
 
-async def test_a_message_is_deleted_by_the_button_after_a_week_and_with_its_device(
+async def test_a_message_is_deleted_by_button_by_week_and_with_its_device(
     hass: HomeAssistant,
     kept: KeptMessages,
     bedroom: Device,

@@ -145,14 +145,14 @@ async def test_a_message_ends_with_what_was_said(
     assert len(bedroom.state.messages) == len(sounds(speech.hass)) == (0 if silent else 1)
 
 
-async def test_somebody_asks_for_it_by_a_sentence_also_where_nothing_is_to_disturb(
+async def test_somebody_asks_for_it_by_a_sentence_also_if_undisturbed(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
     kitchen, other = await boot(OLD), await boot(OLD, mac=OTHER_MAC)
     speech.recognizer.lines = ["send a voice message to the bedroom box"]
     await async_write_sentences(speech.hass, ["en"])
     (known,) = (each for each in boot.entry.runtime_data.devices.values() if each is not bedroom)
-    await known.async_set_do_not_disturb(True)
+    await known.async_switch("do_not_disturb", True)
     await kitchen.wake()
     kitchen.say(speech.command)
     await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
