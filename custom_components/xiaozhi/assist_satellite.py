@@ -153,7 +153,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         return matching_answer(sentence, answers, self.hass.config.language)
 
     async def async_send_voice_message(self, to: Collection[KeptMessages]) -> None:
-        """Record what is said next, and leave it on other devices. Raises `UserError` if it was not sent."""
+        """Record the next words, and leave them on other devices. Raises `UserError` if that fails."""
         await async_send_voice_message(self, self._announcer, to)
 
     async def _say(self, announcement: AssistSatelliteAnnouncement, *, expects_answer: bool) -> None:

@@ -152,7 +152,7 @@ class XiaozhiRecordButton(XiaozhiEntity, ButtonEntity):
 
 
 class XiaozhiMessagesButton(XiaozhiEntity, ButtonEntity):
-    """A button that deletes the voice messages that nobody has heard."""
+    """A button that deletes the unheard voice messages."""
 
     # Also without a connection: they wait for the device.
     follows = ()

@@ -172,7 +172,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
 
     @override
     async def async_set_repeat(self, repeat: RepeatMode) -> None:
-        """Play the same again and again: there is no list of which all could be played."""
+        """Repeat the media, of which there is only one."""
         self._attr_repeat = repeat
         self._player.set_repeats(repeat is not RepeatMode.OFF)
         self.async_write_ha_state()

@@ -183,7 +183,7 @@ class DeviceSettings:
     interrupt_by_speaking: bool = stored(bool, False)
     """Whether speech interrupts an answer, where the device listens while it speaks."""
     microphone: bool = stored(bool, True)
-    """Whether conversations are held; else each is ended at once, and nothing of it is heard."""
+    """Whether conversations are held; otherwise each is ended at once, unheard."""
     link: DeviceLink = stored(vol.Coerce(DeviceLink), DeviceLink.AUTOMATIC)
     share_transcripts: bool = stored(bool, False)
     """Whether events hold the words of the user and of the assistant."""

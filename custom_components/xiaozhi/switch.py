@@ -91,12 +91,12 @@ class XiaozhiDoNotDisturbSwitch(XiaozhiOwnedSwitch):
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
-        """Disturb again, and say what was kept."""
+        """Disturb again, and say the kept messages."""
         await super().async_turn_off(**kwargs)
         self.device.create_task(self._say_kept(), "say what was kept")
 
     async def _say_kept(self) -> None:
-        """Say how many voice messages there are, after what it was turned off for, such as a fire alarm."""
+        """Say the number of voice messages, after the announcement for which it was turned off."""
         await asyncio.sleep(_KEPT_AFTER)
         device = self.device
         if (kept := len(device.state.messages)) and not device.do_not_disturb:

@@ -12,7 +12,7 @@ from ..protocol.text import one_line
 from ..spoken.language import Language
 from .rights import satellite_id
 
-# Of what was said, in an answer.
+# Characters of spoken words in an answer.
 _SHOWN: Final = 60
 
 

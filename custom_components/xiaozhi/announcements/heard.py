@@ -23,7 +23,7 @@ class End(StrEnum):
     REPLACED = "replaced"
     """Something more important took its place."""
     QUIET = "quiet"
-    """The device is not to disturb any more."""
+    """*Do not disturb* was switched on."""
     FAULT = "fault"
 
 

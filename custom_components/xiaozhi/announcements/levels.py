@@ -23,11 +23,11 @@ from .utterance import Utterance
 _LOGGER = logging.getLogger(__name__)
 # Seconds that an announcement waits for it to be restored; a gateway that stops waits for 3.
 _RESTORING: Final = 2
-# Seconds for which a screen fades, and reports what is between.
+# Seconds for which a screen fades, and reports values in between.
 _FADING: Final = 1
 _VOLUME: Final = "volume"
 _TOOLS: Final = {_VOLUME: VOLUME_TOOL, "brightness": BRIGHTNESS_TOOL}
-# Brightness that boards report while they sleep, whatever is set (`OnEnterSleepMode` in `main/boards`).
+# Brightness that boards report while they sleep (`OnEnterSleepMode` in `main/boards`).
 _ASLEEP: Final = {0, 1, 10, 20}
 
 
@@ -53,7 +53,7 @@ class Level:
 
     @callback
     def close(self) -> None:
-        """Restore nothing any more."""
+        """End all attempts to restore."""
         for stop in self._stops:
             stop()
 
@@ -120,7 +120,7 @@ class Level:
             return None, None
         left_alone = quiet and changes is not None and usual == now
         if level not in (now, None) and loop_time() >= self._fades_until:
-            # Somebody has set another one. What is less only ends with *Do not disturb*.
+            # Somebody has set another one. A lower one ends only with *Do not disturb*.
             if level < now < usual and quiet and self._said is None:
                 return changes, None
             left_alone, usual, now = quiet, usual if level < now < usual else level, level

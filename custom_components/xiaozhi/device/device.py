@@ -105,14 +105,14 @@ class Device:
 
     @property
     def microphone(self) -> bool:
-        """Whether conversations are held; else each is ended at once, and nothing of it is heard.
+        """Whether conversations are held; otherwise each is ended at once, unheard.
 
-        Off in one of two places is off: in the subentry, which is written a second later, 0.5.0 has it.
+        It is off if either place says so: 0.5.0 has it in the subentry, which is written a second later.
         """
         return self.state.microphone and self.settings.microphone
 
     async def async_switch(self, key: str, on: bool) -> None:
-        """Switch what has this key on or off. Raises `UserError` if that could not be stored."""
+        """Set the switch with this key. Raises `UserError` if that could not be stored."""
         self.record.update(**{key: on})
         if key == CONF_MICROPHONE:
             self.set_option(key, on)
@@ -120,7 +120,7 @@ class Device:
 
     @property
     def do_not_disturb(self) -> bool:
-        """Whether nothing that nobody there has asked for is heard or shown, except alarms and timers."""
+        """Whether only alarms, timers and requested sounds are heard or shown."""
         return self.state.do_not_disturb
 
     @property

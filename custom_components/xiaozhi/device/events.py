@@ -74,7 +74,7 @@ class MessageEvent(StrEnum):
     SENT = "voice_message_sent"
     HEARD = "voice_message_heard"
     UNHEARD = "voice_message_unheard"
-    """It was deleted, because nobody has heard it for too long."""
+    """It was deleted, because it was unheard for too long."""
 
 
 # Methods of MCP, except `state_changed`. Stock firmware sends none of them.

@@ -204,9 +204,9 @@ class DeviceState:
     messages: Mapping[str, VoiceMessage] = field(default_factory=dict)
     """Voice messages that are kept until somebody hears them, by id, the oldest first."""
     microphone: bool = True
-    """Whether conversations are held; else each is ended at once, and nothing of it is heard."""
+    """Whether conversations are held; otherwise each is ended at once, unheard."""
     do_not_disturb: bool = False
-    """Whether nothing that nobody there has asked for is heard or shown, except alarms and timers."""
+    """Whether only alarms, timers and requested sounds are heard or shown."""
 
     pictures: Mapping[PictureKind, Picture] = field(default_factory=dict)
     """The last picture of each kind."""

@@ -150,7 +150,7 @@ class DeviceStore:
             damaged.extend(OWNED_FIELDS)
             return state
         parts: dict[str, Any] = {}
-        # What is missing is as at first, or as 0.5.0 had it among the readings.
+        # Missing fields have their defaults, or their values among the readings of 0.5.0.
         for name in filter(data.__contains__, OWNED_FIELDS):
             try:
                 parts[name] = OWNED_FIELDS[name](data[name])

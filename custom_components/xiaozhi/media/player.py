@@ -45,7 +45,7 @@ class DevicePlayer:
         self.media: Media | None = None
         """The media that are played or paused."""
         self.repeats = False
-        """Whether what is played begins again at its end."""
+        """Whether the media begin again at their end."""
         self.stream: MediaStream | None = None
         """Facts about the media that are played."""
 
@@ -87,7 +87,7 @@ class DevicePlayer:
 
     @callback
     def set_repeats(self, repeats: bool) -> None:
-        """Begin what is played again at its end, or not."""
+        """Set whether the media begin again at their end."""
         self.repeats = repeats
         if self.stream is not None:
             self.stream.repeats = repeats

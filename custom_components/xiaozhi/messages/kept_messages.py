@@ -68,7 +68,7 @@ class KeptMessages:
 
     @callback
     def start(self) -> None:
-        """Begin to play what is kept when somebody wakes the device."""
+        """Begin to play kept messages when the device is woken."""
         every_hour = async_track_time_interval(
             self._hass, self._clean, _INTERVAL, name="xiaozhi old messages", cancel_on_shutdown=True
         )
@@ -77,7 +77,7 @@ class KeptMessages:
 
     @callback
     def stop(self) -> None:
-        """Play nothing any more; what is kept stays."""
+        """Stop playing; kept messages stay."""
         for end in self._ends:
             end()
         self._ends.clear()
@@ -108,7 +108,7 @@ class KeptMessages:
     @callback
     def _on_conversation(self) -> None:
         was_awake, self._awake = self._awake, self.device.conversation is not None
-        # What somebody has just interrupted by waking the device waits for the next time.
+        # A message that was just interrupted by waking the device waits for the next time.
         if self._awake and not was_awake and not self._playing.locked():
             self.device.create_task(self._play(self.device.state.messages), "play messages")
 
@@ -149,7 +149,7 @@ class KeptMessages:
                         said += piece
                         yield piece
             except Exception as err:  # noqa: BLE001 - speech engines may raise anything
-                # The message can be heard without them. It logs what is worth it.
+                # The message can be heard without them. Failures are logged there.
                 sound_error(err, self.device)
             stored = await self._hass.async_add_executor_job(self._file(uid).read_bytes)
             decoded = decode_speech(_once(stored), sample_rate=DOWNLINK.sample_rate, extension="ogg")
@@ -169,7 +169,7 @@ class KeptMessages:
         await self._hass.async_add_executor_job(_delete, [self._file(uid) for uid in gone])
 
     async def _clean(self, _now: object = None) -> None:
-        """Delete what nobody has heard for too long, and what a crash has left: files or messages alone."""
+        """Delete messages that are too old, and the rest of a crash: files or messages alone."""
         oldest = dt_util.utcnow() - _KEPT_FOR
         async with self._storing:
             files = await self._hass.async_add_executor_job(_uids, self._folder)
@@ -192,7 +192,7 @@ async def async_forget_messages(hass: HomeAssistant, keep: Collection[str] = ())
 
 @callback
 def async_report(device: Device, event: MessageEvent, place: str) -> None:
-    """Tell automations and the activity of a message: to whom or from where, and never what."""
+    """Report a message to automations and Activity: its receivers or its origin, never its content."""
     device.events.fire(event, place=place)
     device.events.report(EVENT_VOICE_MESSAGE, kind=event.value, place=place)
 

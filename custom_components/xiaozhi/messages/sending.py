@@ -24,13 +24,13 @@ from ..voice.questions import Recording
 from ..voice.satellite_states import SatelliteStates
 from .kept_messages import KeptMessages, async_report
 
-# In which somebody may wake an idle device to speak.
+# Seconds in which an idle device may be woken to speak.
 _PATIENCE: Final = 120.0
 
 
 @callback
 def recipients(sender: Device, meant: Collection[KeptMessages]) -> list[KeptMessages]:
-    """Return those of the meant ones to which a device can send something. Raises `InputError` if none is."""
+    """Return the meant devices that can get a message. Raises `InputError` if there are none."""
     others = [each for each in meant if each.device is not sender]
     if not others:
         raise InputError("message_to_itself", name=sender.name)
@@ -48,7 +48,7 @@ def names(to: Collection[KeptMessages]) -> str:
 async def async_send_voice_message(
     satellite: SatelliteStates, announcer: Announcer, meant: Collection[KeptMessages]
 ) -> None:
-    """Record what is said next to a satellite, and keep it for others. Raises `UserError` if it was not sent.
+    """Record the next words to a satellite, and keep them for others. Raises `UserError` if that fails.
 
     An idle device says that it is to be woken, and nothing more is said than that if nobody does.
     """
@@ -72,7 +72,7 @@ async def async_send_voice_message(
         with satellite.questions.asking(recording):
             asking = sender.create_task(ask(), "ask for a message")
             try:
-                # Somebody may have interrupted it to speak, and waits for what becomes of that.
+                # Somebody may have interrupted it to speak, and waits for the outcome.
                 await asyncio.wait((asking, recording.transcript), return_when=asyncio.FIRST_COMPLETED)
                 if asking.done():
                     await asking

@@ -1,4 +1,4 @@
-"""One turn of a conversation that is held: who speaks, to which device, and what follows."""
+"""One turn of a held conversation: its claim, its question and what follows."""
 
 import asyncio
 from contextlib import suppress
@@ -177,7 +177,7 @@ class HeldTurn:
             return TurnResult(goes_on=self._has_heard_messages)
         result = voice_turn.result
         if self.recording is not None:
-            # Also without a word: it is known what becomes of it.
+            # Also without a word: its outcome is known.
             self.recording.end("")
         has_failed = not (result.answered or result.refused)
         if has_failed:
@@ -298,7 +298,7 @@ class HeldTurn:
         """Hear the messages that are kept, before anything else; return whether any was played."""
         announcements = self._voice.announcements
         while self.device.state.messages and not self.device.do_not_disturb:
-            # They may be longer in coming, or not at all: behind what is said, or after a fault.
+            # They may come later, behind other utterances, or not at all after a fault.
             with suppress(TimeoutError):
                 async with asyncio.timeout(VoiceTimeouts.kept):
                     await announcements.wait()

@@ -20,7 +20,7 @@ from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE
 from ..texts.translated import async_text
 
 _LONGEST_MESSAGE: Final = 60
-# Of the pause that ends a message, what is kept.
+# Part of the pause at the end of a message that is kept.
 _PAUSE_KEPT: Final = 0.3
 
 
@@ -72,7 +72,7 @@ class Recording(Question):
         """The sentence that says whether it was sent."""
 
     async def record(self, audio: AsyncIterable[bytes]) -> None:
-        """Take what is said, up to its end."""
+        """Take the words, up to their end."""
         self.sound.clear()
         async for pcm in audio:
             self.sound += pcm

@@ -26,7 +26,7 @@ _RECEIVE_BUFFER: Final = 1024 * 1024
 
 
 class AudioReceiver(Protocol):
-    """Who gets the audio of a device."""
+    """Receiver of the audio of a device."""
 
     def audio_received(self, packet: bytes, missing: int) -> None:
         """Take a packet; they come in order, and `missing` before it are lost."""
