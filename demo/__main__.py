@@ -311,6 +311,7 @@ async def _check_abilities(running: Demo) -> dict[str, Any]:
                     listener.hear_timer,
                 ),
                 ("asked", f"Having the {announcer} ask a question", listener.answer_question),
+                ("quiet", f"Having the {announcer} not disturb", listener.keep_quiet),
                 (
                     "wake_word",
                     f"Giving the {announcer} another wake word, a phrase, and the original word again",

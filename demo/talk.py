@@ -46,7 +46,10 @@ _TAKEN: Final = 4001
 _CLOSING_SECONDS: Final = 1
 # A page that is loaded again is back by then, and an alarm of ten seconds rings.
 _LEFT_SECONDS: Final = 15
-_EXAMPLES: Final = ("turn on the kitchen light", "what time is it", "set a timer for fifteen seconds")
+_EXAMPLES: Final = (
+    *("turn on the kitchen light", "what time is it", "set a timer for fifteen seconds"),
+    *("do not disturb", "do not disturb off"),
+)
 _MESSAGE: Final = "Dinner is ready."
 _QUESTION: Final = "Shall I turn on the kitchen light?"
 # Of a device that speaks while it is idle.

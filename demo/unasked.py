@@ -50,6 +50,7 @@ _NOTE_SECONDS: Final = 0.96
 _PURITY: Final = 0.9
 # Root mean square of 16 bit samples; speech is at some thousands, a hum of the codec below 10.
 _AUDIBLE: Final = 200
+_QUIET_VOLUME: Final = 30
 # A loaded machine takes long.
 _WAIT_SECONDS: Final = 60.0
 # Of music or ringing, before the user ends it.
@@ -264,6 +265,28 @@ class Listener:
             raise DemoError(f"{_ANSWER!r}, said after {_QUESTION!r}, was taken for {reply}; {talk}")
         await self._rests(device, "after the answer it does not rest")
         return {"question": " ".join(text for _, text in asked.shown), "answer": reply}
+
+    async def keep_quiet(self) -> Json:
+        """Have the idle device not disturb: nothing is announced, its volume is low, and comes back."""
+        device = self.announcer.device
+        switch = await self.announcer.entity("switch", "do_not_disturb")
+        satellite = await self.announcer.entity("assist_satellite")
+        usual, earlier = device.values["volume"], len(device.announcements)
+        await self.client.call("switch", "turn_on", entity_id=switch)
+        refusal = ""
+        try:
+            await self._until(device, lambda: device.values["volume"] <= _QUIET_VOLUME, "it stays loud")
+            await self.client.call("assist_satellite", "announce", entity_id=satellite, message=_MESSAGE)
+        except DemoError as err:
+            refusal = str(err)
+        finally:
+            await self.client.call("switch", "turn_off", entity_id=switch)
+        if "disturb" not in refusal or len(device.announcements) > earlier:
+            raise DemoError(
+                f"it is not to disturb, and announces {_MESSAGE!r}: {refusal or 'it is not refused'}"
+            )
+        await self._until(device, lambda: device.values["volume"] == usual, "its volume does not come back")
+        return {"entity_id": switch, "refused": refusal}
 
     async def _say(self, owner: Owner, text: str) -> _Talk:
         """Wake a device and begin to say something to it."""
