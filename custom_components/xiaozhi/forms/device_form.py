@@ -194,31 +194,38 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
 
     async def _fields(self, before: DeviceSettings, device: Device | None) -> tuple[vol.Schema, list[str]]:
         """Return the fields for this device, and notes to show above them."""
-        schema, notes = _SCHEMA, []
+        schema, notes, heard = _SCHEMA, list[str](), tuple[str, ...]()
         if GatewaySettings.from_entry(self._get_entry()).link is not OfferedLink.WEBSOCKET:
             schema = _SCHEMA_WITH_LINK
-        for tool, key in _QUIET.items():
-            if device is not None and tool in device.tools:
-                schema = schema.extend({vol.Required(key, default=getattr(before, key)): _PERCENTAGE})
-        if device is not None and not device.state.is_program:
-            if (objection := board_of(device).objection_to_phrases) is None:
-                threshold = vol.Optional(CONF_WAKE_THRESHOLD, default=before.wake_threshold)
-                schema = schema.extend({**_PHRASES, threshold: _THRESHOLD})
-            else:
-                notes.append(await async_explain(self.hass, objection))
+        if device is not None:
+            fields, notes = await self._fields_of(device, before)
+            schema, heard = schema.extend(fields), device.state.wake_words
         schema = schema.extend(await permissions_schema(self.hass, device, before))
-        heard = () if device is None else device.state.wake_words
         phrases = [phrase.text for phrase in map(Phrase.parse, before.wake_phrases) if phrase]
         if words := dict.fromkeys((*heard, *phrases, *before.wake_word_pipelines)):
             pipelines = vol.Schema({vol.Optional(word): AssistPipelineSelector() for word in words})
             by_word = section(pipelines, {"collapsed": True})
             schema = schema.extend({vol.Optional(CONF_WAKE_WORD_PIPELINES): by_word})
-        if device is not None and (count := len(device.state.alarms)):
-            text = async_text(
-                self.hass, "alarms_deleted_with_device", name=plain_name(device.name), count=str(count)
-            )
-            notes.append(await text)
         return schema, notes
+
+    async def _fields_of(self, device: Device, before: DeviceSettings) -> tuple[dict[Any, Any], list[str]]:
+        """Return the fields that only some devices have, and notes on this one."""
+        levels = [key for tool, key in _QUIET.items() if tool in device.tools]
+        fields: dict[Any, Any] = {
+            vol.Required(key, default=getattr(before, key)): _PERCENTAGE for key in levels
+        }
+        notes: list[str] = []
+        if not device.state.is_program:
+            if (objection := board_of(device).objection_to_phrases) is None:
+                threshold = vol.Optional(CONF_WAKE_THRESHOLD, default=before.wake_threshold)
+                fields |= {**_PHRASES, threshold: _THRESHOLD}
+            else:
+                notes.append(await async_explain(self.hass, objection))
+        if count := len(device.state.alarms):
+            name = plain_name(device.name)
+            text = await async_text(self.hass, "alarms_deleted_with_device", name=name, count=str(count))
+            notes.append(text)
+        return fields, notes
 
     @override
     def _add_device(self, mac: str, name: str, data: Mapping[str, Any], speech: str) -> SubentryFlowResult:
