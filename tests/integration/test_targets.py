@@ -119,10 +119,7 @@ async def test_the_editor_offers_actions_triggers_and_conditions_for_devices(
     assert {"ask", "call_tool", "get_tools", "show_text", "take_photo"} <= ACTIONS
     for kind, names in (
         ("services", ACTIONS),
-        (
-            "triggers",
-            {*CONVERSATION, "conversation_failed", "interrupted", "reachable", "unreachable", *CLOCK},
-        ),
+        ("triggers", {*CONVERSATION, *CLOCK, *OTHER_TRIGGERS}),
         ("conditions", {"is_reachable", "is_not_reachable", "alarm_rings"}),
     ):
         assert await offered(kind, {"device_id": [device_ids[0]]}) == names
@@ -133,6 +130,8 @@ async def test_the_editor_offers_actions_triggers_and_conditions_for_devices(
 CLOCK = [f"alarm_{what}" for what in ("rings", "snoozed", "stopped", "unanswered")]
 CLOCK += ["timer_finished", "notification"]
 CONVERSATION = ["woken", "conversation_started", "answered", "conversation_ended"]
+OTHER_TRIGGERS = ["conversation_failed", "interrupted", "reachable", "unreachable"]
+OTHER_TRIGGERS += ["voice_message_sent", "voice_message_heard"]
 
 
 async def automate(
