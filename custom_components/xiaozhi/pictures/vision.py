@@ -99,7 +99,7 @@ class VisionView(DeviceView[Mapping[str, Device]]):
         if device.mac not in self._busy and self._limits[device.mac].take(loop_time()):
             self._busy.add(device.mac)
             try:
-                answer, problem = await _look(hass, device, request), ""
+                answer, problem = await _receive_photo(hass, device, request), ""
             except (FormError, PictureError) as err:
                 _LOGGER.debug("%s: a photo cannot be used: %s", device.name, one_line(str(err)))
                 problem = "photo_too_costly" if isinstance(err, CostlyPictureError) else "photo_broken"
@@ -125,7 +125,7 @@ def _authenticate(request: web.Request, devices: Mapping[str, Device]) -> Device
     return device
 
 
-async def _look(hass: HomeAssistant, device: Device, request: web.Request) -> str:
+async def _receive_photo(hass: HomeAssistant, device: Device, request: web.Request) -> str:
     """Receive and store a photo; return the answer to its question, empty if there is none.
 
     Raises `UserError` if there is no answer; the language model reads the reason aloud.
