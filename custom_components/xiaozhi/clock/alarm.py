@@ -28,7 +28,7 @@ _MAX_SKIPPED: Final = 366
 _MAX_LISTED: Final = 400
 _FIRST_YEAR: Final = 1970
 _LAST_YEAR: Final = 9000
-# Longer than any snooze, and more than a change of the time zone.
+# A stored moment that is farther away is damaged: no snooze and no change of the time zone is as long.
 _FAR: Final = timedelta(days=2)
 _SECOND: Final = timedelta(seconds=1)
 

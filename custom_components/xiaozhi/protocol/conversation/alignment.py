@@ -55,7 +55,7 @@ class Alignment:
         self._guesses = [_Guess()]
 
     def start_of(self, clause: int, patience: float) -> float:
-        """Return the time at which the voice begins a clause, `later` if no pause has shown that yet."""
+        """Return the time at which a clause begins, `patience` later if no pause has shown that yet."""
         guess = self._guesses[0]
         if clause <= guess.clause:
             return guess.time
