@@ -36,7 +36,7 @@ from homeassistant.util.executor import InterruptibleThreadPoolExecutor
 _VIRTUAL_SECONDS = 0.02
 _IO_SECONDS = 0.001
 # Real seconds for which the clock waits for work in a thread or a child process at most.
-_WORK_SECONDS = 5.0
+_WORK_SECONDS = 60.0
 # Real seconds for threads that wait for the loop, and for child processes, on systems that do not tell
 # whether they sleep.
 _UNKNOWN_SECONDS = 0.1
