@@ -18,10 +18,10 @@ from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of
 from ..protocol.transport.link import LinkClosedError
 from .announcement_errors import sound_error
+from .conversation_speech import Speech
 from .delivery import Delivery
 from .heard import End
 from .levels import Level
-from .speech import Speech
 from .utterance import Rank, Utterance
 
 # Seconds to wait for further utterances at the same occasion.

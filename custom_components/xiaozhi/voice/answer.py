@@ -10,8 +10,8 @@ from homeassistant.components import tts
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
+from ..announcements.conversation_speech import Speech
 from ..announcements.delivery import Delivery
-from ..announcements.speech import Speech
 from ..announcements.utterance import Rank
 from ..device.turn_times import TurnStep
 from ..protocol import messages
