@@ -161,31 +161,26 @@ def has_alarms(device: Device, platform: Platform, key: str) -> bool:
     return bool(device.state.alarms) or is_registered(device, platform, key)
 
 
-class EntitySource(ABC):
-    """A source of entities of a platform, now and whenever there are more of them."""
-
-    @abstractmethod
-    def follow(self, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback) -> None:
-        """Add the entities, until the entry is unloaded."""
-
-
 @callback
 def add_entities_of(
-    entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback, *sources: EntitySource
+    entry: XiaozhiConfigEntry,
+    async_add_entities: AddConfigEntryEntitiesCallback,
+    *sources: AccessPointEntities | DeviceEntities[Any],
 ) -> None:
-    """Add the entities of a platform that come from these sources."""
+    """Add the entities of a platform from these sources, now and whenever there are more of them."""
     for source in sources:
         source.follow(entry, async_add_entities)
 
 
-class AccessPointEntities(EntitySource):
+class AccessPointEntities:
     """The entities of these classes, which every access point has."""
 
     def __init__(self, *kinds: type[AccessPointEntity]) -> None:
         self._kinds = kinds
 
-    @override
     def follow(self, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback) -> None:
+        """Add the entities, until the entry is unloaded."""
+
         @callback
         def add(point: AccessPoint) -> None:
             entities = [kind(point) for kind in self._kinds]
@@ -194,7 +189,7 @@ class AccessPointEntities(EntitySource):
         entry.async_on_unload(entry.runtime_data.access_points.listen(add))
 
 
-class DeviceEntities[SpecT](EntitySource):
+class DeviceEntities[SpecT](ABC):
     """Entities of each device: now, and when one of the `keys` of its record changes."""
 
     keys: Iterable[str] = _SHOW_WHAT_EXISTS
@@ -207,11 +202,12 @@ class DeviceEntities[SpecT](EntitySource):
     def create(self, gateway: Gateway, device: Device, spec: SpecT) -> Entity:
         """Create an entity."""
 
-    def prepare_registry(self, device: Device, wanted: Mapping[str, SpecT]) -> None:
+    def prepare_registry(self, device: Device, wanted: Mapping[str, SpecT]) -> None:  # noqa: B027 - most need none
         """Prepare the entity registry for the wanted entities, before new ones are added."""
 
-    @override
     def follow(self, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback) -> None:
+        """Add the entities, until the entry is unloaded."""
+
         @callback
         def begin(device: Device) -> None:
             kept = _KeptEntities(self, entry, async_add_entities, device)
