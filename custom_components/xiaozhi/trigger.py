@@ -1,7 +1,7 @@
 """Triggers: events of a device, and its reachability."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from typing import Any, ClassVar, Final, override
@@ -92,7 +92,8 @@ class _TargetTrigger(Trigger):
 
     def __init__(self, hass: HomeAssistant, config: TriggerConfig) -> None:
         super().__init__(hass, config)
-        self._target = TargetSelection(config.target or {})
+        self._selector = config.target or {}
+        self._target = TargetSelection(self._selector)
         self._key = config.key.removeprefix(f"{DOMAIN}.")
         self._options = config.options or {}
 
@@ -169,22 +170,13 @@ class _ReachableTrigger(EntityTargetStateTriggerBase):
         return own_satellites(self._hass, super().entity_filter(entities))
 
 
-class _UnreachableTrigger(Trigger):
+class _UnreachableTrigger(_TargetTrigger):
     """A device cannot be reached any more.
 
     A device on MQTT is then unavailable, which the base of the trigger above ignores.
     """
 
-    @override
-    @classmethod
-    async def async_validate_config(cls, hass: HomeAssistant, config: ConfigType) -> ConfigType:
-        validated: ConfigType = _UNREACHABLE_SCHEMA(config)
-        return validated
-
-    def __init__(self, hass: HomeAssistant, config: TriggerConfig) -> None:
-        super().__init__(hass, config)
-        self._target = config.target or {}
-        self._patience: timedelta = (config.options or {})[CONF_FOR]
+    _schema = _UNREACHABLE_SCHEMA
 
     @override
     async def async_attach_runner(
@@ -208,10 +200,10 @@ class _UnreachableTrigger(Trigger):
             if _is_reachable(event.data["new_state"]):
                 waiting.pop(entity_id, lambda: None)()
             elif _is_reachable(event.data["old_state"]):
-                waiting[entity_id] = async_call_later(self._hass, self._patience, away)
+                waiting[entity_id] = async_call_later(self._hass, self._options[CONF_FOR], away)
 
         stop = await async_track_target_selector_state_change_event(
-            self._hass, self._target, changed, partial(own_satellites, self._hass)
+            self._hass, self._selector, changed, partial(own_satellites, self._hass)
         )
 
         @callback
