@@ -12,6 +12,7 @@ from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .gateway import XiaozhiConfigEntry
 from .protocol import messages
 from .protocol.faces import Face
+from .protocol.text import shortened
 
 PARALLEL_UPDATES = 0
 
@@ -37,12 +38,8 @@ class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
     async def async_send_message(self, message: str, title: str | None = None) -> None:
         """Show the message, with the title in the status bar, both cut to what fits; and make a sound."""
         self.gateway.announcer(self.device).check_may_disturb()
-        status, text = _shortened(title or _DEFAULT_TITLE, MAX_STATUS), _shortened(message, MAX_MESSAGE)
+        status, text = shortened(title or _DEFAULT_TITLE, MAX_STATUS), shortened(message, MAX_MESSAGE)
         await self.device.commands.send(messages.alert(status=status, message=text, emotion=Face.NEUTRAL))
-
-
-def _shortened(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 async def async_setup_entry(

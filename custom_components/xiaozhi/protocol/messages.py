@@ -11,7 +11,7 @@ import re
 from typing import Any, Final
 
 from .faces import emoji_of
-from .text import one_line
+from .text import one_line, shortened
 from .untrusted_json import parse_json
 
 type JsonObject = dict[str, Any]
@@ -348,7 +348,7 @@ def in_session(message: JsonObject, session_id: str | None) -> JsonObject:
 
 def transcript(text: str) -> JsonObject:
     """Show the user's words; only their beginning if there are too many."""
-    return {"type": "stt", "text": _shown(text)}
+    return {"type": "stt", "text": shortened(text, _MAX_SHOWN)}
 
 
 def tts_start() -> JsonObject:
@@ -386,11 +386,8 @@ def reboot() -> JsonObject:
 
 def alert(*, status: str, message: str, emotion: str) -> JsonObject:
     """Show a text, or its beginning, with a sound. The firmware requires all three strings."""
-    return {"type": "alert", "status": _shown(status), "message": _shown(message), "emotion": emotion}
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
+    status, message = shortened(status, _MAX_SHOWN), shortened(message, _MAX_SHOWN)
+    return {"type": "alert", "status": status, "message": message, "emotion": emotion}
 
 
 def notify(audio_url: str, subtitles: list[JsonObject]) -> JsonObject:

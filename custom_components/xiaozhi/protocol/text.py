@@ -50,6 +50,11 @@ def clean_text(text: str, limit: int) -> str:
     return _printable(text[:limit], kept="\n")
 
 
+def shortened(text: str, limit: int) -> str:
+    """Return a text, or its beginning with an ellipsis, in at most `limit` characters."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
 def clean_data(value: object) -> Any:
     """Return parsed JSON with `one_line` applied to every text and name in it.
 

@@ -14,6 +14,7 @@ from typing import Final
 import unicodedata
 
 from ..protocol.boards import sold_as
+from ..protocol.text import shortened
 
 # A device that is not accepted asks again about every 30 s (the firmware's main/application.cc, activation
 # task), so one that has been silent for this long is off or was pointed elsewhere.
@@ -63,9 +64,7 @@ class PendingDevice:
         if len(board) > _MAX_LABEL_BOARD:
             # The maker is left out first.
             board = board.partition(" ")[2] or board
-        if len(board) > _MAX_LABEL_BOARD:
-            board = f"{board[: _MAX_LABEL_BOARD - 1]}…"
-        return f"{board} ({self.mac[-5:].upper()})"
+        return f"{shortened(board, _MAX_LABEL_BOARD)} ({self.mac[-5:].upper()})"
 
 
 class Outcome(StrEnum):
