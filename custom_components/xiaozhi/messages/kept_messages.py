@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from datetime import timedelta
 import logging
 from pathlib import Path
@@ -110,16 +111,20 @@ class KeptMessages:
         was_awake, self._awake = self._awake, self.device.conversation is not None
         # A message that was just interrupted by waking the device waits for the next time.
         if self._awake and not was_awake and not self._playing.locked():
-            self.device.create_task(self._play(self.device.state.messages), "play messages")
+            self.device.create_task(self._play(self.device.state.messages, woken=True), "play messages")
 
-    async def _play(self, uids: Collection[str]) -> None:
-        """Play messages one after the other, until one is not heard to its end."""
+    async def _play(self, uids: Collection[str], *, woken: bool = False) -> None:
+        """Play messages one after the other, until one is not heard to its end.
+
+        Those for who has `woken` the device, and may answer, are played in that conversation only.
+        """
         async with self._playing:
             for uid in tuple(uids):
                 message = self.device.state.messages.get(uid)
                 if message is None or self.device.do_not_disturb:
                     continue
-                heard = await self._announcer.say(await self._utterance(uid, message))
+                utterance = replace(await self._utterance(uid, message), expects_answer=woken)
+                heard = await self._announcer.say(utterance)
                 if heard.end is not End.DONE or heard.how is Delivery.TEXT:
                     _LOGGER.debug("%s keeps a message: %s", self.device.name, heard.error)
                     return
@@ -175,8 +180,11 @@ class KeptMessages:
             files = await self._hass.async_add_executor_job(_uids, self._folder)
             messages = self.device.state.messages
             kept = {uid for uid in files & messages.keys() if messages[uid].sent > oldest}
-            for uid in messages.keys() - kept:
-                async_report(self.device, MessageEvent.UNHEARD, messages[uid].sender)
+            for message in (messages[uid] for uid in messages.keys() - kept):
+                if message.sent <= oldest:
+                    async_report(self.device, MessageEvent.UNHEARD, message.sender)
+                else:
+                    _LOGGER.error("The sound of a voice message for %s is missing", self.device.name)
             if gone := (files | messages.keys()) - kept:
                 await self._async_delete(gone)
 

@@ -254,7 +254,9 @@ class HeldTurn:
         if claim is Claim.ELSEWHERE:
             _LOGGER.debug("%s: another device answers this wake word", device.name)
             return
-        if self._just_woken and await self._hear_messages():
+        # Which of several is the nearest is not known yet: that one plays them after its turn.
+        is_alone = not voice.shared.arbitration.competing(device.mac)
+        if self._just_woken and is_alone and await self._hear_messages():
             return
         if not followed_up:
             voice.speaks_on(TurnStep.DETECTED)

@@ -16,6 +16,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, async_
 from custom_components.xiaozhi.const import DOMAIN, EVENT_VOICE_MESSAGE
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import VoiceMessage
+from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
 from custom_components.xiaozhi.messages.kept_messages import KeptMessages
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import State, converse
@@ -31,6 +32,7 @@ from tests.integration.boxes import (
 from tests.integration.clock.conftest import Handle
 from tests.integration.messages.speaking import PROMPT, send, sounds, speak_to
 from tests.integration.names import NEW, OLD, OTHER_MAC, Boot
+from tests.integration.voice.test_wake_words import in_a_room
 
 LINK = LinkKind.MQTT
 SEND = "XiaozhiSendVoiceMessage"
@@ -143,6 +145,39 @@ async def test_an_undisturbed_device_keeps_it_also_when_it_is_woken(
     await other.wait_for(lambda: "A message from Kitchen box" in other.screen.captions[-1], 30)
 
 
+async def test_a_device_that_was_not_meant_by_the_wake_word_keeps_it(
+    boot: Boot, speech: Speech, message: bytes, bedroom: Device
+) -> None:
+    """Two devices hear the same wake word, and the nearer one answers."""
+    kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
+    await bedroom.async_switch("do_not_disturb", True)
+    await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
+    await bedroom.async_switch("do_not_disturb", False)
+    await speech.answer_with("Fine.")
+    for device, share in ((kitchen, 0.7), (other, 0.2)):
+        await device.wake("hello again", in_a_room(speech.command, share))
+        device.say(speech.command)
+    await kitchen.wait_for(lambda: kitchen.screen.captions[-1] == "Fine.", 30)
+    await other.wait_state(State.IDLE, 30)
+    await asyncio.sleep(60)
+    assert not other.announcements
+    assert not other.played_seconds
+    assert len(bedroom.state.messages) == 1
+
+
+async def test_by_the_talk_button_it_is_heard_after_what_was_said(
+    boot: Boot, speech: Speech, message: bytes, bedroom: Device
+) -> None:
+    kitchen, other = await boot(OLD), await boot(OLD, mac=OTHER_MAC)
+    await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
+    await speech.answer_with("Fine.")
+    await push_to_talk(other, speech.command)
+    await other.wait_for(lambda: len(other.screen.captions) == 2, 60)
+    assert other.screen.captions[0] == "Fine."
+    assert other.screen.captions[1].startswith("A message from Kitchen box")
+    await other.wait_for(lambda: not bedroom.state.messages, 60)
+
+
 @pytest.fixture
 def full_disk(hass: HomeAssistant) -> Generator[None]:
     """Nothing can be written where messages are kept."""
@@ -209,6 +244,9 @@ async def test_a_message_is_deleted_by_button_by_week_and_with_its_device(
     await keep(kept)
     await asyncio.sleep(7300)
     assert len(bedroom.state.messages) == len(sounds(hass)) == 1
+    told = await async_get_config_entry_diagnostics(hass, linked_entry)
+    assert [device["messages"] for device in told["devices"]] == [0, 1]
+    assert "Attic" not in str(told)
     assert lines == ["deleted a voice message from Attic, which nobody has heard for a week"]
     # A crash may leave one without the other.
     (file,) = sounds(hass)

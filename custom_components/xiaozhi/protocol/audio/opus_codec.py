@@ -127,7 +127,10 @@ class OpusEncoder:
 def resampled(pcm: bytes, sample_rate: int, wanted: int) -> bytes:
     """Return 16-bit mono PCM at another rate, which is not for the event loop."""
     resampler = av.AudioResampler(format="s16", layout="mono", rate=wanted)
-    frames = [*resampler.resample(audio_frame(pcm, sample_rate)), *resampler.resample(None)]
+    # A second at a time: in one piece, FFmpeg would need many times the memory of the sound.
+    seconds = (pcm[start : start + 2 * sample_rate] for start in range(0, len(pcm), 2 * sample_rate))
+    pieces = (*(audio_frame(second, sample_rate) for second in seconds), None)
+    frames = [frame for piece in pieces for frame in resampler.resample(piece)]
     # FFmpeg's buffers are longer than what is in them.
     return b"".join(bytes(frame.planes[0])[: 2 * frame.samples] for frame in frames)
 
