@@ -58,7 +58,7 @@ async def async_send_voice_message(
     to = names(recipients(sender, meant))
 
     async def ask() -> None:
-        key = "message_to" if sender.conversation is None else "message_prompt"
+        key = "message_question" if sender.conversation is None else "message_prompt"
         prompt = await async_text(hass, key, language, to=to)
         async with satellite.announcing:
             await announcer.ask(

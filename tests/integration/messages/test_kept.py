@@ -104,7 +104,7 @@ async def test_an_idle_device_is_woken_for_it_and_the_talk_button_ends_it(
     sending = speech.hass.async_create_task(action)
     said = await device.wait_announced()
     assert [text for _, text in said.shown] == [
-        "A voice message to Bedroom box.",
+        "What is the voice message to Bedroom box?",
         "To answer, wake me and speak.",
     ]
     await push_to_talk(device, message)
