@@ -222,9 +222,10 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
             else:
                 notes.append(await async_explain(self.hass, objection))
         if count := len(device.state.alarms):
-            name = plain_name(device.name)
-            text = await async_text(self.hass, "alarms_deleted_with_device", name=name, count=str(count))
-            notes.append(text)
+            text = async_text(
+                self.hass, "alarms_deleted_with_device", name=plain_name(device.name), count=str(count)
+            )
+            notes.append(await text)
         return fields, notes
 
     @override
