@@ -152,6 +152,8 @@ class Gateway:
         subentries = device_subentries(self.entry)
         for mac in self.devices.keys() - subentries.keys():
             gone, announcer = self.devices.pop(mac), self._announcers.pop(mac)
+            # It gets its usual volume and brightness back.
+            gone.record.update(do_not_disturb=False)
             clock = self._clocks.pop(mac)
             clock.stop()
             clock.alarms.report_deleted()

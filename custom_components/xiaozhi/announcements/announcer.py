@@ -200,8 +200,7 @@ class Announcer:
         """End everything, for good."""
         self._closed = True
         await self._end_all(End.FAULT)
-        self._volume.close()
-        self._brightness.close()
+        await asyncio.gather(self._volume.async_close(), self._brightness.async_close())
 
     async def _end_all(self, by: End) -> None:
         for said in (ending := tuple(self._all)):

@@ -5,7 +5,7 @@ For an announcement, and as long as the device is not to disturb. Whatever happe
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 import logging
 from typing import Final
 
@@ -23,6 +23,7 @@ from .utterance import Utterance
 _LOGGER = logging.getLogger(__name__)
 # Seconds that an announcement waits for it to be restored; a gateway that stops waits for 3.
 _RESTORING: Final = 2
+_CLOSING: Final = 0.5
 # Seconds for which a screen fades, and reports values in between.
 _FADING: Final = 1
 _VOLUME: Final = "volume"
@@ -51,11 +52,13 @@ class Level:
             *([] if name == _VOLUME else [device.record.listen(["conversation"], self._wake)]),
         ]
 
-    @callback
-    def close(self) -> None:
-        """End all attempts to restore."""
+    async def async_close(self) -> None:
+        """End all attempts to restore, except one that goes on now."""
         for stop in self._stops:
             stop()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSING), self._lock:
+                pass
 
     @asynccontextmanager
     async def changed(self, utterance: Utterance) -> AsyncGenerator[None]:
@@ -63,7 +66,7 @@ class Level:
 
         If that fails at the end, as when the device has left, the volume is restored as soon as possible.
         """
-        if not (utterance.at_announcement_volume or (self._device.do_not_disturb and utterance.rings)):
+        if not (utterance.at_announcement_volume or utterance.rings):
             yield
             return
         self._said = utterance
@@ -85,7 +88,13 @@ class Level:
     @property
     def _is_usual(self) -> bool:
         """Whether there is nothing to be changed or restored."""
-        return self._changes is None and self._said is None and not self._device.do_not_disturb
+        return self._changes is None and self._announced is None and not self._device.do_not_disturb
+
+    @property
+    def _announced(self) -> int | None:
+        """The volume of what is being said, if the owner wants one for it."""
+        at_its_own = self._said is not None and self._said.at_announcement_volume
+        return self._device.settings.announcement_volume if at_its_own else None
 
     @callback
     def _follow(self) -> None:
@@ -131,15 +140,14 @@ class Level:
 
     def _wanted(self, usual: int) -> int:
         """Return what a level is to be that is usually this one."""
-        said, settings = self._said, self._device.settings
-        quiet = self._device.do_not_disturb and not (said and said.rings)
-        if quiet:
+        settings = self._device.settings
+        if self._device.do_not_disturb and not (self._said is not None and self._said.rings):
             return min(usual, settings.quiet_volume if self._name == _VOLUME else settings.quiet_brightness)
-        announced = settings.announcement_volume if said and said.at_announcement_volume else None
-        return usual if announced is None else announced
+        return usual if self._announced is None else self._announced
 
     async def _set(self, delay: float = 0) -> None:
-        await asyncio.sleep(delay)
+        if delay:
+            await asyncio.sleep(delay)
         async with self._lock:
             tool, device = _TOOLS[self._name], self._device
             if self._is_usual or not {tool, STATUS_TOOL} <= device.tools.keys():

@@ -402,3 +402,32 @@ async def test_it_is_switched_by_voice_and_says_what_was_kept(
         "Dinner is ready",
         "You can be disturbed again",
     ]
+
+
+@pytest.mark.parametrize("rank", [Rank.ALARM, Rank.TIMER])
+async def test_what_rings_when_it_goes_on_stays_loud(
+    hass: HomeAssistant, device: SimulatedDevice, announcer: Announcer, rank: Rank
+) -> None:
+    """And without either of both, nothing is read or set before something is said."""
+    calls = len(device.events("tool"))
+    is_alarm = rank is Rank.ALARM
+    ring = Utterance(text="Up!", speech=beep(8), rank=rank, at_announcement_volume=is_alarm)
+    ringing = asyncio.create_task(announcer.say(ring))
+    await is_heard(device)
+    assert len(device.events("tool")) == calls
+    await switch(hass, "on")
+    await asyncio.sleep(3)
+    assert levels(device) == (70, 10)
+    assert (await ringing).end is End.DONE
+    await device.wait_for(lambda: levels(device) == (30, 10), 5)
+
+
+async def test_a_device_that_is_deleted_gets_its_volume_back(
+    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
+) -> None:
+    await switch(hass, "on")
+    await device.wait_for(lambda: levels(device) == (30, 10), 5)
+    await asyncio.sleep(3)
+    hass.config_entries.async_remove_subentry(linked_entry, *linked_entry.subentries)
+    await device.wait_for(lambda: not device.connected, 30)
+    assert levels(device) == (70, 75)
