@@ -219,8 +219,8 @@ async def test_what_a_hole_in_the_wifi_holds_back_fits_into_the_play_queue(
     await asyncio.sleep(3)
     device.restore_network()
     await device.wait_state(State.IDLE, 30)
-    # What its TCP has acknowledged comes on top.
-    assert device.speaker.dropped <= 1
+    # What its TCP has acknowledged comes on top; without the bound, 28 are dropped.
+    assert device.speaker.dropped <= 3
 
 
 @pytest.mark.parametrize("link", LinkKind)
