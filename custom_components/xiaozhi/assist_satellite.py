@@ -26,7 +26,7 @@ from .announcements.delivery import Delivery
 from .announcements.heard import End
 from .const import DOMAIN, EVENT_ANNOUNCEMENT_SKIPPED
 from .device.device import Device
-from .device.state import AVAILABLE, PRESENT, SETTINGS, STATUS_READ
+from .device.state import AVAILABLE, DO_NOT_DISTURB, PRESENT, SETTINGS, STATUS_READ
 from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .errors import InputError
 from .gateway import Gateway, XiaozhiConfigEntry
@@ -117,7 +117,8 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
                 # Home Assistant calls all satellites of an action at once.
                 await asyncio.sleep(0)
                 if others_can_announce():
-                    self.device.events.report(EVENT_ANNOUNCEMENT_SKIPPED, self._caller)
+                    reason = DO_NOT_DISTURB if self.device.do_not_disturb else "cannot_speak"
+                    self.device.events.report(EVENT_ANNOUNCEMENT_SKIPPED, self._caller, reason=reason)
                     return
             await super().async_internal_announce(*args, **more)
 

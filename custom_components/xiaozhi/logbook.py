@@ -28,7 +28,9 @@ def _key_of_call(data: Mapping[str, Any]) -> str:
 
 _KEYS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     EVENT_ACCESS_POINT_CALL: lambda data: f"access_point_call_{data['outcome']}",
-    EVENT_ANNOUNCEMENT_SKIPPED: lambda _: "announcement_left_out",
+    EVENT_ANNOUNCEMENT_SKIPPED: lambda data: (
+        "announcement_left_out_quiet" if data.get("reason") == "do_not_disturb" else "announcement_left_out"
+    ),
     EVENT_QUESTION: lambda data: f"device_asked_{data['kind']}_{data['outcome']}",
     EVENT_ROOM_PLAYER: lambda data: f"room_player_{data['reason']}",
     EVENT_TOOL_CALL: _key_of_call,
