@@ -193,12 +193,13 @@ async def test_an_unreachable_device_is_unavailable_and_a_command_says_so(
 ) -> None:
     # Otherwise there is no *Interrupt by speaking*.
     known.record.update(listens_while_speaking=True)
-    # What comes with the first timer or alarm, at an owner who has had one.
+    # What comes with the first timer, alarm or message, at an owner who has had one.
     for platform, key in (
         ("sensor", "next_timer"),
         ("sensor", "next_alarm"),
         ("button", "snooze_alarm"),
         ("button", "stop_alarm"),
+        ("button", "delete_voice_messages"),
     ):
         er.async_get(hass).async_get_or_create(
             platform, "xiaozhi", f"{MAC}_{key}", suggested_object_id=f"kitchen_box_{key}"
