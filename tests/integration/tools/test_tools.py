@@ -13,12 +13,14 @@ from homeassistant.const import EVENT_STATE_CHANGED, EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er
+from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.common import async_capture_events
 
 from custom_components.xiaozhi.device.bounds import Bound
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.device_tools import DeviceTools
+from custom_components.xiaozhi.device.state import VoiceMessage
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -191,15 +193,15 @@ async def test_the_last_change_of_the_tools_is_seen_after_any_number_of_them(
 async def test_an_unreachable_device_is_unavailable_and_a_command_says_so(
     hass: HomeAssistant, boot: Boot, known: Device
 ) -> None:
-    # Otherwise there is no *Interrupt by speaking*.
-    known.record.update(listens_while_speaking=True)
-    # What comes with the first timer, alarm or message, at an owner who has had one.
+    # Otherwise there is no *Interrupt by speaking*, and no *Delete voice messages*.
+    message = VoiceMessage(sender="Attic", sent=dt_util.utcnow())
+    known.record.update(listens_while_speaking=True, messages={"one": message})
+    # What comes with the first timer or alarm, at an owner who has had one.
     for platform, key in (
         ("sensor", "next_timer"),
         ("sensor", "next_alarm"),
         ("button", "snooze_alarm"),
         ("button", "stop_alarm"),
-        ("button", "delete_voice_messages"),
     ):
         er.async_get(hass).async_get_or_create(
             platform, "xiaozhi", f"{MAC}_{key}", suggested_object_id=f"kitchen_box_{key}"
