@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import suppress
+import fcntl
 from functools import cache
 import gc
 from itertools import chain, zip_longest
@@ -9,7 +11,8 @@ import logging
 import os
 from pathlib import Path
 import re
-from typing import Any
+from tempfile import gettempdir
+from typing import Any, TextIO
 from unittest.mock import patch
 
 from aiohttp import web_app
@@ -53,9 +56,8 @@ _FIRST = ("e2e/test_kill.py", "e2e/test_first_hour.py", "e2e/test_demo.py", "ben
 _SECOND = ("e2e/test_browser.py", "benchmarks/test_soak.py")
 # The workers that begin with a file of one or two tests get a second one at once, which then has to wait.
 _BUSY_BEFORE_SECOND = 3
-_FIRST_PORT = 12_000
-_PORTS_OF_A_WORKER = 500
-_MAX_WORKERS = 40
+_PORTS = range(12_000, 32_000, 500)
+_LOCKED = list[TextIO]()
 
 
 @cache
@@ -79,17 +81,31 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.process_cpu_count() or 1) + 3
 
 
+def _own_ports() -> range:
+    """Ports for this process; none if too many processes run tests.
+
+    None is to take a port that another one has found free and not yet opened, or opens again in a moment.
+    """
+    for first in _PORTS:
+        # Another process has it, or the file is another user's.
+        with suppress(OSError):
+            file = (Path(gettempdir()) / f"xiaozhi-tests-{first}.lock").open("w")
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # As long as this process lives.
+            _LOCKED.append(file)
+            return range(first, first + _PORTS.step)
+    return range(0)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Log only warnings, since pytest writes each record three times; `-vv` and `caplog` show the rest.
 
-    And give each worker ports of its own.
+    And choose ports that no other process of tests has.
     """
     if config.get_verbosity() <= 0:
         logging.getLogger().setLevel(logging.WARNING)
-    # No worker is to take a port that another one has found free and not yet opened.
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _MAX_WORKERS
-    first = _FIRST_PORT + _PORTS_OF_A_WORKER * worker
-    os.environ[PORTS] = f"{first}-{first + _PORTS_OF_A_WORKER - 1}"
+    if ports := _own_ports():
+        os.environ[PORTS] = f"{ports[0]}-{ports[-1]}"
 
 
 @pytest.fixture(autouse=True)
