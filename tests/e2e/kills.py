@@ -100,10 +100,10 @@ class Moments:
         update = (await entities(house, box))["update", f"{box.mac}_firmware"]
         await house.becomes(update, "on", monotonic() + USABLE_SECONDS)
         installing = asyncio.create_task(house.demo.client.call("update", "install", entity_id=update))
-        await box.wait_for(lambda: bool(box.events("upgrade")), 60)
-        await self._within(2)
         # Home Assistant, which is killed, does not answer.
         self._stack.push_async_callback(asyncio.gather, installing, return_exceptions=True)
+        await box.wait_for(lambda: bool(box.events("upgrade")), 60)
+        await self._within(2)
 
 
 async def entities(house: House, device: SimulatedDevice) -> Entities:

@@ -42,9 +42,8 @@ _ENTITIES = {
         "End of speech",
         "Restart",
         "Screen theme",
-        "Voice output",
     ],
-    "Controls": ["Microphone", "Brightness"],
+    "Controls": ["Microphone", "Brightness", "Voice output"],
     "Diagnostic": ["Battery", "Charging", "Connectivity"],
 }
 
