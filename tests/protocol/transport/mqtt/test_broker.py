@@ -41,7 +41,12 @@ from tests.protocol.transport.mqtt.device import HELLO, LISTEN, MAC, OTHER_MAC, 
 from tests.protocol.transport.udp.device import until
 from tests.protocol.transport.websocket.peer import Owner, Recorder, failing_in
 
-pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("socket_enabled")]
+pytestmark = [
+    pytest.mark.real_time,
+    pytest.mark.usefixtures("socket_enabled"),
+    # Of another process, on a busy machine.
+    pytest.mark.timeouts(BrokerTimeouts, answer=60, push=60),
+]
 GATEWAY = "00c0ffee"
 
 
