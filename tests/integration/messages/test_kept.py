@@ -26,12 +26,14 @@ from tests.integration.boxes import (
     activity,
     call_action,
     failure_of,
+    mac_of,
     push_to_talk,
     wait_for_state,
 )
 from tests.integration.clock.conftest import Handle
+from tests.integration.http_device import paired_device
 from tests.integration.messages.speaking import PROMPT, send, sounds, speak_to
-from tests.integration.names import NEW, OLD, OTHER_MAC, Boot
+from tests.integration.names import CLIENT_ID, NEW, OLD, OTHER_MAC, Boot
 from tests.integration.voice.test_wake_words import in_a_room
 
 LINK = LinkKind.MQTT
@@ -223,6 +225,25 @@ async def test_of_several_those_who_cannot_have_it_are_named(
     await keep(kept, 10)
     assert await failure_of(sending) == "message_full"
     await kitchen.wait_for(lambda: "Ten messages wait" in kitchen.screen.captions[-1], 30)
+
+
+THREE = tuple(
+    paired_device(mac_of(number), CLIENT_ID, title=title)
+    for number, title in enumerate(("Kitchen box", "Bedroom box", "Attic box"), 1)
+)
+
+
+@pytest.mark.parametrize("paired", [THREE], ids=["three"])
+async def test_those_who_do_not_get_it_are_named_after_sent(
+    boot: Boot, speech: Speech, message: bytes, bedroom: Device
+) -> None:
+    kitchen = await boot(OLD)
+    attic = boot.entry.runtime_data.devices[mac_of(3)]
+    await keep(boot.entry.runtime_data.messages(attic), 10)
+    await speak_to(speech.hass, kitchen, speech, speech.command, message, *boot.device_ids)
+    await kitchen.wait_for(lambda: kitchen.screen.captions[-1] == "Sent, but not to Attic box.", 30)
+    assert len(bedroom.state.messages) == 1
+    assert len(attic.state.messages) == 10
 
 
 async def test_a_message_is_deleted_by_button_by_week_and_with_its_device(
