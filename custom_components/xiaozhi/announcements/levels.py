@@ -45,6 +45,8 @@ class Level:
         self._said: Utterance | None = None
         """The utterance that is being said at a volume of its own."""
         self._fades_until = 0.0
+        self._was_set = False
+        """Whether the device has answered when a level was set last; that is not stored."""
         followed = ("linked", "do_not_disturb", SETTINGS)
         self._stops = [
             device.record.listen(followed, self._follow),
@@ -128,6 +130,9 @@ class Level:
         if usual is None or now is None:
             return None, None
         left_alone = quiet and changes is not None and usual == now
+        if level == usual and not self._was_set:
+            # It has left, for one, before it had set the other.
+            now = level
         if level not in (now, None) and loop_time() >= self._fades_until:
             # Somebody has set another one. A lower one ends only with *Do not disturb*.
             if level < now < usual and quiet and self._said is None:
@@ -157,8 +162,9 @@ class Level:
                 if changes is not None:
                     self._keep(changes)
                 if level is not None:
-                    self._fades_until = loop_time() + _FADING
+                    self._fades_until, self._was_set = loop_time() + _FADING, False
                     await device.commands.call_tool(tool, {self._name: level})
+                    self._was_set = True
                 self._keep(changes)
             except HomeAssistantError as err:
                 _LOGGER.debug("%s: %s not changed or restored: %s", device.name, self._name, err)

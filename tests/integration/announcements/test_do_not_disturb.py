@@ -17,6 +17,7 @@ from custom_components.xiaozhi.const import CONF_ANNOUNCEMENT_VOLUME, EVENT_ANNO
 from custom_components.xiaozhi.device.state import VoiceMessage
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.spoken.sentences import ALARM_SENTENCE
+from custom_components.xiaozhi.tools.stock_tools import BRIGHTNESS_TOOL, VOLUME_TOOL
 from simulator import Profile, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.announcements.big_speaker import BigSpeaker
@@ -269,6 +270,27 @@ async def test_it_is_kept_over_restarts_and_undone_after_an_absence(
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await device.boot()
     await device.wait_for(lambda: levels(device) == (70, 75), 30)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_one_that_left_before_it_was_quiet_is_quiet_afterwards(
+    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry, *, restarts: bool
+) -> None:
+    """Also if the gateway starts anew meanwhile."""
+    device.tool_seconds[VOLUME_TOOL] = device.tool_seconds[BRIGHTNESS_TOOL] = 100
+    await switch(hass, "on")
+    await asyncio.sleep(2)
+    assert levels(device) == (70, 75)
+    await device.power_off()
+    await wait_for_state(hass, CONNECTED, "off", 120)
+    device.tool_seconds.clear()
+    if restarts:
+        assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await device.boot()
+    await asyncio.sleep(70)
+    assert levels(device) == (30, 10)
+    await switch(hass, "off")
+    await device.wait_for(lambda: levels(device) == (70, 75), 5)
 
 
 async def test_what_somebody_sets_meanwhile_stays(
