@@ -28,7 +28,7 @@ from ..const import DOMAIN, EVENT_VOICE_MESSAGE
 from ..device.device import Device
 from ..device.events import MessageEvent
 from ..device.state import VoiceMessage
-from ..errors import UserError
+from ..errors import InputError, UserError
 from ..protocol.audio.loudness import as_loud_as
 from ..protocol.audio.speech_decoder import decode_speech
 from ..protocol.messages import DOWNLINK
@@ -89,18 +89,31 @@ class KeptMessages:
         Raises `UserError` if it is not on the disk then.
         """
         uid = ulid_now()
-        if self.device.registry_id is None or len(sound) > _MOST_BYTES:
+        if len(sound) > _MOST_BYTES:
             raise UserError("message_not_stored")
         try:
             async with self._storing:
+                self._check_may_keep()
                 await self._hass.async_add_executor_job(_write, self._file(uid), sound)
+                self._check_may_keep()
                 self.device.record.update(messages={**self.device.state.messages, uid: message})
             await self.device.record.async_save()
         except (OSError, WriteError, UserError) as err:
-            _LOGGER.warning("A voice message for %s could not be stored: %s", self.device.name, err)
             await self._async_delete([uid])
+            if isinstance(err, InputError):
+                raise
+            _LOGGER.warning("A voice message for %s could not be stored: %s", self.device.name, err)
             raise UserError("message_not_stored") from err
         self.device.create_task(self._play([uid]), "play message")
+
+    @callback
+    def _check_may_keep(self) -> None:
+        """Check again what may have changed while a message was recorded or written. Raises `UserError`."""
+        if not self._ends:
+            # The device was deleted, or the gateway was stopped.
+            raise UserError("message_not_stored")
+        if self.is_full:
+            raise InputError("message_full", names=self.device.name)
 
     async def async_delete_all(self) -> None:
         """Delete all, unheard."""

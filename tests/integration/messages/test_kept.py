@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from shutil import rmtree
@@ -17,6 +18,7 @@ from custom_components.xiaozhi.const import DOMAIN, EVENT_VOICE_MESSAGE
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import VoiceMessage
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
+from custom_components.xiaozhi.errors import UserError
 from custom_components.xiaozhi.messages.kept_messages import KeptMessages
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import State, converse
@@ -244,6 +246,33 @@ async def test_those_who_do_not_get_it_are_named_after_sent(
     await kitchen.wait_for(lambda: kitchen.screen.captions[-1] == "Sent, but not to Attic box.", 30)
     assert len(bedroom.state.messages) == 1
     assert len(attic.state.messages) == 10
+
+
+async def test_ten_are_kept_also_if_several_people_send_at_once(kept: KeptMessages, bedroom: Device) -> None:
+    await keep(kept, 9)
+    results = await asyncio.gather(*(keep(kept) for _ in range(3)), return_exceptions=True)
+    assert [getattr(each, "key", each) for each in results] == [None, "message_full", "message_full"]
+    assert len(bedroom.state.messages) == len(sounds(bedroom.hass)) == 10
+
+
+@pytest.mark.parametrize("fault", ["deleted", "reloaded"])
+async def test_a_message_is_not_said_to_be_kept_where_nobody_will_play_it(
+    kept: KeptMessages, bedroom: Device, linked_entry: MockConfigEntry, fault: str
+) -> None:
+    """Its device is deleted, or the gateway starts anew, while the message is encoded or written."""
+    entries = bedroom.hass.config_entries
+    sending = asyncio.create_task(keep(kept))
+    await asyncio.sleep(0)
+    if fault == "deleted":
+        entries.async_remove_subentry(linked_entry, bedroom.subentry_id)
+    else:
+        assert await entries.async_reload(linked_entry.entry_id)
+        assert await failure_of(keep(kept)) == "message_not_stored"
+    with suppress(UserError):
+        await sending
+    await asyncio.sleep(2)
+    known = linked_entry.runtime_data.devices.get(OTHER_MAC)
+    assert len(sounds(bedroom.hass)) == (0 if known is None else len(known.state.messages))
 
 
 async def test_a_message_is_deleted_by_button_by_week_and_with_its_device(
