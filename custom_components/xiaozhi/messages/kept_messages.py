@@ -30,7 +30,7 @@ from ..device.events import MessageEvent
 from ..device.state import VoiceMessage
 from ..errors import InputError, UserError
 from ..protocol.audio.loudness import as_loud_as
-from ..protocol.audio.speech_decoder import decode_speech
+from ..protocol.audio.speech_decoder import SpeechError, decode_speech
 from ..protocol.messages import DOWNLINK
 from ..texts.translated import async_text
 from ..voice.pipelines import chosen_pipeline
@@ -139,6 +139,9 @@ class KeptMessages:
                 utterance = replace(await self._utterance(uid, message), expects_answer=woken)
                 heard = await self._announcer.say(utterance)
                 if heard.end is not End.DONE or heard.how is Delivery.TEXT:
+                    if uid not in self.device.state.messages:
+                        # Its sound is damaged.
+                        continue
                     _LOGGER.debug("%s keeps a message: %s", self.device.name, heard.error)
                     return
                 async_report(self.device, MessageEvent.HEARD, message.sender)
@@ -171,7 +174,13 @@ class KeptMessages:
                 sound_error(err, self.device)
             stored = await self._hass.async_add_executor_job(self._file(uid).read_bytes)
             decoded = decode_speech(_once(stored), sample_rate=DOWNLINK.sample_rate, extension="ogg")
-            sound = b"".join([piece async for piece in decoded])
+            try:
+                async with aclosing(decoded):
+                    sound = b"".join([piece async for piece in decoded])
+            except SpeechError:
+                _LOGGER.warning("The sound of a voice message for %s is damaged", self.device.name)
+                await self._async_delete([uid])
+                raise
             sound = await self._hass.async_add_executor_job(as_loud_as, sound, bytes(said))
             for start in range(0, len(sound), _PIECE):
                 yield sound[start : start + _PIECE]

@@ -275,6 +275,21 @@ async def test_a_message_is_not_said_to_be_kept_where_nobody_will_play_it(
     assert len(sounds(bedroom.hass)) == (0 if known is None else len(known.state.messages))
 
 
+async def test_one_that_is_damaged_does_not_keep_others_from_being_heard(
+    boot: Boot, speech: Speech, message: bytes, kept: KeptMessages, bedroom: Device
+) -> None:
+    kitchen = await boot(OLD)
+    await keep(kept)
+    await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
+    other = await boot(OLD, mac=OTHER_MAC)
+    await other.wake("good morning")
+    await other.wait_for(lambda: other.played_seconds > len(message) / 32000, 60)
+    await other.wait_state(State.LISTENING, 60)
+    await asyncio.sleep(3)
+    assert not bedroom.state.messages
+    assert not sounds(speech.hass)
+
+
 async def test_a_message_is_deleted_by_button_by_week_and_with_its_device(
     hass: HomeAssistant,
     kept: KeptMessages,
