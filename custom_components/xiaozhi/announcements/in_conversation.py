@@ -121,12 +121,7 @@ class ConversationAnnouncements:
         return was_said and waiting.utterance.expects_answer
 
     async def acknowledge(self, conversation: Conversation, utterance: Utterance) -> None:
-        """Say something short, or only show it where it cannot be said; nothing if something else waits.
-
-        Raises `LinkClosedError`.
-        """
-        if self._waiting is not None:
-            return
+        """Say something short, or only show it where it cannot be said. Raises `LinkClosedError`."""
         try:
             if not conversation.answering:
                 await conversation.begin_answer()

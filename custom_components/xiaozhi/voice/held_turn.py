@@ -233,6 +233,9 @@ class HeldTurn:
         pipeline = chosen_pipeline(hass, self.device, self._held.woken_by)
         if self.question is None or not (text := await self.question.thanks(hass, voice_language(pipeline))):
             return
+        if self._voice.announcements.waiting and self.recording is None:
+            # What is said next is acknowledgement enough. Of a message, only this says what became of it.
+            return
         await self._voice.announcements.acknowledge(self.conversation, text_utterance(hass, text, pipeline))
 
     async def _run(self, no_speech: float) -> None:

@@ -35,7 +35,7 @@ from tests.integration.boxes import (
 from tests.integration.clock.conftest import Handle
 from tests.integration.http_device import paired_device
 from tests.integration.messages.speaking import PROMPT, send, sounds, speak_to
-from tests.integration.names import CLIENT_ID, NEW, OLD, OTHER_MAC, Boot
+from tests.integration.names import CLIENT_ID, NEW, OLD, OTHER_MAC, SATELLITE, Boot
 from tests.integration.voice.test_wake_words import in_a_room
 
 LINK = LinkKind.MQTT
@@ -273,6 +273,24 @@ async def test_a_message_is_not_said_to_be_kept_where_nobody_will_play_it(
     await asyncio.sleep(2)
     known = linked_entry.runtime_data.devices.get(OTHER_MAC)
     assert len(sounds(bedroom.hass)) == (0 if known is None else len(known.state.messages))
+
+
+async def test_its_outcome_is_said_also_if_something_waits(
+    hass: HomeAssistant, boot: Boot, speech: Speech, message: bytes, bedroom: Device
+) -> None:
+    kitchen = await boot(OLD)
+    sending = hass.async_create_task(
+        speak_to(hass, kitchen, speech, speech.command, message, *boot.device_ids)
+    )
+    await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
+    await kitchen.wait_state(State.LISTENING, 30)
+    announcing = hass.async_create_task(
+        act(hass, "assist_satellite", "announce", SATELLITE, message="Dinner is ready.")
+    )
+    await sending
+    await announcing
+    assert kitchen.screen.captions[-2:] == ["Sent.", "Dinner is ready."]
+    assert len(bedroom.state.messages) == 1
 
 
 async def test_one_that_is_damaged_does_not_keep_others_from_being_heard(
