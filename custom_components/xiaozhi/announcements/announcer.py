@@ -32,6 +32,8 @@ from .room_player import PlayerFault, RoomPlayback, report
 from .to_idle_device import IdleAnnouncement
 from .utterance import Rank, Utterance
 
+# Seconds until volume and brightness have to be restored: a gateway that stops waits for 3.
+_CLOSING: Final = 2.5
 _IN_CHANNEL: Final = frozenset({Delivery.CONVERSATION, Delivery.MUSIC})
 _WORDS: Final = {
     End.WOKEN: "announcement_interrupted",
@@ -199,8 +201,9 @@ class Announcer:
     async def async_close(self) -> None:
         """End everything, for good."""
         self._closed = True
+        over_at = loop_time() + _CLOSING
         await self._end_all(End.FAULT)
-        await asyncio.gather(self._volume.async_close(), self._brightness.async_close())
+        await asyncio.gather(*(level.async_close(over_at) for level in (self._volume, self._brightness)))
 
     async def _end_all(self, by: End) -> None:
         for said in (ending := tuple(self._all)):

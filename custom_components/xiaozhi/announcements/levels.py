@@ -21,9 +21,8 @@ from ..tools.stock_tools import BRIGHTNESS_TOOL, STATUS_TOOL, VOLUME_TOOL
 from .utterance import Utterance
 
 _LOGGER = logging.getLogger(__name__)
-# Seconds that an announcement waits for it to be restored; a gateway that stops waits for 3.
+# Seconds that an announcement waits for it to be restored.
 _RESTORING: Final = 2
-_CLOSING: Final = 0.5
 # Seconds for which a screen fades, and reports values in between.
 _FADING: Final = 1
 _VOLUME: Final = "volume"
@@ -54,12 +53,12 @@ class Level:
             *([] if name == _VOLUME else [device.record.listen(["conversation"], self._wake)]),
         ]
 
-    async def async_close(self) -> None:
-        """End all attempts to restore, except one that goes on now."""
+    async def async_close(self, over_at: float) -> None:
+        """End all attempts to restore, except one that goes on now, which may take until then."""
         for stop in self._stops:
             stop()
         with suppress(TimeoutError):
-            async with asyncio.timeout(_CLOSING), self._lock:
+            async with asyncio.timeout_at(over_at), self._lock:
                 pass
 
     @asynccontextmanager

@@ -17,7 +17,7 @@ from custom_components.xiaozhi.const import CONF_ANNOUNCEMENT_VOLUME, EVENT_ANNO
 from custom_components.xiaozhi.device.state import VoiceMessage
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.spoken.sentences import ALARM_SENTENCE
-from custom_components.xiaozhi.tools.stock_tools import BRIGHTNESS_TOOL, VOLUME_TOOL
+from custom_components.xiaozhi.tools.stock_tools import BRIGHTNESS_TOOL, STATUS_TOOL, VOLUME_TOOL
 from simulator import Profile, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.announcements.big_speaker import BigSpeaker
@@ -290,6 +290,19 @@ async def test_one_that_left_before_it_was_quiet_is_quiet_afterwards(
     await asyncio.sleep(70)
     assert levels(device) == (30, 10)
     await switch(hass, "off")
+    await device.wait_for(lambda: levels(device) == (70, 75), 5)
+
+
+async def test_a_busy_device_is_not_left_quiet_when_it_is_deleted(
+    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
+) -> None:
+    await switch(hass, "on")
+    await device.wait_for(lambda: levels(device) == (30, 10), 5)
+    await asyncio.sleep(3)
+    # A main task that draws takes 0.3 seconds for each of the four calls.
+    for tool in (STATUS_TOOL, VOLUME_TOOL, BRIGHTNESS_TOOL):
+        device.tool_seconds[tool] = 15
+    hass.config_entries.async_remove_subentry(linked_entry, next(iter(linked_entry.subentries)))
     await device.wait_for(lambda: levels(device) == (70, 75), 5)
 
 
