@@ -143,7 +143,7 @@ async def test_a_broadcast_reaches_those_that_can_speak_in_spite_of_others(
 ) -> None:
     new, old = await boot(NEW), await boot(OLD, mac=OTHER_MAC)
     left_out = async_capture_events(hass, EVENT_ANNOUNCEMENT_SKIPPED)
-    told = activity(hass, EVENT_ANNOUNCEMENT_SKIPPED)
+    lines = activity(hass, EVENT_ANNOUNCEMENT_SKIPPED)
     await intent.async_handle(
         hass, "test", intent.INTENT_BROADCAST, {"message": {"value": "Dinner is ready."}}
     )
@@ -153,7 +153,7 @@ async def test_a_broadcast_reaches_those_that_can_speak_in_spite_of_others(
     for several in ("all", f"{SATELLITE}, {OTHER_SATELLITE}"):
         await act(hass, "assist_satellite", "announce", several, message="Come to the table.")
     assert [event.data["name"] for event in left_out] == ["Bedroom box"] * 3
-    assert "was left out of an announcement" in told[0]
+    assert "was left out of an announcement" in lines[0]
     # What comes next for it alone fails again.
     with pytest.raises(HomeAssistantError, match="text with a sound instead"):
         await announce(hass, OTHER_SATELLITE, message="It gets cold.")

@@ -1,7 +1,6 @@
-"""The switch *Do not disturb*: what is not heard, and that alarms ring and answers are quiet."""
+"""The switch *Do not disturb*: what it refuses, and what is still heard."""
 
 import asyncio
-from typing import Any
 
 from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
@@ -13,14 +12,20 @@ from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.announcements.delivery import Delivery
 from custom_components.xiaozhi.announcements.heard import End
 from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
-from custom_components.xiaozhi.const import CONF_ANNOUNCEMENT_VOLUME, EVENT_ANNOUNCEMENT_SKIPPED
+from custom_components.xiaozhi.const import EVENT_ANNOUNCEMENT_SKIPPED
 from custom_components.xiaozhi.device.state import VoiceMessage
-from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.spoken.sentences import ALARM_SENTENCE
-from custom_components.xiaozhi.tools.stock_tools import BRIGHTNESS_TOOL, STATUS_TOOL, VOLUME_TOOL
-from simulator import Profile, SimulatedDevice, State, get_profile
+from simulator import Profile, SimulatedDevice
 from simulator.application.announcement import Outcome
-from tests.integration.announcements.big_speaker import BigSpeaker
+from tests.integration.announcements.quiet import (
+    QUIET,
+    REASON,
+    announce,
+    device,
+    levels,
+    satellite,
+    switch,
+)
 from tests.integration.announcements.sounds import beep, is_heard
 from tests.integration.boxes import (
     TWO_DEVICES,
@@ -29,55 +34,20 @@ from tests.integration.boxes import (
     activity,
     alerts,
     call_action,
-    change_settings,
     say,
     wait_for_state,
 )
 from tests.integration.clock.conftest import Handle, handle
 from tests.integration.media.media_server import media_server, music
-from tests.integration.names import BRIGHTNESS, COMMAND, CONNECTED, MAC, NEW, OLD, OTHER_MAC, SATELLITE, Boot
-from tests.protocol.audio.sounds import pitch_level
+from tests.integration.names import COMMAND, MAC, NEW, OLD, OTHER_MAC, SATELLITE, Boot
 
-__all__ = ["handle"]
+__all__ = ["device", "handle"]
 
 pytestmark = pytest.mark.usefixtures("speech")
 
-QUIET = "switch.kitchen_box_do_not_disturb"
 SPEAKER = "media_player.kitchen_box_speaker"
-REASON = "Kitchen box is not to be disturbed.* switch off Do not disturb"
 MESSAGE = "notify.kitchen_box_screen_message"
 SONG = "http://localhost/song.mp3"
-LONG_ANSWER = "It goes on. " * 12
-
-
-async def switch(hass: HomeAssistant, state: str) -> None:
-    await act(hass, "switch", f"turn_{state}", QUIET)
-    assert hass.states.is_state(QUIET, state)
-
-
-async def satellite(hass: HomeAssistant, action: str, *satellites: str, **data: Any) -> None:
-    await act(hass, "assist_satellite", action, [*satellites] or SATELLITE, **data)
-
-
-async def announce(hass: HomeAssistant, *satellites: str, **data: Any) -> None:
-    await satellite(hass, "announce", *satellites, message="Dinner is ready.", **data)
-
-
-def levels(device: SimulatedDevice) -> tuple[int, int]:
-    return device.values["volume"], device.values["brightness"]
-
-
-async def answers(device: SimulatedDevice, command: bytes, word: str = "hi") -> None:
-    await device.wake(word)
-    device.say(command)
-    await device.wait_state(State.SPEAKING, 30)
-
-
-@pytest.fixture
-async def device(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
-    device = await boot(NEW)
-    await wait_for_state(hass, BRIGHTNESS, "75")
-    return device
 
 
 @TWO_DEVICES
@@ -89,10 +59,10 @@ async def test_a_quiet_device_is_left_out_and_refuses_what_is_for_it_alone(
     device, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
     await switch(hass, "on")
     both = [SATELLITE, "assist_satellite.bedroom_box"]
-    told = activity(hass, EVENT_ANNOUNCEMENT_SKIPPED)
+    lines = activity(hass, EVENT_ANNOUNCEMENT_SKIPPED)
     await announce(hass, *both)
     assert (await other.wait_announced()).outcome is Outcome.PLAYED
-    assert told == ["was left out of an announcement: it is not to be disturbed"]
+    assert lines == ["was left out of an announcement: it is not to be disturbed"]
     by_user = Context(user_id=hass_admin_user.id)
     for context in (None, by_user):
         for doing in (
@@ -111,7 +81,7 @@ async def test_a_quiet_device_is_left_out_and_refuses_what_is_for_it_alone(
     assert not device.announcements
     assert not alerts(device)
     assert not device.screen.captions
-    # Of several, none may be told: then it fails.
+    # If all of several devices are quiet, the action fails.
     await act(hass, "switch", "turn_on", "switch.bedroom_box_do_not_disturb")
     with pytest.raises(HomeAssistantError, match="is not to be disturbed"):
         await announce(hass, *both)
@@ -126,23 +96,6 @@ async def play(
 ) -> None:
     media = {"media_content_id": media_id, "media_content_type": "music"}
     await act(hass, "media_player", "play_media", SPEAKER, context=context, announce=announce, **media)
-
-
-async def test_answers_are_quiet_the_screen_is_dim_and_both_come_back(
-    hass: HomeAssistant, device: SimulatedDevice, speech: Speech, command: bytes
-) -> None:
-    await speech.answer_with(LONG_ANSWER, heard=[COMMAND])
-    await switch(hass, "on")
-    await device.wait_for(lambda: levels(device) == (30, 10), 5)
-    await answers(device, command)
-    assert levels(device) == (30, 10)
-    await device.wait_state(State.IDLE, 60)
-    await asyncio.sleep(130)
-    assert levels(device) == (30, 10)
-    await switch(hass, "off")
-    await device.wait_for(lambda: levels(device) == (70, 75), 5)
-    await asyncio.sleep(130)
-    assert levels(device) == (70, 75)
 
 
 async def test_what_is_said_and_what_waits_ends_when_it_goes_on_but_no_music(
@@ -219,202 +172,6 @@ async def test_media_play_for_people_and_not_for_automations(
             await act(hass, "media_player", "media_stop", SPEAKER)
 
 
-@pytest.mark.parametrize("profile", [OLD, NEW])
-@pytest.mark.parametrize(("announced", "rank", "expected"), [(90, Rank.ALARM, 90), (0, Rank.TIMER, 70)])
-async def test_what_rings_is_as_loud_as_it_is_set(
-    hass: HomeAssistant,
-    boot: Boot,
-    announcer: Announcer,
-    linked_entry: MockConfigEntry,
-    profile: Profile,
-    announced: int,
-    rank: Rank,
-    expected: int,
-) -> None:
-    device = await boot(profile)
-    change_settings(hass, linked_entry, **{CONF_ANNOUNCEMENT_VOLUME: announced})
-    await wait_for_state(hass, BRIGHTNESS, "75")
-    await switch(hass, "on")
-    await device.wait_for(lambda: levels(device) == (30, 10), 5)
-    is_alarm = rank is Rank.ALARM
-    ring = Utterance(text="Up!", speech=beep(8), rank=rank, alert_seconds=9, at_announcement_volume=is_alarm)
-    ringing = asyncio.create_task(announcer.say(ring))
-    await device.wait_for(lambda: bool(device.announcements or alerts(device)), 10)
-    await asyncio.sleep(1)
-    assert levels(device) == (expected, 10)
-    assert (await ringing).end is End.DONE
-    await device.wait_for(lambda: levels(device) == (30, 10), 5)
-    await switch(hass, "off")
-    await device.wait_for(lambda: levels(device) == (70, 75), 5)
-
-
-async def test_it_is_kept_over_restarts_and_undone_after_an_absence(
-    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry, hass_storage: dict[str, Any]
-) -> None:
-    await switch(hass, "on")
-    await device.wait_for(lambda: levels(device) == (30, 10), 5)
-    await asyncio.sleep(2)
-    # Soon, so that the end of Home Assistant does not leave it quiet.
-    stored = hass_storage[f"xiaozhi.{linked_entry.entry_id}"]["data"][MAC]
-    assert [stored[f"{name}_to_restore"] for name in ("volume", "brightness")] == [[70, 30], [75, 10]]
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
-    assert hass.states.is_state(QUIET, "on")
-    await wait_for_state(hass, CONNECTED, "on", 30)
-    await device.power_off()
-    await device.boot()
-    await asyncio.sleep(70)
-    assert levels(device) == (30, 10)
-    await device.power_off()
-    await wait_for_state(hass, CONNECTED, "off", 120)
-    await switch(hass, "off")
-    assert await hass.config_entries.async_reload(linked_entry.entry_id)
-    await device.boot()
-    await device.wait_for(lambda: levels(device) == (70, 75), 30)
-
-
-@pytest.mark.parametrize("restarts", [False, True])
-async def test_one_that_left_before_it_was_quiet_is_quiet_afterwards(
-    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry, *, restarts: bool
-) -> None:
-    """Also if the gateway starts anew meanwhile."""
-    device.tool_seconds[VOLUME_TOOL] = device.tool_seconds[BRIGHTNESS_TOOL] = 100
-    await switch(hass, "on")
-    await asyncio.sleep(2)
-    assert levels(device) == (70, 75)
-    await device.power_off()
-    await wait_for_state(hass, CONNECTED, "off", 120)
-    device.tool_seconds.clear()
-    if restarts:
-        assert await hass.config_entries.async_reload(linked_entry.entry_id)
-    await device.boot()
-    await asyncio.sleep(70)
-    assert levels(device) == (30, 10)
-    await switch(hass, "off")
-    await device.wait_for(lambda: levels(device) == (70, 75), 5)
-
-
-async def test_a_busy_device_is_not_left_quiet_when_it_is_deleted(
-    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
-) -> None:
-    await switch(hass, "on")
-    await device.wait_for(lambda: levels(device) == (30, 10), 5)
-    await asyncio.sleep(3)
-    # A main task that draws takes 0.3 seconds for each of the four calls.
-    for tool in (STATUS_TOOL, VOLUME_TOOL, BRIGHTNESS_TOOL):
-        device.tool_seconds[tool] = 15
-    hass.config_entries.async_remove_subentry(linked_entry, next(iter(linked_entry.subentries)))
-    await device.wait_for(lambda: levels(device) == (70, 75), 5)
-
-
-async def test_what_somebody_sets_meanwhile_stays(
-    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
-) -> None:
-    await switch(hass, "on")
-    await device.wait_for(lambda: levels(device) == (30, 10), 5)
-    change_settings(hass, linked_entry, quiet_volume=20, quiet_brightness=30)
-    await device.wait_for(lambda: levels(device) == (20, 30), 5)
-    await asyncio.sleep(3)
-    # Less, as by sounds that fade out, is only for now.
-    device.values["volume"] = 5
-    await asyncio.sleep(130)
-    assert levels(device) == (5, 30)
-    await switch(hass, "off")
-    await device.wait_for(lambda: levels(device) == (70, 75), 5)
-    await switch(hass, "on")
-    await device.wait_for(lambda: levels(device) == (20, 30), 5)
-    await asyncio.sleep(3)
-    device.values["volume"] = 50
-    await asyncio.sleep(130)
-    assert levels(device) == (50, 30)
-    await switch(hass, "off")
-    await device.wait_for(lambda: levels(device) == (50, 75), 5)
-    await asyncio.sleep(130)
-    assert levels(device) == (50, 75)
-
-
-async def test_a_screen_that_is_asleep_is_dimmed_when_it_wakes(
-    hass: HomeAssistant, device: SimulatedDevice, speech: Speech, command: bytes
-) -> None:
-    await speech.answer_with(*[LONG_ANSWER] * 3, heard=[COMMAND] * 3)
-    device.values["brightness"] = 20
-    await switch(hass, "on")
-    await asyncio.sleep(65)
-    assert levels(device) == (30, 20)
-    # As the firmware does, which remembers what was set.
-    device.values["brightness"] = 75
-    await answers(device, command)
-    assert levels(device) == (30, 10)
-    await device.wait_state(State.IDLE, 60)
-    device.values["brightness"] = 20
-    await asyncio.sleep(65)
-    await switch(hass, "off")
-    await asyncio.sleep(65)
-    assert levels(device) == (70, 20)
-    device.values["brightness"] = 10
-    await say(device, command)
-    await device.wait_for(lambda: levels(device) == (70, 75), 70)
-
-
-@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
-async def test_on_websocket_it_applies_from_the_next_conversation_on(
-    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
-) -> None:
-    device = await boot(NEW)
-    await speech.answer_with(*[LONG_ANSWER] * 3, heard=[COMMAND] * 3)
-    await say(device, command)
-    for state, expected in (("on", (30, 10)), ("off", (70, 75))):
-        await switch(hass, state)
-        await asyncio.sleep(5)
-        assert levels(device) != expected
-        with pytest.raises(HomeAssistantError, match=REASON if state == "on" else "WebSocket"):
-            await announce(hass, SATELLITE)
-        await answers(device, command, f"hi {state}")
-        assert levels(device) == expected
-        await device.wait_state(State.IDLE, 60)
-
-
-@pytest.mark.parametrize(
-    ("profile", "expected"),
-    [(get_profile("lamp"), (30, 75)), (get_profile(version="1.6.2"), (70, 75))],
-    ids=["no backlight", "no tools"],
-)
-async def test_a_device_that_can_do_less_disturbs_as_little(
-    hass: HomeAssistant,
-    boot: Boot,
-    speech: Speech,
-    command: bytes,
-    profile: Profile,
-    expected: tuple[int, int],
-) -> None:
-    device = await boot(profile)
-    await speech.answer_with(LONG_ANSWER, heard=[COMMAND])
-    await asyncio.sleep(5)
-    await switch(hass, "on")
-    with pytest.raises(HomeAssistantError, match=REASON):
-        await announce(hass, SATELLITE)
-    await answers(device, command)
-    assert levels(device) == expected
-
-
-@pytest.mark.usefixtures("chosen")
-async def test_another_loudspeaker_keeps_its_volume_and_gets_softer_sound(
-    boot: Boot, player: BigSpeaker, announcer: Announcer, speech: Speech
-) -> None:
-    device = await boot(NEW)
-    await speech.answer_with(*[LONG_ANSWER] * 3, heard=[COMMAND] * 3)
-    await switch(speech.hass, "on")
-    player.set_volume(0.6)
-    await say(device, speech.command)
-    ring = Utterance(text="Up!", speech=beep(5), rank=Rank.ALARM)
-    assert (await announcer.say(ring)).how is Delivery.ROOM_PLAYER
-    await switch(speech.hass, "off")
-    await say(device, speech.command, "hi")
-    quiet, alarm, usual = (pitch_level(pcm[48000:], 24000, 440) for pcm in player.played)
-    assert quiet == pytest.approx(usual / 4, rel=0.1)
-    assert alarm > usual / 2
-    assert player.volume_level == 0.6
-
-
 async def test_it_is_switched_by_voice_and_says_what_was_kept(
     device: SimulatedDevice, linked_entry: MockConfigEntry, handle: Handle, speech: Speech
 ) -> None:
@@ -437,32 +194,3 @@ async def test_it_is_switched_by_voice_and_says_what_was_kept(
         "Dinner is ready",
         "You can be disturbed again",
     ]
-
-
-@pytest.mark.parametrize("rank", [Rank.ALARM, Rank.TIMER])
-async def test_what_rings_when_it_goes_on_stays_loud(
-    hass: HomeAssistant, device: SimulatedDevice, announcer: Announcer, rank: Rank
-) -> None:
-    """And without either of both, nothing is read or set before something is said."""
-    calls = len(device.events("tool"))
-    is_alarm = rank is Rank.ALARM
-    ring = Utterance(text="Up!", speech=beep(8), rank=rank, at_announcement_volume=is_alarm)
-    ringing = asyncio.create_task(announcer.say(ring))
-    await is_heard(device)
-    assert len(device.events("tool")) == calls
-    await switch(hass, "on")
-    await asyncio.sleep(3)
-    assert levels(device) == (70, 10)
-    assert (await ringing).end is End.DONE
-    await device.wait_for(lambda: levels(device) == (30, 10), 5)
-
-
-async def test_a_device_that_is_deleted_gets_its_volume_back(
-    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
-) -> None:
-    await switch(hass, "on")
-    await device.wait_for(lambda: levels(device) == (30, 10), 5)
-    await asyncio.sleep(3)
-    hass.config_entries.async_remove_subentry(linked_entry, *linked_entry.subentries)
-    await device.wait_for(lambda: not device.connected, 30)
-    assert levels(device) == (70, 75)

@@ -1,0 +1,44 @@
+"""A device that is not to be disturbed, with its volume and brightness."""
+
+from typing import Any
+
+from homeassistant.core import HomeAssistant
+import pytest
+
+from simulator import SimulatedDevice, State
+from tests.integration.boxes import act, wait_for_state
+from tests.integration.names import BRIGHTNESS, NEW, SATELLITE, Boot
+
+QUIET = "switch.kitchen_box_do_not_disturb"
+REASON = "Kitchen box is not to be disturbed.* switch off Do not disturb"
+LONG_ANSWER = "It goes on. " * 12
+
+
+async def switch(hass: HomeAssistant, state: str) -> None:
+    await act(hass, "switch", f"turn_{state}", QUIET)
+    assert hass.states.is_state(QUIET, state)
+
+
+async def satellite(hass: HomeAssistant, action: str, *satellites: str, **data: Any) -> None:
+    await act(hass, "assist_satellite", action, [*satellites] or SATELLITE, **data)
+
+
+async def announce(hass: HomeAssistant, *satellites: str, **data: Any) -> None:
+    await satellite(hass, "announce", *satellites, message="Dinner is ready.", **data)
+
+
+def levels(device: SimulatedDevice) -> tuple[int, int]:
+    return device.values["volume"], device.values["brightness"]
+
+
+async def answers(device: SimulatedDevice, command: bytes, word: str = "hi") -> None:
+    await device.wake(word)
+    device.say(command)
+    await device.wait_state(State.SPEAKING, 30)
+
+
+@pytest.fixture
+async def device(hass: HomeAssistant, boot: Boot) -> SimulatedDevice:
+    device = await boot(NEW)
+    await wait_for_state(hass, BRIGHTNESS, "75")
+    return device
