@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +36,15 @@ async def browser(url: str, **options: Any) -> AsyncGenerator[WebPage]:
         except DemoError as err:
             pytest.skip(str(err))
         yield web
+
+
+@asynccontextmanager
+async def failure_picture(request: pytest.FixtureRequest, web: WebPage, folder: Path) -> AsyncGenerator[None]:
+    """Keep a picture of the page if a test fails in the context."""
+    failures = request.session.testsfailed
+    yield
+    if request.session.testsfailed > failures:
+        await web.picture(folder / "failure.png")
 
 
 async def wider_parts(web: WebPage) -> list[str]:

@@ -21,7 +21,7 @@ from demo.engines import Speech, small_speech, spoken
 from demo.hass import PASSWORD, USERNAME, home_assistant
 from demo.processes import HOST, free_port
 from simulator import SimulatedDevice, converse, get_profile
-from tests.e2e.browser import SIZES, browser, wider_parts
+from tests.e2e.browser import SIZES, browser, failure_picture, wider_parts
 from tests.e2e.house import COMMAND, PACE
 
 pytestmark = [
@@ -66,10 +66,8 @@ async def walk(
             get_profile("rover"), f"{url}/api/xiaozhi/ota", mac="24:6f:28:aa:c1:01", pace=PACE
         )
         walk = Walk(web, client, await stack.enter_async_context(device), speech, folder)
-        failures = request.session.testsfailed
-        yield walk
-        if request.session.testsfailed > failures:
-            await web.picture(folder / "failure.png")
+        async with failure_picture(request, web, folder):
+            yield walk
 
 
 @dataclass

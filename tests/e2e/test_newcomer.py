@@ -27,7 +27,7 @@ from demo.hass import PASSWORD, USERNAME, home_assistant
 from demo.parts import SERVED, SPEECH_MODELS
 from demo.processes import HOST, free_port
 from simulator import SimulatedDevice, State, converse, get_profile
-from tests.e2e.browser import SIZES, browser, wider_parts
+from tests.e2e.browser import SIZES, browser, failure_picture, wider_parts
 from tests.e2e.house import COMMAND, PACE
 from tests.integration.firmware.wake_words.packs import pack, release
 from tests.integration.media.media_server import MediaServer, media_server
@@ -120,10 +120,8 @@ async def walk(
             profile, f"{url}/api/xiaozhi/ota", mac="24:6f:28:aa:c1:01", pace=PACE, assets=pack()
         )
         walk = Walk(web, client, await stack.enter_async_context(device), home, folder)
-        failures = request.session.testsfailed
-        yield walk
-        if request.session.testsfailed > failures:
-            await web.picture(folder / "failure.png")
+        async with failure_picture(request, web, folder):
+            yield walk
 
 
 @dataclass

@@ -20,6 +20,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.events import EVENT_SIGNAL, AlarmEvent, DeviceEvent
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import SimulatedDevice
 from tests.integration.announcements.big_speaker import SELECT
 from tests.integration.boxes import act, alerts, choose, state_of
 from tests.integration.clock.alarms import (
@@ -92,15 +93,23 @@ async def test_after_an_absence_it_rings_up_to_ten_minutes_late(
     await rings_no_more(device, 60)
 
 
-async def test_the_clock_is_set_forward_and_back_and_no_alarm_is_lost_or_doubled(
-    hass: HomeAssistant, boot: Boot, wall_clock: Callable[[timedelta], None], notes: list[str]
-) -> None:
+async def stopped_after_a_jump(
+    hass: HomeAssistant, boot: Boot, wall_clock: Callable[[timedelta], None]
+) -> SimulatedDevice:
+    """Set the clock forward to a daily alarm, and stop its ring."""
     device = await boot()
     await calendar(hass).async_create_event(dtstart=soon(3600), summary="Up", rrule="FREQ=DAILY")
     # As on a computer without a clock of its own, which gets the time from the network.
     wall_clock(timedelta(seconds=3600))
     await has_rung(device, 2, 100)
     await act(hass, "button", "press", STOP)
+    return device
+
+
+async def test_the_clock_is_set_forward_and_back_and_no_alarm_is_lost_or_doubled(
+    hass: HomeAssistant, boot: Boot, wall_clock: Callable[[timedelta], None], notes: list[str]
+) -> None:
+    device = await stopped_after_a_jump(hass, boot, wall_clock)
     for minutes, seconds in ((-60, 60), (58, 200)):
         wall_clock(timedelta(minutes=minutes))
         await rings_no_more(device, seconds)
@@ -117,11 +126,7 @@ async def test_the_clock_is_set_forward_and_back_and_no_alarm_is_lost_or_doubled
 async def test_a_clock_that_was_wrong_by_days_and_is_set_back_costs_no_morning(
     hass: HomeAssistant, boot: Boot, wall_clock: Callable[[timedelta], None], notes: list[str], is_off: bool
 ) -> None:
-    device = await boot()
-    await calendar(hass).async_create_event(dtstart=soon(3600), summary="Up", rrule="FREQ=DAILY")
-    wall_clock(timedelta(seconds=3600))
-    await has_rung(device, 2, 100)
-    await act(hass, "button", "press", STOP)
+    device = await stopped_after_a_jump(hass, boot, wall_clock)
     if is_off:
         assert await hass.config_entries.async_unload(boot.entry.entry_id)
     wall_clock(timedelta(hours=-20))

@@ -21,7 +21,7 @@ from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnos
 from custom_components.xiaozhi.errors import UserError
 from custom_components.xiaozhi.messages.kept_messages import KeptMessages
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from simulator import State, converse
+from simulator import SimulatedDevice, State, converse
 from tests.integration.boxes import (
     Speech,
     act,
@@ -55,6 +55,16 @@ async def keep(kept: KeptMessages, count: int = 1) -> None:
     """Keep messages of which nobody hears the sound."""
     for _ in range(count):
         await kept.async_keep(VoiceMessage(sender="Attic", sent=dt_util.utcnow()), b"no sound")
+
+
+async def send_to_quiet(
+    boot: Boot, speech: Speech, message: bytes, bedroom: Device
+) -> tuple[SimulatedDevice, SimulatedDevice]:
+    """Send a message to a device that is not to be disturbed; return its sender and that device."""
+    kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
+    await bedroom.async_switch("do_not_disturb", True)
+    await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
+    return kitchen, other
 
 
 async def test_what_is_wrong_is_said_before_anything_is_recorded(
@@ -131,9 +141,7 @@ async def test_an_idle_device_is_woken_for_it_and_the_talk_button_ends_it(
 async def test_an_undisturbed_device_keeps_it_also_when_it_is_woken(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
-    kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
-    await bedroom.async_switch("do_not_disturb", True)
-    await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
+    _, other = await send_to_quiet(boot, speech, message, bedroom)
     await other.wake()
     await other.wait_state(State.LISTENING, 10)
     await other.wait_state(State.IDLE, 60)
@@ -153,9 +161,7 @@ async def test_a_device_that_was_not_meant_by_the_wake_word_keeps_it(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:
     """Two devices hear the same wake word, and the nearer one answers."""
-    kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
-    await bedroom.async_switch("do_not_disturb", True)
-    await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
+    kitchen, other = await send_to_quiet(boot, speech, message, bedroom)
     await bedroom.async_switch("do_not_disturb", False)
     await speech.answer_with("Fine.")
     for device, share in ((kitchen, 0.7), (other, 0.2)):

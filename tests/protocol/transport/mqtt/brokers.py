@@ -12,11 +12,20 @@ from typing import Self
 
 import pytest
 
+from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkClosedError
 from custom_components.xiaozhi.protocol.transport.mqtt import mqtt_packets as mqtt
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_connection import MqttConnection
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import downlink_topic
 from demo.processes import free_port
+
+REAL_BROKER = [
+    pytest.mark.real_time,
+    pytest.mark.usefixtures("socket_enabled"),
+    # Of another process, on a busy machine.
+    pytest.mark.timeouts(BrokerTimeouts, answer=60, push=60),
+]
+"""Marks of tests with a broker in a process of its own."""
 
 _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"))
 

@@ -31,6 +31,7 @@ from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServe
 from tests.paths import ROOT
 from tests.protocol.transport.mqtt.brokers import (
     ANONYMOUS,
+    REAL_BROKER,
     Mosquitto,
     PushingBroker,
     answering,
@@ -41,12 +42,7 @@ from tests.protocol.transport.mqtt.device import HELLO, LISTEN, MAC, OTHER_MAC, 
 from tests.protocol.transport.udp.device import until
 from tests.protocol.transport.websocket.peer import Owner, Recorder, failing_in
 
-pytestmark = [
-    pytest.mark.real_time,
-    pytest.mark.usefixtures("socket_enabled"),
-    # Of another process, on a busy machine.
-    pytest.mark.timeouts(BrokerTimeouts, answer=60, push=60),
-]
+pytestmark = REAL_BROKER
 GATEWAY = "00c0ffee"
 
 

@@ -20,6 +20,7 @@ from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServe
 from simulator.access_point.certificates import Certificates
 from tests.protocol.transport.mqtt.brokers import (
     ANONYMOUS,
+    REAL_BROKER,
     Mosquitto,
     PushingBroker,
     answering,
@@ -29,12 +30,7 @@ from tests.protocol.transport.mqtt.device import MAC
 from tests.protocol.transport.udp.device import until
 from tests.protocol.transport.websocket.peer import TOKEN, Owner, port_of
 
-pytestmark = [
-    pytest.mark.real_time,
-    pytest.mark.usefixtures("socket_enabled"),
-    # Of another process, on a busy machine.
-    pytest.mark.timeouts(BrokerTimeouts, answer=60, push=60),
-]
+pytestmark = REAL_BROKER
 
 
 async def test_a_broker_that_pushes_is_told_from_one_that_does_not(
