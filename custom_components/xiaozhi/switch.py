@@ -91,7 +91,7 @@ class XiaozhiDoNotDisturbSwitch(XiaozhiOwnedSwitch):
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
-        """Disturb again, and say the kept messages."""
+        """Switch it off, and say how many messages were kept."""
         await super().async_turn_off(**kwargs)
         self.device.create_task(self._say_kept(), "say what was kept")
 

@@ -174,14 +174,14 @@ async def test_boxes_take_other_wake_words_and_one_is_the_loudspeaker_of_another
     url = running_demo.where("talk")
     async with browser(url) as web:
         page = web.page
-        told, status = page.locator("#advice"), page.locator("#status")
+        advice, status = page.locator("#advice"), page.locator("#status")
         await _open(page, url)
         # Another wake word than its own does nothing, until it is chosen.
         await page.get_by_label("Box", exact=True).select_option("Announcer")
         word = page.get_by_label("What you say to wake it")
         await word.fill("computer")
         await page.get_by_role("button", name="Say it").click()
-        await expect(told).to_have_text("Nothing happens: “computer” is not its wake word.")
+        await expect(advice).to_have_text("Nothing happens: “computer” is not its wake word.")
         choice = page.get_by_label("Wake word", exact=True)
         await choice.select_option("Computer")
         await _has_shown(page, "Loading ...")
@@ -189,7 +189,7 @@ async def test_boxes_take_other_wake_words_and_one_is_the_loudspeaker_of_another
         await expect(choice).to_have_value("Computer")
         await expect(status).to_have_text("Standby")
         await page.get_by_role("button", name="Say it").click()
-        await expect(told).to_have_text("It listens, but this page has no microphone. Press an example")
+        await expect(advice).to_have_text("It listens, but this page has no microphone. Press an example")
         await page.locator("#press").click()
         await expect(status).to_have_text("Standby")
         say = asyncio.to_thread(running_demo.say, "--link", "announcer", "turn off the kitchen light")
@@ -203,7 +203,7 @@ async def test_boxes_take_other_wake_words_and_one_is_the_loudspeaker_of_another
         await expect(page.locator(".text")).to_have_text("Alarm: Tea")
         await expect(page.get_by_text("Now you hear the Announcer.")).to_be_visible()
         await page.get_by_role("button", name="Snooze").click()
-        await expect(told).to_have_text("It rings again in nine minutes.")
+        await expect(advice).to_have_text("It rings again in nine minutes.")
         await expect(page.locator("#elsewhere")).to_be_empty()
         # This one takes it at its next conversation.
         await page.get_by_label("Box", exact=True).select_option("WebSocket box")

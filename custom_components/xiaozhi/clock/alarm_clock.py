@@ -222,7 +222,7 @@ class AlarmClock:
                     await self._changed.wait()
 
     async def _due(self) -> Mapping[str, Alarm]:
-        """Return the alarms that are due. After the clock was set back, determine their next times anew."""
+        """Return the due alarms. If the clock was set back, find the next time of each alarm again."""
         now, due, renewed = dt_util.utcnow(), dict[str, Alarm](), dict[str, Alarm | None]()
         for uid, alarm in self.alarms.items():
             # One that raises must not take the others with it.
