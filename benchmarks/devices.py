@@ -6,10 +6,12 @@ All times are those of the system's monotonic clock, which both processes share.
 import asyncio
 from collections import deque
 from dataclasses import dataclass
-from itertools import count, pairwise
+from itertools import batched, count, pairwise
 import os
 import sys
 from typing import Final
+
+import numpy as np
 
 from simulator import (
     ConversationError,
@@ -21,7 +23,9 @@ from simulator import (
     get_profile,
 )
 from simulator.audio.espeak import synthesize
-from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE
+from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
+
+from .recordings import to_pcm
 
 # The voice of the demo.
 _VOICE: Final = "en-us+f2"
@@ -32,6 +36,8 @@ _PATIENCE: Final = 60
 _STATUS_TOOL: Final = "self.get_device_status"
 # Of 32767: 1 % of the loudest.
 _AUDIBLE: Final = 300
+# The standard deviation of its samples.
+_QUIET_ROOM: Final = 5
 # A frame that is later than this means that the loudspeaker ran dry; an event loop is late by milliseconds.
 _PAUSE_SECONDS: Final = 0.03
 _FRAME_SECONDS: Final = FRAME_SAMPLES / UPLINK_RATE
@@ -121,13 +127,20 @@ class DeviceGroup:
         """Play 16 kHz mono PCM of 16 bits, whose speech ends after so many seconds, to the first device."""
         return await self._converse(self._devices[0], sound, end)
 
-    async def listen(self, number: int, text: str) -> None:
-        """Wake the first devices and say a text to each; returns when all microphones are on."""
-        sound = await self._sound(text)
+    async def listen(self, number: int, text: str, speaking: int) -> None:
+        """Wake the first devices, of which some are said a text and the others are in a quiet room.
+
+        Returns when all microphones are on. All hear the same packets, which are encoded once.
+        """
+        speech = await self._sound(text)
+        quiet = np.random.default_rng(5).normal(0, _QUIET_ROOM, len(speech) // 2)
+        said, unsaid = await asyncio.gather(
+            asyncio.to_thread(_packets, speech), asyncio.to_thread(_packets, to_pcm(quiet))
+        )
         awake = self._devices[:number]
+        for turn, device in enumerate(awake):
+            device.play_packets([said if turn < speaking else unsaid])
         await asyncio.gather(*(device.wake(self.wake_word()) for device in awake))
-        for device in awake:
-            device.say(sound)
         await asyncio.gather(*(_listening(device) for device in awake))
 
     async def play(self, sounds: list[bytes]) -> list[str]:
@@ -231,6 +244,16 @@ class DeviceGroup:
             pauses=pauses,
             lost=_lost(device) - lost,
         )
+
+
+def _packets(pcm: bytes) -> list[tuple[float, bytes]]:
+    """Return the packets of 16 kHz mono PCM of 16 bits, with their seconds."""
+    encoder = OpusEncoder()
+    frames = (
+        bytes(frame).ljust(2 * FRAME_SAMPLES, b"\0")
+        for frame in batched(pcm, 2 * FRAME_SAMPLES, strict=False)
+    )
+    return [(number * _FRAME_SECONDS, encoder.encode(frame)) for number, frame in enumerate(frames, 1)]
 
 
 async def _listening(device: SimulatedDevice) -> None:

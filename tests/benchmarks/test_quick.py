@@ -58,7 +58,7 @@ def test_every_benchmark_has_something_to_tell(both: list[Rows]) -> None:
     assert first_packets[1] > 500
     assert found["downlink"][0]["packets"] > 10
     assert [row["still heard"] for row in found["uplink_cpu"]] == [2, 2]
-    assert all(row["% of a core"] > 0 for row in found["uplink_cpu"])
+    assert all(row["% of a core"] > 0 and row["in real time"] > 0 for row in found["uplink_cpu"])
     assert {row["engine s"] for row in found["end_of_speech"]} == {0.05, 0.3, 0.8}
     assert len(found["media"]) == 3
     assert all(row["CPU ms for each second"] > 0 for row in found["media"])
