@@ -105,9 +105,16 @@ class TurnDetector:
         self._hass = hass
         self._detector = detector
         self._working = working
+        self._waiting = bytearray()
 
     async def hear(self, pcm: bytes) -> list[SpeechEvent]:
         """Take the next audio, and return its events up to the end of speech."""
+        self._waiting += pcm
+        # A call in a thread costs more than the model. Before somebody speaks, sound waits for more if it can
+        # bring no event yet.
+        if len(self._waiting) + len(pcm) < self._detector.bytes_to_event:
+            return []
+        pcm, self._waiting = bytes(self._waiting), bytearray()
         events: list[SpeechEvent] = []
         for start in range(0, len(pcm), _MAX_PIECE):
             async with self._working:

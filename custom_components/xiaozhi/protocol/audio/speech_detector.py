@@ -156,6 +156,11 @@ class SpeechBounds:
         """Whether there is silence that is expected to go on."""
         return self._silent >= _SETTLED if self._speaking else not self._spoken
 
+    @property
+    def chunks_to_event(self) -> int:
+        """The fewest chunks until there can be an event, as speech has to last; 0 while somebody speaks."""
+        return 0 if self._speaking else self._begin - self._spoken
+
     def step(self, peak: int, probability: float | None = None) -> SpeechEvent | None:
         """Take the loudest sample of the next step.
 
@@ -295,6 +300,11 @@ class SpeechDetector:
             if event is not None:
                 events.append(event)
         return events
+
+    @property
+    def bytes_to_event(self) -> int:
+        """The fewest bytes of PCM until there can be an event; none while somebody speaks."""
+        return max(0, self._bounds.chunks_to_event * _CHUNK_BYTES - len(self._pcm))
 
     def end_after(self, pause: SpeechPaused, silence: float) -> None:
         """Let speech end when this pause has lasted `silence` seconds, instead of as in the settings.
