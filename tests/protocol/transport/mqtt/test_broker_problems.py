@@ -1,6 +1,7 @@
 """Brokers that cannot be used, and what they are told from."""
 
 import asyncio
+import gc
 from pathlib import Path
 import socket
 import ssl
@@ -10,7 +11,11 @@ import pytest
 
 from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
-from custom_components.xiaozhi.protocol.transport.owner_broker.broker_client import check_broker, pushes
+from custom_components.xiaozhi.protocol.transport.owner_broker.broker_client import (
+    check_broker,
+    connected,
+    pushes,
+)
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
     BrokerError,
     BrokerProblem,
@@ -104,6 +109,24 @@ async def test_something_else_at_the_port_is_told(answer: bytes | None) -> None:
         problem, _ = await problem_of(port=port)
         assert problem is BrokerProblem.UNREACHABLE
         await until(lambda: asyncio.all_tasks() <= before)
+
+
+async def test_a_broker_that_ends_while_nobody_listens_leaves_no_unread_error() -> None:
+    """As when Home Assistant stops in the same moment."""
+    unread: list[str] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: unread.append(context["message"]))
+    broker = await PushingBroker().start()
+
+    async def use() -> None:
+        async with connected(BrokerSettings(host="127.0.0.1", port=broker.port)) as client:
+            await broker.stop()
+            await until(lambda: not client._client.is_connected())
+
+    await use()
+    gc.collect()
+    await asyncio.sleep(0)
+    assert unread == []
 
 
 async def test_an_encrypted_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

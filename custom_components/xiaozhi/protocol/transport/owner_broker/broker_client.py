@@ -150,5 +150,8 @@ async def _hang_up(client: Client, settings: BrokerSettings) -> None:
     client.timeout = BrokerTimeouts.hang_up
     with suppress(MqttError):
         await client.__aexit__(None, None, None)
+    # Why it was disconnected, if nobody has asked: asyncio would log an error that is never read.
+    with suppress(asyncio.CancelledError, asyncio.InvalidStateError):
+        client._disconnected.exception()  # noqa: SLF001
     # After an error in a packet, the above has left the socket open.
     client._client.disconnect()  # noqa: SLF001
