@@ -1,6 +1,7 @@
 """Sounds of our own: of a timer that has ended, two strokes of a bell, and the tone before a recording."""
 
 from array import array
+from functools import cache
 import math
 from typing import Final
 
@@ -14,10 +15,11 @@ _TONE: Final = 880
 _TONE_SECONDS: Final = 0.2
 
 
+@cache
 def timer_sound(sample_rate: int) -> bytes:
     """Return 16-bit mono PCM of `sample_rate` Hz, which can be repeated.
 
-    Takes tens of milliseconds, so it is not for the event loop.
+    Takes tens of milliseconds the first time, so it is not for the event loop.
     """
     sound = array("h", bytes(2 * round(TIMER_SOUND_SECONDS * sample_rate)))
     for start in _STRIKES:
