@@ -89,20 +89,20 @@ async def test_sleep_sounds_get_softer_and_end(
     await asyncio.sleep(3)
     speech.recognizer.lines = ["play some sleep sounds", "what time is it"]
     async with media_server() as server:
-        rain = {"media_content_id": server.file("/rain.mp3", music(20)), "media_content_type": "music"}
-        await use(hass, "sleep.yaml", sound=rain, minutes=3)
+        rain = {"media_content_id": server.file("/rain.mp3", music(9)), "media_content_type": "music"}
+        await use(hass, "sleep.yaml", sound=rain, minutes=2)
         await device.wake()
         device.say(speech.command)
         await wait_for_state(hass, SPEAKER, "playing", 60)
         # Longer than the sound itself, without a pause.
-        await asyncio.sleep(90)
+        await asyncio.sleep(65)
         assert hass.states.is_state(SPEAKER, "playing")
-        assert device.values["volume"] == 20
+        assert device.values["volume"] == 15
         if ends == "woken":
             await device.wake("hello")
             await device.wait_state(State.LISTENING, 10)
             await device.click()
-        await wait_for_state(hass, SPEAKER, "idle", 10 if ends == "woken" else 120)
+        await wait_for_state(hass, SPEAKER, "idle", 10 if ends == "woken" else 90)
         await device.wait_for(lambda: device.values["volume"] == 30, 5)
     await device.wait_state(State.IDLE, 30)
     await asyncio.sleep(65)

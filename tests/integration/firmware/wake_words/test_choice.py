@@ -1,6 +1,7 @@
 """Wake words that the owner chooses: from the form to what the device listens to."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -192,21 +193,21 @@ async def test_phrases_that_no_model_understands_are_errors_of_the_form(
 @pytest.mark.parametrize(
     ("archive", "reason"),
     [
-        (release(pack(), version="2.4.1"), "no release of firmware"),
-        (release(pack(), chip="esp32c3"), "no release of firmware"),
-        (release(pack(), address=0x600000), "no release of firmware"),
-        (release(pack()[:-1] + b"\0"), "damaged"),
-        (release(b""), "damaged"),
-        (build_image(version="2.4.2", size=64 * 1024), "no release of firmware"),
-        (b"PK\x03\x04", "archive is damaged"),
-        (b"", "not a firmware"),
+        (lambda: release(pack(), version="2.4.1"), "no release of firmware"),
+        (lambda: release(pack(), chip="esp32c3"), "no release of firmware"),
+        (lambda: release(pack(), address=0x600000), "no release of firmware"),
+        (lambda: release(pack()[:-1] + b"\0"), "damaged"),
+        (lambda: release(b""), "damaged"),
+        (lambda: build_image(version="2.4.2", size=64 * 1024), "no release of firmware"),
+        (lambda: b"PK\x03\x04", "archive is damaged"),
+        (bytes, "not a firmware"),
     ],
     ids=["version", "chip", "address", "checksum", "no pack", "no flash", "no archive", "nothing"],
 )
 async def test_without_a_pack_that_fits_nothing_is_sent(
-    hass: HomeAssistant, device: SimulatedDevice, hosts: Web, archive: bytes, reason: str
+    hass: HomeAssistant, device: SimulatedDevice, hosts: Web, archive: Callable[[], bytes], reason: str
 ) -> None:
-    hosts.release(archive)
+    hosts.release(archive())
     with pytest.raises(ServiceValidationError, match=reason):
         await choose(hass, "Jarvis")
     assert was_sent_nothing(device)

@@ -91,4 +91,4 @@ async def until(condition: Callable[[], bool], seconds: float = 30) -> None:
     """Run the event loop until a condition holds."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - any condition, of objects that know nothing of events
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0.01)
