@@ -2,19 +2,16 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
-import pytest
 
 from custom_components.xiaozhi.protocol.text import plain_markdown, plain_name
 from tests.paths import ROOT
 
 _INTEGRATION: Final = ROOT / "custom_components/xiaozhi"
-_MODULES: Final = {
-    str(path.relative_to(_INTEGRATION)): ast.parse(path.read_text()) for path in _INTEGRATION.rglob("*.py")
-}
 _CLEANING: Final = {"plain_name", "plain_markdown", "len", "str", "isoformat"}
 _OUR_TEXTS: Final = {"async_text", "async_explain", "known_text"}
 _OURS: Final = {
@@ -26,6 +23,12 @@ _OURS: Final = {
     "clock/ring.py": {None},
 }
 """Placeholders that are Markdown of ours, by module."""
+
+
+@cache
+def _modules() -> dict[str, ast.Module]:
+    files = _INTEGRATION.rglob("*.py")
+    return {str(path.relative_to(_INTEGRATION)): ast.parse(path.read_text()) for path in files}
 
 
 def _placeholders(tree: ast.Module) -> Iterator[tuple[str | None, ast.expr]]:
@@ -112,17 +115,16 @@ def _shown_in() -> list[str]:
     makers |= {"ir.async_create_issue", "persistent_notification.async_create"}
     calls = {
         module: {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-        for module, tree in _MODULES.items()
+        for module, tree in _modules().items()
     }
     return [module for module, called in calls.items() if not makers.isdisjoint(called)]
 
 
-@pytest.mark.parametrize("module", _shown_in())
-def test_what_is_shown_is_made_plain(module: str) -> None:
-    given = list(_placeholders(_MODULES[module]))
+def test_what_is_shown_is_made_plain() -> None:
     wrong = [
-        f"{name}: {ast.unparse(value)}"
-        for name, value in given
+        f"{module}: {name}: {ast.unparse(value)}"
+        for module in _shown_in()
+        for name, value in _placeholders(_modules()[module])
         if not _is_plain(value) and name not in _OURS.get(module, set())
     ]
     assert not wrong

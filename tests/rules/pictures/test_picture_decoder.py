@@ -91,7 +91,8 @@ def directory_bomb(marker: int, name: bytes) -> bytes:
 
 SMALL = encoded(Image.new("RGB", (64, 64)), "JPEG")
 PIXELS = (b"IDAT", zlib.compress(bytes(8 * 25)))
-TEXTS = [(b"zTXt", b"k%d\0\0" % number + deflated(MIB)) for number in range(60)]
+TEXT = deflated(MIB)
+TEXTS = [(b"zTXt", b"k%d\0\0" % number + TEXT) for number in range(60)]
 REFUSED: dict[str, Callable[[], bytes]] = {
     "a JPEG with thousands of scans": lambda: scan_bomb(1000, 1000, 9000),
     "a progressive JPEG of 59 megapixels": lambda: encoded(
