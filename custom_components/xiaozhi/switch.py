@@ -99,6 +99,8 @@ class XiaozhiDoNotDisturbSwitch(XiaozhiOwnedSwitch):
         """Say the number of voice messages, after the announcement for which it was turned off."""
         await asyncio.sleep(_KEPT_AFTER)
         device = self.device
+        if self.gateway.devices.get(device.mac) is not device:
+            return
         if (kept := len(device.state.messages)) and not device.do_not_disturb:
             pipeline = chosen_pipeline(self.hass, device)
             text = await async_text(self.hass, "messages_kept", voice_language(pipeline), count=str(kept))

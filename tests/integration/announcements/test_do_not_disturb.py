@@ -194,3 +194,15 @@ async def test_it_is_switched_by_voice_and_says_what_was_kept(
         "Dinner is ready",
         "You can be disturbed again",
     ]
+
+
+async def test_a_device_deleted_right_after_has_nothing_to_say(
+    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
+) -> None:
+    known = linked_entry.runtime_data.devices[MAC]
+    known.record.update(messages={"1": VoiceMessage(sender="Hall", sent=dt_util.utcnow())})
+    await switch(hass, "on")
+    await switch(hass, "off")
+    hass.config_entries.async_remove_subentry(linked_entry, known.subentry_id)
+    await asyncio.sleep(10)
+    assert not device.announcements
