@@ -129,6 +129,26 @@ async def test_a_broker_that_ends_while_nobody_listens_leaves_no_unread_error() 
     assert unread == []
 
 
+async def test_an_attempt_that_is_given_up_twice_leaves_no_error() -> None:
+    """As when the gateway ends while a broker does not answer, and cannot wait for that either."""
+    uncaught: list[dict[str, Any]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: uncaught.append(context))
+    before = asyncio.all_tasks()
+    async with answering(b"") as port:
+        trying = asyncio.create_task(check_broker(BrokerSettings(host="127.0.0.1", port=port)))
+        await asyncio.sleep(0.3)
+        for _ in range(2):
+            trying.cancel()
+            await asyncio.sleep(0.1)
+        with pytest.raises(asyncio.CancelledError):
+            await trying
+    await until(lambda: asyncio.all_tasks() <= before)
+    gc.collect()
+    await asyncio.sleep(0.1)
+    assert uncaught == []
+
+
 async def test_an_encrypted_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its certificate is checked; a port without encryption is told apart from one without a broker."""
     certificates = Certificates("127.0.0.1")

@@ -113,7 +113,9 @@ async def _connect(client: Client, settings: BrokerSettings) -> None:
         await asyncio.wait((connecting,))
         connecting.result()
     except asyncio.CancelledError:
-        client.timeout = BrokerTimeouts.hang_up
+        # Not to wait for an answer of the broker: who is impatient would cancel this, too.
+        if not client._connected.done():  # noqa: SLF001
+            client._connected.set_exception(MqttError("given up"))  # noqa: SLF001
         with suppress(MqttError):
             await connecting
         await _hang_up(client, settings)
