@@ -18,13 +18,19 @@ import pytest_socket
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.link_settings import AUTO_SUBSCRIBE_TOPIC
+from custom_components.xiaozhi.protocol.timeouts import BrokerTimeouts
 from tests.integration.boxes import mqtt_client_id, open_issues
 from tests.integration.http_device import MAC, TOKEN, HttpDevice, MakeEntry, paired_device, running
 from tests.integration.provisioning.forms import check_texts, start, submit, suggested, texts
 from tests.protocol.transport.mqtt.brokers import Mosquitto, PushingBroker, command, mosquitto
 from tests.protocol.transport.udp.device import until
 
-pytestmark = pytest.mark.usefixtures("own_address")
+pytestmark = [
+    # The broker is another process.
+    pytest.mark.real_time,
+    pytest.mark.timeouts(BrokerTimeouts, answer=60, push=0.1, first_retry=600),
+    pytest.mark.usefixtures("own_address"),
+]
 
 
 @pytest.fixture
@@ -53,8 +59,12 @@ async def device(entry: MockConfigEntry, hass_client_no_auth: ClientSessionGener
 
 
 @pytest.fixture
-async def broker(tmp_path: Path) -> AsyncGenerator[Mosquitto]:
-    """A Mosquitto that asks for the password `secret` of the user `ha`."""
+async def broker(hass: HomeAssistant, tmp_path: Path) -> AsyncGenerator[Mosquitto]:
+    """A Mosquitto that asks for the password `secret` of the user `ha`.
+
+    It is killed after the gateway has ended: in the moment of an attempt to connect, the library would leave
+    an error that nobody catches.
+    """
     passwords = tmp_path / "passwords"
     process = await asyncio.create_subprocess_exec(
         command("mosquitto_passwd"), "-c", "-b", str(passwords), "ha", "secret"
@@ -62,6 +72,8 @@ async def broker(tmp_path: Path) -> AsyncGenerator[Mosquitto]:
     await process.wait()
     async with mosquitto(tmp_path, f"password_file {passwords}", "allow_anonymous false") as running_broker:
         yield running_broker
+        for entry in hass.config_entries.async_loaded_entries(DOMAIN):
+            await hass.config_entries.async_unload(entry.entry_id)
 
 
 def at(broker: Mosquitto, **fields: Any) -> dict[str, Any]:
@@ -137,6 +149,7 @@ async def to_broker(hass: HomeAssistant, settings: dict[str, Any]) -> Any:
     return await submit_twice(hass, await start(hass), **settings | HERE)
 
 
+@pytest.mark.timeouts(BrokerTimeouts, push=60)
 async def test_a_broker_known_here_only_is_refused_and_a_doubtful_one_warned_of(
     hass: HomeAssistant, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
