@@ -6,7 +6,8 @@ All times are those of the system's monotonic clock, which both processes share.
 import asyncio
 from collections import deque
 from dataclasses import dataclass
-from itertools import batched, count, pairwise
+from functools import cache
+from itertools import count, pairwise
 import os
 import sys
 from typing import Final
@@ -23,7 +24,7 @@ from simulator import (
     get_profile,
 )
 from simulator.audio.espeak import synthesize
-from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
+from simulator.audio.opus import FRAME_SAMPLES, UPLINK_RATE, encode_sound
 
 from .recordings import to_pcm
 
@@ -246,14 +247,10 @@ class DeviceGroup:
         )
 
 
+@cache
 def _packets(pcm: bytes) -> list[tuple[float, bytes]]:
     """Return the packets of 16 kHz mono PCM of 16 bits, with their seconds."""
-    encoder = OpusEncoder()
-    frames = (
-        bytes(frame).ljust(2 * FRAME_SAMPLES, b"\0")
-        for frame in batched(pcm, 2 * FRAME_SAMPLES, strict=False)
-    )
-    return [(number * _FRAME_SECONDS, encoder.encode(frame)) for number, frame in enumerate(frames, 1)]
+    return [(number * _FRAME_SECONDS, packet) for number, packet in enumerate(encode_sound(pcm), 1)]
 
 
 async def _listening(device: SimulatedDevice) -> None:

@@ -12,7 +12,7 @@ import struct
 from typing import Final
 
 from ..board.pace import Pace
-from .opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder
+from .opus import FRAME_SAMPLES, UPLINK_RATE, OpusEncoder, encode_sound
 
 _FRAME_SECONDS: Final = FRAME_SAMPLES / UPLINK_RATE
 _FRAME_BYTES: Final = FRAME_SAMPLES * 2
@@ -154,12 +154,7 @@ class Microphone:
 
     def wake_audio(self, pcm: bytes) -> list[bytes]:
         """Encode the wake word: its last two seconds, at most 33 packets."""
-        encoder = OpusEncoder()
-        pcm = pcm[-33 * _FRAME_BYTES :]
-        return [
-            encoder.encode(pcm[start : start + _FRAME_BYTES].ljust(_FRAME_BYTES, b"\0"))
-            for start in range(0, len(pcm), _FRAME_BYTES)
-        ]
+        return encode_sound(pcm[-33 * _FRAME_BYTES :])
 
     async def run(self) -> None:
         """Record whenever it is switched on."""

@@ -57,6 +57,14 @@ class OpusEncoder:
         return b"".join(bytes(packet) for packet in self._codec.encode(frame))
 
 
+def encode_sound(pcm: bytes) -> list[bytes]:
+    """Return the packets of a sound, 16-bit samples, whose end is filled up with silence."""
+    encoder, size = OpusEncoder(), 2 * FRAME_SAMPLES
+    return [
+        encoder.encode(pcm[start : start + size].ljust(size, b"\0")) for start in range(0, len(pcm), size)
+    ]
+
+
 class OpusDecoder:
     """Decodes to mono PCM of 16 bits at the rate of the loudspeaker."""
 

@@ -24,7 +24,7 @@ from custom_components.xiaozhi.protocol.audio.speech_detector import (
 )
 from custom_components.xiaozhi.protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE, silence
 from simulator.audio.espeak import synthesize
-from simulator.audio.opus import FRAME_SAMPLES, OpusEncoder
+from simulator.audio.opus import encode_sound
 
 from .sounds import hiss, tone
 
@@ -68,10 +68,8 @@ def silence_that_ends(*end: tuple[float, float, int]) -> float:
 
 def through_opus(pcm: bytes) -> bytes:
     """Return PCM as it arrives from a device."""
-    encoder, decoder = OpusEncoder(), OpusDecoder(60)
-    size = 2 * FRAME_SAMPLES
-    frames = [pcm[start : start + size].ljust(size, b"\0") for start in range(0, len(pcm), size)]
-    return b"".join(decoder.decode(encoder.encode(frame)) for frame in frames)
+    decoder = OpusDecoder(60)
+    return b"".join(map(decoder.decode, encode_sound(pcm)))
 
 
 def spoken(text: str, voice: str = "en-us") -> bytes:
