@@ -19,6 +19,12 @@ async def switch(hass: HomeAssistant, state: str) -> None:
     assert hass.states.is_state(QUIET, state)
 
 
+async def make_quiet(hass: HomeAssistant, device: SimulatedDevice) -> None:
+    """Switch it on, and wait until the device is quiet and dim."""
+    await switch(hass, "on")
+    await device.wait_for(lambda: levels(device) == (30, 10), 5)
+
+
 async def satellite(hass: HomeAssistant, action: str, *satellites: str, **data: Any) -> None:
     await act(hass, "assist_satellite", action, [*satellites] or SATELLITE, **data)
 

@@ -25,6 +25,7 @@ from tests.integration.announcements.quiet import (
     answers,
     device,
     levels,
+    make_quiet,
     switch,
 )
 from tests.integration.announcements.sounds import beep, is_heard
@@ -41,8 +42,7 @@ async def test_answers_are_quiet_the_screen_is_dim_and_both_come_back(
     hass: HomeAssistant, device: SimulatedDevice, speech: Speech, command: bytes
 ) -> None:
     await speech.answer_with(LONG_ANSWER, heard=[COMMAND])
-    await switch(hass, "on")
-    await device.wait_for(lambda: levels(device) == (30, 10), 5)
+    await make_quiet(hass, device)
     await answers(device, command)
     assert levels(device) == (30, 10)
     await device.wait_state(State.IDLE, 60)
@@ -69,8 +69,7 @@ async def test_what_rings_is_as_loud_as_it_is_set(
     device = await boot(profile)
     change_settings(hass, linked_entry, **{CONF_ANNOUNCEMENT_VOLUME: announced})
     await wait_for_state(hass, BRIGHTNESS, "75")
-    await switch(hass, "on")
-    await device.wait_for(lambda: levels(device) == (30, 10), 5)
+    await make_quiet(hass, device)
     is_alarm = rank is Rank.ALARM
     ring = Utterance(text="Up!", speech=beep(8), rank=rank, alert_seconds=9, at_announcement_volume=is_alarm)
     ringing = asyncio.create_task(announcer.say(ring))
@@ -86,8 +85,7 @@ async def test_what_rings_is_as_loud_as_it_is_set(
 async def test_it_is_kept_over_restarts_and_undone_after_an_absence(
     hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry, hass_storage: dict[str, Any]
 ) -> None:
-    await switch(hass, "on")
-    await device.wait_for(lambda: levels(device) == (30, 10), 5)
+    await make_quiet(hass, device)
     await asyncio.sleep(2)
     # Soon, so that the end of Home Assistant does not leave it quiet.
     stored = hass_storage[f"xiaozhi.{linked_entry.entry_id}"]["data"][MAC]
@@ -131,8 +129,7 @@ async def test_one_that_left_before_it_was_quiet_is_quiet_afterwards(
 async def test_a_busy_device_is_not_left_quiet_when_it_is_deleted(
     hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
 ) -> None:
-    await switch(hass, "on")
-    await device.wait_for(lambda: levels(device) == (30, 10), 5)
+    await make_quiet(hass, device)
     await asyncio.sleep(3)
     # A main task that draws takes 0.3 seconds for each of the four calls.
     for tool in (STATUS_TOOL, VOLUME_TOOL, BRIGHTNESS_TOOL):
@@ -144,8 +141,7 @@ async def test_a_busy_device_is_not_left_quiet_when_it_is_deleted(
 async def test_what_somebody_sets_meanwhile_stays(
     hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
 ) -> None:
-    await switch(hass, "on")
-    await device.wait_for(lambda: levels(device) == (30, 10), 5)
+    await make_quiet(hass, device)
     change_settings(hass, linked_entry, quiet_volume=20, quiet_brightness=30)
     await device.wait_for(lambda: levels(device) == (20, 30), 5)
     await asyncio.sleep(3)
@@ -271,8 +267,7 @@ async def test_what_rings_when_it_goes_on_stays_loud(
 async def test_a_device_that_is_deleted_gets_its_volume_back(
     hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
 ) -> None:
-    await switch(hass, "on")
-    await device.wait_for(lambda: levels(device) == (30, 10), 5)
+    await make_quiet(hass, device)
     await asyncio.sleep(3)
     hass.config_entries.async_remove_subentry(linked_entry, *linked_entry.subentries)
     await device.wait_for(lambda: not device.connected, 30)
