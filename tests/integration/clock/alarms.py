@@ -53,7 +53,7 @@ async def rings_no_more(device: SimulatedDevice, seconds: float) -> int:
     return before
 
 
-async def told(notes: list[str]) -> str:
+async def next_note(notes: list[str]) -> str:
     """Wait for a notification, and return its text."""
     while not notes:  # noqa: ASYNC110 - time is virtual
         await asyncio.sleep(1)

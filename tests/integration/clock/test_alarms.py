@@ -30,10 +30,10 @@ from tests.integration.clock.alarms import (
     happened,
     has_rung,
     hidden_by,
+    next_note,
     rings_no_more,
     set_alarm,
     soon,
-    told,
 )
 from tests.integration.clock.conftest import Handle
 from tests.integration.names import COMMAND, MAC, NEW, OTHER_MAC, Boot
@@ -65,7 +65,7 @@ async def test_it_rings_louder_and_louder_and_the_owner_reads_that_nobody_came(
     assert loudness[:4] == sorted(set(loudness[:4]))
     assert loudness[4] == pytest.approx(loudness[3], rel=0.2)
     assert [text for _, text in announced.shown] == ["Alarm: Wake up"]
-    assert "Nobody stopped these alarms on Kitchen box: Wake up" in await told(notes)
+    assert "Nobody stopped these alarms on Kitchen box: Wake up" in await next_note(notes)
     await wait_for_state(hass, NEXT_ALARM, "unknown")
     assert hidden_by(hass) is er.RegistryEntryHider.INTEGRATION
     assert happened(hass) == "alarm_stopped"
@@ -232,7 +232,7 @@ async def test_stopping_the_other_loudspeaker_stops_the_alarm_a_fault_does_not(
         # Within five seconds, the device rings itself.
         await has_rung(device, 1, 5)
         await asyncio.sleep(700)
-        assert "Nobody stopped these alarms" in await told(notes)
+        assert "Nobody stopped these alarms" in await next_note(notes)
         return
     where = {"entity_id": player.entity_id, "area_id": area}
     by = Context(user_id=hass_admin_user.id)

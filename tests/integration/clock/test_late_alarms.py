@@ -31,10 +31,10 @@ from tests.integration.clock.alarms import (
     events,
     happened,
     has_rung,
+    next_note,
     rings_no_more,
     set_alarm,
     soon,
-    told,
 )
 from tests.integration.clock.conftest import Handle
 from tests.integration.names import MAC, Boot
@@ -83,13 +83,11 @@ async def test_after_an_absence_it_rings_up_to_ten_minutes_late(
         await has_rung(device, 6)
         await act(hass, "button", "press", STOP)
     else:
-        told_of = await told(notes)
-        assert "did not ring, because Home Assistant was off or Kitchen box" in told_of
+        text = await next_note(notes)
+        assert "did not ring, because Home Assistant was off or Kitchen box" in text
         assert happened(hass) == "alarm_stopped"
         assert state_of(hass, "event.kitchen_box_alarm_event").attributes["unanswered"] is True
-        assert not {"**", "](", "://"} & {
-            told_of[at : at + size] for at in range(len(told_of)) for size in (2, 3)
-        }
+        assert not {"**", "](", "://"} & {text[at : at + size] for at in range(len(text)) for size in (2, 3)}
     await rings_no_more(device, 60)
 
 
@@ -196,7 +194,7 @@ async def test_none_can_be_set_without_a_ring_and_an_earlier_one_is_reported(
     with pytest.raises(HomeAssistantError, match=words):
         await set_alarm(hass, 60)
     assert words in await handle("XiaozhiSetAlarm", hours=7)
-    assert "did not ring" in await told(notes)
+    assert "did not ring" in await next_note(notes)
     assert not await events(hass)
 
 
@@ -215,5 +213,5 @@ async def test_a_device_that_is_deleted_has_no_alarms_any_more(
     await hass.async_block_till_done()
     await asyncio.sleep(120)
     assert hass.states.get(CALENDAR) is None
-    assert "Deleted with Kitchen box: Wake up" in await told(notes)
+    assert "Deleted with Kitchen box: Wake up" in await next_note(notes)
     assert not linked_entry.runtime_data.devices

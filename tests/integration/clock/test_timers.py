@@ -15,7 +15,7 @@ from simulator import State, converse
 from simulator.application.announcement import Outcome
 from tests.integration.announcements.big_speaker import SELECT, BigSpeaker
 from tests.integration.boxes import TWO_DEVICES, Speech, alerts, choose, state_of, wait_for_state
-from tests.integration.clock.alarms import has_rung, rings_no_more, told
+from tests.integration.clock.alarms import has_rung, next_note, rings_no_more
 from tests.integration.clock.conftest import Handle
 from tests.integration.names import COMMAND, NEW, SATELLITE, Boot
 
@@ -172,7 +172,7 @@ async def test_timers_of_an_absent_device_are_reported_ten_minutes_late(
     await device.lose_power()
     began = hass.loop.time()
     for name, at in (("pizza", 155), ("bread", 215)):
-        text = await told(notes)
+        text = await next_note(notes)
         assert "Kitchen box was not connected" in text
         assert f"{name} (" in text
         assert hass.loop.time() - began == pytest.approx(at, abs=5)
@@ -215,7 +215,7 @@ async def test_running_timers_outlive_a_reload_and_a_restart(
     assert hass.states.is_state(NEXT_TIMER, ends)
     assert not notes
     await restart(hass, boot.entry, handle, off=60)
-    text = await told(notes)
+    text = await next_note(notes)
     assert "bread (0:20:00)" in text
     assert "pizza" not in text
     again, before = (dt_util.parse_datetime(end) for end in (state_of(hass, NEXT_TIMER).state, ends))
@@ -246,5 +246,5 @@ async def test_a_timer_that_ended_while_off_rings_late_or_is_reported(
         await rings_no_more(device, 60)
         assert not notes
     else:
-        assert "pizza (0:00:05)" in await told(notes)
+        assert "pizza (0:00:05)" in await next_note(notes)
         assert not alerts(device)

@@ -265,7 +265,7 @@ async def test_ten_are_kept_also_if_several_people_send_at_once(kept: KeptMessag
 async def test_a_message_is_not_said_to_be_kept_where_nobody_will_play_it(
     kept: KeptMessages, bedroom: Device, linked_entry: MockConfigEntry, fault: str
 ) -> None:
-    """Its device is deleted, or the gateway starts anew, while the message is encoded or written."""
+    """While the message is encoded or written, its device is deleted or the gateway is loaded again."""
     entries = bedroom.hass.config_entries
     sending = asyncio.create_task(keep(kept))
     await asyncio.sleep(0)

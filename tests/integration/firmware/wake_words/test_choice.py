@@ -150,9 +150,9 @@ async def test_the_form_says_why_a_device_can_have_no_phrases(
         await ready(hass, device)
     form = await change_device(hass, linked_entry)
     assert ("wake_phrases" in form["data_schema"].schema) == (reason == "")
-    told = form["description_placeholders"]["notes"]
-    assert told.startswith(reason)
-    assert bool(told) == bool(reason)
+    notes = form["description_placeholders"]["notes"]
+    assert notes.startswith(reason)
+    assert bool(notes) == bool(reason)
 
 
 async def test_the_voice_set_up_chooses_as_with_other_satellites(
