@@ -57,11 +57,6 @@ EVENT_ROOM_PLAYER: Final = "xiaozhi_room_player"
 EVENT_TOOL_CALL: Final = "xiaozhi_tool_call"
 EVENT_UNANSWERED_WAKE_WORD: Final = "xiaozhi_unanswered_wake_word"
 EVENT_VOICE_MESSAGE: Final = "xiaozhi_voice_message"
-FORMER_EVENTS: Final = {
-    EVENT_ANNOUNCEMENT_SKIPPED: "xiaozhi_left_out",
-    EVENT_UNANSWERED_WAKE_WORD: "xiaozhi_woken_in_vain",
-}
-"""Names of events before 0.6.0, which are fired, too, until 0.7.0."""
 
 OTA_PATH: Final = "/api/xiaozhi/ota"
 VISION_PATH: Final = "/api/xiaozhi/vision"

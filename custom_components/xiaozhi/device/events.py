@@ -12,7 +12,7 @@ from homeassistant.core import CALLBACK_TYPE, Context, callback
 from homeassistant.helpers.dispatcher import async_dispatcher_send
 from homeassistant.util.signal_type import SignalType
 
-from ..const import DOMAIN, FORMER_EVENTS
+from ..const import DOMAIN
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.messages import JsonObject
 from ..protocol.text import clean_data, one_line
@@ -118,11 +118,10 @@ class DeviceEvents:
 
     @callback
     def report(self, event: str, context: Context | None = None, **data: str) -> None:
-        """Report something in Activity, by the event's name before 0.6.0, too."""
+        """Report something in Activity."""
         device = self._device
         named = {ATTR_DEVICE_ID: device.registry_id, ATTR_NAME: device.name, **data}
-        for name in filter(None, (event, FORMER_EVENTS.get(event))):
-            device.hass.bus.async_fire(name, named, context=context)
+        device.hass.bus.async_fire(event, named, context=context)
 
     @callback
     def fire_notification(self, method: str, params: JsonObject, *, published: bool = False) -> bool:
