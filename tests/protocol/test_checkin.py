@@ -3,6 +3,7 @@
 A reply that would harm a device cannot be built.
 """
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 import json
 from typing import Any
@@ -54,6 +55,7 @@ BODY: dict[str, Any] = {
         {"label": "ota_1", "type": 0, "subtype": 17, "address": 4259840, "size": 4063232},
         {"label": "assets", "type": 1, "subtype": 130, "address": 8388608, "size": 8388608},
     ],
+    "ota": {"label": "ota_0"},
     "display": {"monochrome": True, "width": 128, "height": 64},
     "board": {
         "type": "bread-compact-wifi",
@@ -67,22 +69,23 @@ BODY: dict[str, Any] = {
     },
 }
 
+STOCK = CheckIn(
+    mac=MAC,
+    client_id=CLIENT_ID,
+    host="192.168.1.10",
+    firmware_version="2.4.2",
+    board="bread-compact-wifi",
+    chip_model="esp32s3",
+    firmware_space=4063232,
+    assets=Partition(8388608, 8388608),
+    free_memory=8123456,
+    ip="192.168.1.50",
+)
+
 
 def test_a_device_is_known_by_its_headers_and_described_by_its_body() -> None:
     """A stock device's check-in, in full."""
-    checkin = parse_checkin(HEADERS, json.dumps(BODY).encode())
-    assert checkin == CheckIn(
-        mac=MAC,
-        client_id=CLIENT_ID,
-        host="192.168.1.10",
-        firmware_version="2.4.2",
-        board="bread-compact-wifi",
-        chip_model="esp32s3",
-        firmware_space=4063232,
-        assets=Partition(8388608, 8388608),
-        free_memory=8123456,
-        ip="192.168.1.50",
-    )
+    assert parse_checkin(HEADERS, json.dumps(BODY).encode()) == STOCK
 
 
 _NO_FIRMWARE: list[Any] = [
@@ -124,16 +127,29 @@ def test_a_fact_of_another_kind_is_none_and_a_text_is_one_short_line(
         b"",
         b"\xff\xfe",
         b'{"n":' + b"9" * 5000 + b"}",
-        b'{"board":{"ssid":"my "home""}}',
-        b'{"board":[],"display":1,"application":"x","flash_size":true,"chip_model_name":{}}',
+        b'{"ota"',
+        b'{"chip_model_name":"esp32s3","board":{"ssid":"my "home""}}',
+        b"[]",
     ],
 )
 def test_a_broken_body_costs_only_the_facts(body: bytes) -> None:
-    """The firmware writes a quote in the name of a Wi-Fi as it is."""
     checkin = parse_checkin(HEADERS, body)
     assert (checkin.mac, checkin.client_id, checkin.board) == (MAC, CLIENT_ID, "bread-compact-wifi")
     assert checkin.firmware_version == "2.4.2"
     assert (checkin.chip_model, checkin.firmware_space, checkin.ip) == (None, None, None)
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"board":[],"ota":1,"application":"x","chip_model_name":{}}'])
+def test_a_body_that_names_no_chip_is_told_from_one_that_was_not_read(body: bytes) -> None:
+    """The former is of a program."""
+    assert parse_checkin(HEADERS, body).chip_model == ""
+
+
+@pytest.mark.parametrize("ssid", ['Mom"s', "back\\slash", '","ota":{"', 'x"},"board":{'])
+def test_a_quote_in_a_wifi_name_costs_only_what_is_written_after_it(ssid: str) -> None:
+    """The firmware escapes nothing, and writes the network last."""
+    body = json.dumps(BODY, separators=(",", ":")).replace("Home", ssid).encode()
+    assert parse_checkin(HEADERS, body) == replace(STOCK, ip=None)
 
 
 def test_a_wifi_name_in_another_encoding_does_not_break_the_body() -> None:
@@ -187,7 +203,7 @@ def test_any_request_is_a_check_in_or_a_check_in_error(headers: dict[str, str], 
 @given(body=st.dictionaries(st.sampled_from([*BODY]), any_json(*BODY["board"])))
 def test_any_body_gives_facts_of_the_right_type_and_size(body: dict[str, Any]) -> None:
     checkin = parse_checkin(HEADERS, json.dumps(body).encode())
-    for text in (checkin.board, checkin.firmware_version, checkin.chip_model, checkin.ip):
+    for text in (checkin.board, checkin.firmware_version, checkin.chip_model or None, checkin.ip):
         assert text is None or (0 < len(text) <= 64 and text.isprintable())
     assert checkin.firmware_space is None or type(checkin.firmware_space) is int
 

@@ -145,7 +145,7 @@ class DeviceState:
     board: str | None = None
     """The build variant."""
     chip: str | None = None
-    """Such as `esp32s3`."""
+    """Such as `esp32s3`; empty if its check-in names none, None before one could be read."""
     firmware_space: int | None = None
     """Largest size of a firmware in bytes."""
     assets: Partition | None = None
@@ -312,7 +312,7 @@ class DeviceState:
         return replace(
             self,
             board=checkin.board or self.board,
-            chip=checkin.chip_model or self.chip,
+            chip=self.chip if checkin.chip_model is None else checkin.chip_model,
             firmware_space=checkin.firmware_space or self.firmware_space,
             assets=checkin.assets or self.assets,
             free_memory=checkin.free_memory or self.free_memory,
@@ -340,7 +340,7 @@ class DeviceState:
     @property
     def is_program(self) -> bool:
         """Whether it is a program on a computer or a phone: its check-in names no chip of a device."""
-        return self.host is not None and not (self.chip or "").lower().startswith("esp32")
+        return self.chip is not None and not self.chip.lower().startswith("esp32")
 
     def after_font(self, font: str) -> Self:
         """Return the state after a hello has named its font.

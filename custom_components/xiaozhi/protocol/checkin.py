@@ -4,6 +4,7 @@ Source: the firmware's `main/ota.cc` and `main/boards/common/*board.cc`; `checki
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address
 import re
@@ -53,7 +54,7 @@ class CheckIn:
     board: str | None
     """The build variant."""
     chip_model: str | None
-    """Such as `esp32s3`."""
+    """Such as `esp32s3`; empty if the body names none."""
     firmware_space: int | None
     """Largest size of a firmware in bytes."""
     assets: Partition | None = None
@@ -67,8 +68,7 @@ class CheckIn:
 def parse_checkin(headers: Mapping[str, str], body: bytes) -> CheckIn:
     """Read a check-in request, with headers whose names are found in any case, as aiohttp's.
 
-    The headers identify the device. The body only adds facts, and may be invalid: the firmware does not
-    escape text in it, such as a quote in the name of a Wi-Fi.
+    The headers identify the device. The body only adds facts, and may be invalid.
     Raises `CheckInError` when one is missing or malformed.
     """
     mac = parse_mac(headers.get("Device-Id", ""))
@@ -81,7 +81,8 @@ def parse_checkin(headers: Mapping[str, str], body: bytes) -> CheckIn:
     if not is_usable_host(host := called.rpartition(":")[0] or called):
         raise CheckInError("no Host header with a name or an IPv4 address")
 
-    facts = _parse_body(body)
+    read = _parse_body(body)
+    facts = read or {}
     board, application = _object(facts, "board"), _object(facts, "application")
     agent_board, _, agent_version = headers.get("User-Agent", "").rpartition("/")
     version = label(application.get("version"))
@@ -93,7 +94,7 @@ def parse_checkin(headers: Mapping[str, str], body: bytes) -> CheckIn:
         host=host,
         firmware_version=version or label(agent_version),
         board=(label(agent_board) if of_firmware else None) or label(board.get("name")),
-        chip_model=label(facts.get("chip_model_name")),
+        chip_model=None if read is None else label(facts.get("chip_model_name")) or "",
         firmware_space=_firmware_space(facts.get("partition_table")),
         assets=_assets(facts.get("partition_table")),
         free_memory=_free_memory(facts.get("minimum_free_heap_size")),
@@ -121,12 +122,17 @@ def is_usable_host(host: str) -> bool:
     return bool(_HOST.fullmatch(host)) and (not _NUMERIC.fullmatch(host) or _ipv4(host) is not None)
 
 
-def _parse_body(body: bytes) -> JsonObject:
-    try:
-        facts = parse_json(body.decode(errors="replace"))
-    except ValueError:
-        return {}
-    return facts if isinstance(facts, dict) else {}
+def _parse_body(body: bytes) -> JsonObject | None:
+    """Return the facts; those that a broken body begins with, if they are whole.
+
+    The firmware escapes no text. What may hold a quote, as the name of a Wi-Fi, is written after `ota`.
+    """
+    beginning, ota, _ = body.partition(b',"ota":')
+    for text in (body, beginning + b"}") if ota else (body,):
+        with suppress(ValueError):
+            if isinstance(facts := parse_json(text.decode(errors="replace")), dict):
+                return facts
+    return None
 
 
 def _object(facts: JsonObject, key: str) -> JsonObject:

@@ -3,17 +3,21 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
+from uuid import uuid4
 
 import pytest
 
 from custom_components.xiaozhi.clock.timers import SetTimer
 from custom_components.xiaozhi.device.state import DeviceState, changed_keys
 from custom_components.xiaozhi.protocol.boards import cancels_echo
+from custom_components.xiaozhi.protocol.checkin import parse_checkin
 from custom_components.xiaozhi.protocol.device_status import DeviceStatus
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from simulator import ListeningMode
+from simulator import ListeningMode, get_profile
 from simulator.board.profile import BOARDS
+from simulator.board.system_info import Identity, system_info
 
+MAC: Final = "24:6f:28:aa:bb:01"
 OLD: Final = DeviceState(
     link=LinkKind.MQTT,
     linked=True,
@@ -161,3 +165,17 @@ def test_damaged_or_missing_parts_of_a_record_cost_nothing_intact(name: str) -> 
     for stored in (without, *({**intact, name: damage} for damage in damages)):
         read = DeviceState.from_dict(stored).as_dict()
         assert {other: read[other] for other in others} == {other: intact[other] for other in others}, stored
+
+
+def test_a_box_in_a_wifi_with_a_quote_in_its_name_is_no_program() -> None:
+    """Its check-in is no JSON."""
+    headers = {"Host": "192.168.1.10", "Device-Id": MAC, "Client-Id": str(uuid4()), "User-Agent": "box/2.4.2"}
+    identity = Identity(mac=MAC, client_id=headers["Client-Id"])
+    body = system_info(get_profile(ssid='Mom"s'), identity, "ota_0").encode()
+    new = DeviceState()
+    known = new.after_check_in(parse_checkin(headers, body))
+    assert (known.chip, known.is_program) == ("esp32s3", False)
+    unread = parse_checkin(headers, b"{")
+    assert known.after_check_in(unread).chip == "esp32s3"
+    assert not new.after_check_in(unread).is_program
+    assert new.after_check_in(parse_checkin(headers, b"{}")).is_program
