@@ -26,9 +26,9 @@ STOCK_ANSWER: JsonObject = {
     "capabilities": {"tools": {}},
     "serverInfo": {"name": "bread-compact-wifi", "version": "2.4.2"},
 }
-# What this project has always sent to stock firmware, byte for byte.
+# What this project has always sent to stock firmware, byte for byte, but for the id.
 STOCK_REQUEST = (
-    '{"type":"mcp","payload":{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":'
+    '{"type":"mcp","payload":{"jsonrpc":"2.0","id":ID,"method":"initialize","params":{"protocolVersion":'
     '"2024-11-05","capabilities":{"vision":{"url":"http://192.0.2.1:8123/api/xiaozhi/vision","token":"secret"'
     '}},"clientInfo":{"name":"Home Assistant","version":"2026.10.4"}}}}'
 )
@@ -42,7 +42,8 @@ async def test_stock_firmware_gets_the_same_bytes_as_ever_and_nothing_more() -> 
     """One request and one notification, also when the device is cancelled or does not answer in time."""
     device = Device(initialize=lambda _: {"result": STOCK_ANSWER})
     await shake_hands(device)
-    assert messages.encode(messages.mcp(device.sent[0])) == STOCK_REQUEST
+    request = STOCK_REQUEST.replace("ID", str(device.sent[0]["id"]))
+    assert messages.encode(messages.mcp(device.sent[0])) == request
     assert device.sent[1:] == [{"jsonrpc": "2.0", "method": "notifications/initialized"}]
     assert not device.client.extended
     silent, cancelled = await device.begin(), await device.begin()

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 import logging
+from secrets import randbelow
 from typing import Any, Final, Protocol
 
 from ..event_loop import LogAndGoOn, loop_time
@@ -97,8 +98,8 @@ class McpClient:
         self._owner = owner
         self._answering: set[asyncio.Task[None]] = set()
         self._calls: dict[int, _Call] = {}
-        # The firmware reads 32 bits of an id, which no link uses up.
-        self._ids = count(1)
+        # The firmware reads 32 bits. A web page of some robots counts from 1, and its replies come here, too.
+        self._ids = count(2**20 + randbelow(2**30))
         self._closed: str | None = None
         self._go_on = LogAndGoOn(_LOGGER, "A notification could not be handled")
         self.dropped = 0
