@@ -22,7 +22,7 @@ class SessionTimeouts:
     starting: float = 3
     """From a device's check-in to its connection to the broker."""
     away: float = 30
-    """For a device that comes and goes to stay away until it is shown as gone."""
+    """For a device that comes and goes to stay, there or away, until it is shown so."""
     idle: float = 1.0
     """Until a device that goes idle has cleared its screen: alerts are shown after that."""
     ai_answer: float = 120.0

@@ -197,7 +197,8 @@ class LinkSession(LinkHandler, McpOwner):
             self.over = True
             self.device.link_gone(reason)
             state = self.device.state
-            lingers = state.present and not self.device.bounds.take(Bound.LINKS)
+            flaps = (state.linked or state.lingers) and self.link.stays_connected
+            lingers = flaps and not self.device.bounds.take(Bound.LINKS)
             gone = replace(state, linked=False, lingers=lingers, conversation=ConversationState.IDLE)
             self._record.set_state(gone if lingers else gone.after_contact())
             if lingers:
@@ -209,11 +210,10 @@ class LinkSession(LinkHandler, McpOwner):
         if not self.over:
             linked, conversation = self.presence.linked, self.conversation_state
             state = state or self.device.state
-            lingers = state.lingers and not linked
-            self._record.set_state(replace(state, linked=linked, conversation=conversation, lingers=lingers))
+            self._record.set_state(replace(state, linked=linked, conversation=conversation))
 
     async def _leave(self) -> None:
-        """Show a device that comes and goes as gone, if it stays away."""
+        """Show a device that comes and goes as it is, if it stays so."""
         ends = self.device.bounds.exceeded[Bound.LINKS]
         await asyncio.sleep(SessionTimeouts.away)
         if self.device.bounds.exceeded[Bound.LINKS] == ends:

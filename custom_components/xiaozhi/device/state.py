@@ -215,7 +215,7 @@ class DeviceState:
     linked: bool = False
     """Whether a command would arrive now."""
     lingers: bool = False
-    """Whether it is shown as linked although it has just gone, because it comes and goes all the time."""
+    """Whether it comes and goes all the time: its entities are available, and it counts as not connected."""
     conversation: ConversationState = ConversationState.IDLE
     """State of its conversation."""
 
@@ -271,12 +271,12 @@ class DeviceState:
         A device on MQTT stays linked. One on WebSocket is linked only during conversations: between them, its
         last state stays valid, and a command fails with an error that says so.
         """
-        return self.present or self.link is not LinkKind.MQTT
+        return self.linked or self.lingers or self.link is not LinkKind.MQTT
 
     @property
     def present(self) -> bool:
         """Presence, as shown."""
-        return self.linked or self.lingers
+        return self.linked and not self.lingers
 
     @property
     def can_be_interrupted(self) -> bool:

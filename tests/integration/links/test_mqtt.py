@@ -36,6 +36,7 @@ from tests.integration.boxes import (
     mac_of,
     mqtt_client_id,
     paired_boxes,
+    state_of,
     wait_for_state,
 )
 from tests.integration.http_device import TOKEN, HttpDevice
@@ -177,7 +178,8 @@ async def test_a_device_that_comes_and_goes_does_not_fill_the_database(
 ) -> None:
     """It may do so sixty times, and then as often as somebody could talk to it: once in three seconds.
 
-    After twenty times within an hour it is shown as gone only when it stays away.
+    After twenty times within an hour its entities go only when it stays away, and *Connectivity* is on again
+    only when it stays.
     """
     device = await boot()
     await wait_for_state(hass, VOLUME, "70")
@@ -201,6 +203,9 @@ async def test_a_device_that_comes_and_goes_does_not_fill_the_database(
     written = Counter(change.data["entity_id"] for change in changes)
     assert max(written.values()) <= 2 * 20 + 3, written
     assert hass.states.is_state(VOLUME, "70")
+    # What a command would do is shown at once.
+    assert hass.states.is_state(CONNECTED, "off")
+    assert state_of(hass, SATELLITE).attributes["reachable"] is False
     with pytest.raises(HomeAssistantError, match="not connected"):
         await hass.services.async_call(
             "number", "set_value", {"entity_id": VOLUME, "value": 5}, blocking=True
@@ -209,6 +214,10 @@ async def test_a_device_that_comes_and_goes_does_not_fill_the_database(
     # It is let in again.
     await device.boot()
     await wait_for_state(hass, VOLUME, "70")
+    assert hass.states.is_state(CONNECTED, "on")
+    await device.power_off()
+    await device.boot()
+    await wait_for_state(hass, CONNECTED, "on", 35)
 
 
 async def test_a_device_in_bad_wifi_is_shown_as_gone_at_once(hass: HomeAssistant, boot: Boot) -> None:
