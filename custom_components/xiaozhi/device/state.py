@@ -378,9 +378,14 @@ class DeviceState:
 _FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE, PRESENT)
 OWNED_FIELDS: Final[Mapping[str, vol.Schema]] = {
     **dict.fromkeys(("microphone", "do_not_disturb"), vol.Schema(bool)),
-    **dict.fromkeys(("installed_wake_words", "sent_pack"), vol.Schema(vol.All([str], vol.Coerce(tuple)))),
+    "sent_pack": vol.Schema(vol.All([str], vol.Coerce(tuple))),
+    # Also among the readings, for older versions.
+    **{
+        name: vol.Schema(_RECORD[name])
+        for name in ("installed_wake_words", "pauses", "volume_to_restore", "brightness_to_restore")
+    },
 }
-"""Schemas of the stored flags and words of the owner."""
+"""Schemas of the other fields that the owner has set, that were learned, or that are to be restored."""
 OWNED: Final = frozenset({"alarms", "timers", "messages", *OWNED_FIELDS})
 """Fields that the owner has set, and that no device reports again."""
 _FLEETING: Final = {AVAILABLE, PRESENT, "pictures", "notified", "linked", "lingers", "conversation"}

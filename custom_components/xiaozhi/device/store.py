@@ -24,10 +24,10 @@ from .state import OWNED, OWNED_FIELDS, STORED, DeviceState, VoiceMessage, chang
 _LOGGER = logging.getLogger(__name__)
 
 # Without its tools, a device has no entities after a crash. The conversation that it cut off is ended when
-# the device comes back, and a quiet device would stay quiet.
-_SOON: Final = frozenset({"tools", "session_id", "volume_to_restore", "brightness_to_restore"})
+# the device comes back.
+_SOON: Final = frozenset({"tools", "session_id"})
 # A device that shows once a minute that it is there must not wear out a memory card.
-_SAVED_WITH_OTHERS: Final = frozenset({"last_contact", "pauses"})
+_SAVED_WITH_OTHERS: Final = frozenset({"last_contact"})
 
 _CHECKED: Final = "checked"
 
@@ -178,8 +178,8 @@ class DeviceStore:
     @callback
     def changed(self, keys: Collection[str]) -> None:
         """Schedule a save of a record in which these keys have changed."""
-        if not OWNED.isdisjoint(keys):
-            self._owned.save_in(0)
+        if owned := OWNED.intersection(keys):
+            self._owned.save_in(StoreTimeouts.change if owned == {"pauses"} else 0)
         if due := STORED.intersection(keys) - _SAVED_WITH_OTHERS:
             self._schedule_save(soon=bool(due & _SOON))
 

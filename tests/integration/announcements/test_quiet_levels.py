@@ -88,7 +88,7 @@ async def test_it_is_kept_over_restarts_and_undone_after_an_absence(
     await make_quiet(hass, device)
     await asyncio.sleep(2)
     # Soon, so that the end of Home Assistant does not leave it quiet.
-    stored = hass_storage[f"xiaozhi.{linked_entry.entry_id}"]["data"][MAC]
+    stored = hass_storage[f"xiaozhi.{linked_entry.entry_id}.owned"]["data"][MAC]
     assert [stored[f"{name}_to_restore"] for name in ("volume", "brightness")] == [[70, 30], [75, 10]]
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     assert hass.states.is_state(QUIET, "on")

@@ -65,6 +65,7 @@ OWNED_AS = {
     "microphone": "whether its microphone is switched on",
     "do_not_disturb": "whether it is not to disturb",
     "sent_pack": "wake words that are on their way to it",
+    **{name: STORED_AS[name] for name in ("pauses", "volume_to_restore", "brightness_to_restore")},
     "installed_wake_words": "wake words that were put on it",
 }
 
@@ -170,6 +171,30 @@ async def test_what_a_crash_must_not_lose_is_saved_soon_whatever_else_changes(
     store.record(MAC).update(firmware="2.3.0")
     await asyncio.sleep(2)
     assert hass_storage[OWNED_KEY]["data"][MAC]["timers"].keys() == {"a"}
+
+
+async def test_what_is_to_be_restored_survives_an_older_version(
+    hass: HomeAssistant, hass_storage: dict[str, Any]
+) -> None:
+    """One that knows nothing of it, and one that had it among the readings."""
+    kept = {"volume_to_restore": (70, 30), "brightness_to_restore": (75, 10), "pauses": (0, 40)}
+    store = await opened(hass)
+    store.record(MAC).update(**kept, timers={"a": TIMER})
+    await asyncio.sleep(2)
+    store.record(MAC).update(pauses=(0, 40, 20))
+    await asyncio.sleep(61)
+    owned = hass_storage[OWNED_KEY]["data"][MAC]
+    assert owned["pauses"] == [0, 40, 20]
+    files = ({"firmware": "2.2.4"}, owned), ({**kept, "pauses": [7]}, {"timers": {"a": TIMER}})
+    found = []
+    for readings, others in files:
+        for key, data in ((KEY, readings), (OWNED_KEY, others)):
+            hass_storage[key] = {"version": 1, "data": {MAC: data}}
+        state = (await opened(hass)).record(MAC).state
+        assert (state.volume_to_restore, state.brightness_to_restore) == ((70, 30), (75, 10))
+        assert state.timers == {"a": TIMER}
+        found.append(state.pauses)
+    assert found == [(0, 40, 20), (7,)]
 
 
 @pytest.mark.parametrize("key", [KEY, OWNED_KEY])
