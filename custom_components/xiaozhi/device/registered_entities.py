@@ -120,6 +120,7 @@ def _prepare_entry(
 
 def _move(registry: er.EntityRegistry, entry: er.RegistryEntry, domain: str) -> None:
     """Move a registered entity to another platform, with the owner's changes."""
+    options = entry.options.items()
     registry.async_remove(entry.entity_id)
     moved = registry.async_get_or_create(
         domain,
@@ -129,6 +130,9 @@ def _move(registry: er.EntityRegistry, entry: er.RegistryEntry, domain: str) -> 
         disabled_by=entry.disabled_by,
         hidden_by=entry.hidden_by,
         device_id=entry.device_id,
+        # Such as whether assistants see it, and its unit.
+        get_initial_options=lambda: {domain if key == entry.domain else key: each for key, each in options},
     )
-    kept = {key: getattr(entry, key) for key in ("name", "icon", "area_id", "labels", "aliases")}
+    names = ("name", "icon", "area_id", "labels", "aliases", "categories")
+    kept = {key: getattr(entry, key) for key in names}
     registry.async_update_entity(moved.entity_id, **kept)

@@ -4,6 +4,8 @@ import asyncio
 import json
 from typing import Any, Final
 
+from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
+from homeassistant.components.homeassistant.exposed_entities import async_should_expose
 from homeassistant.config_entries import ConfigEntryState, ConfigSubentryData
 from homeassistant.const import STATE_UNAVAILABLE
 from homeassistant.core import HomeAssistant
@@ -127,7 +129,7 @@ async def test_the_entities_of_0_2_0_come_through_with_their_ids_and_names(
     assert names.keys() == {name.format(kind) for kind in MACS for name in added} | new
 
 
-async def test_an_entity_of_another_platform_keeps_its_id_name_and_place(
+async def test_an_entity_of_another_platform_keeps_what_its_owner_has_chosen(
     hass: HomeAssistant, speech: Speech, linked_entry: MockConfigEntry, boot: Boot
 ) -> None:
     """As the light effect of 0.1.0, a number. It stays enabled, though one of a new device would not be."""
@@ -146,7 +148,12 @@ async def test_an_entity_of_another_platform_keeps_its_id_name_and_place(
         config_entry=linked_entry,
         suggested_object_id="stripe",
     )
-    registry.async_update_entity(number.entity_id, name="Stripe", area_id="garage")
+    registry.async_update_entity(
+        number.entity_id, name="Stripe", area_id="garage", categories={"helpers": "lamps"}
+    )
+    options = {"conversation": {"should_expose": False}, "number": {"unit_of_measurement": "%"}}
+    for owner, of_owner in options.items():
+        registry.async_update_entity_options(number.entity_id, owner, of_owner)
     await boot(get_profile(_BOARDS[LINK]), mac=MACS[LINK])
     await asyncio.sleep(5)
     await hass.async_block_till_done()
@@ -154,6 +161,9 @@ async def test_an_entity_of_another_platform_keeps_its_id_name_and_place(
     now = registry.async_get("select.stripe")
     assert now is not None
     assert (now.unique_id, now.name, now.area_id) == (unique_id, "Stripe", "garage")
+    assert now.categories == {"helpers": "lamps"}
+    assert now.options == {"conversation": options["conversation"], "select": options["number"]}
+    assert not async_should_expose(hass, CONVERSATION_DOMAIN, now.entity_id)
     assert "restored" not in state_of(hass, "select.stripe").attributes
 
 
