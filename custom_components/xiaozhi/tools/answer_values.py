@@ -82,12 +82,17 @@ def member(answer: object, name: str | None) -> Any:
         return answer if name is None else None
     if name in answer:
         return answer[name]
-    first, _, rest = name.partition(".")
-    return member(answer.get(first), rest) if rest else None
+    # Names may have dots of their own.
+    outer = (each for each in answer if name.startswith(f"{each}."))
+    found = (member(answer[each], name.removeprefix(f"{each}.")) for each in outer)
+    return next((value for value in found if value is not None), None)
 
 
-def members(answer: object) -> tuple[Member, ...]:
-    """Return the members of an object that are values of their own, in its order."""
+def members(answer: object, outer: str = "") -> tuple[Member, ...]:
+    """Return the members of an object that are values of their own, in its order.
+
+    `outer` is the beginning of the path to an object within an object.
+    """
     if not isinstance(answer, Mapping):
         return ()
     found: list[Member] = []
@@ -95,9 +100,9 @@ def members(answer: object) -> tuple[Member, ...]:
         if not name.strip() or name.lower() in _ENVELOPE or len(name) > _MAX_MEMBER_NAME:
             continue
         if isinstance(value, Mapping):
-            found += (Member(f"{name}.{path}", kind) for path, kind in members(value) if "." not in path)
+            found += () if outer else members(value, f"{name}.")
         elif (kind := _kind(value)) is not None:
-            found.append(Member(name, kind))
+            found.append(Member(outer + name, kind))
     return tuple(found[:MAX_MEMBERS])
 
 

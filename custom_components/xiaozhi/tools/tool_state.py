@@ -80,10 +80,14 @@ def prepare(
 
 
 def shape_of(answer: object, known: tuple[Member, ...]) -> tuple[Member, ...]:
-    """Return the members of an answer, with those known: a member may be missing once."""
-    kinds = dict(known)
-    for path, kind in members(answer):
+    """Return the members of an answer, with those known: a member may be missing once.
+
+    Where these are too many, those that were not answered make room, the first ones first.
+    """
+    kinds, answered = dict(known), dict(members(answer))
+    for path, kind in answered.items():
         # A number stays a number while a text stands in its place, such as "--".
         if kinds.get(path, MemberKind.TEXT) is MemberKind.TEXT:
             kinds[path] = kind
-    return tuple(Member(path, kind) for path, kind in kinds.items())[:MAX_MEMBERS]
+    missing = [path for path in kinds if path not in answered][: max(0, len(kinds) - MAX_MEMBERS)]
+    return tuple(Member(path, kind) for path, kind in kinds.items() if path not in missing)

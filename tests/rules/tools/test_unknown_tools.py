@@ -10,7 +10,7 @@ import pytest
 
 from custom_components.xiaozhi.protocol.mcp.tool import Tool, check_arguments
 from custom_components.xiaozhi.protocol.text import clean_data
-from custom_components.xiaozhi.tools.answer_values import as_flag, as_number, members
+from custom_components.xiaozhi.tools.answer_values import MAX_MEMBERS, as_flag, as_number, member, members
 from custom_components.xiaozhi.tools.arguments import enumerated_texts
 from custom_components.xiaozhi.tools.mapping import map_tools
 from custom_components.xiaozhi.tools.tool_entities import (
@@ -27,7 +27,7 @@ from custom_components.xiaozhi.tools.tool_entities import (
 )
 from custom_components.xiaozhi.tools.tool_names import Verb, parse_name, readable_name
 from custom_components.xiaozhi.tools.tool_risks import risks_in_name
-from custom_components.xiaozhi.tools.tool_state import MappedTools, prepare
+from custom_components.xiaozhi.tools.tool_state import MappedTools, prepare, shape_of
 from custom_components.xiaozhi.tools.units import stated_unit
 from tests.protocol.growth import assert_linear
 from tests.protocol.test_growth import UNITS
@@ -361,6 +361,29 @@ def test_an_entity_sends_only_what_the_schema_allows(rule: dict[str, Any], made:
         else []
     )
     assert all(check_arguments(setter, arguments) == arguments for arguments in sent)
+
+
+@pytest.mark.parametrize(
+    ("answer", "values"),
+    [
+        ({"pm2.5": 7}, {"pm2.5": 7}),
+        ({"air": {"pm2.5": 7, "co2": 600}}, {"air.pm2.5": 7, "air.co2": 600}),
+        ({"pm2.5": {"value.raw": 7}, "pm2": {"10": 8}}, {"pm2.5.value.raw": 7, "pm2.10": 8}),
+        # Deeper ones are not shown.
+        ({"a": {"b": {"c": 7}, "d": 8}}, {"a.d": 8}),
+    ],
+)
+def test_a_name_with_a_dot_is_found_again(answer: Any, values: dict[str, Any]) -> None:
+    assert {path: member(answer, path) for path, _ in members(answer)} == values
+
+
+def test_what_is_answered_now_comes_before_what_was_answered_once() -> None:
+    old, new = ({f"{kind}{number}": number for number in range(MAX_MEMBERS)} for kind in ("old", "new"))
+    shape = shape_of(new, shape_of(old, ()))
+    assert [path for path, _ in shape] == [*new]
+    # One that is missing once stays, while there is room.
+    assert shape_of({}, shape) == shape
+    assert [path for path, _ in shape_of({"new1": 1, "more": 2}, shape)] == [*[*new][1:], "more"]
 
 
 def test_a_member_without_a_name_is_left_out() -> None:
