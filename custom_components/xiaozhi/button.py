@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, override
 
 from homeassistant.components.button import ButtonEntity, ButtonEntityDescription
-from homeassistant.const import EntityCategory, Platform
+from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
@@ -23,8 +23,6 @@ from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
     add_entities_of,
-    has_alarms,
-    is_registered,
 )
 from .errors import UserError
 from .gateway import XiaozhiConfigEntry
@@ -104,6 +102,7 @@ class XiaozhiPictureButton(XiaozhiEntity, ButtonEntity):
     """A button that takes a picture, which an image entity then shows."""
 
     entity_description: XiaozhiPictureButtonDescription
+    stays = False
 
     @override
     @classmethod
@@ -119,6 +118,8 @@ class XiaozhiPictureButton(XiaozhiEntity, ButtonEntity):
 
 class XiaozhiRenewButton(XiaozhiEntity, ButtonEntity):
     """A button that gives a device the fonts and faces of its firmware."""
+
+    stays = False
 
     @override
     @classmethod
@@ -160,7 +161,7 @@ class XiaozhiMessagesButton(XiaozhiEntity, ButtonEntity):
     @override
     @classmethod
     def exists(cls, device: Device, description: ButtonEntityDescription) -> bool:
-        return bool(device.state.messages) or is_registered(device, Platform.BUTTON, description.key)
+        return bool(device.state.messages)
 
     @override
     async def async_press(self) -> None:
@@ -177,7 +178,7 @@ class XiaozhiAlarmButton(XiaozhiEntity, ButtonEntity):
     @override
     @classmethod
     def exists(cls, device: Device, description: XiaozhiAlarmButtonDescription) -> bool:
-        return has_alarms(device, Platform.BUTTON, description.key)
+        return bool(device.state.alarms)
 
     @override
     async def async_press(self) -> None:

@@ -4,13 +4,12 @@ from abc import ABC, abstractmethod
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, override
+from typing import Any, ClassVar, Final, override
 
-from homeassistant.const import Platform
 from homeassistant.core import Context, callback
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity import Entity, EntityDescription
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback, async_get_current_platform
 
 from .access_point.access_point import AccessPoint
 from .access_point.entities import AccessPointEntity
@@ -38,6 +37,8 @@ class XiaozhiEntity(Entity):
     _attr_should_poll = False
     follows: Collection[str] = (AVAILABLE,)
     """Keys that the entity follows, as for `DeviceRecord.listen`. Without `AVAILABLE`, always available."""
+    stays: ClassVar[bool] = True
+    """Whether it stays once it was added, and has no value while nothing is known."""
     _caller: Context | None = None
 
     def __init__(self, gateway: Gateway, device: Device, described: EntityDescription | ToolEntity) -> None:
@@ -50,7 +51,7 @@ class XiaozhiEntity(Entity):
 
     @classmethod
     def exists(cls, device: Device, description: Any) -> bool:
-        """Whether a device is to have the entity of a description."""
+        """Whether a device is to get the entity of a description."""
         return True
 
     @property
@@ -150,17 +151,6 @@ def _key(reading: Reading) -> str:
     return part_key("answers", reading.tool)
 
 
-def is_registered(device: Device, platform: Platform, key: str) -> bool:
-    """Whether an entity of the device was added before, and so stays."""
-    registry = er.async_get(device.hass)
-    return registry.async_get_entity_id(platform, DOMAIN, f"{device.mac}_{key}") is not None
-
-
-def has_alarms(device: Device, platform: Platform, key: str) -> bool:
-    """Whether an entity for its alarms is added: from the first alarm on."""
-    return bool(device.state.alarms) or is_registered(device, platform, key)
-
-
 @callback
 def add_entities_of(
     entry: XiaozhiConfigEntry,
@@ -219,7 +209,7 @@ class DeviceEntities[SpecT](ABC):
 
 
 class DescribedEntities[DescriptionT: EntityDescription](DeviceEntities[DescriptionT]):
-    """The entities of one class, if they `exist` on a device."""
+    """The entities of one class that `exist` on a device, or have done so."""
 
     def __init__(
         self,
@@ -230,10 +220,20 @@ class DescribedEntities[DescriptionT: EntityDescription](DeviceEntities[Descript
         self._kind = kind
         self._descriptions = descriptions
         self.keys = keys
+        # Those of a platform are made while it is set up.
+        self._domain = async_get_current_platform().domain
 
     @override
     def wanted(self, device: Device) -> dict[str, DescriptionT]:
-        return {each.key: each for each in self._descriptions if self._kind.exists(device, each)}
+        return {
+            each.key: each
+            for each in self._descriptions
+            if self._kind.exists(device, each) or (self._kind.stays and self._was_added(device, each.key))
+        }
+
+    def _was_added(self, device: Device, key: str) -> bool:
+        registry = er.async_get(device.hass)
+        return registry.async_get_entity_id(self._domain, DOMAIN, f"{device.mac}_{key}") is not None
 
     @override
     def create(self, gateway: Gateway, device: Device, spec: DescriptionT) -> Entity:

@@ -3,7 +3,7 @@
 from typing import Final, override
 
 from homeassistant.components.event import EventEntity, EventEntityDescription
-from homeassistant.const import EntityCategory, Platform
+from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.dispatcher import async_dispatcher_connect
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
@@ -12,7 +12,7 @@ from .access_point.entities import ToolCalledEvent
 from .device.device import Device
 from .device.events import EVENT_SIGNAL, AlarmEvent, ConversationEvent, DeviceEvent, NotificationType
 from .device.state import SETTINGS
-from .entity import AccessPointEntities, DescribedEntities, XiaozhiEntity, add_entities_of, is_registered
+from .entity import AccessPointEntities, DescribedEntities, XiaozhiEntity, add_entities_of
 from .gateway import XiaozhiConfigEntry
 
 PARALLEL_UPDATES = 0
@@ -51,7 +51,7 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
             "conversation": device.settings.share_transcripts,
             "alarm": bool(device.state.alarms),
         }
-        return wanted[description.key] or is_registered(device, Platform.EVENT, description.key)
+        return wanted[description.key]
 
     @override
     async def async_added_to_hass(self) -> None:

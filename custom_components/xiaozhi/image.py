@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Final, override
 
 from homeassistant.components.image import ImageEntity, ImageEntityDescription
-from homeassistant.const import EntityCategory, Platform
+from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .device.device import Device
 from .device.state import AVAILABLE, PICTURE_ENTITY, Picture, PictureKind
-from .entity import DescribedEntities, XiaozhiEntity, add_entities_of, is_registered
+from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .gateway import Gateway, XiaozhiConfigEntry
 from .pictures.image_entities import PICTURE_TOOLS
 from .pictures.picture_file import PictureFile
@@ -55,10 +55,8 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
     @override
     @classmethod
     def exists(cls, device: Device, description: XiaozhiImageDescription) -> bool:
-        if own_name(PICTURE_TOOLS[description.kind], device.tools) is None:
-            return False
-        is_kept = is_registered(device, Platform.IMAGE, description.key)
-        return is_kept or description.kind in device.state.pictures
+        tool = own_name(PICTURE_TOOLS[description.kind], device.tools)
+        return tool is not None and description.kind in device.state.pictures
 
     @override
     async def async_added_to_hass(self) -> None:

@@ -101,6 +101,7 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
     """The wake words of a device, if other words are known to fit."""
 
     follows = (INSTALLATION, SETTINGS, *DECIDE_ABOUT_PACKS, "wake_words", "installed_wake_words", "sent_pack")
+    stays = False
     _unrecorded_attributes = frozenset({"fetched", "sent", "hint"})
 
     def __init__(self, gateway: Gateway, device: Device, described: EntityDescription) -> None:

@@ -11,7 +11,7 @@ from homeassistant.components.sensor import (
     SensorEntityDescription,
     SensorStateClass,
 )
-from homeassistant.const import PERCENTAGE, EntityCategory, Platform, UnitOfTemperature, UnitOfTime
+from homeassistant.const import PERCENTAGE, EntityCategory, UnitOfTemperature, UnitOfTime
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
@@ -28,8 +28,6 @@ from .entity import (
     XiaozhiEntity,
     XiaozhiToolEntity,
     add_entities_of,
-    has_alarms,
-    is_registered,
 )
 from .gateway import Gateway, XiaozhiConfigEntry
 from .protocol.conversation.state_table import ConversationState
@@ -57,19 +55,14 @@ class XiaozhiSensorDescription(SensorEntityDescription):
     """Values of the parts of the state."""
 
 
-def _ip(device: Device) -> str | None:
-    """Return the device's address; None where a tool has a sensor for it."""
+def _has_ip(device: Device) -> bool:
+    """Whether the address is known, and no tool has a sensor for it."""
     shown_by_tool = any(tool.translation_key == "ip" for tool in device.tools.entities.values())
-    return device.state.address if device.tools and not shown_by_tool else None
+    return bool(device.tools) and not shown_by_tool and device.state.address is not None
 
 
 def _always(_device: Device) -> bool:
     return True
-
-
-def _has_timers(device: Device) -> bool:
-    """Whether a timer was ever set on a device, or version 0.2 has added the sensor before."""
-    return bool(device.state.timers) or is_registered(device, Platform.SENSOR, "next_timer")
 
 
 SENSORS: Final = (
@@ -101,7 +94,7 @@ SENSORS: Final = (
         value=next_timer_end,
         hidden_without_value=True,
         follows=("timers",),
-        exists=_has_timers,
+        exists=lambda device: bool(device.state.timers),
     ),
     XiaozhiSensorDescription(
         key="next_alarm",
@@ -111,7 +104,7 @@ SENSORS: Final = (
         value=next_alarm,
         hidden_without_value=True,
         follows=("alarms",),
-        exists=lambda device: has_alarms(device, Platform.SENSOR, "next_alarm"),
+        exists=lambda device: bool(device.state.alarms),
     ),
     XiaozhiSensorDescription(
         key="response_time",
@@ -175,8 +168,9 @@ SENSORS: Final = (
         key="ip",
         translation_key="ip",
         entity_registry_enabled_default=False,
-        value=_ip,
-        follows=(AVAILABLE, "ip", part_key("status", "ip"), "tools"),
+        value=lambda device: device.state.address,
+        follows=(AVAILABLE, "ip", part_key("status", "ip")),
+        exists=_has_ip,
     ),
 )
 

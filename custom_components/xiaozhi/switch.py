@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final, override
 
 from homeassistant.components.switch import SwitchEntity, SwitchEntityDescription
-from homeassistant.const import EntityCategory, Platform
+from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
@@ -21,7 +21,6 @@ from .entity import (
     XiaozhiSettingEntity,
     XiaozhiToolEntity,
     add_entities_of,
-    is_registered,
 )
 from .gateway import XiaozhiConfigEntry
 from .texts.translated import async_text
@@ -117,7 +116,7 @@ class XiaozhiInterruptSwitch(XiaozhiSettingSwitch):
     @classmethod
     def exists(cls, device: Device, description: SwitchEntityDescription) -> bool:
         """Whether the device has ever listened while it speaks."""
-        return device.state.can_be_interrupted or is_registered(device, Platform.SWITCH, description.key)
+        return device.state.can_be_interrupted
 
     @property
     @override

@@ -155,7 +155,8 @@ def device_status(profile: Profile, values: Values) -> JsonObject:
     if board.theme and board.height > 64:
         screen["theme"] = values["theme"]
     status["screen"] = screen
-    if board.battery:
+    # Left out while the board cannot read it (`GetDeviceStatusJson`).
+    if board.battery and values["battery_level"] is not None:
         status["battery"] = {"level": values["battery_level"], "charging": values["battery_charging"]}
     match board.network:
         case "ethernet":

@@ -30,7 +30,6 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi import event
 from custom_components.xiaozhi.const import (
     CONF_LINK,
     CONF_MQTT_PORT,
@@ -42,6 +41,7 @@ from custom_components.xiaozhi.const import (
     OTA_PATH,
 )
 from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.event import XiaozhiEvent
 from custom_components.xiaozhi.forms import gateway_form
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.settings import OfferedLink
@@ -132,8 +132,10 @@ async def ffmpeg(hass: HomeAssistant, home_assistant: None) -> None:
 @pytest.fixture
 def all_enabled(monkeypatch: pytest.MonkeyPatch) -> None:
     """The owner has switched on what is disabled at first, and has the event entities of older versions."""
-    known = event.is_registered
-    monkeypatch.setattr(event, "is_registered", lambda *entity: entity[-1] != "alarm" or known(*entity))
+    had = XiaozhiEvent.exists
+    monkeypatch.setattr(
+        XiaozhiEvent, "exists", lambda device, event: event.key != "alarm" or had(device, event)
+    )
     register = er.EntityRegistry.async_get_or_create
 
     def enable(registry: er.EntityRegistry, *names: str, **about: Any) -> er.RegistryEntry:

@@ -5,13 +5,13 @@ import re
 import threading
 from typing import Any
 
-from homeassistant.const import EntityCategory
+from homeassistant.const import EVENT_STATE_CHANGED, STATE_UNAVAILABLE, EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er
 from homeassistant.setup import async_setup_component
 from homeassistant.util import yaml
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
@@ -338,3 +338,23 @@ async def test_what_is_no_text_is_data_and_the_event_loop_judges_no_tools(
     monkeypatch.setattr(tool_state, "map_tools", map_and_note)
     await add(device, boot.known, tool("self.hostile.text", "open a b c d e f " * 60))
     assert judged["self.hostile.text"] != threading.get_ident()
+
+
+async def test_a_sensor_stays_and_is_unknown_while_its_value_cannot_be_read(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry
+) -> None:
+    battery, charging = "sensor.kitchen_box_battery", "binary_sensor.kitchen_box_charging"
+    device = await boot()
+    await wait_for_state(hass, battery, "82")
+    device.values["battery_level"] = None
+    changes = async_capture_events(hass, EVENT_STATE_CHANGED)
+    await wait_for_state(hass, battery, "unknown", 130)
+    assert hass.states.is_state(charging, "unknown")
+    shown = [change.data["new_state"] for change in changes]
+    assert all(state is not None and state.state != STATE_UNAVAILABLE for state in shown)
+    # After a restart of Home Assistant, too.
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    for entity_id in (battery, charging):
+        await wait_for_state(hass, entity_id, "unknown", 30)
+    device.values["battery_level"] = 81
+    await wait_for_state(hass, battery, "81", 130)
