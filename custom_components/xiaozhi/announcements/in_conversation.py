@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,6 +15,7 @@ from ..protocol.audio.speech_pauses import SpeechShape
 from ..protocol.conversation.caption_text import has_words
 from ..protocol.conversation.captions import Captions
 from ..protocol.conversation.conversation import Conversation
+from ..protocol.event_loop import first_of, within
 from ..protocol.faces import Face, face_of
 from ..protocol.transport.link import LinkClosedError
 from .announcement_errors import sound_error
@@ -63,12 +64,10 @@ class ConversationAnnouncements:
             return None
         waiting = _Waiting(utterance, how, asyncio.get_running_loop().create_future())
         self._put(waiting)
-        closed = asyncio.create_task(conversation.closed.wait(), name="end of the conversation")
         try:
-            await asyncio.wait((waiting.said, closed), return_when=asyncio.FIRST_COMPLETED)
-            return None if self._waiting is waiting else await waiting.said
+            async with first_of(waiting.said, conversation.closed.wait()):
+                return None if self._waiting is waiting else await waiting.said
         finally:
-            closed.cancel()
             waiting.said.cancel()
             self._take()
 
@@ -98,9 +97,7 @@ class ConversationAnnouncements:
             while (waiting := self._take()) is not None:
                 expects_answer = await self._say_at_once(conversation, waiting)
                 # An utterance that interrupts music comes at once, and so does the music after it.
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_NEXT):
-                        await self._there.wait()
+                await within(_NEXT, self._there.wait())
         finally:
             self.only_music = False
         return expects_answer

@@ -18,7 +18,7 @@ from aiohttp import web
 from ..const import STREAM_PATH
 from ..device_http.access import DeviceView, for_devices
 from ..device_http.transfers import Stream, Transfers
-from ..protocol.event_loop import loop_time
+from ..protocol.event_loop import first_of, loop_time
 from ..protocol.transport.tcp_backlog import unacknowledged
 from ..timeouts import AnnouncementTimeouts
 
@@ -50,20 +50,14 @@ class StreamView(DeviceView[Transfers]):
         sender = _Sender(request, response, stream)
         stream.direct = _is_direct(request)
         stream.requested.set_result(loop_time())
-        sending = asyncio.create_task(sender.send())
-        stopped = asyncio.create_task(stream.stopped.wait())
         try:
-            await asyncio.wait((sending, stopped), return_when=asyncio.FIRST_COMPLETED)
+            async with first_of(sender.send(), stream.stopped.wait()):
+                pass
         finally:
-            stopped.cancel()
-            sending.cancel()
-            try:
-                await asyncio.wait((sending,))
-            finally:
-                # A device that closes the connection meanwhile cancels this, too.
-                stream.ended.set_result(loop_time())
-                if not stream.delivered:
-                    sender.break_off()
+            # A device that closes the connection meanwhile cancels this, too.
+            stream.ended.set_result(loop_time())
+            if not stream.delivered:
+                sender.break_off()
         return response
 
 

@@ -6,7 +6,6 @@ between the turns of a conversation.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -18,7 +17,7 @@ from homeassistant.core import callback
 
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.device_status import StatusError, read_status
-from ..protocol.event_loop import LogAndGoOn
+from ..protocol.event_loop import LogAndGoOn, within
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError, RequestHandler
 from ..protocol.timeouts import McpTimeouts
@@ -89,9 +88,7 @@ class HandshakeAndReadings:
     async def wait_listed(self) -> None:
         """Wait until the tools are listed, if that has begun; not longer than for an answer."""
         if self.started:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(McpTimeouts.answer):
-                    await self._listed.wait()
+            await within(McpTimeouts.answer, self._listed.wait())
 
     @callback
     def start_again(self) -> None:

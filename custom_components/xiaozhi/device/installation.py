@@ -9,7 +9,6 @@ A pack is fetched at the next start, before the check-in (`Application::CheckAss
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from homeassistant.core import callback
@@ -18,6 +17,7 @@ from homeassistant.exceptions import HomeAssistantError
 from ..device_http.transfers import Download
 from ..errors import UserError
 from ..protocol.checkin_reply import firmware_section
+from ..protocol.event_loop import within
 from ..protocol.faces import Face
 from ..protocol.messages import JsonObject
 from ..texts.translated import async_text
@@ -142,9 +142,7 @@ class Installation:
         self._device.record.notify(INSTALLATION)
 
     async def _within(self, seconds: float, reached: Callable[[], bool], failure: str) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._reach(reached)
+        await within(seconds, self._reach(reached))
         if not reached():
             raise self._failure(failure)
 

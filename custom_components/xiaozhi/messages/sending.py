@@ -17,6 +17,7 @@ from ..protocol.audio.ogg import OggOpusEncoder
 from ..protocol.audio.opus_codec import resampled
 from ..protocol.audio.timer_sound import tone
 from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE
+from ..protocol.event_loop import first_of
 from ..protocol.messages import DOWNLINK
 from ..texts.translated import async_text
 from ..voice.pipelines import chosen_pipeline
@@ -70,14 +71,10 @@ async def async_send_voice_message(
 
     try:
         with satellite.questions.asking(recording):
-            asking = sender.create_task(ask(), "ask for a message")
-            try:
-                # Somebody may have interrupted it to speak, and waits for the outcome.
-                await asyncio.wait((asking, recording.transcript), return_when=asyncio.FIRST_COMPLETED)
+            # Somebody may have interrupted it to speak, and waits for the outcome.
+            async with first_of(ask(), recording.transcript) as (asking, _):
                 if asking.done():
-                    await asking
-            finally:
-                asking.cancel()
+                    asking.result()
             await satellite.questions.answer(recording, _PATIENCE)
         missed = await _async_keep(sender, bytes(recording.sound), meant)
         key = "message_sent_except" if missed else "message_sent"

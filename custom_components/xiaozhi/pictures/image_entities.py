@@ -1,7 +1,6 @@
 """The image entities of a device, which are added with the first picture of their kind."""
 
 import asyncio
-from contextlib import suppress
 from typing import Final
 
 from homeassistant.const import Platform
@@ -12,6 +11,7 @@ from homeassistant.util import dt as dt_util
 from ..const import DOMAIN
 from ..device.device import Device
 from ..device.state import PICTURE_ENTITY, Picture, PictureKind
+from ..protocol.event_loop import within
 from ..timeouts import PictureTimeouts
 from ..tools.stock_tools import PHOTO_TOOL, SNAPSHOT_TOOL, own_name
 
@@ -37,8 +37,7 @@ async def async_keep_picture(
             pictures={**device.state.pictures, kind: Picture(data=data, taken=dt_util.utcnow())}
         )
         if picture_entity(hass, device, kind) is None and own_name(PICTURE_TOOLS[kind], device.tools):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(added.wait(), PictureTimeouts.entity)
+            await within(PictureTimeouts.entity, added.wait())
     finally:
         stop()
     return picture_entity(hass, device, kind)

@@ -1,8 +1,8 @@
-"""Time of the event loop, errors of tasks and loops, and closing many objects of which any may fail."""
+"""Time of the event loop, waiting for one thing or another, errors of tasks and loops, and closing."""
 
 import asyncio
-from collections.abc import Coroutine
-from contextlib import AbstractContextManager
+from collections.abc import AsyncGenerator, Awaitable, Coroutine
+from contextlib import AbstractContextManager, asynccontextmanager
 import logging
 from types import TracebackType
 from typing import Any, Final, override
@@ -23,6 +23,40 @@ def loop_time() -> float:
 async def sleep_until(time: float) -> None:
     """Sleep until `loop_time` reaches a time."""
     await asyncio.sleep(max(0.0, time - loop_time()))
+
+
+async def within(seconds: float | None, work: Awaitable[object]) -> bool:
+    """Await something for so many seconds at most, and return whether it ended in time."""
+    try:
+        async with asyncio.timeout(seconds) as scope:
+            await work
+    except TimeoutError:
+        if not scope.expired():
+            raise
+        return False
+    return True
+
+
+@asynccontextmanager
+async def first_of[A, B](
+    one: Coroutine[Any, Any, A] | asyncio.Future[A], other: Coroutine[Any, Any, B] | asyncio.Future[B]
+) -> AsyncGenerator[tuple[asyncio.Future[A], asyncio.Future[B]]]:
+    """Wait until one of two has ended, and yield both; what still runs is cancelled at the end, and awaited.
+
+    A future that is no task is left alone: others wait for it, too.
+    """
+    both = asyncio.ensure_future(one), asyncio.ensure_future(other)
+    tasks = [each for each in both if isinstance(each, asyncio.Task)]
+    for task in tasks:
+        task.add_done_callback(log_failure)
+    try:
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        yield both
+    finally:
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
 
 
 async def close_all(*closings: Coroutine[Any, Any, None], patience: float = _PATIENCE) -> None:

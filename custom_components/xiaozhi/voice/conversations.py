@@ -15,7 +15,7 @@ from ..protocol import messages
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.state_table import Interruption
 from ..protocol.conversation.turn_audio import Turn
-from ..protocol.event_loop import loop_time
+from ..protocol.event_loop import first_of, loop_time
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import VoiceTimeouts
 from .end_of_turn import EndOfTurn
@@ -127,16 +127,10 @@ class HeldConversation:
     async def _next_turn(self) -> Turn | None:
         """Wait for the next turn; make announcements while the device rests."""
         while True:
-            turn = asyncio.create_task(self.conversation.next_turn())
-            announcement = asyncio.create_task(self.voice.announcements.wait())
-            try:
-                await asyncio.wait((turn, announcement), return_when=asyncio.FIRST_COMPLETED)
+            waiting = self.voice.announcements.wait()
+            async with first_of(self.conversation.next_turn(), waiting) as (turn, _):
                 if turn.done() or not self.conversation.resting:
                     return await turn
-            finally:
-                turn.cancel()
-                announcement.cancel()
-                await asyncio.wait((turn, announcement))
             await self._announce_at_rest()
 
     async def _announce_at_rest(self) -> None:

@@ -1,7 +1,6 @@
 """One turn of a held conversation: its claim, its question and what follows."""
 
 import asyncio
-from contextlib import suppress
 from dataclasses import replace
 import logging
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +17,7 @@ from ..protocol.boards import replaces_lines
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.state_table import Interruption
 from ..protocol.conversation.turn_audio import Turn
-from ..protocol.event_loop import log_failure, loop_time
+from ..protocol.event_loop import log_failure, loop_time, within
 from ..protocol.messages import ListenMode
 from ..protocol.timeouts import ConversationTimeouts
 from ..settings import ConversationStyle
@@ -304,10 +303,7 @@ class HeldTurn:
         announcements = self._voice.announcements
         while self.device.state.messages and not self.device.do_not_disturb:
             # They may come later, behind other utterances, or not at all after a fault.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(VoiceTimeouts.kept):
-                    await announcements.wait()
-            if not announcements.waiting:
+            if not await within(VoiceTimeouts.kept, announcements.wait()):
                 break
             await announcements.speak(self.conversation)
         self._has_heard_messages = self.conversation.answering

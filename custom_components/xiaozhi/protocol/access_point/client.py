@@ -12,7 +12,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
-from ..event_loop import LogAndGoOn, log_failure, loop_time
+from ..event_loop import LogAndGoOn, log_failure, loop_time, within
 from ..limits import TokenBucket
 from ..messages import encode
 from ..timeouts import AccessPointTimeouts
@@ -140,9 +140,7 @@ class AccessPointClient:
             self._owner.changed()
 
     async def _pause(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._again.wait()
+        await within(seconds, self._again.wait())
         self._again.clear()
 
     def _ended(self, ending: Ending) -> float:

@@ -14,7 +14,7 @@ from typing import Final
 
 from aiomqtt import Client, Message, MqttError
 
-from ...event_loop import LogAndGoOn, close_all, loop_time
+from ...event_loop import LogAndGoOn, close_all, first_of, loop_time
 from ...limits import FloodError
 from ...messages import encode, mcp
 from ...timeouts import BrokerTimeouts
@@ -156,17 +156,9 @@ class BrokerConnection:
             for number, mac in enumerate(self._paired.probed_macs()):
                 self._search(mac, BrokerTimeouts.first_probe + number * BrokerTimeouts.probe_spread)
             self._report(None)
-            receiving = asyncio.create_task(self._receive(client))
-            watching = asyncio.create_task(self._watch_rights(client))
-            try:
-                await asyncio.wait((receiving, watching), return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                receiving.cancel()
-                watching.cancel()
-                results = await asyncio.gather(receiving, watching, return_exceptions=True)
-            for result in results:
-                if isinstance(result, Exception):
-                    raise result
+            async with first_of(self._receive(client), self._watch_rights(client)) as both:
+                for ended in (each for each in both if each.done()):
+                    ended.result()
         finally:
             self._client = None
             if loop_time() - since >= BrokerTimeouts.steady:

@@ -10,7 +10,6 @@ Tested with websockets 15.0.1, 16.0, 17.0 and 17.4. Home Assistant asks for 15.0
 """
 
 import asyncio
-from contextlib import suppress
 import logging
 from math import inf
 import socket
@@ -21,7 +20,7 @@ from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request
 from websockets.protocol import Event
 
-from ...event_loop import loop_time
+from ...event_loop import loop_time, within
 from ...limits import PendingConnections, TokenBucket
 from ..link import Admission
 from ..local_network import is_local
@@ -89,9 +88,8 @@ class WebSocketConnection(ServerConnection):
         """Send a close frame if the device still accepts one, and end the TCP connection."""
         self._drop_soon()
         # A slow reader may block even this; the library's own time-out begins only after that.
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._close_seconds):
-                await self.close(code, reason.encode()[:_MAX_CLOSE_REASON].decode(errors="ignore"))
+        closing = self.close(code, reason.encode()[:_MAX_CLOSE_REASON].decode(errors="ignore"))
+        await within(self._close_seconds, closing)
         self.abort()
         await self.wait_closed()
 
