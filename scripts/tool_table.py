@@ -67,7 +67,9 @@ can be called by name, too. There may be as many that are gone.
   `{"status": "error"}` or a code with a message, makes the action fail with that message, and the state
   stays. The assistant gets the answer itself.
 - When a tool makes another entity than before, because the firmware has changed, the old entity is removed.
-  When a tool is gone, its entity is unavailable, and you can delete it; after 30 days it is deleted.
+  When a tool is gone, its entity is unavailable, and you can delete it; after 30 days it is deleted. What is
+  not in an answer any more is *unknown*, and its entity stays, unless others that are in it need the room: an
+  answer has 24 at most.
 
 *Assumed* means that the device does not report the state: it is the value last set from Home Assistant. A
 reported state is read when the device connects, half a second after a change, and every five minutes.
