@@ -61,7 +61,8 @@ def find_device(hass: HomeAssistant, device_id: str) -> Device | None:
     gateway = running_gateway(hass)
     if registered is None or gateway is None:
         return None
-    ours = (gateway.devices.get(mac) for domain, mac in registered.identifiers if domain == DOMAIN)
+    # Some integrations give theirs more parts than two.
+    ours = (gateway.devices.get(each[-1]) for each in registered.identifiers if each[0] == DOMAIN)
     return next((device for device in ours if device is not None), None)
 
 

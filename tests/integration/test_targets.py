@@ -55,6 +55,12 @@ async def test_device_entity_area_and_label_are_targets_and_strangers_named(
     await wait_for_state(hass, SECOND, "75")
     area = ar.async_get(hass).async_create("Kitchen")
     dr.async_get(hass).async_update_device(device_ids[0], area_id=area.id, labels={"voice"})
+    # Bond, RFXtrx and others name their devices by three parts.
+    stranger = dr.async_get(hass).async_get_or_create(
+        config_entry_id=boot.entry.entry_id,
+        identifiers={("bond", "hub", "1")},  # type: ignore[arg-type]
+    )
+    dr.async_get(hass).async_update_device(stranger.id, area_id=area.id)
     for face, target in (
         ("happy", {"device_id": device_ids[0]}),
         ("sad", {"device_id": [device_ids[0]]}),
