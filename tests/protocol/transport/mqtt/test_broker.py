@@ -7,6 +7,7 @@ from functools import partial
 import json
 from pathlib import Path
 from typing import Any, override
+from unittest.mock import Mock
 
 from aiomqtt import Client, MqttError
 import pytest
@@ -262,6 +263,19 @@ async def test_a_handler_that_fails_ends_its_own_link_only(
         await device.say(LISTEN)
         _, recorder = await site.linked(2)
         await recorder.wait_for("message")
+
+
+async def test_a_link_whose_beginning_has_failed_begins_again(
+    broker: Mosquitto, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(broker.port) as site, device_at(broker) as device:
+        site.make_handler = Mock(side_effect=RuntimeError("no such thing"))
+        await device.say(LISTEN)
+        await until(lambda: "Unexpected error on a link" in caplog.text)
+        site.make_handler = Recorder
+        await device.say(LISTEN)
+        await until(lambda: bool(site.recorders))
+        await site.recorders[-1].wait_for("message")
 
 
 async def test_the_access_rules_of_the_documentation_hold(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from .broker_topics import Address, address_of_topic
 
 _LOGGER = logging.getLogger(__name__)
 
-# Beyond the ids of any MCP client that counts from 1. The firmware answers with an error: an answer, too.
+# Beyond the ids of any MCP client. The firmware answers with an error: an answer, too.
 _PROBE: Final = encode(mcp({"jsonrpc": "2.0", "id": 2**31 - 1, "method": "ping", "params": {}})).encode()
 
 
@@ -221,10 +221,12 @@ class BrokerConnection:
         if (admission := self._paired.admit_from_broker(mac)) is None:
             return None
         carrier = _Carrier(self, mac)
-        link = self._links[mac] = carrier.link = MqttLink(
+        link = carrier.link = MqttLink(
             carrier, audio=self._audio, address=self._paired.address_for(mac) or ""
         )
         link.attach(admission)
+        # If that has failed, the next message begins another link.
+        self._links[mac] = link
         return link
 
     def _end(self, mac: str, link: MqttLink | None, reason: str) -> None:
