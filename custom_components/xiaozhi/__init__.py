@@ -81,10 +81,9 @@ async def async_setup_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> b
     gateway = Gateway(hass, entry)
     entry.async_on_unload(gateway.async_stop)
     gateway.listen_for_devices(async_extend_device)
-    await gateway.async_start()
     entry.runtime_data = gateway
+    await gateway.async_start()
     await hass.config_entries.async_forward_entry_setups(entry, PLATFORMS)
-    entry.async_on_unload(entry.add_update_listener(_async_entry_updated))
     return True
 
 
@@ -111,7 +110,3 @@ async def async_remove_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> 
     await async_write_sentences(hass, ())
     # Of versions before 0.5.0.
     await Store[Any](hass, 1, f"{DOMAIN}.speech_detector").async_remove()
-
-
-async def _async_entry_updated(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
-    entry.runtime_data.async_entry_updated()

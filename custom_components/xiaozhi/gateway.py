@@ -93,6 +93,8 @@ class Gateway:
     async def async_start(self) -> None:
         """Load the stored state and open the ports. Raises `ConfigEntryNotReady` if one fails."""
         await self.store.async_load()
+        # From here on: devices can be added and deleted while the ports open, and the platforms are set up.
+        self.entry.async_on_unload(self.entry.add_update_listener(_follow))
         self.async_entry_updated()
         await async_forget_messages(self.hass, keep=self.devices)
         await self.ports.start()
@@ -204,6 +206,10 @@ class Gateway:
         registered = device.register()
         if (area_id := self._areas.pop(device.mac, None)) is not None:
             dr.async_get(self.hass).async_update_device(registered.id, area_id=area_id)
+
+
+async def _follow(_hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
+    entry.runtime_data.async_entry_updated()
 
 
 async def _close(announcers: Iterable[Announcer], devices: Iterable[Device]) -> None:

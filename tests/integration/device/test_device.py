@@ -1,6 +1,8 @@
 """A device's tools and status become entities, which tell the truth about what can be reached."""
 
 import asyncio
+import pkgutil
+from typing import Any
 
 from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
@@ -15,8 +17,8 @@ from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT, DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from simulator import SimulatedDevice, State, get_profile
 from tests.integration.boxes import act, change_settings, failure_of, introduce, wait_for_state
-from tests.integration.http_device import TOKEN, add_to, paired_device
-from tests.integration.names import BRIGHTNESS, CLIENT_ID, MAC, Boot
+from tests.integration.http_device import TOKEN, MakeEntry, add_to, paired_device, running
+from tests.integration.names import BRIGHTNESS, CLIENT_ID, MAC, OTHER_MAC, Boot
 from tests.integration.tools.own_tools import listed
 
 pytestmark = pytest.mark.usefixtures("speech")
@@ -175,6 +177,40 @@ async def test_a_long_text_does_not_end_a_conversation_of_a_small_buffer(
     with pytest.raises(HomeAssistantError, match="longer than the 1440 bytes that this firmware takes"):
         await known.commands.call_tool("self.screen.set_theme", {"theme": "x" * 2000})
     assert device.channel_open
+
+
+@pytest.mark.parametrize(
+    "during", ["links.ports.Ports.start", "number.async_setup_entry", "update.async_setup_entry"]
+)
+async def test_a_device_that_is_deleted_while_the_gateway_starts_is_gone(
+    hass: HomeAssistant, make_entry: MakeEntry, monkeypatch: pytest.MonkeyPatch, during: str
+) -> None:
+    """Its token works no more, and the other one has all of its entities."""
+    entry = make_entry(paired_device(MAC, CLIENT_ID), paired_device(OTHER_MAC, title="Hall box"))
+    first, _ = entry.subentries
+    target = f"custom_components.xiaozhi.{during}"
+    start: Any = pkgutil.resolve_name(target)
+
+    async def delete(*about: Any) -> None:
+        hass.config_entries.async_remove_subentry(entry, first)
+        await start(*about)
+
+    monkeypatch.setattr(target, delete)
+    await running(hass, entry)
+    assert entry.runtime_data.devices.keys() == {OTHER_MAC}
+    for name in (
+        "assist_satellite.{}",
+        "calendar.{}_alarms",
+        "number.{}_conversation_wait",
+        "update.{}_firmware",
+    ):
+        shown = [hass.states.get(name.format(box)) is not None for box in ("kitchen_box", "hall_box")]
+        assert shown == [False, True], name
+    headers = {"Device-Id": MAC, "Client-Id": CLIENT_ID, "Authorization": f"Bearer {TOKEN}"}
+    with pytest.raises(InvalidStatus, match="403"):
+        await connect(
+            f"ws://127.0.0.1:{entry.data[CONF_WEBSOCKET_PORT]}/xiaozhi/v1/", additional_headers=headers
+        )
 
 
 async def test_nobody_but_the_paired_device_gets_in(linked_entry: MockConfigEntry) -> None:
