@@ -158,22 +158,29 @@ def tool_data(tool: Tool) -> dict[str, Any]:
         "title": tool.title,
         "description": one_line(tool.description, 1000),
         "for_users_only": tool.user_only,
-        "arguments": [
-            _described_argument(name, argument, required=name in tool.required)
-            for name, argument in tool.properties.items()
-        ],
+        "arguments": _described_arguments(tool),
     }
 
 
-def _described_argument(name: str, argument: ToolProperty, *, required: bool) -> dict[str, Any]:
-    answer: dict[str, Any] = {"name": one_line(name), "type": argument.kind, "required": required}
-    if not required:
-        answer["default"] = clean_data(argument.default)
-    limits = {"minimum": argument.minimum, "maximum": argument.maximum}
-    answer |= {key: limit for key, limit in limits.items() if limit is not None}
-    if argument.choices:
-        answer["choices"] = clean_data(list(argument.choices))
-    return answer
+def _described_arguments(of: Tool | ToolProperty) -> list[dict[str, Any]]:
+    return [
+        {"name": one_line(name), "required": name in of.required}
+        | ({} if name in of.required else {"default": clean_data(argument.default)})
+        | _described(argument)
+        for name, argument in of.properties.items()
+    ]
+
+
+def _described(argument: ToolProperty) -> dict[str, Any]:
+    facts = {
+        "description": argument.description,
+        "minimum": argument.minimum,
+        "maximum": argument.maximum,
+        "choices": clean_data(list(argument.choices)),
+        "items": argument.items and _described(argument.items),
+        "arguments": _described_arguments(argument),
+    }
+    return {"type": argument.kind} | {key: fact for key, fact in facts.items() if fact not in (None, "", [])}
 
 
 async def _call_tool(call: ServiceCall) -> ServiceResponse:

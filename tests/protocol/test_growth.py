@@ -98,6 +98,8 @@ def tools(text: str) -> None:
             str(part)[:99]: {"type": "string", "enum": parts, "default": part} for part in parts[:99]
         }
         Tool.from_dict({"name": text, "inputSchema": shape})
+        reference = {"a": {"$ref": f"#/{text[:2000]}"}}
+        Tool.from_dict({"name": "a", "inputSchema": {"$defs": reference, "properties": reference}})
         Tool.from_dict({"name": "a", "description": text, "title": text, "annotations": {"audience": parts}})
         Tool.from_dict({"name": "a", "inputSchema": {"properties": properties, "required": parts}})
 

@@ -23,6 +23,8 @@ _ARGUMENT_KEYS: Final[Mapping[PropertyKind, str]] = {
     "boolean": "argument_boolean",
     "integer": "argument_whole_number",
     "string": "argument_text",
+    "array": "argument_json",
+    "object": "argument_json",
     "unknown": "argument_json",
 }
 # Keys are whether there is a minimum, and whether there is a maximum.

@@ -117,6 +117,4 @@ def on_off_of(tool: Tool, argument: str) -> tuple[object, object] | None:
 
 def about(tool: Tool, argument: str) -> str:
     """Return the descriptions of a tool and one of its arguments."""
-    schema = tool.schema["properties"].get(argument)
-    said = schema.get("description") if isinstance(schema, dict) else None
-    return f"{tool.description}\n{said}" if isinstance(said, str) else tool.description
+    return f"{tool.description}\n{tool.properties[argument].description}".rstrip()

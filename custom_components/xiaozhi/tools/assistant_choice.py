@@ -28,7 +28,7 @@ _ARGUMENT_NAME: Final = re.compile(r"(?!argument_[0-9])[a-zA-Z_][a-zA-Z0-9_]{0,6
 _MAX_TOOLS: Final = 64
 _MAX_ARGUMENTS: Final = 24
 _MAX_DESCRIPTION: Final = 1024
-_MAX_ARGUMENT_DESCRIPTION: Final = 120
+_MAX_DEFAULT: Final = 120
 _MAX_ARGUMENT_NAME: Final = 48
 _MAX_RESULT: Final = 4096
 
@@ -70,14 +70,7 @@ def description_of(tool: Tool) -> str:
 
 def parameters_of(tool: Tool) -> vol.Schema:
     """Return the arguments of a tool as a schema, with names that language models accept."""
-    return vol.Schema(
-        {
-            (vol.Required if name in tool.required else vol.Optional)(
-                shown, description=_about(name, shown, tool.properties[name])
-            ): _validator(tool.properties[name])
-            for name, shown in argument_names(tool).items()
-        }
-    )
+    return vol.Schema(_described_arguments(tool, argument_names(tool)))
 
 
 def argument_names(tool: Tool) -> dict[str, str]:
@@ -125,25 +118,36 @@ def _described(item: object) -> Any:
     return item
 
 
+def _described_arguments(of: Tool | ToolProperty, names: Mapping[str, str]) -> dict[Any, Any]:
+    return {
+        (vol.Required if name in of.required else vol.Optional)(
+            shown, description=_about(name, shown, of.properties[name])
+        ): _validator(of.properties[name])
+        for name, shown in names.items()
+    }
+
+
 def _about(name: str, shown: str, argument: ToolProperty) -> str | None:
-    """Return the description of an argument: its original name if changed, and its default."""
-    parts = [] if shown == name else [f"Name on the device: {one_line(name, _MAX_ARGUMENT_NAME)}."]
+    """Return the description of an argument, with its original name if changed, and its default."""
+    parts = ["" if shown == name else f"Name on the device: {one_line(name, _MAX_ARGUMENT_NAME)}"]
+    parts.append(argument.description.removesuffix("."))
     if argument.default is not None:
-        parts.append(f"Default: {argument.default}")
-    return one_line(" ".join(parts), _MAX_ARGUMENT_DESCRIPTION) or None
+        parts.append(one_line(f"Default: {argument.default}", _MAX_DEFAULT))
+    return ". ".join(filter(None, parts)) or None
 
 
 def _validator(argument: ToolProperty) -> Any:
     if argument.choices:
         return vol.In(list(argument.choices))
     match argument.kind:
-        case "boolean":
-            return bool
         case "integer":
             low, high = argument.limits
             return vol.All(int, vol.Range(min=low, max=high))
         case "number":
             return vol.All(vol.Coerce(float), vol.Range(min=argument.minimum, max=argument.maximum))
-        case "string":
-            return str
-    return object
+        case "array":
+            return [_validator(argument.items) if argument.items is not None else object]
+        case "object":
+            named = {name: name for name in argument.properties if _ARGUMENT_NAME.fullmatch(name)}
+            return vol.Schema(_described_arguments(argument, named), extra=vol.ALLOW_EXTRA)
+    return {"boolean": bool, "string": str}.get(argument.kind, object)

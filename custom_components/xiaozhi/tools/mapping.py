@@ -249,7 +249,7 @@ class _Mapper:
         # A tool with optional arguments can be a button, unless it sets an argument.
         if tool.required or any(is_setter(tool, argument) for argument in tool.properties):
             return None
-        if any(kind.kind in {"string", "unknown"} for kind in tool.properties.values()):
+        if any(kind.kind not in {"boolean", "integer", "number"} for kind in tool.properties.values()):
             return None
         key, names, name = _key(tool.name), self._take(tool.name), _label(tool, tool.name)
         return ButtonTool(key=key, tools=names, name=name, call=Call(tool=tool.name))

@@ -104,7 +104,7 @@ async def test_wrong_arguments_are_told_and_chinese_ones_named_both_ways(
     )
     offered = {tool.name: tool for tool in await own_tools(hass, device_id)}
     described = {str(key): key.description for key in offered[DANCE].parameters.schema}
-    assert described == {"argument_1": "Name on the device: 速度.", "times": None}
+    assert described == {"argument_1": "Name on the device: 速度", "times": None}
     uses = {"argument_1": 12, "times": 2}, {"argument_1": 7, "times": 2}
     refused, done = await ask(hass, assistant, device_id, DANCE, *uses)
     assert "argument_1 must be a whole number from 0 to 9" in str(refused.data["error_text"])

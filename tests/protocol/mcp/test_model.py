@@ -1,14 +1,16 @@
 """Tools, their arguments and their results, as devices describe them."""
 
 import base64
+from collections.abc import Callable
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.model import McpProtocolError
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
+from custom_components.xiaozhi.protocol.mcp.schema_references import MAX_SCHEMA, resolved
 from custom_components.xiaozhi.protocol.mcp.tool import (
     ArgumentError,
     Tool,
@@ -16,6 +18,7 @@ from custom_components.xiaozhi.protocol.mcp.tool import (
     check_arguments,
 )
 from custom_components.xiaozhi.protocol.messages import JsonObject
+from tests.protocol.growth import assert_linear
 from tests.protocol.mcp.device import JSON_VALUES
 
 LED: JsonObject = {
@@ -50,7 +53,7 @@ def test_a_tool_is_read_and_can_be_stored() -> None:
         "times": ToolProperty(kind="integer", default=3),
         "loud": ToolProperty(kind="boolean", default=True),
         "mode": ToolProperty(kind="string", default="soft"),
-        "extra": ToolProperty(kind="unknown"),
+        "extra": ToolProperty(kind="array", items=ToolProperty(kind="integer")),
     }
     assert led.required == ("red",)
     user_only = tool({**LED, "annotations": {"audience": ["user"]}})
@@ -197,6 +200,8 @@ def test_a_type_that_is_not_known_stays_unknown(schema: JsonObject) -> None:
         ),
         ({"type": "integer", "minimum": 1.0}, ToolProperty(kind="integer", minimum=1)),
         ({"type": "string", "enum": ["a", 1, "b"]}, ToolProperty(kind="string", choices=("a", "b"))),
+        # No whole number that JSON can carry, or that a device could take.
+        ({"type": "integer", "default": 1e300, "maximum": "1e300"}, ToolProperty(kind="integer")),
         (7, ToolProperty(kind="unknown")),
     ],
 )
@@ -239,6 +244,192 @@ def test_choices_and_limits_of_numbers_are_checked(schema: JsonObject, value: An
             check_arguments(found, {"a": value})
 
 
+MODE: JsonObject = {"type": "string", "enum": ["eco", "boost"]}
+POINT: JsonObject = {
+    "type": "object",
+    "properties": {
+        "x": {"type": "integer", "minimum": 0, "maximum": 9},
+        "mode": {"$ref": "#/$defs/Mode"},
+        "after": {"$ref": "#/$defs/Point"},
+        "list": {"type": "array"},
+    },
+    "required": ["x"],
+}
+DEFINITIONS: JsonObject = {"$defs": {"Mode": MODE, "Point": POINT, "Alias": {"$ref": "#/$defs/Mode"}}}
+
+
+def with_argument(schema: JsonObject) -> Tool:
+    """Return a tool with an argument whose schema may refer to definitions, as FastMCP writes them."""
+    schema = {"properties": {"a": schema, "b/~": MODE}, "definitions": {"Mode": MODE}, **DEFINITIONS}
+    return tool({"name": "x", "inputSchema": schema})
+
+
+@pytest.mark.parametrize(
+    ("schema", "default"),
+    [
+        ({"$ref": "#/$defs/Mode"}, None),
+        ({"$ref": "#/definitions/Mode"}, None),
+        ({"$ref": "#/$defs/Alias"}, None),
+        ({"$ref": "#/properties/b~1~0"}, None),
+        ({"$ref": "#/$defs/Mode", "default": "eco"}, "eco"),
+        ({"allOf": [{"$ref": "#/$defs/Mode"}], "default": "eco"}, "eco"),
+        ({"anyOf": [{"$ref": "#/$defs/Mode"}, {"type": "null"}], "default": None}, None),
+    ],
+)
+def test_a_reference_to_a_definition_means_what_is_defined(schema: JsonObject, default: str | None) -> None:
+    found = with_argument(schema)
+    assert found.properties["a"] == ToolProperty(kind="string", choices=("eco", "boost"), default=default)
+    assert Tool.from_dict(json.loads(json.dumps(found.as_dict()))) == found
+    assert check_arguments(found, {"a": "boost"}) == {"a": "boost"}
+    with pytest.raises(ArgumentError):
+        check_arguments(found, {"a": "banana"})
+
+
+@pytest.mark.parametrize(
+    "reference",
+    ["#", "#/$defs/Gone", "#/$defs/Mode/type", "#Mode", "", "https://192.0.2.1/schema.json", "/$defs/Mode"],
+)
+def test_a_reference_that_leads_elsewhere_or_around_means_anything(reference: str) -> None:
+    found = with_argument({"$ref": reference, "description": "Any."})
+    assert found.properties["a"] == ToolProperty(kind="unknown", description="Any.")
+    assert check_arguments(found, {"a": [{"b": 1}]}) == {"a": [{"b": 1}]}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#/$defs/Point"},
+        {"allOf": [{"$ref": "#/$defs/Point"}]},
+        {**POINT, "$ref": "#/$defs/Point"},
+    ],
+)
+def test_a_schema_that_is_a_reference_as_a_whole_has_its_arguments(schema: JsonObject) -> None:
+    found = tool({"name": "x", "inputSchema": schema | DEFINITIONS})
+    assert (found.properties["x"].limits, found.required) == ((0, 9), ("x",))
+
+
+@pytest.mark.parametrize("schema", [{"$ref": "#/$defs/Gone"}, {"oneOf": [{"type": "object"}, {}]}])
+def test_a_tool_whose_arguments_nobody_can_know_is_refused(schema: JsonObject) -> None:
+    assert Tool.from_dict({"name": "x", "inputSchema": schema}) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "wrong"),
+    [
+        ([], None),
+        ([{"x": 3, "mode": "eco", "list": [None, "a"], "note": "free"}], None),
+        ([{"x": 3, "mode": None, "after": {"x": 99}}], None),
+        ([{"x": 3}, {"x": 30}], "a[1].x"),
+        ([{"x": 3, "mode": "banana"}], "a[0].mode"),
+        ([{"x": 3, "list": {}}], "a[0].list"),
+        ([{"mode": "eco"}], "a[0].x"),
+        ([3], "a[0]"),
+        ({"x": 3}, "a"),
+        ([{"x": 3, "note": "x" * 5000}], "a"),
+    ],
+)
+def test_what_is_nested_is_checked_too(value: Any, wrong: str | None) -> None:
+    found = with_argument({"type": "array", "items": {"$ref": "#/$defs/Point"}})
+    if wrong is None:
+        assert check_arguments(found, {"a": value}) == {"a": value}
+    else:
+        with pytest.raises(ArgumentError) as raised:
+            check_arguments(found, {"a": value})
+        assert raised.value.name == wrong
+
+
+def test_a_limit_that_is_excluded_is_no_value() -> None:
+    found = with_argument({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1.5, "maximum": 9})
+    assert check_arguments(found, {"a": 0.01}) == {"a": 0.01}
+    for value in (0, -1):
+        with pytest.raises(ArgumentError):
+            check_arguments(found, {"a": value})
+
+
+@pytest.mark.parametrize(
+    ("schema", "written", "meant"),
+    [
+        ({"type": "integer", "maximum": 50}, " 40 ", 40),
+        ({"type": "number"}, "4.5", 4.5),
+        ({"type": "boolean"}, "True", True),
+        ({"type": "boolean"}, "off", False),
+        (MODE, "Boost", "boost"),
+        ({"enum": ["a", "A", "B"]}, "b", "B"),
+        ({"enum": ["a", "A"]}, "A", "A"),
+        ({"type": "integer", "enum": [1, 2]}, "2", 2),
+        ({"type": "string"}, "40", "40"),
+        ({"type": "array", "items": {"type": "integer"}}, ["1", 2], [1, 2]),
+    ],
+)
+def test_what_a_model_writes_as_a_text_is_what_it_means(schema: JsonObject, written: Any, meant: Any) -> None:
+    sent = check_arguments(with_argument(schema), {"a": written})["a"]
+    assert (sent, type(sent)) == (meant, type(meant))
+
+
+def size_of(part: ToolProperty) -> int:
+    below = [*part.properties.values(), *([part.items] if part.items else [])]
+    return 1 + len(part.choices) + sum(map(size_of, below))
+
+
+def refer(*names: object) -> JsonObject:
+    """Return an object with a member for each of these definitions."""
+    return {
+        "type": "object",
+        "properties": {f"{at}": {"$ref": f"#/$defs/{name}"} for at, name in enumerate(names)},
+    }
+
+
+@pytest.mark.parametrize(
+    "define",
+    [
+        # Each definition has the next one twice, or all of them; a list in a list; a long one many times.
+        lambda number: refer(number + 1, number + 1),
+        lambda number: refer(*range(8)),
+        lambda number: {"type": "array", "items": {"$ref": f"#/$defs/{number + 1}"}},
+        lambda number: refer(*[1] * 30) if number == 0 else {"enum": ["x" * 9] * 90},
+    ],
+)
+def test_references_cannot_make_a_schema_without_bounds(define: Callable[[int], JsonObject]) -> None:
+    definitions = {f"{number}": define(number) for number in range(20)}
+    definitions["19"] = {"type": "string"}
+    schema = {"$defs": definitions, "properties": {"a": {"$ref": "#/$defs/0"}}}
+    for long in (1, 5):
+        schema = {**schema, "$defs": dict(list(definitions.items())[: 4 * long])}
+        assert len(json.dumps(resolved(schema), separators=(",", ":"))) <= 4 * MAX_SCHEMA
+
+
+def test_a_schema_with_references_is_read_in_linear_time() -> None:
+    def make(size: int) -> JsonObject:
+        definitions = {f"{number}": refer(number + 1, number + 1) for number in range(size // 90)}
+        return {"$defs": definitions, "properties": {"a": {"$ref": "#/$defs/0"}}}
+
+    assert_linear(lambda schema: Tool.from_dict({"name": "x", "inputSchema": schema}), make, size=500)
+
+
+NAMES = st.sampled_from("abc")
+REFERENCES = st.sampled_from(["#/$defs/a", "#/$defs/b", "#/$defs/c", "#/properties/a", "#/$defs/a/items"])
+PARTS = st.recursive(
+    st.sampled_from([{"type": "integer"}, MODE, {}]) | st.fixed_dictionaries({"$ref": REFERENCES}),
+    lambda inner: st.fixed_dictionaries(
+        {"type": st.sampled_from(["object", "array", None])},
+        optional={
+            "properties": st.dictionaries(NAMES, inner, max_size=3),
+            "items": inner,
+            "anyOf": st.lists(inner, max_size=2),
+        },
+    ),
+    max_leaves=8,
+)
+
+
+@given(definitions=st.dictionaries(NAMES, PARTS), arguments=st.dictionaries(NAMES, PARTS))
+def test_any_references_end(definitions: JsonObject, arguments: JsonObject) -> None:
+    schema = {"$defs": definitions, "properties": arguments}
+    found = Tool.from_dict({"name": "x", "inputSchema": schema})
+    assert found is None or set(found.properties) == set(arguments)
+    assert "$ref" not in json.dumps(resolved(schema))
+
+
 def test_a_title_and_hints_are_read_and_stored() -> None:
     """From both places where the standard has had the title."""
     hints = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": 1, "openWorldHint": True}
@@ -279,7 +470,7 @@ def test_what_is_no_text_is_a_value_too(result: JsonObject, value: Any) -> None:
     "arguments",
     [
         {"red": 0},
-        {"red": 255, "times": -(2**31), "loud": False, "mode": "", "extra": [1, {"a": None}]},
+        {"red": 255, "times": -(2**31), "loud": False, "mode": "", "extra": [1, 2]},
         {"red": 1, "mode": "说" * 1365},
         {"red": 1, "mode": "x" * 4096},
     ],
@@ -294,18 +485,21 @@ def test_good_arguments_are_sent_as_they_are(arguments: JsonObject) -> None:
     [
         ({"red": 1, "blue": 1}, "blue"),
         ({"loud": True}, "red"),
-        ({"red": "1"}, "red"),
+        ({"red": "one"}, "red"),
+        ({"red": "256"}, "red"),
         ({"red": True}, "red"),
         ({"red": 1.5}, "red"),
         ({"red": float("nan")}, "red"),
         ({"red": 256}, "red"),
         ({"red": 1, "times": 2**31}, "times"),
         ({"red": 1, "loud": 1}, "loud"),
+        ({"red": 1, "loud": "maybe"}, "loud"),
         ({"red": 1, "mode": "x" * 4097}, "mode"),
         ({"red": 1, "mode": "说" * 1366}, "mode"),
         ({"red": 1, "mode": "\ud800"}, "mode"),
         ({"red": 1, "extra": ["x" * 5000]}, "extra"),
         ({"red": 1, "extra": object()}, "extra"),
+        ({"red": 1, "extra": 7}, "extra"),
     ],
 )
 def test_a_bad_argument_is_named_with_what_is_expected(arguments: JsonObject, name: str) -> None:

@@ -31,7 +31,7 @@ from custom_components.xiaozhi.tools.tool_state import MappedTools, prepare, sha
 from custom_components.xiaozhi.tools.units import stated_unit
 from tests.protocol.growth import assert_linear
 from tests.protocol.test_growth import UNITS
-from tests.rules.tools.sample_tools import DEVICES, number, only, tool
+from tests.rules.tools.sample_tools import DEVICES, listed, number, only, tool
 
 # An answer of the aquarium.
 WATER: Final = {"water_temp": 25.4, "ph": 7.1, "water_level": 82, "light": True}
@@ -347,10 +347,19 @@ def test_choices_of_the_schema_are_a_choice() -> None:
         ({"type": ["string", "null"], "enum": ["a", "b", None]}, SelectTool),
         ({"anyOf": [{"type": "boolean"}, {"type": "null"}]}, SwitchTool),
         ({"type": ["integer", "null"], "minimum": 0, "maximum": 9}, NumberTool),
+        ({"$ref": "#/$defs/Mode"}, SelectTool),
+        ({"anyOf": [{"$ref": "#/$defs/Mode"}, {"type": "null"}], "default": None}, SelectTool),
+        ({"$ref": "#/$defs/Level", "default": 3}, NumberTool),
+        ({"type": "array", "items": {"$ref": "#/$defs/Mode"}}, ActionTool),
     ],
 )
 def test_an_entity_sends_only_what_the_schema_allows(rule: dict[str, Any], made: type[ToolEntity]) -> None:
-    setter = tool("self.fan.set_mode", "Set 'a' or 'b'", mode=rule)
+    definitions = {
+        "Mode": {"type": "string", "enum": ["eco", "boost"]},
+        "Level": {"type": "integer", "minimum": 0, "maximum": 9},
+    }
+    schema = {"properties": {"mode": rule}, "required": ["mode"], "$defs": definitions}
+    setter = listed("self.fan.set_mode", description="Set 'a' or 'b'", inputSchema=schema)
     entity = only(setter)
     assert type(entity) is made
     sent = (

@@ -5,19 +5,20 @@ Source: the firmware's `main/mcp_server.h`. Everything is bounded and checked, a
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite, nextafter
 from typing import Any, Final, Literal, Self
 
 from ..messages import JsonObject
 from ..text import clean_text, label, one_line
 from ..untrusted_json import is_bounded, is_deep
+from .schema_references import MAX_SCHEMA, resolved
 
 # The MCP standard's own limit; the longest name in stock firmware has 31 characters.
 _MAX_NAME: Final = 128
 # The longest description in stock firmware explains a JSON format in some 2,000 Chinese characters, and ends
 # with values that would break the robot. A page of the device's list holds 8,000 bytes.
 _MAX_DESCRIPTION: Final = 4096
-_MAX_SCHEMA: Final = 8192
+_MAX_ARGUMENT_DESCRIPTION: Final = 200
 _MAX_CHOICES: Final = 128
 # Names of the types, of the standard and of makers of boards.
 _SCHEMAS: Final = ("inputSchema", "input_schema", "parameters")
@@ -25,9 +26,11 @@ _SCHEMAS: Final = ("inputSchema", "input_schema", "parameters")
 MAX_ARGUMENT_BYTES: Final = 4096
 _MAX_ARGUMENT_DEPTH: Final = 8
 _INT32: Final = (-(2**31), 2**31 - 1)
+# Whole numbers beyond it are not exact as floats, and far beyond no JSON.
+_MAX_WHOLE: Final = 2**53
 
 
-type PropertyKind = Literal["boolean", "integer", "number", "string", "unknown"]
+type PropertyKind = Literal["boolean", "integer", "number", "string", "array", "object", "unknown"]
 type Scalar = bool | int | float | str
 
 _KINDS: Final[Mapping[str, tuple[PropertyKind, tuple[type[Scalar], ...]]]] = {
@@ -35,8 +38,11 @@ _KINDS: Final[Mapping[str, tuple[PropertyKind, tuple[type[Scalar], ...]]]] = {
     "integer": ("integer", (int,)),
     "number": ("number", (int, float)),
     "string": ("string", (str,)),
+    "array": ("array", ()),
+    "object": ("object", ()),
+    "unknown": ("unknown", ()),
 }
-_KIND_OF: Final[Mapping[type, str]] = {types[-1]: name for name, (_, types) in _KINDS.items()}
+_KIND_OF: Final[Mapping[type, str]] = {types[-1]: name for name, (_, types) in _KINDS.items() if types}
 
 # Other spellings of makers of boards.
 _TYPES: Final = {
@@ -47,29 +53,37 @@ _TYPES: Final = {
     "float": "number",
     "double": "number",
 }
+# How people and models write true and false.
+_FLAGS: Final = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
+# What may stand in the place of properties.
+_ELSEWHERE: Final = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
 
 _HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolProperty:
-    """An argument of a tool. Stock firmware has booleans, integers and strings; all others are `unknown`."""
+    """An argument of a tool, or a part of one. Stock firmware has booleans, integers and strings."""
 
     kind: PropertyKind
+    description: str = ""
+    """In the device's words, one line."""
     default: Scalar | None = None
     minimum: int | float | None = None
     maximum: int | float | None = None
     choices: tuple[Scalar, ...] = ()
     """Allowed values, if the device lists them (`enum`)."""
+    items: ToolProperty | None = None
+    """Members of an `array`; None if they may be anything."""
+    properties: Mapping[str, ToolProperty] = field(default_factory=dict, hash=False)
+    """Known members of an `object`."""
+    required: tuple[str, ...] = ()
 
     @classmethod
     def from_schema(cls, schema: Any) -> Self:
-        """Read a JSON schema; limits, choices and defaults that contradict it are dropped."""
-        match schema := _plain_schema(schema):
-            case {"type": str(name)} if name in _KINDS:
-                kind = _KINDS[name][0]
-            case _:
-                return cls(kind="unknown")
+        """Read a schema without references; limits, choices and defaults that contradict it are dropped."""
+        schema = _plain_schema(schema)
+        kind, _ = _KINDS.get(schema["type"], _KINDS["unknown"])
         minimum = maximum = None
         if kind in {"integer", "number"}:
             minimum, maximum = _limit(schema, "minimum", kind, 1), _limit(schema, "maximum", kind, -1)
@@ -78,12 +92,18 @@ class ToolProperty:
         listed = schema.get("enum")
         choices = [_typed(each, kind) for each in listed] if isinstance(listed, list) else []
         known = tuple(dict.fromkeys(each for each in choices if each is not None))
+        members = schema.get("properties") if kind == "object" else None
+        properties = {name: cls.from_schema(part) for name, part in (members or {}).items()}
         return cls(
             kind=kind,
+            description=label(schema.get("description"), _MAX_ARGUMENT_DESCRIPTION) or "",
             default=_typed(schema.get("default"), kind),
             minimum=minimum,
             maximum=maximum,
             choices=known if len(known) <= _MAX_CHOICES else (),
+            items=cls.from_schema(schema["items"]) if kind == "array" and "items" in schema else None,
+            properties=properties,
+            required=tuple(_required(schema.get("required"), members or {}, properties)),
         )
 
     @property
@@ -105,16 +125,16 @@ class ToolProperty:
         )
 
 
-def _plain_schema(schema: Any) -> Any:
+def _plain_schema(schema: Any) -> JsonObject:
     """Return a schema as the firmware writes it: with one type, and without the null that it also allows."""
     if not isinstance(schema, dict):
-        return schema
+        return {"type": None}
     for member in ("anyOf", "oneOf", "allOf"):
         schema = _with_alternatives(schema, schema.get(member))
     if "const" in schema:
         schema = {"enum": [schema["const"]], **schema}
     kinds = _kinds(schema)
-    return schema | {"type": kinds.pop() if len(kinds) == 1 else None}
+    return {**schema, "type": kinds.pop() if len(kinds) == 1 else None}
 
 
 def _with_alternatives(schema: JsonObject, listed: object) -> JsonObject:
@@ -143,26 +163,26 @@ def _kinds(schema: JsonObject) -> set[str]:
 def _limit(schema: JsonObject, key: str, kind: PropertyKind, step: int) -> int | float | None:
     limit = _typed(schema.get(key, schema.get(key[:3])), kind)
     excluded = _typed(schema.get(f"exclusive{key.title()}"), kind)
-    if limit is None and kind == "integer" and isinstance(excluded, int):
-        limit = excluded + step
+    if limit is None and isinstance(excluded, int | float):
+        limit = excluded + step if kind == "integer" else nextafter(excluded, step * inf)
     return limit if isinstance(limit, int | float) else None
 
 
 def _typed(value: object, kind: PropertyKind) -> Scalar | None:
     """Return a value of a kind, also written as that of another one, such as "8" or 8.0; None without one."""
-    if kind in {"integer", "number"} and isinstance(value, str):
+    if isinstance(value, str) and kind == "boolean":
+        return _FLAGS.get(value.strip().lower())
+    if isinstance(value, str) and kind in {"integer", "number"}:
         try:
             value = float(value)
         except ValueError:
             return None
-        value = int(value) if value.is_integer() else value
     if isinstance(value, float):
-        if kind == "integer" and value.is_integer():
-            return int(value)
         if not isfinite(value):
             return None
+        value = int(value) if value.is_integer() and abs(value) <= _MAX_WHOLE else value
     # Not isinstance: a boolean is not an integer here.
-    return value if kind != "unknown" and type(value) in _KINDS[kind][1] else None  # type: ignore[return-value]
+    return value if type(value) in _KINDS[kind][1] else None  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,18 +213,20 @@ class Tool:
                 schema: Any = next((data[member] for member in _SCHEMAS if data.get(member)), {})
             case _:
                 return None
-        if not isinstance(schema, dict) or not is_bounded(schema, _MAX_SCHEMA):
+        if not isinstance(schema, dict) or not is_bounded(schema, MAX_SCHEMA):
             return None
-        if not isinstance(listed := schema.get("properties") or {}, dict):
+        schema_of_all = _plain_schema(resolved(schema) | {"type": "object"})
+        if not isinstance(schema_of_all.get("properties", _ELSEWHERE & schema.keys()) or {}, dict):
+            # Nobody can know which arguments it has.
             return None
+        arguments = ToolProperty.from_schema(schema_of_all)
         description, annotations = data.get("description"), data.get("annotations")
         annotations = annotations if isinstance(annotations, dict) else {}
-        properties = {key: ToolProperty.from_schema(value) for key, value in listed.items()}
         return cls(
             name=name,
             description=clean_text(description, _MAX_DESCRIPTION) if isinstance(description, str) else "",
-            properties=properties,
-            required=tuple(_required(schema.get("required"), listed, properties)),
+            properties=arguments.properties,
+            required=arguments.required,
             user_only=_is_for_user_only(annotations.get("audience")),
             # In the standard of 2025-03-26 it is among the annotations.
             title=label(data.get("title")) or label(annotations.get("title")),
@@ -269,6 +291,8 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> JsonObject:
 
 
 def _check(name: str, value: object, expected: ToolProperty) -> Any:
+    if isinstance(value, str):
+        value = _meant(value, expected)
     match expected.kind, value:
         case "boolean", bool():
             fits = True
@@ -281,10 +305,36 @@ def _check(name: str, value: object, expected: ToolProperty) -> Any:
         case "string", str():
             # In JSON, a character has six at most.
             fits = is_bounded(value, 6 * MAX_ARGUMENT_BYTES) and len(value.encode()) <= MAX_ARGUMENT_BYTES
-        case "unknown", _:
+        case ("unknown", _) | ("array", list()) | ("object", dict()):
             fits = not is_deep(value, _MAX_ARGUMENT_DEPTH) and is_bounded(value, MAX_ARGUMENT_BYTES)
+            value = _check_parts(name, value, expected) if fits else value
         case _:
             fits = False
     if not fits or (expected.choices and value not in expected.choices):
         raise ArgumentError(name, expected)
     return value
+
+
+def _meant(text: str, expected: ToolProperty) -> object:
+    """Return what a language model means by a text: a number, a flag, or a choice with other capitals."""
+    folded = text.strip().casefold()
+    alike: list[Scalar | None] = [choice for choice in expected.choices if str(choice).casefold() == folded]
+    if len(alike) != 1:
+        alike = [_typed(text, expected.kind)]
+    return text if alike[0] is None else alike[0]
+
+
+def _check_parts(name: str, value: object, expected: ToolProperty) -> object:
+    """Check the members of a list or an object, but not nulls and those that nothing is known of."""
+    if isinstance(value, list) and (items := expected.items) is not None:
+        return [_check(f"{name}[{index}]", each, items) for index, each in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    for member in expected.required:
+        if member not in value:
+            raise ArgumentError(f"{name}.{member}", expected.properties[member])
+    return value | {
+        member: _check(f"{name}.{member}", value[member], kind)
+        for member, kind in expected.properties.items()
+        if value.get(member) is not None
+    }
