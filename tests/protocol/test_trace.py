@@ -25,7 +25,7 @@ async def test_it_ends_at_a_bound_and_says_so(trace: Trace, what: str) -> None:
             trace.packet("up", b"")
         else:
             trace.note("state", state="x" * 100_000)
-    assert trace.full
+    assert trace.over.is_set()
     assert lines(trace)[-1]["kind"] == "full"
     size = len(trace.lines)
     trace.packet("down", b"")
@@ -43,3 +43,16 @@ async def test_of_messages_it_keeps_their_kind_and_of_texts_the_number_of_words(
     assert kinds == ["UnknownMessage", "ListenDetect", "McpMessage"]
     assert lines(trace)[2]["text_words"] == 2
     assert lines(trace)[-1]["message_words"] == 5
+
+
+async def test_what_a_device_bends_is_recorded_and_changes_nothing(
+    trace: Trace, caplog: pytest.LogCaptureFixture
+) -> None:
+    for params in ([1], "now", None, {"name": [1]}):
+        trace.received(McpMessage({"method": "notifications/x", "params": params}))
+    kinds = [line["method"] for line in lines(trace)[1:]]
+    assert kinds == ["notifications/x"] * 4
+    trace.text("pipeline", 5)  # type: ignore[arg-type]
+    trace.note("speech", at=trace)
+    assert len(trace.lines) == 5
+    assert caplog.text.count("could not be recorded") == 2

@@ -11,6 +11,7 @@ from ..const import DOMAIN
 from ..device.device import Device
 from ..errors import UserError
 from ..protocol.text import one_line, plain_markdown
+from ..protocol.transport.link import LinkClosedError
 from ..texts.translated import async_text
 from ..voice.pipelines import END_OF_SPEECH_SELECT, assist_select
 
@@ -29,7 +30,8 @@ async def async_record_conversation(device: Device, *, with_sound: bool) -> dict
     """Record the next conversation of a device, and notify the owner when it is over, or if none began.
 
     Returns its seconds and the number of its lines; *Download diagnostics* of the device has them until the
-    gateway stops. Raises `UserError` if nobody talks to the device, or a conversation is being recorded.
+    gateway stops. Raises `UserError` if nobody talks to the device, a conversation is being recorded, or the
+    gateway stops.
     """
     check_not_recording(device)
     head, recorder = await _head(device), device.conversations.recorder
@@ -38,6 +40,8 @@ async def async_record_conversation(device: Device, *, with_sound: bool) -> dict
     except TimeoutError as err:
         await _notify(device, "recording_none")
         raise UserError("recording_none", name=device.name) from err
+    except LinkClosedError as err:
+        raise UserError("unknown_device", device_id=device.registry_id or "") from err
     seconds = trace.milliseconds / 1000
     await _notify(device, "recorded", seconds=f"{seconds:.0f}")
     return {"seconds": round(seconds, 1), "lines": len(trace.lines), "sound": with_sound}

@@ -4,59 +4,56 @@ import asyncio
 
 from homeassistant.core import callback
 
+from ..protocol.event_loop import within
 from ..protocol.messages import JsonObject
-from ..protocol.trace import Trace
-from ..protocol.transport.link import Channel
+from ..protocol.trace import MAX_SECONDS, Trace
+from ..protocol.transport.link import Channel, LinkClosedError
 
 
 class ConversationRecorder:
     """Records one conversation at a time. The last one is kept until the gateway stops, in memory only."""
 
     def __init__(self) -> None:
-        """Record nothing until `next_conversation` is awaited."""
-        self._wanted: tuple[JsonObject, bool] | None = None
-        self._begun = asyncio.Event()
-        self._over: asyncio.Future[Trace] | None = None
+        self._begun: asyncio.Future[Trace] | None = None
+        self._wanted: tuple[JsonObject, bool] = {}, False
         self.last: Trace | None = None
         """The last conversation that was recorded."""
 
     @property
     def busy(self) -> bool:
         """Whether a conversation is awaited or recorded."""
-        return self._over is not None
+        return self._begun is not None
 
     async def next_conversation(self, head: JsonObject, *, with_sound: bool, patience: float) -> Trace:
-        """Record the next conversation, from its hello to its end.
+        """Record the next conversation, from its hello to its end, or until the recording is full.
 
-        Raises `TimeoutError` if none begins within `patience` seconds.
+        Raises `TimeoutError` if none begins within `patience` seconds, and `LinkClosedError` with `close`.
         """
         self._wanted = head, with_sound
-        self._begun.clear()
-        over: asyncio.Future[Trace] = asyncio.get_running_loop().create_future()
-        self._over = over
+        self._begun = begun = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(patience):
-                await self._begun.wait()
-            return await over
+                trace = await begun
+            if not await within(MAX_SECONDS, trace.over.wait()):
+                trace.finish("full")
         finally:
-            self._wanted = self._over = None
+            self._begun = None
+        self.last = trace
+        return trace
 
     @callback
     def begin(self, channel: Channel) -> Trace | None:
         """Return the trace of a conversation that begins; None if it is not recorded."""
-        if self._wanted is None:
+        if self._begun is None or self._begun.done():
             return None
         head, with_sound = self._wanted
-        self._wanted = None
-        self._begun.set()
         trace = Trace(head, with_sound=with_sound)
         trace.received(channel.hello)
+        self._begun.set_result(trace)
         return trace
 
     @callback
-    def end(self, trace: Trace, reason: str) -> None:
-        """End the recording with the conversation."""
-        trace.note("end", reason=reason)
-        self.last = trace
-        if self._over is not None and not self._over.done():
-            self._over.set_result(trace)
+    def close(self) -> None:
+        """Wait for no conversation any more."""
+        if self._begun is not None and not self._begun.done():
+            self._begun.set_exception(LinkClosedError("the gateway stops"))

@@ -265,6 +265,7 @@ class Device:
 
     async def async_close(self) -> None:
         """End the link and any installation, for good."""
+        self.conversations.recorder.close()
         if self.installation is not None:
             self.installation.stop()
         if (session := self.session) is not None:

@@ -175,7 +175,7 @@ class LinkSession(LinkHandler, McpOwner):
             conversation.channel_closed()
             if (trace := self.link.trace) is not None:
                 self.link.trace = None
-                self.device.conversations.recorder.end(trace, reason)
+                trace.finish("end", reason=reason)
             self.readings.quiet.set()
             if self._has_holder:
                 self.device.events.fire(ConversationEvent.ENDED)

@@ -18,19 +18,23 @@ With sound, packets and texts are in it as they were. What identifies a house or
 of messages, only known fields are kept, and of MCP only the method, the id and the size.
 """
 
+import asyncio
 from base64 import b64encode
 from dataclasses import fields
 import json
+import logging
 import re
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from .event_loop import loop_time
-from .messages import ConversationMessage, DeviceHello, JsonObject, McpMessage, UnknownMessage
+from .event_loop import LogAndGoOn, loop_time
+from .messages import ConversationMessage, DeviceHello, JsonObject, McpMessage
+
+_LOGGER = logging.getLogger(__name__)
 
 FORMAT: Final = "xiaozhi-conversation"
 VERSION: Final = 1
 
-_MAX_SECONDS: Final = 120
+MAX_SECONDS: Final = 120
 _MAX_PACKETS: Final = 5000
 _MAX_BYTES: Final = 4 * 1024 * 1024
 _KEPT: Final = frozenset({"type", "state", "mode", "emotion", "command", "transport", "version", "reason"})
@@ -40,15 +44,16 @@ _PLAIN: Final = re.compile(r"(?:self\.)?[a-zA-Z_]{1,40}(?:[./][a-zA-Z_]{1,40}){0
 
 
 class Trace:
-    """Records one conversation, within bounds: 120 s, 5,000 packets, 4 MiB."""
+    """Records one conversation, within bounds: 120 s, 5,000 packets, 4 MiB. Its methods raise nothing."""
 
     def __init__(self, head: JsonObject, *, with_sound: bool) -> None:
         """`head` describes the circumstances: versions, board, link and settings."""
         self._with_sound = with_sound
         self._began = loop_time()
         self._packets = self._bytes = 0
-        self.full = False
-        """Whether a bound is reached, and nothing more is recorded."""
+        self._go_on = LogAndGoOn(_LOGGER, "An event of a conversation could not be recorded")
+        self.over = asyncio.Event()
+        """Set when the conversation has ended or a bound is reached: nothing more is recorded."""
         self.lines: list[str] = []
         """The recording so far."""
         self._add({"format": FORMAT, "version": VERSION, "sound": with_sound, **head})
@@ -60,23 +65,43 @@ class Trace:
 
     def note(self, kind: str, **what: Any) -> None:
         """Record an event with JSON values."""
-        if self.full:
+        if self.over.is_set():
             return
-        if (
-            self.milliseconds > 1000 * _MAX_SECONDS
-            or self._bytes > _MAX_BYTES
-            or self._packets > _MAX_PACKETS
-        ):
-            self.full = True
-            kind, what = "full", {}
-        self._add({"ms": self.milliseconds, "kind": kind, **what})
+        seconds = self.milliseconds / 1000
+        if seconds > MAX_SECONDS or self._bytes > _MAX_BYTES or self._packets > _MAX_PACKETS:
+            self.finish("full")
+            return
+        with self._go_on:
+            self._add({"ms": self.milliseconds, "kind": kind, **what})
+
+    def finish(self, kind: Literal["end", "full"], **what: str) -> None:
+        """Record the last event, unless that is done."""
+        if not self.over.is_set():
+            self.over.set()
+            self._add({"ms": self.milliseconds, "kind": kind, **what})
 
     def text(self, kind: str, text: str | None, **what: Any) -> None:
         """Record an event with a spoken text, if there is one."""
-        self.note(kind, **what, **({} if text is None else self._words("text", text)))
+        with self._go_on:
+            self.note(kind, **what, **({} if text is None else self._words("text", text)))
 
     def received(self, message: object) -> None:
         """Record a message of the device."""
+        with self._go_on:
+            self.note("in", **self._described(message))
+
+    def sent(self, message: JsonObject) -> None:
+        """Record a message to the device."""
+        with self._go_on:
+            self.note("out", **self._shown(message))
+
+    def packet(self, kind: str, packet: bytes, **what: int) -> None:
+        """Record an Opus packet, `up` or `down`."""
+        self._packets += 1
+        sound = {"opus": b64encode(packet).decode()} if self._with_sound else {}
+        self.note(kind, bytes=len(packet), **{name: count for name, count in what.items() if count}, **sound)
+
+    def _described(self, message: object) -> JsonObject:
         what: JsonObject = {"message": type(message).__name__}
         match message:
             case McpMessage(payload):
@@ -85,21 +110,8 @@ class Trace:
                 what |= {"version": message.version, "mcp": message.supports_mcp}
                 what |= {each.name: getattr(message.audio, each.name) for each in fields(message.audio)}
             case ConversationMessage():
-                named = {each.name: getattr(message, each.name) for each in fields(message)}
-                what |= self._shown(named)
-            case UnknownMessage():
-                pass
-        self.note("in", **what)
-
-    def sent(self, message: JsonObject) -> None:
-        """Record a message to the device."""
-        self.note("out", **self._shown(message))
-
-    def packet(self, kind: str, packet: bytes, **what: int) -> None:
-        """Record an Opus packet, `up` or `down`."""
-        self._packets += 1
-        sound = {"opus": b64encode(packet).decode()} if self._with_sound else {}
-        self.note(kind, bytes=len(packet), **{name: count for name, count in what.items() if count}, **sound)
+                what |= self._shown({each.name: getattr(message, each.name) for each in fields(message)})
+        return what
 
     def _shown(self, message: JsonObject) -> JsonObject:
         shown: JsonObject = {}
@@ -123,7 +135,11 @@ class Trace:
 
 def _outline(payload: JsonObject) -> JsonObject:
     """Return the kind of an MCP message, without its content."""
-    named = (payload.get("method"), (payload.get("params") or {}).get("name"))
+    match payload:
+        case {"params": {"name": name}}:
+            named = (payload.get("method"), name)
+        case _:
+            named = (payload.get("method"), None)
     outline: JsonObject = {
         key: name
         for key, name in zip(("method", "tool"), named, strict=True)

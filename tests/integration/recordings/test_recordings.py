@@ -219,6 +219,16 @@ async def test_nothing_is_recorded_twice_at_a_time_or_when_nobody_talks(
     assert boot.known.conversations.recorder.last is None
 
 
+async def test_a_stop_of_the_gateway_is_told_to_who_waits(
+    hass: HomeAssistant, boot: Boot, device_id: str, notes: list[str]
+) -> None:
+    recording = asyncio.create_task(failure_of(call_action(hass, "record_conversation", device_id)))
+    await asyncio.sleep(0.1)
+    await hass.config_entries.async_reload(boot.entry.entry_id)
+    assert await recording == "unknown_device"
+    assert notes == []
+
+
 HEAD = '{"format":"xiaozhi-conversation","version":1,"sound":false,"link":"mqtt"}'
 
 

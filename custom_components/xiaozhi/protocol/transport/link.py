@@ -5,7 +5,7 @@ WebSocket both begin and end together, over MQTT the link outlives many channels
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 import logging
@@ -53,7 +53,10 @@ class Channel:
 
 
 class LinkHandler(Protocol):
-    """Handles the events of one link, in order, on the event loop. Its methods must not block or raise."""
+    """Handles the events of one link, in order, on the event loop. Its methods must not block.
+
+    Their errors are logged, and do not end the link.
+    """
 
     def channel_opened(self, channel: Channel) -> None:
         """The hellos are exchanged; audio and messages of a conversation follow."""
@@ -126,7 +129,7 @@ class Link(ABC):
     def __init__(self) -> None:
         self.counters = LinkCounters()
         self._guard = FloodGuard()
-        self._go_on = LogAndGoOn(_LOGGER, "Unexpected error while ending the link of a device")
+        self._go_on = LogAndGoOn(_LOGGER, "Unexpected error on the link of a device")
         self._handler: LinkHandler | None = None
         self._channel: Channel | None = None
         self._ended: str | None = None
@@ -167,7 +170,7 @@ class Link(ABC):
     def message_too_long(self) -> None:
         """Note that the device has sent a message that is longer than allowed."""
         if self._handler is not None:
-            self._handler.message_too_long()
+            self._tell(self._handler.message_too_long)
 
     def statistics(self) -> dict[str, Any]:
         """Return counters of the link, for diagnostics."""
@@ -234,8 +237,7 @@ class Link(ABC):
     def _end_channel(self, reason: str) -> None:
         channel, self._channel = self._channel, None
         if channel is not None and self._handler is not None:
-            with self._go_on:
-                self._handler.channel_closed(reason)
+            self._tell(self._handler.channel_closed, reason)
 
     def _end(self, reason: str) -> None:
         """Note that the device can no longer be reached. Does nothing when the link has ended already."""
@@ -244,5 +246,11 @@ class Link(ABC):
         self._ended = reason
         self._end_channel(reason)
         if self._handler is not None:
-            with self._go_on:
-                self._handler.link_closed(reason)
+            self._tell(self._handler.link_closed, reason)
+
+    def _tell[**EventP](self, event: Callable[EventP, None], *of: EventP.args, **to: EventP.kwargs) -> bool:
+        """Call a method of the handler, whose errors do not end the link. Returns whether there was none."""
+        with self._go_on:
+            event(*of, **to)
+            return True
+        return False

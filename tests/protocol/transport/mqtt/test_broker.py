@@ -248,21 +248,21 @@ async def test_a_device_that_has_flooded_is_heard_again_later(broker: Mosquitto)
             await asyncio.sleep(0.05)
 
 
-async def test_a_handler_that_fails_ends_its_own_link_only(
+async def test_a_link_whose_beginning_failed_begins_anew(
     broker: Mosquitto, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is our fault: logged with its traceback, and the next message begins anew."""
+    """It is our fault: logged with its traceback."""
     async with running(broker.port) as site, device_at(broker) as device:
+        site.make_handler = Mock(side_effect=RuntimeError("no such thing"))
+        await device.say(LISTEN)
+        await until(lambda: len(site.links) == 1)
         site.make_handler = partial(failing_in, "message_received", "link_closed")
         await device.say(LISTEN)
-        _, recorder = await site.linked()
-        assert await recorder.wait_for("link_closed") == "internal error"
-        assert "Unexpected error on a link" in caplog.text
-        assert "Unexpected error while ending the link" in caplog.text
-        site.make_handler = Recorder
+        await until(lambda: len(site.recorders) == 1)
         await device.say(LISTEN)
-        _, recorder = await site.linked(2)
-        await recorder.wait_for("message")
+        await site.recorders[0].wait_for("message", 2)
+        assert "Unexpected error on a link" in caplog.text
+    assert "Unexpected error on the link of a device" in caplog.text
 
 
 async def test_a_link_whose_beginning_has_failed_begins_again(

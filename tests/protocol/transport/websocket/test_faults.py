@@ -246,23 +246,27 @@ async def test_a_link_closes_although_the_device_does_not_read(by_us: bool, reas
                 await speaking
 
 
-@pytest.mark.parametrize("method", ["channel_opened", "message_received", "audio_received"])
-async def test_an_error_in_a_handler_is_logged_once_and_ends_only_its_link(
-    method: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The device is told that it was our fault."""
+async def test_errors_in_a_handler_are_logged_once_and_end_no_link(caplog: pytest.LogCaptureFixture) -> None:
     async with running() as site, bystander(site):
-        site.make_handler = lambda: failing_in(method)
-        device = await RawDevice.connect(site)
-        device.send_json(HELLO)
-        device.send_frame(Opcode.BINARY, opus_packet())
-        device.send_json({"type": "abort"})
-        assert await device.receive_close() == (1011, "internal error")
-        assert await site.recorders[1].wait_for("link_closed") == "internal error"
-        assert site.recorders[1].names.count("channel_closed") == 1
+        site.make_handler = lambda: failing_in("message_received", "audio_received")
+        device = await RawDevice.talking(site)
+        for count in (1, 2):
+            device.send_frame(Opcode.BINARY, opus_packet())
+            device.send_json({"type": "abort"})
+            await site.recorders[1].wait_for("message", count)
+        assert site.recorders[1].names == ["opened", *["audio", "message"] * 2]
     assert [record.message for record in caplog.records if record.levelno == logging.ERROR] == [
-        "Unexpected error on the link of the device at 127.0.0.1"
+        "Unexpected error on the link of a device"
     ]
+
+
+async def test_a_conversation_that_cannot_begin_ends(caplog: pytest.LogCaptureFixture) -> None:
+    async with running() as site, bystander(site):
+        site.make_handler = lambda: failing_in("channel_opened")
+        device = await RawDevice.talking(site)
+        assert await device.receive_close() == (1000, "the conversation is over")
+        assert site.recorders[1].names == ["opened", "channel_closed", "link_closed"]
+    assert "no such thing" in caplog.text
 
 
 async def test_an_error_of_a_handler_at_the_end_spares_the_rest(caplog: pytest.LogCaptureFixture) -> None:

@@ -181,7 +181,7 @@ class MqttLink(Link):
             case _:
                 if self._channel is None:
                     self._without_channel(message)
-                self._handler.message_received(message)
+                self._tell(self._handler.message_received, message)
 
     async def _open_channel(self, handler: LinkHandler, hello: DeviceHello) -> None:
         # The firmware reopens a stale channel without a goodbye.
@@ -208,7 +208,8 @@ class MqttLink(Link):
             return
         if self._audio is audio:
             self._channel = channel
-            handler.channel_opened(channel)
+            if not self._tell(handler.channel_opened, channel):
+                await self.close_channel()
 
     def _goodbye_received(self, session_id: str | None) -> None:
         # Up to v2.2.1 the firmware answers our goodbye with its own: that session is over already.
@@ -263,4 +264,4 @@ class MqttLink(Link):
             return
         self.counters.packets_in += 1
         self.counters.bytes_in += len(packet)
-        self._handler.audio_received(packet, missing)
+        self._tell(self._handler.audio_received, packet, missing)

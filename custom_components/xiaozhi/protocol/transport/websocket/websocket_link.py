@@ -169,7 +169,8 @@ class WebSocketLink(Link):
         await self._send(encode(answer).encode(), text=True)
         if self._ended is None:
             self._channel = channel
-            handler.channel_opened(channel)
+            if not self._tell(handler.channel_opened, channel):
+                await self.close_channel()
 
     async def _receive_hello(self) -> DeviceHello:
         # Clients that stay connected say hello only when they are woken. Pings show that they are there.
@@ -204,7 +205,7 @@ class WebSocketLink(Link):
             case UnknownMessage() | Goodbye():
                 self._count_unknown(message)
             case _:
-                handler.message_received(message)
+                self._tell(handler.message_received, message)
 
     def _receive_packet(self, handler: LinkHandler, frame: bytes, now: float) -> None:
         self.counters.bytes_in += len(frame)
@@ -223,7 +224,7 @@ class WebSocketLink(Link):
             return
         self.counters.packets_in += 1
         missing, self._missing = self._missing, 0
-        handler.audio_received(packet, missing)
+        self._tell(handler.audio_received, packet, missing)
 
     async def _watch(self) -> None:
         """End the link of a device that is silent: one that lost power does not close it.
