@@ -12,8 +12,7 @@ class Pace:
     """
 
     waits: float = 1.0
-    """Factor on the firmware's pauses: back-off, polls, reboot, the 10 s before MQTT reconnects, the 120 s
-    after which a channel is stale."""
+    """Factor on the firmware's pauses: back-off, polls, reboot, the 120 s after which a channel is stale."""
     timeouts: float = 1.0
     """Factor on its network time-outs: 30 s for HTTP, 10 s to connect and for a hello, MQTT's keep-alive."""
     uplink: float = 1.0

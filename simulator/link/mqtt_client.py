@@ -156,7 +156,7 @@ class MqttClient:
             except (OSError, ValueError, _Refused) as err:
                 reason = str(err)
             self._lost(reason)
-            await self._pace.wait(_RECONNECT_SECONDS)
+            await asyncio.sleep(_RECONNECT_SECONDS)
 
     def _lost(self, reason: str) -> None:
         while len(self._tasks) > 1:

@@ -89,6 +89,8 @@ class IdleAnnouncement:
                 return End.WOKEN
             if stream.error is not None:
                 raise sound_error(stream.error, self._device) from stream.error
+            # A device that has read it at its own pace was there, also if it has lost its other connection.
+            was_linked = self._device.state.linked or not stream.direct
             closed_at, ends_at = stream.ended.result(), requested_at + self._encoder.seconds
             # A proxy reads all of it at once, and may close the connection before it is heard.
             read_too_soon = stream.direct and closed_at < ends_at - AnnouncementTimeouts.read_ahead
@@ -100,7 +102,7 @@ class IdleAnnouncement:
                 async with asyncio.timeout_at(over_at):
                     await is_woken.wait()
                     return End.WOKEN
-        if is_cut or not self._device.state.linked:
+        if is_cut or (was_linked and not self._device.state.linked):
             raise UserError("announcement_interrupted", name=self._device.name)
         # A conversation that begins now does not interrupt it any more.
         await sleep_until(over_at + AnnouncementTimeouts.margin)

@@ -105,12 +105,12 @@ async def test_no_goodbye_of_an_earlier_conversation_ends_captions(
         assert await hass.config_entries.async_reload(linked_entry.entry_id)
         await wait_for_state(hass, CONNECTED, "on", 10)
     saying = asyncio.create_task(
-        act(hass, "assist_satellite", "announce", SATELLITE, message="One. " + "Two. " * 30)
+        act(hass, "assist_satellite", "announce", SATELLITE, message="One. " + "Two. " * 60)
     )
     await is_heard(device)
     if again == "the link":
         linked_entry.runtime_data.devices[MAC].session.link._carrier.publish.__self__.abort()
-        await device.wait_for(lambda: len(device.events("link")) >= 3, 10)
+        await device.wait_for(lambda: len(device.events("link")) >= 3, 15)
     await asyncio.sleep(2)
     assert device.state is State.NOTIFYING
     await device.click()

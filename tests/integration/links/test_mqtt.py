@@ -119,7 +119,7 @@ async def test_a_lost_device_is_unavailable_and_one_left_listening_made_idle(
     gateway = boot.entry.runtime_data
     # As after a crash: nothing was said to the device.
     gateway.devices[device.mac].session.link._carrier.publish.__self__.abort()
-    await device.wait_state(State.IDLE, 10)
+    await device.wait_state(State.IDLE, 15)
     await wait_for_state(hass, CONNECTED, "on", 10)
     speech.recognizer.lines = [COMMAND]
     assert (await converse(device, speech.command, word="hello again")).heard == [COMMAND]
