@@ -25,7 +25,8 @@ class Speech:
         self._device = device
         self._said = said
         self._how = how
-        self._elsewhere = not device_only and device.settings.loudspeaker is not None
+        self.elsewhere = not device_only and device.settings.loudspeaker is not None
+        """Whether the player of the room says it."""
         self.begins = 0.0
         """Seconds of silence before the speech."""
         self.end = End.DONE
@@ -33,7 +34,7 @@ class Speech:
 
     async def pcm(self) -> AsyncGenerator[bytes]:
         """Yield silence; all of the speech if the player does not say it, or not to its end."""
-        if self._elsewhere:
+        if self.elsewhere:
             patience = AnnouncementTimeouts.ring_waits
             playback = RoomPlayback(self._device, self._said, self._how, patience)
             try:
@@ -51,7 +52,7 @@ class Speech:
                 self.end = end
                 return
             report(self._device, playback.player, end)
-            self.begins = silent
+            self.begins, self.elsewhere = silent, False
         async with aclosing(self._said.speech(self._how)) as speech:
             async for piece in speech:
                 yield piece

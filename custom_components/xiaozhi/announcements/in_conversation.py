@@ -115,7 +115,9 @@ class ConversationAnnouncements:
             speaking.result()
         # Nobody answers a question that failed or is no longer wanted.
         was_said = not said.cancelled() and said.exception() is None and said.result() is End.DONE
-        return was_said and waiting.utterance.expects_answer
+        # After a message, who presses the talk button begins another conversation.
+        waits = waiting.utterance.rank is Rank.QUESTION or not conversation.pushes_to_talk
+        return was_said and waits and waiting.utterance.expects_answer
 
     async def acknowledge(self, conversation: Conversation, utterance: Utterance) -> None:
         """Say something short, or only show it where it cannot be said. Raises `LinkClosedError`."""
@@ -149,6 +151,7 @@ class ConversationAnnouncements:
         begun = False
         try:
             async with self._volume.changed(utterance):
+                await conversation.wait_reachable()
                 if not conversation.answering:
                     await conversation.begin_answer()
                 begun = True
@@ -159,6 +162,8 @@ class ConversationAnnouncements:
                 error = UserError("announcement_interrupted", name=self._device.name)
             end = End.WOKEN
             raise
+        except TimeoutError:
+            error = UserError("announcement_unheard", name=self._device.name)
         except Exception as err:  # noqa: BLE001 - the source of a sound may raise anything
             error = sound_error(err, self._device)
         finally:
@@ -206,4 +211,7 @@ class ConversationAnnouncements:
         for caption in captions.rest():
             await conversation.show(messages.tts_caption(caption))
         await conversation.loudspeaker.wait_silent()
+        # It may have left unnoticed. Nobody hears what is said to it then.
+        if not (speech.elsewhere or await conversation.is_there()):
+            raise UserError("announcement_interrupted", name=self._device.name)
         return speech.end

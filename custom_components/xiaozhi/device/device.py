@@ -325,6 +325,6 @@ class _DeviceMainTask(MainTask):
         return session is not None and session.link.stalled
 
     @override
-    async def probe(self) -> bool:
+    async def probe(self) -> bool | None:
         session = self._device.session
         return session is not None and await session.probe_main_task()

@@ -12,7 +12,7 @@ from ..protocol import messages
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.mcp.client import McpClient, McpOwner
-from ..protocol.mcp.model import McpError, RequestHandler
+from ..protocol.mcp.model import McpError, McpNoAnswerError, RequestHandler
 from ..protocol.messages import (
     Abort,
     DeviceMessage,
@@ -321,15 +321,18 @@ class LinkSession(LinkHandler, McpOwner):
             # What it is sent meanwhile may be acted on before it goes idle.
             await asyncio.sleep(SessionTimeouts.idle)
 
-    async def probe_main_task(self) -> bool:
-        """Have a tool run at once, behind what the device was sent before; return whether it did."""
+    async def probe_main_task(self) -> bool | None:
+        """Have a tool run at once, behind what the device was sent before; return whether it did.
+
+        None if that remains unknown.
+        """
         if not self.readings.started or STATUS_TOOL not in self.device.state.tools.by_name:
-            return False
+            return None
         try:
             await self.mcp.call_tool(STATUS_TOOL)
         except (McpError, LinkClosedError) as err:
             _LOGGER.debug("%s: no proof that it speaks: %s", self._record.short_mac, err)
-            return False
+            return False if isinstance(err, (McpNoAnswerError, LinkClosedError)) else None
         return True
 
     @property

@@ -19,6 +19,8 @@ class ConversationTimeouts:
     late_wake_sound: float = 0.12
     """For which the sound of a wake word may arrive on UDP after the message on MQTT that the microphone is
     on; the microphone itself gives nothing for so long."""
+    first_packet: float = 1
+    """For the first packet of a microphone, which is on or about to be."""
     turn: float = 30
     """For a spoken command, in audio: a device that is left listening would stream without end."""
     held: float = 60

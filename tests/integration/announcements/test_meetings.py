@@ -42,7 +42,16 @@ RINGS = {
     "reminder": Ring(is_alarm=True, text="The bins.", speaks=True),
 }
 KINDS = ("answer", "announcement", "message", "question", *RINGS, "music")
-ACTS = ("wake word", "button", "player gone", "player paused", "link lost", "restart", "do not disturb")
+ACTS = (
+    "wake word",
+    "button",
+    "player gone",
+    "player paused",
+    "link lost",
+    "radio lost",
+    "restart",
+    "do not disturb",
+)
 QUIET = "do not disturb"
 _ROW = re.compile(r"^\| ([a-z, ]+) \| ([a-z, ]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
@@ -178,6 +187,9 @@ class House:
                 await act(self.hass, "switch", "turn_on", "switch.kitchen_box_do_not_disturb")
             case "link lost":
                 self.known.session.link._carrier.publish.__self__.abort()
+            case "radio lost":
+                device.cut_network()
+                self.hass.loop.call_later(40, device.restore_network)
             case _:
                 if self.ring is not None:
                     self.ring.cancel()
@@ -237,7 +249,7 @@ async def test_meeting(
         await house.act(coming)
     outcomes.insert(0, await first)
     assert "; ".join(outcomes) == expected
-    await device.wait_for(lambda: device.state is not State.SPEAKING, 10)
+    await device.wait_for(lambda: device.state is not State.SPEAKING, 60)
 
 
 async def test_the_table_is_complete() -> None:

@@ -21,7 +21,7 @@ from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnos
 from custom_components.xiaozhi.errors import UserError
 from custom_components.xiaozhi.messages.kept_messages import KeptMessages
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from simulator import SimulatedDevice, State, converse
+from simulator import SimulatedDevice, State, UdpImpairment, converse
 from tests.integration.boxes import (
     Speech,
     act,
@@ -186,6 +186,8 @@ async def test_by_the_talk_button_it_is_heard_after_what_was_said(
     assert other.screen.captions[0] == "Fine."
     assert other.screen.captions[1].startswith("A message from Kitchen box")
     await other.wait_for(lambda: not bedroom.state.messages, 60)
+    # Old firmware hears no wake word while its channel is open.
+    await other.wait_for(lambda: not other.channel_open, 5)
 
 
 @pytest.fixture
@@ -377,3 +379,22 @@ async def test_automations_and_the_activity_hear_of_it_but_not_what_was_said(
         "xiaozhi.voice_message_heard Kitchen box",
     ]
     assert lines == ["sent a voice message to Bedroom box", "played a voice message from Kitchen box"]
+
+
+@pytest.mark.parametrize("deaf", [False, True], ids=["heard", "no packet"])
+async def test_a_device_that_is_woken_by_its_button_hears_it_or_keeps_it(
+    boot: Boot, speech: Speech, message: bytes, bedroom: Device, deaf: bool
+) -> None:
+    """Its address on UDP is not known before its microphone is warm."""
+    kitchen = await boot(OLD)
+    other = await boot(OLD, mac=OTHER_MAC, impairment=UdpImpairment(loss=100.0 if deaf else 0))
+    await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
+    await other.click()
+    await other.wait_state(State.LISTENING, 5)
+    if not deaf:
+        await other.wait_state(State.SPEAKING, 5)
+        await other.wait_state(State.LISTENING, 60)
+        assert other.played_seconds > len(message) / 32000
+    await other.wait_state(State.IDLE, 60)
+    assert bool(bedroom.state.messages) is deaf
+    assert any("A message from" in text for text in other.screen.captions) is not deaf

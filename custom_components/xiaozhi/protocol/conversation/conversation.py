@@ -14,7 +14,7 @@ from typing import Final
 from ..audio.opus_codec import OpusDecoder
 from ..event_loop import loop_time
 from ..firmware_version import FirmwareVersion
-from ..messages import DeviceMessage, JsonObject, ListenMode, tts_stop
+from ..messages import Abort, DeviceMessage, JsonObject, ListenMode, ListenStop, tts_stop
 from ..timeouts import ConversationTimeouts
 from ..trace import Trace
 from ..transport.link import Channel, Link, LinkClosedError, LinkKind
@@ -81,9 +81,15 @@ class Conversation:
         """Time from which the sound between turns belongs to the next turn."""
         self._spoken_since = float("inf")
         """Time at which the answer began to be spoken."""
+        self.person_at = float("-inf")
+        """Time at which somebody was last known to be there: a button was pressed, or words understood."""
         self._changed = asyncio.Event()
         self.closed = asyncio.Event()
         """Set when the channel is gone: the end of the conversation, also for those who do not hold it."""
+        self._reachable = asyncio.Event()
+        """Set once sound can reach the device: over UDP, its address is that of its first packet."""
+        if link.kind is not LinkKind.MQTT:
+            self._reachable.set()
         self._timer: asyncio.TimerHandle | None = None
         self._interruption: asyncio.Future[Interruption] = asyncio.get_running_loop().create_future()
 
@@ -103,6 +109,11 @@ class Conversation:
         return self._table.state is State.RESTING
 
     @property
+    def pushes_to_talk(self) -> bool:
+        """Whether the device listens only while its button is pressed."""
+        return self._table.turn.mode is ListenMode.MANUAL
+
+    @property
     def answering(self) -> bool:
         """Whether an answer has begun that has not ended."""
         return self._table.state in {State.THINKING, State.SPEAKING}
@@ -111,10 +122,13 @@ class Conversation:
 
     def message_received(self, message: DeviceMessage) -> None:
         """Take a message of this channel."""
+        if isinstance(message, (Abort, ListenStop)):
+            self.person_at = loop_time()
         self._do(self._table.receive(message, loop_time()), type(message).__name__)
 
     def audio_received(self, packet: bytes, missing: int) -> None:
         """Take an Opus packet; one that comes while nothing listens is dropped, or belongs to a wake word."""
+        self._reachable.set()
         now = loop_time()
         if self._table.packet_arrived(now) and self._turn is not None:
             self._turn.put(self._decoder.decode(packet), missing)
@@ -157,6 +171,20 @@ class Conversation:
         if self._interruption.done():
             self._interruption = asyncio.get_running_loop().create_future()
 
+    async def wait_reachable(self) -> None:
+        """Wait until sound can reach the device. Raises `TimeoutError`.
+
+        The microphone of one that was woken by its button gives nothing at first, and nothing once it speaks.
+        """
+        async with asyncio.timeout(ConversationTimeouts.first_packet):
+            await self._reachable.wait()
+
+    async def is_there(self) -> bool:
+        """Whether the device is still there after what it was sent, as far as anything shows that."""
+        await self.main_task.wait_free()
+        answers = await self.main_task.probe()
+        return not self._link.stalled if answers is None else answers
+
     async def show(self, message: JsonObject) -> None:
         """Send a message that shows something: a transcript, a caption, a face."""
         await self._link.send(message)
@@ -166,7 +194,7 @@ class Conversation:
 
         If the user speaks again already, this is an `interruption`, and does not return.
         """
-        if self._table.turn.mode is ListenMode.MANUAL:
+        if self.pushes_to_talk:
             await asyncio.sleep(_RELEASED)
         if self.closed.is_set():
             raise LinkClosedError("the conversation is over")

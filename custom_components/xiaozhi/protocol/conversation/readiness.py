@@ -24,7 +24,7 @@ class MainTask:
     def __init__(self) -> None:
         self.running: dict[asyncio.Event, float] = {}
         """Running calls: the event of the end of each, and the time at which it was sent."""
-        self._probing: set[asyncio.Task[bool]] = set()
+        self._probing: set[asyncio.Task[bool | None]] = set()
         self._unproven = 0
         self._no_probe_until = float("-inf")
 
@@ -38,9 +38,9 @@ class MainTask:
         """Whether something that was sent has not arrived, if the link knows that."""
         return False
 
-    async def probe(self) -> bool:
-        """Call a tool that takes no time, if there is one; return whether the device has run it."""
-        return False
+    async def probe(self) -> bool | None:
+        """Call a tool that takes no time; return whether the device answers, None if nothing shows that."""
+        return None
 
     @contextmanager
     def call(self) -> Generator[None]:
@@ -59,7 +59,7 @@ class MainTask:
         for over in tuple(self.running):
             await over.wait()
 
-    def start_probe(self) -> asyncio.Task[bool] | None:
+    def start_probe(self) -> asyncio.Task[bool | None] | None:
         """Start to `probe`; None while the device counts as one that does not answer it."""
         if loop_time() < self._no_probe_until:
             return None
@@ -74,7 +74,7 @@ class MainTask:
         if self._unproven >= _MAX_UNPROVEN:
             self._no_probe_until = loop_time() + pause
 
-    def _probed(self, probing: asyncio.Task[bool]) -> None:
+    def _probed(self, probing: asyncio.Task[bool | None]) -> None:
         self._probing.discard(probing)
         log_failure(probing)
         if not probing.cancelled() and probing.exception() is None and probing.result():
@@ -119,7 +119,7 @@ class SpeechStart:
         while blocked:
             blocked = any(sent <= asked for sent in self._main_task.running.values())
             if (await asyncio.wait((probing,), timeout=ConversationTimeouts.ready))[0]:
-                return probing.result()
+                return bool(probing.result())
             # While nothing arrives, sound would be lost.
             blocked |= self._main_task.stalled
         self._main_task.probe_unanswered(ConversationTimeouts.no_probe)
