@@ -1,7 +1,7 @@
 """The ring of a timer or an alarm, as loud and as long as the device can."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,6 +27,7 @@ from ..const import DOMAIN
 from ..device.device import Device
 from ..device.state import STATUS_READ
 from ..protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
+from ..protocol.conversation.conversation import Conversation
 from ..protocol.event_loop import loop_time
 from ..protocol.messages import DOWNLINK
 from ..protocol.text import plain_name
@@ -51,9 +52,7 @@ class RingEnd(StrEnum):
     """End of a ring."""
 
     STOPPED = "stopped"
-    """The user stopped it."""
-    SAID = "said"
-    """It was said to a user in a conversation."""
+    """The user stopped it, or spoke after it was said in a conversation."""
     OVER = "over"
     """It has rung long enough."""
 
@@ -98,17 +97,48 @@ def can_ring_idle(device: Device) -> bool:
     return device.state.link is not LinkKind.WEBSOCKET or device.settings.loudspeaker is not None
 
 
+@dataclass(eq=False, slots=True)
+class _Due:
+    """A ring that was not heard yet, or not long enough."""
+
+    ring: Ring
+    deadline: float
+    """Loop time until which it may begin."""
+    end: asyncio.Future[RingEnd]
+    began: float | None = None
+    """Since when it is heard."""
+
+    @property
+    def until(self) -> float:
+        """Loop time at which it is over."""
+        return self.deadline if self.began is None else self.began + self.ring.seconds
+
+    def left(self, of: float) -> float:
+        """Return the remaining seconds `of` a ring or an alert."""
+        return of if self.began is None else max(of - (loop_time() - self.began), 0)
+
+    def finish(self, end: RingEnd | None) -> None:
+        """End it; None if it was not heard."""
+        if not self.end.done():
+            if end is None:
+                self.end.set_exception(TimeoutError())
+            else:
+                self.end.set_result(end)
+
+
 class Bell:
-    """Rings on one device, for one thing at a time."""
+    """Rings on one device. Of several things the most important sounds, and names the others."""
 
     def __init__(self, device: Device, announcer: Announcer) -> None:
         self._hass = device.hass
         self._device = device
         self._announcer = announcer
-        self._lock = asyncio.Lock()
         self._changed = asyncio.Event()
-        self._began: float | None = None
-        """Since when it is heard."""
+        self._due: list[_Due] = []
+        """All that rings, the most important first."""
+        self._ringing: asyncio.Task[None] | None = None
+        self._conversation: Conversation | None = None
+        """The conversation in which it was said last."""
 
     @callback
     def start(self) -> CALLBACK_TYPE:
@@ -117,57 +147,91 @@ class Bell:
 
     async def ring(self, ring: Ring, deadline: float) -> RingEnd:
         """Ring, as soon as it can be heard. Raises `TimeoutError` if it cannot until `deadline`."""
-        async with self._lock:
-            self._began = None
-            try:
-                return await self._ring(ring, deadline)
-            finally:
-                # Its text would stay on the screen until somebody wakes the device.
-                if self._device.conversation is None:
-                    with suppress(HomeAssistantError):
-                        await self._device.commands.clear_screen()
+        due = _Due(ring, deadline, asyncio.get_running_loop().create_future())
+        self._due = sorted([*self._due, due], key=lambda each: each.ring.rank)
+        self._ring_anew()
+        try:
+            return await due.end
+        finally:
+            self._due.remove(due)
+            if due.end.cancelled():
+                self._ring_anew()
 
-    async def _ring(self, ring: Ring, deadline: float) -> RingEnd:
-        """Ring until somebody ends it, even if other sounds interrupt it."""
-        language = spoken_language(self._hass, self._device)
-        status = await async_text(self._hass, "alarm" if ring.is_alarm else "timer", language)
-        pause = TimerTimeouts.retry
-        while True:
-            self._changed.clear()
-            heard = await self._announcer.say(
-                Utterance(
-                    rank=ring.rank,
-                    status=status,
-                    text=ring.text,
-                    speech=partial(self._sound, ring),
-                    text_begins=TIMER_SOUND_SECONDS,
-                    alert_seconds=self._left(ring.alert_seconds),
-                    on_start=partial(self._started, ring),
-                    at_announcement_volume=ring.is_alarm,
-                )
-            )
-            if heard.by_person:
-                return RingEnd.STOPPED
-            if heard.end is End.DONE:
-                return RingEnd.SAID if heard.how is Delivery.CONVERSATION else RingEnd.OVER
-            _LOGGER.debug("%s did not ring, or not to its end: %s", self._device.name, heard.error)
-            until = deadline if self._began is None else self._began + ring.seconds
-            await self._wait(min(until, loop_time() + pause))
-            if loop_time() >= until:
-                if self._began is None:
-                    raise TimeoutError
-                return RingEnd.OVER
-            pause = TimerTimeouts.poll
-
-    def _left(self, of: float) -> float:
-        """Return the remaining seconds `of` a ring or an alert."""
-        return of if self._began is None else max(of - (loop_time() - self._began), 0)
+    @property
+    def _open(self) -> list[_Due]:
+        return [each for each in self._due if not each.end.done()]
 
     @callback
-    def _started(self, ring: Ring, _how: Delivery) -> None:
-        if self._began is None:
-            self._began = loop_time()
-        ring.on_start()
+    def _ring_anew(self) -> None:
+        """Ring for what is due now, and for nothing else."""
+        if self._ringing is not None:
+            self._ringing.cancel()
+        self._ringing = self._device.create_task(self._ring(), "ring") if self._open else None
+
+    async def _ring(self) -> None:
+        """Ring until all that is due has ended, even if other sounds interrupt it."""
+        try:
+            while due := self._open:
+                self._changed.clear()
+                heard = await self._announcer.say(await self._utterance(due))
+                if heard.by_person:
+                    self._stop(due)
+                elif heard.end is End.DONE and heard.how is Delivery.CONVERSATION:
+                    if await self._is_answered():
+                        self._stop(due)
+                elif heard.end is End.DONE:
+                    due[0].finish(RingEnd.OVER)
+                elif heard.end is not End.REPLACED:
+                    _LOGGER.debug("%s did not ring, or not to its end: %s", self._device.name, heard.error)
+                    await self._wait(min(due[0].until, loop_time() + TimerTimeouts.retry))
+                for each in due:
+                    if each.until <= loop_time():
+                        each.finish(None if each.began is None else RingEnd.OVER)
+        finally:
+            # Its text would stay on the screen until somebody wakes the device.
+            if self._device.conversation is None and not self._open:
+                with suppress(HomeAssistantError):
+                    await self._device.commands.clear_screen()
+
+    def _stop(self, due: Iterable[_Due]) -> None:
+        for each in due:
+            each.finish(RingEnd.STOPPED)
+
+    async def _is_answered(self) -> bool:
+        """Wait for the end of the conversation in which it was said; return whether somebody was there.
+
+        The device may answer a false wake word, so only speech or a button after it counts.
+        """
+        said_at, conversation = loop_time(), self._conversation
+        if conversation is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TimerTimeouts.poll):
+                    await conversation.closed.wait()
+        return conversation is not None and conversation.person_at > said_at
+
+    async def _utterance(self, due: Sequence[_Due]) -> Utterance:
+        first, ring = due[0], due[0].ring
+
+        @callback
+        def started(_how: Delivery) -> None:
+            self._conversation = self._device.conversation
+            for each in due:
+                if each.began is None:
+                    each.began = loop_time()
+                each.ring.on_start()
+
+        text = "; ".join(dict.fromkeys(each.ring.text for each in due))
+        language = spoken_language(self._hass, self._device)
+        return Utterance(
+            rank=ring.rank,
+            status=await async_text(self._hass, "alarm" if ring.is_alarm else "timer", language),
+            text=text,
+            speech=partial(self._sound, first, text),
+            text_begins=TIMER_SOUND_SECONDS,
+            alert_seconds=first.left(ring.alert_seconds),
+            on_start=started,
+            at_announcement_volume=ring.is_alarm,
+        )
 
     async def _wait(self, until: float) -> None:
         """Wait for a change after which it may be able to ring."""
@@ -186,13 +250,13 @@ class Bell:
         finally:
             stop()
 
-    def _sound(self, ring: Ring, how: Delivery) -> AsyncGenerator[bytes]:
+    def _sound(self, due: _Due, text: str, how: Delivery) -> AsyncGenerator[bytes]:
         """In a conversation, ring once and say the text; otherwise ring on, or say it several times."""
         if how is Delivery.CONVERSATION:
-            return self._spoken(ring.text, how, 1)
-        if ring.speaks:
-            return self._spoken(ring.text, how, _REPETITIONS)
-        return self._rung(ring, self._left(ring.seconds))
+            return self._spoken(text, how, 1)
+        if due.ring.speaks:
+            return self._spoken(text, how, _REPETITIONS)
+        return self._rung(due.ring, due.left(due.ring.seconds))
 
     async def _spoken(self, text: str, how: Delivery, times: int) -> AsyncGenerator[bytes]:
         strike = await self._hass.async_add_executor_job(timer_sound, DOWNLINK.sample_rate)

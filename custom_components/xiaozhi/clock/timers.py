@@ -28,7 +28,7 @@ from ..settings import MOMENT
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..voice.pipelines import spoken_language
-from .ring import Bell, Ring, RingEnd, async_report, can_ring_idle
+from .ring import Bell, Ring, async_report, can_ring_idle
 
 _KNOWN: Final[HassKey[set[str]]] = HassKey(f"{DOMAIN}_timers")
 """Ids of the running timers that were set since Home Assistant started; all others are gone."""
@@ -95,26 +95,21 @@ class VoiceTimers:
         self._known = hass.data.setdefault(_KNOWN, set())
         self._unregister: CALLBACK_TYPE | None = None
         self._unlisten: CALLBACK_TYPE | None = None
-        self._due: dict[str, float] = {}
-        """Timers that are due, with the loop time until which they may begin to ring."""
+        self._rings: dict[str, asyncio.Task[None]] = {}
+        """Timers that ring, or wait for the device to be back."""
         self._tasks: set[asyncio.Task[None]] = set()
-        self._ringing = False
-        self._scope: asyncio.Timeout | None = None
-        """Ends the ring."""
 
     @property
     def rings(self) -> bool:
         """Whether a timer rings, or waits for the device to be back."""
-        return bool(self._due)
+        return bool(self._rings)
 
     @callback
     def silence(self) -> bool:
         """Stop the ring; return whether there was one."""
-        rang = self.rings
-        self._forget(tuple(self._due))
-        if rang and self._scope is not None:
-            self._scope.reschedule(loop_time())
-        return rang
+        rang = tuple(self._rings)
+        self._forget(rang)
+        return bool(rang)
 
     @callback
     def start(self) -> CALLBACK_TYPE:
@@ -189,7 +184,8 @@ class VoiceTimers:
         gone = set(keys)
         self._known -= gone
         for key in gone:
-            self._due.pop(key, None)
+            if (ring := self._rings.pop(key, None)) is not None and ring is not asyncio.current_task():
+                ring.cancel()
         timers = {key: stored for key, stored in self._device.state.timers.items() if key not in gone}
         self._device.record.update(timers=timers)
 
@@ -218,39 +214,22 @@ class VoiceTimers:
 
     @callback
     def _is_due(self, key: str, late: float = 0) -> None:
-        self._due[key] = loop_time() + TimerTimeouts.unreachable - late
-        if not self._ringing:
-            self._ringing = True
-            self._run(self._ring(), "ring")
+        deadline = loop_time() + TimerTimeouts.unreachable - late
+        self._rings[key] = self._run(self._ring(key, deadline), "ring")
 
-    async def _ring(self) -> None:
-        """Ring for the timers that have ended, until the user ends it or it has rung long enough."""
+    async def _ring(self, key: str, deadline: float) -> None:
+        """Ring for a timer that has ended, until the user ends it or it has rung long enough."""
+        name = one_line(_timers(self._device)[key].name)
+        language = spoken_language(self._hass, self._device)
+        text = await async_text(
+            self._hass, "timer_ended_named" if name else "timer_ended", language, timer=name
+        )
         try:
-            while self._due:
-                ended, deadline = tuple(self._due), min(self._due.values())
-                try:
-                    end = await self._ring_for(ended, deadline)
-                except TimeoutError:
-                    if late := [key for key, until in self._due.items() if until <= loop_time()]:
-                        await self._report("timers_missed", late)
-                else:
-                    # Ending the ring covers all timers that have ended meanwhile.
-                    self._forget(tuple(self._due) if end is RingEnd.STOPPED else ended)
-        finally:
-            self._ringing = False
-
-    async def _ring_for(self, ended: Iterable[str], deadline: float) -> RingEnd:
-        """Ring for some timers. Raises `TimeoutError` if silenced, or if it cannot until `deadline`."""
-        timers = _timers(self._device)
-        names = ", ".join(one_line(timers[key].name) for key in ended if timers[key].name)
-        key = "timer_ended_named" if names else "timer_ended"
-        try:
-            async with asyncio.timeout(None) as self._scope:
-                language = spoken_language(self._hass, self._device)
-                ring = Ring(is_alarm=False, text=await async_text(self._hass, key, language, timer=names))
-                return await self._bell.ring(ring, deadline)
-        finally:
-            self._scope = None
+            await self._bell.ring(Ring(is_alarm=False, text=text), deadline)
+        except TimeoutError:
+            await self._report("timers_missed", [key])
+        else:
+            self._forget([key])
 
     async def _report(self, key: str, timers: list[str]) -> None:
         """Notify the owner of timers that have not rung, and forget them."""
@@ -259,10 +238,11 @@ class VoiceTimers:
         self._forget(timers)
 
     @callback
-    def _run(self, work: Any, what: str) -> None:
+    def _run(self, work: Any, what: str) -> asyncio.Task[None]:
         task = self._device.create_task(work, what)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
 
 def _description(timer: SetTimer) -> str:

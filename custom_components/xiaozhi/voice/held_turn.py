@@ -355,6 +355,7 @@ class HeldTurn:
             return OWN_ECHO
         if self._just_woken and self.question is None and repeats_prompt(self.device.hass, transcript):
             return NO_SPEECH
+        self.conversation.person_at = loop_time()
         self._voice.shared.arbitration.answer(self.device.mac, loop_time())
         if self._answered_elsewhere.done():
             return ANSWERED_ELSEWHERE

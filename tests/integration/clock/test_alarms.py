@@ -19,7 +19,15 @@ from custom_components.xiaozhi.timeouts import TimerTimeouts
 from simulator import State, converse
 from simulator.application.announcement import Outcome
 from tests.integration.announcements.big_speaker import BigSpeaker
-from tests.integration.boxes import TWO_DEVICES, Speech, act, alerts, state_of, wait_for_state
+from tests.integration.boxes import (
+    TWO_DEVICES,
+    Speech,
+    act,
+    alerts,
+    push_to_talk,
+    state_of,
+    wait_for_state,
+)
 from tests.integration.clock.alarms import (
     NEXT_ALARM,
     SNOOZE,
@@ -163,17 +171,70 @@ async def test_a_reminder_is_spoken_three_times(hass: HomeAssistant, boot: Boot,
     assert len(announced.pcm) / 2 / device.speaker.rate > 3 * 1.5 + 2 * 12
 
 
-async def test_in_a_conversation_it_is_said_before_the_next_question(
-    hass: HomeAssistant, boot: Boot, speech: Speech, notes: list[str]
+@pytest.mark.parametrize("turns", [1, 2], ids=["nobody speaks", "somebody speaks"])
+async def test_one_that_was_said_in_a_conversation_rings_on_if_nobody_speaks(
+    hass: HomeAssistant, boot: Boot, speech: Speech, notes: list[str], turns: int
 ) -> None:
+    """A radio may have said the wake word."""
+    await speech.answer_with("Which light?", "Fine.", heard=[COMMAND] * turns)
     device = await boot()
-    speech.recognizer.lines = [COMMAND]
     await set_alarm(hass, 1, "Bread")
-    talk = await converse(device, speech.command, patience=60)
-    assert talk.answers[-1] == "Alarm: Bread"
-    await asyncio.sleep(60)
-    assert not alerts(device)
+    talk = await converse(device, *[speech.command] * turns, patience=1)
+    assert talk.answers[:2] == ["Which light?", "Alarm: Bread"]
+    if turns == 1:
+        await has_rung(device, 3)
+        await device.wake("hello again")
+    await asyncio.sleep(5)
+    await rings_no_more(device, 60)
     assert not notes
+    assert happened(hass) == "alarm_stopped"
+
+
+@pytest.mark.parametrize("first", ["alarm", "timer"])
+@pytest.mark.parametrize("by", ["wake word", "words"])
+async def test_a_timer_that_rings_with_an_alarm_is_named_and_stopped_with_it(
+    hass: HomeAssistant, boot: Boot, handle: Handle, first: str, by: str
+) -> None:
+    """The alarm sounds, from five seconds after it is due."""
+    device = await boot()
+    await set_alarm(hass, 10 if first == "alarm" else 20)
+    await handle("HassStartTimer", seconds=20 if first == "alarm" else 10, name="pizza")
+    await asyncio.sleep(26)
+    said = alerts(device)[-1]
+    assert (said["status"], said["message"]) == ("Alarm", "Alarm: Wake up; Timer ended: pizza.")
+    if by == "wake word":
+        await device.wake()
+        await device.wait_state(State.IDLE, 10)
+    else:
+        await handle("XiaozhiStopAlarm")
+    await asyncio.sleep(5)
+    await rings_no_more(device, 120)
+    assert happened(hass) == "alarm_stopped"
+    assert not boot.known.state.timers
+
+
+@pytest.mark.timeouts(TimerTimeouts, alarm=100)
+@pytest.mark.parametrize("comes_back", [True, False], ids=["comes back", "is gone"])
+async def test_it_is_not_heard_by_a_device_that_lost_its_radio_in_a_conversation(
+    hass: HomeAssistant, boot: Boot, speech: Speech, notes: list[str], comes_back: bool
+) -> None:
+    """Nothing tells that before the time-out of MQTT."""
+    await speech.answer_with("Which light?")
+    device = await boot()
+    await push_to_talk(device, speech.command)
+    await device.wait_for(lambda: "Which light?" in device.screen.captions, 30)
+    await device.wait_state(State.IDLE, 10)
+    await set_alarm(hass, 3)
+    await asyncio.sleep(2)
+    device.cut_network()
+    if comes_back:
+        await asyncio.sleep(40)
+        device.restore_network()
+        await has_rung(device, 3)
+        await act(hass, "button", "press", STOP)
+        assert not notes
+        return
+    assert "Nobody stopped these alarms on Kitchen box: Wake up" in await next_note(notes)
     assert happened(hass) == "alarm_stopped"
 
 
