@@ -305,8 +305,8 @@ async def _voice_output(web: WebPage, owner: Owner, folder: Path) -> None:
     async with SimulatedDevice(profile, f"{web.url}/api/xiaozhi/ota", mac=_OTHER_MAC) as other:
         await house.pair(owner.client, other, _OTHER_DEVICE, house.Room.LIVING_ROOM)
         page = f"/config/devices/device/{await owner.device_id()}"
-        await web.show_page(page, web.entities("Controls"))
-        row = web.entities("Controls").locator("hui-select-entity-row").filter(has_text="Voice output")
+        await web.show_page(page, web.entities("Configuration"))
+        row = web.entities("Configuration").locator("hui-select-entity-row").filter(has_text="Voice output")
         await row.locator("ha-select").click()
         choice = web.page.get_by_text(f"{_OTHER_DEVICE} Speaker").filter(visible=True).first
         await web.pictures(folder / "voice-output.png", row, choice)

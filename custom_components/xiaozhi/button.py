@@ -21,11 +21,12 @@ from .entity import (
     DescribedEntities,
     ToolEntities,
     XiaozhiEntity,
+    XiaozhiOccasionalEntity,
     XiaozhiToolEntity,
     add_entities_of,
 )
 from .errors import UserError
-from .gateway import XiaozhiConfigEntry
+from .gateway import Gateway, XiaozhiConfigEntry
 from .pictures.screen import async_screenshot
 from .pictures.vision import async_take_photo
 from .tools.stock_tools import ASSETS_TOOL, PHOTO_TOOL, SNAPSHOT_TOOL, own_name
@@ -93,6 +94,11 @@ ALARMS: Final = (
 class XiaozhiButton(XiaozhiToolEntity[ButtonTool], ButtonEntity):
     """A button that calls a tool of the device."""
 
+    def __init__(self, gateway: Gateway, device: Device, tool: ButtonTool) -> None:
+        super().__init__(gateway, device, tool)
+        # The page of a room shows no movements of stock boards, which have no state.
+        self._attr_entity_registry_visible_default = tool.translation_key is None or bool(tool.category)
+
     @override
     async def async_press(self) -> None:
         await self._call(self.tool.call)
@@ -152,11 +158,11 @@ class XiaozhiRecordButton(XiaozhiEntity, ButtonEntity):
             await async_record_conversation(self.device, with_sound=False)
 
 
-class XiaozhiMessagesButton(XiaozhiEntity, ButtonEntity):
+class XiaozhiMessagesButton(XiaozhiOccasionalEntity, ButtonEntity):
     """A button that deletes the unheard voice messages."""
 
     # Also without a connection: they wait for the device.
-    follows = ()
+    follows = ("messages",)
 
     @override
     @classmethod
@@ -167,12 +173,17 @@ class XiaozhiMessagesButton(XiaozhiEntity, ButtonEntity):
     async def async_press(self) -> None:
         await self.gateway.messages(self.device).async_delete_all()
 
+    @property
+    @override
+    def is_of_use(self) -> bool:
+        return bool(self.device.state.messages)
 
-class XiaozhiAlarmButton(XiaozhiEntity, ButtonEntity):
+
+class XiaozhiAlarmButton(XiaozhiOccasionalEntity, ButtonEntity):
     """A button that snoozes or stops the alarm."""
 
     # Also without a connection: the alarm may wait for the device.
-    follows = ()
+    follows = ("alarms",)
     entity_description: XiaozhiAlarmButtonDescription
 
     @override
@@ -183,6 +194,11 @@ class XiaozhiAlarmButton(XiaozhiEntity, ButtonEntity):
     @override
     async def async_press(self) -> None:
         await self.entity_description.act(self.gateway.clock(self.device).alarms)
+
+    @property
+    @override
+    def is_of_use(self) -> bool:
+        return self.gateway.clock(self.device).alarms.rings_or_snoozes
 
 
 async def async_setup_entry(
@@ -195,7 +211,7 @@ async def async_setup_entry(
         ToolEntities(XiaozhiButton, ButtonTool),
         DescribedEntities(XiaozhiPictureButton, PICTURES),
         DescribedEntities(XiaozhiAlarmButton, ALARMS),
-        DescribedEntities(XiaozhiMessagesButton, [_DELETE_MESSAGES], ("messages",)),
+        DescribedEntities(XiaozhiMessagesButton, [_DELETE_MESSAGES]),
         DescribedEntities(XiaozhiRenewButton, [_RENEW], DECIDE_ABOUT_PACKS),
         DescribedEntities(XiaozhiRecordButton, [_RECORD]),
         AccessPointEntities(ReconnectButton),

@@ -26,7 +26,7 @@ from .tools.tool_entities import Call, OptionSetter, Reading, Setter, ToolEntity
 
 # Keys on which the existence of entities depends.
 _SHOW_WHAT_EXISTS: Final = (
-    *("tools", "status", "link", "ip", "timers", "alarms", "board", "listens_while_speaking"),
+    *("tools", "status", "link", "ip", "timers", "alarms", "messages", "board", "listens_while_speaking"),
 )
 
 
@@ -77,6 +77,41 @@ class XiaozhiEntity(Entity):
     def device_changed(self) -> None:
         """Write the state."""
         self.async_write_ha_state()
+
+
+class XiaozhiOccasionalEntity(XiaozhiEntity):
+    """An entity that is hidden on pages while it is of no use.
+
+    A choice of the owner is kept: hidden for good, shown until the next change.
+    """
+
+    _is_shown: bool | None = None
+
+    @property
+    @abstractmethod
+    def is_of_use(self) -> bool:
+        """Whether the entity shows or does something now."""
+
+    @override
+    async def async_added_to_hass(self) -> None:
+        await super().async_added_to_hass()
+        self._show()
+
+    @override
+    @callback
+    def device_changed(self) -> None:
+        self._show()
+        super().device_changed()
+
+    @callback
+    def _show(self) -> None:
+        is_of_use, entry = self.is_of_use, self.registry_entry
+        if self._is_shown is is_of_use or entry is None:
+            return
+        self._is_shown = is_of_use
+        hider = None if is_of_use else er.RegistryEntryHider.INTEGRATION
+        if entry.hidden_by not in (hider, er.RegistryEntryHider.USER):
+            er.async_get(self.hass).async_update_entity(self.entity_id, hidden_by=hider)
 
 
 class XiaozhiSettingEntity(XiaozhiEntity):

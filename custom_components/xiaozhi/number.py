@@ -30,6 +30,7 @@ SETTING_NUMBERS: Final = (
         translation_key=CONF_FOLLOW_UP_WAIT,
         device_class=NumberDeviceClass.DURATION,
         entity_category=EntityCategory.CONFIG,
+        entity_registry_enabled_default=False,
         native_unit_of_measurement=UnitOfTime.SECONDS,
         native_min_value=3,
         native_max_value=30,

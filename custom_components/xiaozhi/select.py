@@ -45,14 +45,18 @@ _CHOSEN: Final = "chosen"
 _OWN_PHRASES: Final = "own_phrases"
 _NOT_KNOWN: Final = "not_known"
 _ON_ITS_WAY: Final = "on_its_way"
-_WAKE_WORD: Final = SelectEntityDescription(key="wake_word", translation_key="wake_word")
+_WAKE_WORD: Final = SelectEntityDescription(
+    key="wake_word", translation_key="wake_word", entity_category=EntityCategory.CONFIG
+)
 _CONVERSATIONS: Final = SelectEntityDescription(
     key=CONF_CONVERSATION_STYLE,
     translation_key=CONF_CONVERSATION_STYLE,
     entity_category=EntityCategory.CONFIG,
     options=[style.value for style in ConversationStyle],
 )
-_LOUDSPEAKER: Final = SelectEntityDescription(key=CONF_LOUDSPEAKER, translation_key=CONF_LOUDSPEAKER)
+_LOUDSPEAKER: Final = SelectEntityDescription(
+    key=CONF_LOUDSPEAKER, translation_key=CONF_LOUDSPEAKER, entity_category=EntityCategory.CONFIG
+)
 _THIS_DEVICE: Final = "this_device"
 _ANNOUNCES: Final = MediaPlayerEntityFeature.MEDIA_ANNOUNCE | MediaPlayerEntityFeature.PLAY_MEDIA
 
@@ -63,6 +67,8 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
     def __init__(self, gateway: Gateway, device: Device, tool: SelectTool) -> None:
         super().__init__(gateway, device, tool)
         self._attr_options = [*tool.choice.options]
+        # A movement has no state that the page of a room could show.
+        self._attr_entity_registry_visible_default = not tool.momentary
 
     @property
     @override

@@ -12,8 +12,7 @@ from homeassistant.components.sensor import (
     SensorStateClass,
 )
 from homeassistant.const import PERCENTAGE, EntityCategory, UnitOfTemperature, UnitOfTime
-from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers import entity_registry as er
+from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .access_point.entities import LastCallSensor, ToolsOfferedSensor
@@ -25,7 +24,7 @@ from .entity import (
     AccessPointEntities,
     DescribedEntities,
     ToolEntities,
-    XiaozhiEntity,
+    XiaozhiOccasionalEntity,
     XiaozhiToolEntity,
     add_entities_of,
 )
@@ -107,6 +106,16 @@ SENSORS: Final = (
         exists=lambda device: bool(device.state.alarms),
     ),
     XiaozhiSensorDescription(
+        key="voice_messages",
+        translation_key="voice_messages",
+        entity_category=None,
+        value=lambda device: len(device.state.messages),
+        hidden_without_value=True,
+        follows=("messages",),
+        exists=lambda device: bool(device.state.messages),
+        attributes=lambda device: {"waiting": [each.as_dict() for each in device.state.messages.values()]},
+    ),
+    XiaozhiSensorDescription(
         key="response_time",
         translation_key="response_time",
         device_class=SensorDeviceClass.DURATION,
@@ -175,7 +184,7 @@ SENSORS: Final = (
 )
 
 
-class XiaozhiSensor(XiaozhiEntity, SensorEntity):
+class XiaozhiSensor(XiaozhiOccasionalEntity, SensorEntity):
     """A sensor of a device."""
 
     entity_description: XiaozhiSensorDescription
@@ -183,7 +192,6 @@ class XiaozhiSensor(XiaozhiEntity, SensorEntity):
     def __init__(self, gateway: Gateway, device: Device, description: XiaozhiSensorDescription) -> None:
         super().__init__(gateway, device, description)
         self.follows = description.follows
-        self._is_shown: bool | None = None
 
     @override
     @classmethod
@@ -191,31 +199,10 @@ class XiaozhiSensor(XiaozhiEntity, SensorEntity):
         exists = description.exists
         return description.value(device) is not None if exists is None else exists(device)
 
+    @property
     @override
-    async def async_added_to_hass(self) -> None:
-        await super().async_added_to_hass()
-        self._show()
-
-    @override
-    @callback
-    def device_changed(self) -> None:
-        self._show()
-        super().device_changed()
-
-    @callback
-    def _show(self) -> None:
-        """Show the sensor on pages only while it has a value.
-
-        A choice of the owner is kept: hidden for good, shown until the next change.
-        """
-        has_value = self.native_value is not None
-        entry = self.registry_entry
-        if not self.entity_description.hidden_without_value or self._is_shown is has_value or entry is None:
-            return
-        self._is_shown = has_value
-        hider = None if has_value else er.RegistryEntryHider.INTEGRATION
-        if entry.hidden_by not in (hider, er.RegistryEntryHider.USER):
-            er.async_get(self.hass).async_update_entity(self.entity_id, hidden_by=hider)
+    def is_of_use(self) -> bool:
+        return bool(self.native_value) or not self.entity_description.hidden_without_value
 
     @property
     @override

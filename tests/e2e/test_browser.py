@@ -37,13 +37,13 @@ _ENTITIES = {
     "Assist": ["Hall XiaoZhi"],
     "Configuration": [
         "Assistant",
-        "Conversation wait",
+        "Brightness",
         "Conversations",
         "End of speech",
         "Restart",
-        "Screen theme",
+        "Voice output",
     ],
-    "Controls": ["Microphone", "Brightness", "Voice output"],
+    "Controls": ["Do not disturb", "Microphone"],
     "Diagnostic": ["Battery", "Charging", "Connectivity"],
 }
 

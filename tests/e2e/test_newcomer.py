@@ -190,7 +190,7 @@ class Walk:
         await web.read("Wake word")
         await self.done("device")
         named = web.page.get_by_text(web.words("Wake word"))
-        row = web.entities("Controls").locator("hui-select-entity-row").filter(has=named)
+        row = web.entities("Configuration").locator("hui-select-entity-row").filter(has=named)
         await row.scroll_into_view_if_needed()
         await row.locator("ha-select").click()
         await web.page.get_by_text(_WORD, exact=True).scroll_into_view_if_needed()

@@ -176,6 +176,11 @@ class AlarmClock:
         """Whether an alarm rings, or waits for the device to be back."""
         return bool(self._rung())
 
+    @property
+    def rings_or_snoozes(self) -> bool:
+        """Whether there is something to stop."""
+        return self.rings or any(alarm.snoozed for alarm in self.alarms.values())
+
     async def async_snooze(self) -> datetime:
         """Snooze ringing or just stopped alarms; return when they ring again. Raises `UserError`."""
         rung = self._rung()
@@ -246,6 +251,7 @@ class AlarmClock:
             return
         deadline = loop_time() + (tolerance - (now - min(moments.values()))).total_seconds()
         self._ringing = dict(due)
+        self._device.record.notify("alarms")
         ended: RingEnd | None = RingEnd.STOPPED
         try:
             # Changing all ringing alarms ends the ring.

@@ -117,12 +117,14 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
         key="brightness",
         translation_key="brightness",
         unit=PERCENTAGE,
+        category=EntityCategory.CONFIG,
         state=Reading(tool=STATUS_TOOL, member="brightness"),
     ),
     "self.screen.set_theme": StockTool(
         key="theme",
         translation_key="theme",
         category=EntityCategory.CONFIG,
+        enabled=False,
         options=("light", "dark"),
         state=Reading(tool=STATUS_TOOL, member="theme"),
     ),
@@ -229,7 +231,7 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
     "self.chassis.turn_right": StockTool(translation_key="chassis_right"),
     "self.chassis.dance": StockTool(translation_key="dance"),
     "self.camera.set_camera_flipped": StockTool(
-        translation_key="flip_camera", category=EntityCategory.CONFIG
+        translation_key="flip_camera", category=EntityCategory.CONFIG, enabled=False
     ),
     # lilygo/t-cameraplus-s3
     "self.camera.enable_ir_filter": StockTool(translation_key="ir_filter", category=EntityCategory.CONFIG),

@@ -72,8 +72,8 @@ async def delete_next(hass: HomeAssistant) -> None:
     await calendar(hass).async_delete_event(following.uid or "")
 
 
-def hidden_by(hass: HomeAssistant) -> er.RegistryEntryHider | None:
-    entry = er.async_get(hass).async_get(NEXT_ALARM)
+def hidden_by(hass: HomeAssistant, entity_id: str = NEXT_ALARM) -> er.RegistryEntryHider | None:
+    entry = er.async_get(hass).async_get(entity_id)
     assert entry is not None
     return entry.hidden_by
 

@@ -122,9 +122,13 @@ async def test_it_is_snoozed_by_the_button_or_by_voice_after_waking_the_device(
 ) -> None:
     device = await boot()
     await set_alarm(hass, 10)
+    # Pages show the buttons while they do something.
+    assert hidden_by(hass, STOP) is hidden_by(hass, SNOOZE) is er.RegistryEntryHider.INTEGRATION
     await has_rung(device, 3)
+    assert hidden_by(hass, STOP) is hidden_by(hass, SNOOZE) is None
     assert (device.screen.system_text, device.screen.emotion) == ("Alarm: Wake up", "happy")
     await act(hass, "button", "press", SNOOZE)
+    assert hidden_by(hass, STOP) is None
     assert happened(hass) == "alarm_snoozed"
     await device.wait_for(lambda: (device.screen.system_text, device.screen.emotion) == ("", "neutral"))
     # It is stored.
@@ -139,6 +143,7 @@ async def test_it_is_snoozed_by_the_button_or_by_voice_after_waking_the_device(
     await rings_no_more(device, 500)
     # Stop ends a snooze, too.
     await act(hass, "button", "press", STOP)
+    assert hidden_by(hass, STOP) is er.RegistryEntryHider.INTEGRATION
     await rings_no_more(device, 130)
     for button in (STOP, SNOOZE):
         with pytest.raises(HomeAssistantError, match="No alarm rings"):

@@ -23,7 +23,6 @@ from tests.integration.tools.own_tools import listed
 
 pytestmark = pytest.mark.usefixtures("speech")
 
-THEME = "select.kitchen_box_screen_theme"
 SCREEN = "notify.kitchen_box_screen_message"
 RESTART = "button.kitchen_box_restart"
 
@@ -49,7 +48,6 @@ async def test_entities_come_from_what_the_device_has(
     await talk(hass, device)
     values = {
         BRIGHTNESS: "75",
-        THEME: "light",
         "sensor.kitchen_box_battery": "82",
         "binary_sensor.kitchen_box_charging": "off",
         RESTART: "unknown",
@@ -67,6 +65,7 @@ async def test_entities_come_from_what_the_device_has(
         "chip_temperature",
         "connectivity",
         "conversation",
+        "follow_up_wait",
         "ip",
         "last_contact",
         "network",
@@ -75,13 +74,15 @@ async def test_entities_come_from_what_the_device_has(
         "screenshot",
         "signal",
         "ssid",
+        "theme",
         "volume",
         "wifi_setup",
     }
     # The cards of the device page.
     for entity_id, category in (
         (RESTART, EntityCategory.CONFIG),
-        (BRIGHTNESS, None),
+        ("switch.kitchen_box_microphone", None),
+        (BRIGHTNESS, EntityCategory.CONFIG),
         ("sensor.kitchen_box_conversation_state", EntityCategory.DIAGNOSTIC),
     ):
         assert entity_registry.entities[entity_id].entity_category is category, entity_id
@@ -142,7 +143,7 @@ async def test_a_failing_call_says_how_and_a_message_is_cut_to_the_screen(
 ) -> None:
     device = await boot()
     await talk(hass, device)
-    await wait_for_state(hass, THEME, "light")
+    await wait_for_state(hass, BRIGHTNESS, "75")
     change = known.commands.change
     assert await failure_of(change("self.screen.set_theme", {"theme": "pink"})) == "not_done"
     assert await failure_of(change("self.screen.set_brightness", {"brightness": 101})) == "refused"
@@ -180,7 +181,7 @@ async def test_a_long_text_does_not_end_a_conversation_of_a_small_buffer(
 
 
 @pytest.mark.parametrize(
-    "during", ["links.ports.Ports.start", "number.async_setup_entry", "update.async_setup_entry"]
+    "during", ["links.ports.Ports.start", "switch.async_setup_entry", "update.async_setup_entry"]
 )
 async def test_a_device_that_is_deleted_while_the_gateway_starts_is_gone(
     hass: HomeAssistant, make_entry: MakeEntry, monkeypatch: pytest.MonkeyPatch, during: str
@@ -201,7 +202,7 @@ async def test_a_device_that_is_deleted_while_the_gateway_starts_is_gone(
     for name in (
         "assist_satellite.{}",
         "calendar.{}_alarms",
-        "number.{}_conversation_wait",
+        "switch.{}_microphone",
         "update.{}_firmware",
     ):
         shown = [hass.states.get(name.format(box)) is not None for box in ("kitchen_box", "hall_box")]

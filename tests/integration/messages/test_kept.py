@@ -8,7 +8,12 @@ from pathlib import Path
 from shutil import rmtree
 
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import area_registry as ar, device_registry as dr, floor_registry as fr
+from homeassistant.helpers import (
+    area_registry as ar,
+    device_registry as dr,
+    entity_registry as er,
+    floor_registry as fr,
+)
 from homeassistant.setup import async_setup_component
 from homeassistant.util import dt as dt_util
 import pytest
@@ -30,6 +35,7 @@ from tests.integration.boxes import (
     failure_of,
     mac_of,
     push_to_talk,
+    state_of,
     wait_for_state,
 )
 from tests.integration.clock.conftest import Handle
@@ -41,6 +47,7 @@ from tests.integration.voice.test_wake_words import in_a_room
 LINK = LinkKind.MQTT
 SEND = "XiaozhiSendVoiceMessage"
 DELETE = "button.bedroom_box_delete_voice_messages"
+WAITING = "sensor.bedroom_box_voice_messages"
 
 pytestmark = pytest.mark.usefixtures("speech", "wall_clock")
 
@@ -314,6 +321,25 @@ async def test_one_that_is_damaged_does_not_keep_others_from_being_heard(
     await asyncio.sleep(3)
     assert not bedroom.state.messages
     assert not sounds(speech.hass)
+
+
+async def test_a_sensor_says_how_many_wait_from_where_and_since_when(
+    hass: HomeAssistant, kept: KeptMessages, linked_entry: MockConfigEntry
+) -> None:
+    """Pages show it, and the button that deletes them, only while there are some."""
+    assert hass.states.get(WAITING) is None
+    await keep(kept, 2)
+    await wait_for_state(hass, WAITING, "2")
+    sent = [dt_util.parse_datetime(each["sent"]) for each in state_of(hass, WAITING).attributes["waiting"]]
+    assert [each["sender"] for each in state_of(hass, WAITING).attributes["waiting"]] == ["Attic"] * 2
+    assert all(moment and dt_util.utcnow() - moment < timedelta(minutes=1) for moment in sent)
+    registry = er.async_get(hass)
+    for shown, hider in (("2", None), ("0", er.RegistryEntryHider.INTEGRATION)):
+        await wait_for_state(hass, WAITING, shown)
+        assert {registry.entities[each].hidden_by for each in (WAITING, DELETE)} == {hider}
+        await kept.async_delete_all()
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await wait_for_state(hass, WAITING, "0")
 
 
 async def test_a_message_is_deleted_by_button_by_week_and_with_its_device(

@@ -201,6 +201,7 @@ async def set_wait(hass: HomeAssistant, seconds: float) -> None:
     await hass.async_block_till_done()
 
 
+@pytest.mark.usefixtures("all_enabled")
 async def test_a_follow_up_that_nobody_speaks_in_ends_quietly_after_the_wait(
     hass: HomeAssistant, speech: Speech, boot: Boot, command: bytes
 ) -> None:
