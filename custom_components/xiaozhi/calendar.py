@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+import heapq
+from itertools import islice, repeat
 from typing import Any, Final, override
 
 from homeassistant.components.calendar import (
@@ -35,6 +37,8 @@ _CALENDAR: Final = CalendarEntityDescription(key="alarms", translation_key="alar
 _FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 _AND_FUTURE: Final = "THISANDFUTURE"
+# Of all alarms together. Home Assistant prepares each of them for the page in the event loop.
+_MAX_LISTED: Final = 2000
 
 
 class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
@@ -64,14 +68,15 @@ class XiaozhiCalendar(XiaozhiEntity, CalendarEntity):
     async def async_get_events(
         self, hass: HomeAssistant, start_date: datetime, end_date: datetime
     ) -> list[CalendarEvent]:
-        """Return the alarms between two moments."""
+        """Return the alarms between two moments, the first ones where there are too many to show."""
         start, end = (dt_util.as_utc(min(max(each, _FIRST), _LAST)) for each in (start_date, end_date))
-        events = [
-            self._event(uid, alarm, time, moment)
-            for uid, alarm in self._clock.alarms.items()
-            for time, moment in alarm.listed(start - self._duration, end)
-        ]
-        return sorted(events, key=lambda event: event.start_datetime_local)
+        alarms = [*self._clock.alarms.items()]
+        return await hass.async_add_executor_job(self._listed, alarms, start - self._duration, end)
+
+    def _listed(self, alarms: list[tuple[str, Alarm]], start: datetime, end: datetime) -> list[CalendarEvent]:
+        each = (zip(repeat(uid), repeat(alarm), alarm.listed(start, end)) for uid, alarm in alarms)
+        first = islice(heapq.merge(*each, key=lambda found: found[2][1]), _MAX_LISTED)
+        return [self._event(uid, alarm, time, moment) for uid, alarm, (time, moment) in first]
 
     @override
     async def async_create_event(self, **kwargs: Any) -> None:

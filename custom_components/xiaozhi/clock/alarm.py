@@ -24,8 +24,6 @@ MAX_NAME: Final = 100
 # More than a change of the clocks moves local time.
 _SHIFT: Final = timedelta(hours=3)
 _MAX_SKIPPED: Final = 366
-# The longest period that is listed: more than a calendar shows at once.
-_MAX_LISTED: Final = 400
 _FIRST_YEAR: Final = 1970
 _LAST_YEAR: Final = 9000
 # A stored moment that is farther away is damaged: no snooze and no change of the time zone is as long.
@@ -129,10 +127,8 @@ class Alarm:
         return None if time is None else replace(self, time=time, found=now, snoozed=None)
 
     def listed(self, start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """Yield the times between two moments, on the wall, with the moment of each, in bounded number."""
-        for _ in range(_MAX_LISTED):
-            if (time := self.first(start)) is None or (start := moment_of(time)) >= end:
-                return
+        """Yield the times between two moments, on the wall, with the moment of each. There may be many."""
+        while (time := self.first(start)) is not None and (start := moment_of(time)) < end:
             yield time, start
 
     def without(self, time: datetime) -> Self | None:

@@ -34,6 +34,9 @@ _KNOWN: Final[HassKey[set[str]]] = HassKey(f"{DOMAIN}_timers")
 """Ids of the running timers that were set since Home Assistant started; all others are gone."""
 # These decide whether timers are taken.
 _FOLLOWED: Final = ("linked", "link", "timers", SETTINGS)
+_MOST: Final = 30
+# Characters of a name.
+_MAX_NAME: Final = 100
 _STORED: Final = vol.Schema(
     {
         vol.Required("name"): str,
@@ -161,16 +164,25 @@ class VoiceTimers:
 
     @callback
     def _happened(self, event: TimerEventType, timer: TimerInfo) -> None:
+        timers = self._device.state.timers
         if event is TimerEventType.CANCELLED:
             self._forget([timer.id])
             return
+        if timer.id not in timers:
+            if event is not TimerEventType.STARTED:
+                # It was refused; Home Assistant goes on counting.
+                return
+            if len(self._known & timers.keys()) >= _MOST:
+                raise intent.IntentHandleError(f"{_MOST} timers run already on {self._device.name}")
         ends_at = dt_util.utcnow() + timedelta(seconds=timer.seconds_left)
         paused = event is not TimerEventType.FINISHED and not timer.is_active
         stored = SetTimer(
-            name=timer.name or "", seconds=timer.created_seconds, ends_at=None if paused else ends_at
+            name=one_line(timer.name or "", _MAX_NAME),
+            seconds=timer.created_seconds,
+            ends_at=None if paused else ends_at,
         )
         self._known.add(timer.id)
-        self._device.record.update(timers={**self._device.state.timers, timer.id: stored.as_dict()})
+        self._device.record.update(timers={**timers, timer.id: stored.as_dict()})
         if event is TimerEventType.FINISHED:
             self._fire(stored)
             self._is_due(timer.id)

@@ -1,6 +1,8 @@
 """Alarms are set, listed, changed and deleted: on the calendar page, by an assistant, and in sentences."""
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
+import threading
 from typing import Any
 
 from homeassistant.core import HomeAssistant
@@ -10,6 +12,7 @@ from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
+from custom_components.xiaozhi.clock.alarm import Alarm
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -73,6 +76,26 @@ async def test_there_are_a_hundred_alarms_at_most_and_none_for_a_whole_day(hass:
     # It is shown as long as it rings.
     start, end = (datetime.fromisoformat(listed[0][at]) for at in ("start", "end"))
     assert end - start == timedelta(minutes=10)
+
+
+async def test_a_look_at_many_alarms_is_short_and_does_not_stop_the_loop(
+    hass: HomeAssistant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first times of all alarms are there, and not all of the first alarm."""
+    first, looked_in, listed = soon(3600), set[str](), Alarm.listed
+    for number in range(100):
+        await calendar(hass).async_create_event(dtstart=first, summary=f"{number}", rrule="FREQ=DAILY")
+
+    def look(alarm: Alarm, start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+        looked_in.add(threading.current_thread().name)
+        return listed(alarm, start, end)
+
+    monkeypatch.setattr(Alarm, "listed", look)
+    found = await calendar(hass).async_get_events(hass, first, first.replace(year=8999))
+    assert len(found) == 2000
+    assert {event.summary for event in found} == {str(number) for number in range(100)}
+    assert (found[-1].start_datetime_local - first).days == 19
+    assert threading.current_thread().name not in looked_in
 
 
 async def test_the_calendar_page_edits_one_time_or_all_that_follow(

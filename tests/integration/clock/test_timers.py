@@ -4,7 +4,7 @@ import asyncio
 
 from homeassistant.components.intent import async_device_supports_timers
 from homeassistant.core import HomeAssistant
-from homeassistant.helpers import entity_registry as er
+from homeassistant.helpers import entity_registry as er, intent
 from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
@@ -59,6 +59,24 @@ async def test_it_is_set_changed_paused_and_cancelled_and_said_between_turns(
     talk = await converse(device, speech.command, patience=60)
     assert talk.answers[-1] == "Timer ended: pizza."
     assert "Timer ended: pizza." in speech.voice.spoken
+
+
+async def test_a_device_has_thirty_timers_at_most_with_short_names(
+    hass: HomeAssistant, boot: Boot, handle: Handle
+) -> None:
+    device = await boot()
+    for number in range(30):
+        await handle("HassStartTimer", minutes=50, name=f"{number}" * 1000)
+    with pytest.raises(intent.IntentHandleError, match="30 timers run already on Kitchen box"):
+        await handle("HassStartTimer", seconds=5, name="one more")
+    timers = boot.known.state.timers
+    assert len(timers) == 30
+    assert {len(timer["name"]) for timer in timers.values()} == {100}
+    await rings_no_more(device, 30)
+    await handle("HassCancelTimer", name="7" * 1000)
+    await handle("HassStartTimer", seconds=5, name="one more")
+    await has_rung(device, 1)
+    assert alerts(device)[0]["message"] == "Timer ended: one more."
 
 
 async def test_old_firmware_shows_it_with_a_sound_until_it_is_woken(
