@@ -126,6 +126,16 @@ class Alarm:
         time = self.first(now)
         return None if time is None else replace(self, time=time, found=now, snoozed=None)
 
+    def instead_of(self, old: Alarm, now: datetime) -> Self | None:
+        """Return the alarm in place of another one, with the snooze of that if it was of one of its times."""
+        if old.snoozed is None or self._not_before(old.time) != old.time:
+            return self.renewed(now)
+        return replace(self, time=old.time, found=old.found, snoozed=old.snoozed)
+
+    def moved(self, by: timedelta) -> Self:
+        """Return the snoozed alarm after the clock was set."""
+        return replace(self, found=self.found + by, snoozed=self.next + by)
+
     def listed(self, start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
         """Yield the times between two moments, on the wall, with the moment of each. There may be many."""
         while (time := self.first(start)) is not None and (start := moment_of(time)) < end:

@@ -37,6 +37,10 @@ _MAX_ALARMS: Final = 100
 _FARTHEST: Final = timedelta(days=366)
 # A clock that is set back by more was wrong before; one that shows an earlier year is not set yet.
 _SET_BACK: Final = timedelta(hours=2)
+# After more, the computer was paused.
+_SET_FORWARD: Final = timedelta(hours=2)
+# Less does not matter to a snooze.
+_SET_LITTLE: Final = timedelta(seconds=5)
 _FIRST_YEAR: Final = 2026
 
 _REPORTED: Final[Mapping[RingEnd | None, str]] = {
@@ -81,6 +85,7 @@ class AlarmClock:
         self._stopped: dict[str, Alarm] = {}
         """Alarms that were stopped last, as they rang; they can still be snoozed for a while."""
         self._stopped_at = 0.0
+        self._clock_read = dt_util.utcnow(), loop_time()
 
     @callback
     def start(self) -> CALLBACK_TYPE:
@@ -124,12 +129,14 @@ class AlarmClock:
         if rule:
             rule = checked_rule(start, rule)
         name, text = one_line(name, MAX_NAME), one_line(text, MAX_MESSAGE)
-        skipped = self.alarm(instead_of).skipped if instead_of and rule else ()
+        old = self.alarm(instead_of) if instead_of else None
+        skipped = old.skipped if old and rule else ()
         new = Alarm(start=start, name=name, text=text, rule=rule, skipped=skipped, time=start, found=now)
         shown = f"{start:%Y-%m-%d %H:%M}"
         if not can_ring_idle(device):
             raise InputError("alarm_on_websocket", name=device.name)
-        if start < wall_time(now) - _FARTHEST or (alarm := new.renewed(now)) is None:
+        alarm = new.instead_of(old, now) if old else new.renewed(now)
+        if start < wall_time(now) - _FARTHEST or alarm is None:
             raise InputError("alarm_past", time=shown)
         if alarm.next > now + _FARTHEST:
             raise InputError("alarm_too_far", time=shown)
@@ -204,7 +211,9 @@ class AlarmClock:
     async def _end(self, rung: dict[str, Alarm], *, unanswered: bool = False) -> None:
         now = dt_util.utcnow()
         try:
-            await self.async_store({uid: alarm.renewed(now) for uid, alarm in rung.items()})
+            # Not the same time again, if the clock was set back meanwhile.
+            after = {uid: max(now, moment_of(alarm.time)) for uid, alarm in rung.items()}
+            await self.async_store({uid: alarm.renewed(after[uid]) for uid, alarm in rung.items()})
         finally:
             self._stopped, self._stopped_at = rung, loop_time()
             self._fire(AlarmEvent.STOPPED, rung.values(), unanswered=unanswered)
@@ -215,8 +224,9 @@ class AlarmClock:
             wait: float | None = TimerTimeouts.poll
             # A repair issue reports a failed write.
             with self._go_on, suppress(UserError):
+                set_by = await self._follow_clock()
                 if due := await self._due():
-                    await self._take(due)
+                    await self._take(due, set_by)
                     continue
                 # The clock on the wall may be set.
                 following = next_alarm(self._device)
@@ -225,6 +235,17 @@ class AlarmClock:
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._changed.wait()
+
+    async def _follow_clock(self) -> timedelta:
+        """Move snoozes with the clock, and return by how much that was set forward since the last call."""
+        (before, at), self._clock_read = self._clock_read, (dt_util.utcnow(), loop_time())
+        now, read_at = self._clock_read
+        set_by = now - before - timedelta(seconds=read_at - at)
+        if abs(set_by) < _SET_LITTLE or set_by > _SET_FORWARD:
+            return timedelta()
+        if snoozed := {uid: alarm.moved(set_by) for uid, alarm in self.alarms.items() if alarm.snoozed}:
+            await self.async_store(snoozed)
+        return max(set_by, timedelta())
 
     async def _due(self) -> Mapping[str, Alarm]:
         """Return the due alarms. If the clock was set back, find the next time of each alarm again."""
@@ -240,9 +261,9 @@ class AlarmClock:
             await self.async_store(renewed)
         return due
 
-    async def _take(self, due: Mapping[str, Alarm]) -> None:
-        """Ring due alarms, and report those that were due too long ago."""
-        tolerance, now = timedelta(seconds=TimerTimeouts.unreachable), dt_util.utcnow()
+    async def _take(self, due: Mapping[str, Alarm], set_forward: timedelta) -> None:
+        """Ring due alarms, and report those that were due too long ago, not counting what was only set."""
+        tolerance, now = timedelta(seconds=TimerTimeouts.unreachable) + set_forward, dt_util.utcnow()
         moments = {uid: _last_due(alarm, now, tolerance) for uid, alarm in due.items()}
         if late := {uid: alarm for uid, alarm in due.items() if now - moments[uid] >= tolerance}:
             await self._report("alarms_missed", late, moments)

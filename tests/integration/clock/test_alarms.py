@@ -257,6 +257,31 @@ async def test_a_snoozed_alarm_rings_no_more_when_its_time_is_deleted(
     assert dt_util.parse_datetime(state_of(hass, NEXT_ALARM).state) == first + timedelta(days=1)
 
 
+@pytest.mark.parametrize("renamed", ["all", "one", "one and later ones", "later ones", "single"])
+async def test_a_snoozed_alarm_that_is_renamed_stays_snoozed(
+    hass: HomeAssistant, boot: Boot, known: Device, renamed: str
+) -> None:
+    device = await boot()
+    first = soon(10)
+    event: dict[str, Any] = {"dtstart": first, "summary": "Up"}
+    if renamed != "single":
+        event["rrule"] = "FREQ=DAILY"
+    await calendar(hass).async_create_event(**event)
+    await has_rung(device, 2)
+    await act(hass, "button", "press", SNOOZE)
+    (uid,) = known.state.alarms
+    start = first + timedelta(days=renamed == "later ones")
+    which = [] if renamed in {"all", "single"} else [f"{start:%Y%m%dT%H%M%S}"]
+    which += ["THISANDFUTURE"] if "later" in renamed else []
+    await calendar(hass).async_update_event(uid, event | {"dtstart": start, "summary": "Out"}, *which)
+    rung = await rings_no_more(device, 500)
+    await has_rung(device, rung + 2, 90)
+    assert device.screen.system_text == f"Alarm: {'Up' if renamed == 'later ones' else 'Out'}"
+    await act(hass, "button", "press", STOP)
+    following = dt_util.parse_datetime(state_of(hass, NEXT_ALARM).state)
+    assert following == (None if renamed == "single" else first + timedelta(days=1))
+
+
 @pytest.mark.parametrize("link", [LinkKind.MQTT, LinkKind.WEBSOCKET])
 @pytest.mark.usefixtures("chosen")
 async def test_another_loudspeaker_rings_on_either_link_until_it_is_woken(

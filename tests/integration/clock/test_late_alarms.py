@@ -26,6 +26,7 @@ from tests.integration.boxes import act, alerts, choose, state_of
 from tests.integration.clock.alarms import (
     CALENDAR,
     NEXT_ALARM,
+    SNOOZE,
     STOP,
     calendar,
     events,
@@ -117,6 +118,35 @@ async def test_the_clock_is_set_forward_and_back_and_no_alarm_is_lost_or_doubled
     wall_clock(timedelta(hours=23, minutes=58))
     await asyncio.sleep(120)
     assert len(alerts(device)) > rung
+    assert not notes
+
+
+@pytest.mark.parametrize("minutes", [-180, -30, 15, 45])
+async def test_a_snooze_lasts_as_long_when_the_clock_is_set(
+    hass: HomeAssistant, boot: Boot, wall_clock: Callable[[timedelta], None], notes: list[str], minutes: int
+) -> None:
+    device = await boot()
+    await set_alarm(hass, 10)
+    await has_rung(device, 2)
+    await act(hass, "button", "press", SNOOZE)
+    await asyncio.sleep(30)
+    wall_clock(timedelta(minutes=minutes))
+    rung = await rings_no_more(device, 480)
+    await has_rung(device, rung + 2, 90)
+    await act(hass, "button", "press", STOP)
+    assert not notes
+    assert not await events(hass)
+
+
+async def test_an_alarm_that_the_clock_is_set_past_rings_now(
+    hass: HomeAssistant, boot: Boot, wall_clock: Callable[[timedelta], None], notes: list[str]
+) -> None:
+    """Home Assistant was not off, and nothing says so."""
+    device = await boot()
+    await set_alarm(hass, 600)
+    wall_clock(timedelta(minutes=45))
+    await has_rung(device, 2, 100)
+    await act(hass, "button", "press", STOP)
     assert not notes
 
 
