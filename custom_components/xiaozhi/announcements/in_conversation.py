@@ -88,14 +88,17 @@ class ConversationAnnouncements:
         await self._there.wait()
 
     async def speak(self, conversation: Conversation) -> bool:
-        """Say the waiting utterance; return whether the user is to answer it. Raises `LinkClosedError`.
+        """Say the waiting utterances; return whether the user is to answer. Raises `LinkClosedError`.
 
+        The occasion belongs to a question that was asked on it: what waits behind it is said after the answer.
         If this is cancelled, the user has interrupted it.
         """
         expects_answer = False
         try:
             while (waiting := self._take()) is not None:
-                expects_answer = await self._say_at_once(conversation, waiting)
+                expects_answer |= await self._say_at_once(conversation, waiting)
+                if expects_answer and waiting.utterance.rank is not Rank.ANNOUNCEMENT:
+                    break
                 # An utterance that interrupts music comes at once, and so does the music after it.
                 await within(_NEXT, self._there.wait())
         finally:

@@ -10,11 +10,13 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 import voluptuous as vol
 
+from custom_components.xiaozhi.announcements.heard import End
+from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.const import DOMAIN
 from simulator import SimulatedDevice, State, converse
-from tests.integration.announcements.sounds import is_heard
+from tests.integration.announcements.sounds import beep, is_heard
 from tests.integration.boxes import Speech, act, say
-from tests.integration.names import COMMAND, LIGHT, NEW, OLD, SATELLITE, Boot
+from tests.integration.names import COMMAND, LIGHT, MAC, NEW, OLD, SATELLITE, Boot
 
 QUESTION = "Shall I close the garage?"
 YES = {"id": "yes", "sentence": "yes", "slots": {}}
@@ -218,6 +220,38 @@ async def test_in_a_conversation_the_device_listens_after_the_question(
     assert await task == expected
     assert talk.answers == [before, QUESTION, after]
     assert not talk.hung_up
+
+
+@pytest.mark.parametrize("asks", ["our action", "Home Assistant's", "a conversation that it begins"])
+@pytest.mark.parametrize("behind", [Rank.ANNOUNCEMENT, Rank.TIMER, Rank.ALARM])
+async def test_the_microphone_opens_after_a_question_before_what_waits(
+    hass: HomeAssistant, boot: Boot, speech: Speech, asks: str, behind: Rank
+) -> None:
+    """Something waits behind the question: it is said before it, or after the answer."""
+    speech.recognizer.lines = [COMMAND, "yes"]
+    expected, after = YES, ["The door."]
+    if asks == "our action":
+        asking = ask(hass)
+    elif asks == "Home Assistant's":
+        asked = {"question": QUESTION, "answers": ANSWERS}
+        asking = act(hass, "assist_satellite", "ask_question", SATELLITE, returns=True, **asked)
+    else:
+        await speech.answer_with("It is on.", "I close it.", heard=speech.recognizer.lines)
+        asking = act(
+            hass, "assist_satellite", "start_conversation", SATELLITE, start_message=QUESTION
+        )
+        expected, after = None, ["I close it.", "The door."]
+    device = await boot(OLD)
+    announcer = boot.entry.runtime_data.announcer(boot.entry.runtime_data.devices[MAC])
+    await device.wake()
+    task = hass.async_create_task(asking)
+    await asyncio.sleep(0.1)
+    behind_it = Utterance(text="The door.", speech=beep(2), rank=behind)
+    saying = hass.async_create_task(announcer.say(behind_it))
+    talk = await converse(device, speech.command, speech.command)
+    assert await task == expected
+    assert talk.answers[1:] == [QUESTION, *after]
+    assert (await saying).end is End.DONE
 
 
 async def test_sentences_that_cannot_be_matched_are_refused(
