@@ -1,10 +1,10 @@
 """An announcement while the device has its audio channel open: between two turns, like an answer."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from homeassistant.core import callback
 
@@ -18,12 +18,16 @@ from ..protocol.conversation.conversation import Conversation
 from ..protocol.event_loop import first_of, within
 from ..protocol.faces import Face, face_of
 from ..protocol.transport.link import LinkClosedError
+from ..timeouts import VoiceTimeouts
 from .announcement_errors import sound_error
 from .conversation_speech import Speech
 from .delivery import Delivery
 from .heard import End
 from .levels import Level
 from .utterance import Rank, Utterance
+
+type Messages = Callable[[], Coroutine[Any, Any, None]]
+"""Says messages one after the other."""
 
 # Seconds to wait for further utterances at the same occasion.
 _NEXT: Final = 0.1
@@ -50,6 +54,8 @@ class ConversationAnnouncements:
         self._volume = volume
         self._waiting: _Waiting | None = None
         self._there = asyncio.Event()
+        self.kept: Callable[[], Messages | None] = lambda: None
+        """Returns the messages that are kept for who wakes the device, if there are any."""
         self.only_music = False
         """Whether the channel is open only for music, and for utterances that interrupt it."""
 
@@ -90,20 +96,41 @@ class ConversationAnnouncements:
     async def speak(self, conversation: Conversation) -> bool:
         """Say the waiting utterances; return whether the user is to answer. Raises `LinkClosedError`.
 
-        The occasion belongs to a question that was asked on it: what waits behind it is said after the answer.
-        If this is cancelled, the user has interrupted it.
+        The occasion belongs to a question that was asked on it: what waits is said after the answer. If this
+        is cancelled, the user has interrupted it.
         """
         expects_answer = False
         try:
             while (waiting := self._take()) is not None:
-                expects_answer |= await self._say_at_once(conversation, waiting)
-                if expects_answer and waiting.utterance.rank is not Rank.ANNOUNCEMENT:
+                expects_answer = await self._say_at_once(conversation, waiting)
+                if expects_answer:
                     break
                 # An utterance that interrupts music comes at once, and so does the music after it.
                 await within(_NEXT, self._there.wait())
         finally:
             self.only_music = False
         return expects_answer
+
+    async def speak_kept(self, conversation: Conversation, messages: Messages) -> bool:
+        """Say kept messages, and return whether anything was said. Raises as `speak`.
+
+        They may have to wait for other utterances, or fail. Nobody waits long for them.
+        """
+        has_spoken = False
+        over: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        saying = asyncio.create_task(messages(), name="say messages")
+        saying.add_done_callback(over.set_result)
+        try:
+            while not over.done():
+                async with first_of(within(VoiceTimeouts.kept, self.wait()), over):
+                    if not self.waiting:
+                        break
+                has_spoken = True
+                await self.speak(conversation)
+        finally:
+            saying.cancel()
+            await asyncio.wait((saying,))
+        return has_spoken
 
     async def _say_at_once(self, conversation: Conversation, waiting: _Waiting) -> bool:
         """Say something as long as it is wanted; return whether the user is to answer it."""

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing, suppress
-from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 import logging
 from pathlib import Path
 from shutil import rmtree
@@ -22,6 +22,7 @@ from ..announcements.announcement_speech import text_utterance, voice_language
 from ..announcements.announcer import Announcer
 from ..announcements.delivery import Delivery
 from ..announcements.heard import End
+from ..announcements.in_conversation import Messages
 from ..announcements.utterance import OpenSpeech, Utterance
 from ..clock.spoken_alarm import async_language, described_moment
 from ..const import DOMAIN, EVENT_VOICE_MESSAGE
@@ -59,7 +60,6 @@ class KeptMessages:
         self._announcer = announcer
         self._folder = Path(device.hass.config.path(*_FOLDER, _folder_name(device.mac)))
         self._playing, self._storing = asyncio.Lock(), asyncio.Lock()
-        self._awake = False
         self._ends: list[CALLBACK_TYPE] = []
 
     @property
@@ -73,7 +73,8 @@ class KeptMessages:
         every_hour = async_track_time_interval(
             self._hass, self._clean, _INTERVAL, name="xiaozhi old messages", cancel_on_shutdown=True
         )
-        self._ends = [self.device.record.listen(["conversation"], self._on_conversation), every_hour]
+        self._ends = [every_hour]
+        self._announcer.in_conversation.kept = self._for_who_wakes
         self.device.create_task(self._clean(), "old messages")
 
     @callback
@@ -120,24 +121,19 @@ class KeptMessages:
         await self._async_delete(self.device.state.messages)
 
     @callback
-    def _on_conversation(self) -> None:
-        was_awake, self._awake = self._awake, self.device.conversation is not None
+    def _for_who_wakes(self) -> Messages | None:
+        messages = self.device.state.messages
         # A message that was just interrupted by waking the device waits for the next time.
-        if self._awake and not was_awake and not self._playing.locked():
-            self.device.create_task(self._play(self.device.state.messages, woken=True), "play messages")
+        return partial(self._play, messages) if messages and not self._playing.locked() else None
 
-    async def _play(self, uids: Collection[str], *, woken: bool = False) -> None:
-        """Play messages one after the other, until one is not heard to its end.
-
-        Those for who has `woken` the device, and may answer, are played in that conversation only.
-        """
+    async def _play(self, uids: Collection[str]) -> None:
+        """Play messages one after the other, until one is not heard to its end."""
         async with self._playing:
             for uid in tuple(uids):
                 message = self.device.state.messages.get(uid)
                 if message is None or self.device.do_not_disturb:
                     continue
-                utterance = replace(await self._utterance(uid, message), expects_answer=woken)
-                heard = await self._announcer.say(utterance)
+                heard = await self._announcer.say(await self._utterance(uid, message))
                 if heard.end is not End.DONE or heard.how is Delivery.TEXT:
                     if uid not in self.device.state.messages:
                         # Its sound is damaged.

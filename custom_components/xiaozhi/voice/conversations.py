@@ -105,18 +105,35 @@ class HeldConversation:
         self.conversation = conversation
         self.woken_by: str | None = None
         """The last wake word of this conversation."""
+        self._messages = voice.announcements.kept()
+        """Messages that are to be heard before the first turn, or after it."""
 
     async def take_turns(self) -> None:
         """Take turns until the conversation is over. Raises `LinkClosedError`."""
         last: TurnResult | None = None
-        while (turn := await self._next_turn()) is not None:
+        goes_on = True
+        while goes_on:
+            turn = await self._next_turn()
             # A question that was typed needs no microphone.
-            if not self.device.microphone and turn.start.question is None:
-                await self._show_microphone_off()
-                break
-            last = await HeldTurn(self, turn, last).take()
-            if not last.goes_on:
-                break
+            if turn is None or (not self.device.microphone and turn.start.question is None):
+                if turn is not None:
+                    await self._show_microphone_off()
+                goes_on = False
+            else:
+                last = await HeldTurn(self, turn, last).take()
+                goes_on = last.goes_on
+            # The last look before the channel is closed: on WebSocket, there is no other occasion.
+            while not goes_on and self.voice.announcements.waiting and not self.conversation.closed.is_set():
+                goes_on = await self._announce()
+
+    async def hear_messages(self) -> bool:
+        """Let the person who has woken the device hear what is kept; return whether there was anything."""
+        messages, self._messages = self._messages, None
+        if messages is None or await self.voice.announcements.speak_kept(self.conversation, messages):
+            return messages is not None
+        # Something else is heard for now.
+        self._messages = messages
+        return False
 
     async def _show_microphone_off(self) -> None:
         hass, conversation = self.device.hass, self.conversation
@@ -131,21 +148,19 @@ class HeldConversation:
             async with first_of(self.conversation.next_turn(), waiting) as (turn, _):
                 if turn.done() or not self.conversation.resting:
                     return await turn
-            await self._announce_at_rest()
+            if not await self._announce():
+                await self.conversation.end_answer()
 
-    async def _announce_at_rest(self) -> None:
+    async def _announce(self) -> bool:
+        """Say what waits; return whether the device listens after that, or to who has interrupted it."""
         conversation = self.conversation
         conversation.forget_interruption()
-        speaking = asyncio.create_task(self.voice.announcements.speak(conversation))
-        interruption = asyncio.create_task(conversation.interruption())
-        try:
-            await asyncio.wait((speaking, interruption), return_when=asyncio.FIRST_COMPLETED)
+        speaking = self.voice.announcements.speak(conversation)
+        async with first_of(speaking, conversation.interruption()) as (said, interruption):
             if not interruption.done():
-                speaking.result()
-                await conversation.end_answer()
-            elif interruption.result() is Interruption.ABORTED:
+                if expects_answer := said.result():
+                    await conversation.end_answer()
+                return expects_answer
+            if interruption.result() is Interruption.ABORTED:
                 await conversation.stop_speaking()
-        finally:
-            interruption.cancel()
-            speaking.cancel()
-            await asyncio.wait((speaking,))
+            return True

@@ -17,7 +17,7 @@ from ..protocol.boards import replaces_lines
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.state_table import Interruption
 from ..protocol.conversation.turn_audio import Turn
-from ..protocol.event_loop import log_failure, loop_time, within
+from ..protocol.event_loop import log_failure, loop_time
 from ..protocol.messages import ListenMode
 from ..protocol.timeouts import ConversationTimeouts
 from ..settings import ConversationStyle
@@ -201,7 +201,11 @@ class HeldTurn:
         conversation = self.conversation
         is_open = self.device.settings.conversation_style is ConversationStyle.OPEN
         listens_again = result.asked_back or (is_open and result.answered)
-        if await self._voice.announcements.speak(conversation) or listens_again:
+        if (
+            await self._voice.announcements.speak(conversation)
+            or await self._held.hear_messages()
+            or listens_again
+        ):
             await conversation.end_answer()
             return True
         is_silent = result.error == NO_SPEECH and not (self.turn.stopped or conversation.answering)
@@ -258,8 +262,12 @@ class HeldTurn:
             return
         # Which of several is the nearest is not known yet: that one plays them after its turn.
         is_alone = not voice.shared.arbitration.competing(device.mac)
-        if self._just_woken and is_alone and await self._hear_messages():
-            return
+        is_asked = voice.satellite.questions.pending is not None
+        if self._just_woken and is_alone and not is_asked and await self._held.hear_messages():
+            self._has_heard_messages = self.conversation.answering
+            if self._has_heard_messages:
+                await self.conversation.end_answer()
+                return
         if not followed_up:
             voice.speaks_on(TurnStep.DETECTED)
         self._take_question()
@@ -297,19 +305,6 @@ class HeldTurn:
         self._held.woken_by = word
         record.set_state(state.after_wake_word(word))
         return True
-
-    async def _hear_messages(self) -> bool:
-        """Hear the messages that are kept, before anything else; return whether any was played."""
-        announcements = self._voice.announcements
-        while self.device.state.messages and not self.device.do_not_disturb:
-            # They may come later, behind other utterances, or not at all after a fault.
-            if not await within(VoiceTimeouts.kept, announcements.wait()):
-                break
-            await announcements.speak(self.conversation)
-        self._has_heard_messages = self.conversation.answering
-        if self._has_heard_messages:
-            await self.conversation.end_answer()
-        return self._has_heard_messages
 
     @callback
     def _claim(self) -> Claim:

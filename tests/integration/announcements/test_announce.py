@@ -20,6 +20,7 @@ from custom_components.xiaozhi.const import (
     EVENT_ANNOUNCEMENT_SKIPPED,
 )
 from custom_components.xiaozhi.device.state import DeviceState
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import Misbehaviour, SimulatedDevice, State
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.announcements.sounds import beep, is_heard
@@ -303,3 +304,20 @@ async def test_the_satellite_shows_the_turn_while_an_announcement_waits_for_it(
     await announcing
     await device.wait_state(State.IDLE, 10)
     await wait_for_state(hass, SATELLITE, "idle")
+
+
+@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
+@pytest.mark.parametrize("after", range(6))
+async def test_the_last_moment_of_a_conversation_is_an_occasion_too(
+    hass: HomeAssistant, boot: Boot, speech: Speech, after: int
+) -> None:
+    """On WebSocket there is no other. The status is read then."""
+    device = await boot(OLD)
+    await speech.answer_with("Fine.")
+    await device.wake()
+    device.say(speech.command)
+    await device.wait_for(lambda: device.played_seconds > 0, 30)
+    await asyncio.sleep(after / 10)
+    await announce(hass, message="The door.")
+    assert device.screen.captions == ["Fine.", "The door."]
+    await device.wait_state(State.IDLE, 30)

@@ -237,9 +237,7 @@ async def test_the_microphone_opens_after_a_question_before_what_waits(
         asking = act(hass, "assist_satellite", "ask_question", SATELLITE, returns=True, **asked)
     else:
         await speech.answer_with("It is on.", "I close it.", heard=speech.recognizer.lines)
-        asking = act(
-            hass, "assist_satellite", "start_conversation", SATELLITE, start_message=QUESTION
-        )
+        asking = act(hass, "assist_satellite", "start_conversation", SATELLITE, start_message=QUESTION)
         expected, after = None, ["I close it.", "The door."]
     device = await boot(OLD)
     announcer = boot.entry.runtime_data.announcer(boot.entry.runtime_data.devices[MAC])

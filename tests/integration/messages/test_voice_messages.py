@@ -13,12 +13,13 @@ from simulator.audio.sound import likeness
 from tests.integration.boxes import (
     Speech,
     alerts,
+    call_action,
     change_settings,
     failure_of,
     wait_for_state,
 )
 from tests.integration.messages.speaking import PROMPT, send, sounds, speak_to
-from tests.integration.names import NEW, OLD, OTHER_MAC, Boot
+from tests.integration.names import COMMAND, NEW, OLD, OTHER_MAC, Boot
 
 pytestmark = pytest.mark.usefixtures("wall_clock")
 
@@ -112,6 +113,36 @@ async def test_who_interrupts_a_message_hears_it_the_next_time(
             await other.leave()
         await other.wait_state(State.IDLE, 60)
         assert bool(bedroom.state.messages) is (number == 0)
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
+async def test_two_who_send_each_other_a_message_lose_none(
+    boot: Boot, speech: Speech, message: bytes, bedroom: Device
+) -> None:
+    """The message of the one arrives while the other one is asked to speak."""
+    kitchen, other = await boot(OLD), await boot(OLD, mac=OTHER_MAC)
+    await speech.answer_with("Fine.", "Fine. " * 12, heard=[COMMAND] * 2)
+    first, second = boot.device_ids
+    await kitchen.wake()
+    kitchen.say(speech.command)
+    await other.wake("good evening")
+    sending = [
+        speech.hass.async_create_task(call_action(speech.hass, "send_voice_message", [to], sender=sender))
+        for sender, to in ((first, second), (second, first))
+    ]
+    for device in (kitchen, other):
+        if device is other:
+            other.say(speech.command)
+        await device.wait_for(lambda device=device: PROMPT in device.screen.captions, 30)
+        await device.wait_state(State.LISTENING, 30)
+        device.say(message)
+    await asyncio.gather(*sending)
+    await other.wait_state(State.IDLE, 60)
+    assert other.screen.captions[-3:] == [PROMPT, "Sent.", FROM_KITCHEN]
+    await asyncio.sleep(3)
+    # The kitchen is idle again when its message comes, and cannot speak then.
+    known = {device.name: len(device.state.messages) for device in boot.entry.runtime_data.devices.values()}
+    assert known == {"Kitchen box": 1, "Bedroom box": 0}
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
