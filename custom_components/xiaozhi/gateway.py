@@ -10,6 +10,7 @@ from homeassistant.helpers.event import async_track_time_interval
 
 from .access_point.access_points import AccessPoints
 from .announcements.announcer import Announcer
+from .announcements.available_players import AvailablePlayers
 from .clock.alarm import Alarm
 from .clock.device_clock import DeviceClock
 from .const import DOMAIN
@@ -77,6 +78,7 @@ class Gateway:
         """By MAC."""
         self.discovery = DeviceDiscovery(hass, entry)
         self.transfers = Transfers()
+        self.players = AvailablePlayers(hass)
         self.access_points = AccessPoints(hass, entry)
         paired = PairedDevices(self.settings, self.devices)
         self.ports = Ports(hass, entry, self.settings, paired)
@@ -100,6 +102,7 @@ class Gateway:
         await self.ports.start()
         self.access_points.async_start()
         self.voice.async_start()
+        self.entry.async_on_unload(self.players.start())
         wanted = self.settings.understands_alarms
         self.entry.async_on_unload(await async_keep_sentences(self.hass, is_wanted=wanted))
         refresh = self.firmware_files.async_refresh

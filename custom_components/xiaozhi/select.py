@@ -1,23 +1,19 @@
 """Selects of a device: choices of tools, pipeline, wake words, ends of speech and of conversations."""
 
-from collections import Counter
-from collections.abc import Mapping
 from typing import Any, Final, override
 
 from homeassistant.components.assist_pipeline import AssistPipelineSelect, VadSensitivity
-from homeassistant.components.media_player import MediaPlayerEntityFeature
 from homeassistant.components.select import SelectEntity, SelectEntityDescription
-from homeassistant.const import ATTR_SUPPORTED_FEATURES, EntityCategory, Platform
-from homeassistant.core import Context, Event, EventStateChangedData, HomeAssistant, callback
-from homeassistant.helpers import device_registry as dr, entity_registry as er
+from homeassistant.const import EntityCategory
+from homeassistant.core import Context, HomeAssistant, callback
 from homeassistant.helpers.entity import EntityDescription
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
-from homeassistant.helpers.event import async_track_state_added_domain, async_track_state_removed_domain
 from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraData, RestoreEntity
 
 from .actions.rights import check_entity
+from .announcements.available_players import THIS_DEVICE, area_of
 from .const import CONF_CONVERSATION_STYLE, CONF_LOUDSPEAKER, DOMAIN
-from .device.device import Device, area_name
+from .device.device import Device
 from .device.installation import PackInstallation
 from .device.state import INSTALLATION, SETTINGS
 from .entity import (
@@ -57,8 +53,6 @@ _CONVERSATIONS: Final = SelectEntityDescription(
 _LOUDSPEAKER: Final = SelectEntityDescription(
     key=CONF_LOUDSPEAKER, translation_key=CONF_LOUDSPEAKER, entity_category=EntityCategory.CONFIG
 )
-_THIS_DEVICE: Final = "this_device"
-_ANNOUNCES: Final = MediaPlayerEntityFeature.MEDIA_ANNOUNCE | MediaPlayerEntityFeature.PLAY_MEDIA
 
 
 class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
@@ -163,12 +157,12 @@ class XiaozhiLoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
     @property
     @override
     def options(self) -> list[str]:
-        return [_THIS_DEVICE, *self._players().values()]
+        return [THIS_DEVICE, *self._players().values()]
 
     @property
     @override
     def current_option(self) -> str:
-        return self._players().get(self.device.settings.loudspeaker or "", _THIS_DEVICE)
+        return self._players().get(self.device.settings.loudspeaker or "", THIS_DEVICE)
 
     @override
     async def async_select_option(self, option: str) -> None:
@@ -179,45 +173,22 @@ class XiaozhiLoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
     async def async_added_to_hass(self) -> None:
         """Follow the available media players."""
         await super().async_added_to_hass()
-        for track in async_track_state_added_domain, async_track_state_removed_domain:
-            self.async_on_remove(track(self.hass, Platform.MEDIA_PLAYER, self._players_changed))
-
-    @callback
-    def _players_changed(self, _: Event[EventStateChangedData]) -> None:
-        self.async_write_ha_state()
+        self.async_on_remove(self.gateway.players.listen(self.async_write_ha_state))
 
     def _players(self) -> dict[str, str]:
         """Return the names of the available players and of the chosen one, those of the area first."""
-        chosen = self.device.settings.loudspeaker
-        names = {} if chosen is None else {chosen: chosen}
-        for state in self.hass.states.async_all(Platform.MEDIA_PLAYER):
-            can_announce = not _ANNOUNCES & ~state.attributes.get(ATTR_SUPPORTED_FEATURES, 0)
-            if state.entity_id == chosen or (can_announce and not self._is_own(state.entity_id)):
-                names[state.entity_id] = state.name
-        here, areas = _area_of(self.hass, self.entity_id), {each: _area_of(self.hass, each) for each in names}
-        order = sorted(names, key=lambda each: (here is None or areas[each] != here, names[each], each))
-        # Equal names get their area, and within one area their entity id.
-        names = _distinct(_distinct(names, areas), {each: each for each in names})
-        return {each: names[each] for each in order}
-
-    def _is_own(self, entity_id: str) -> bool:
-        entry = er.async_get(self.hass).async_get(entity_id)
-        return entry is not None and entry.device_id == self.device.registry_id
-
-
-def _distinct(names: Mapping[str, str], details: Mapping[str, str | None]) -> dict[str, str]:
-    """Return names of which those that are equal have got their details."""
-    count = Counter((_THIS_DEVICE, *names.values()))
-    detailed = {each: detail for each, detail in details.items() if detail and count[names[each]] > 1}
-    return {**names, **{each: f"{names[each]} ({detail})" for each, detail in detailed.items()}}
-
-
-def _area_of(hass: HomeAssistant, entity_id: str) -> str | None:
-    """Return the name of the area of an entity, or else of its device."""
-    if (entry := er.async_get(hass).async_get(entity_id)) is None:
-        return None
-    device = dr.async_get(hass).async_get(entry.device_id or "")
-    return area_name(hass, entry.area_id or (device.area_id if device else None))
+        chosen, own = self.device.settings.loudspeaker, self.device.registry_id
+        found = {
+            entity_id: player
+            for entity_id, player in self.gateway.players.listed().items()
+            if entity_id == chosen or (player.can_announce and player.device_id != own)
+        }
+        here = area_of(self.hass, self.entity_id)
+        order = sorted(
+            found, key=lambda each: (here is None or found[each].area != here, found[each].name, each)
+        )
+        missing = {} if chosen is None or chosen in found else {chosen: chosen}
+        return missing | {each: found[each].full_name for each in order}
 
 
 class XiaozhiPipelineSelect(AssistPipelineSelect):

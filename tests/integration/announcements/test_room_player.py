@@ -319,6 +319,7 @@ async def test_players_that_announce_can_be_chosen_those_of_the_area_first(
     named = ["this_device", "Big speaker (Kitchen)", "Big speaker"]
     assert state_of(hass, SELECT).attributes["options"] == named
     registry.async_update_entity(PLAYER, area_id=area)
+    await hass.async_block_till_done()
     await choose(hass, SELECT, f"Big speaker (Kitchen) ({same.entity_id})")
     await wait_for_state(hass, SELECT, f"Big speaker (Kitchen) ({same.entity_id})")
     assert f"Big speaker (Kitchen) ({PLAYER})" in state_of(hass, SELECT).attributes["options"]

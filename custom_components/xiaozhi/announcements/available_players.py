@@ -1,0 +1,129 @@
+"""The media players of the house that can speak for a device: one list for all devices."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from homeassistant.components.media_player import MediaPlayerEntityFeature
+from homeassistant.const import ATTR_SUPPORTED_FEATURES, Platform
+from homeassistant.core import CALLBACK_TYPE, Event, EventStateChangedData, HomeAssistant, callback
+from homeassistant.helpers import device_registry as dr, entity_registry as er
+from homeassistant.helpers.event import (
+    async_call_later,
+    async_track_state_added_domain,
+    async_track_state_removed_domain,
+)
+
+from ..device.device import area_name
+
+THIS_DEVICE: Final = "this_device"
+
+_ANNOUNCES: Final = MediaPlayerEntityFeature.MEDIA_ANNOUNCE | MediaPlayerEntityFeature.PLAY_MEDIA
+# In seconds: at a start, players come one after the other.
+_TOGETHER: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A media player."""
+
+    name: str
+    full_name: str
+    """With its area or entity id where other players that can announce have the name."""
+    area: str | None
+    device_id: str | None
+    can_announce: bool
+
+
+class AvailablePlayers:
+    """Lists the media players, once for all that ask at the same time."""
+
+    def __init__(self, hass: HomeAssistant) -> None:
+        self._hass = hass
+        self._players: dict[str, Player] | None = None
+        self._listeners: list[Callable[[], None]] = []
+        self._telling: CALLBACK_TYPE | None = None
+
+    @callback
+    def start(self) -> CALLBACK_TYPE:
+        """Follow which players there are. Returns a function that ends this."""
+        trackers = async_track_state_added_domain, async_track_state_removed_domain
+        ends = [track(self._hass, Platform.MEDIA_PLAYER, self._changed) for track in trackers]
+
+        @callback
+        def stop() -> None:
+            for end in filter(None, (*ends, self._telling)):
+                end()
+
+        return stop
+
+    @callback
+    def listen(self, listener: Callable[[], None]) -> CALLBACK_TYPE:
+        """Call `listener` after changes that come together. Returns a function that ends this."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    @callback
+    def listed(self) -> Mapping[str, Player]:
+        """Return the players by their entity id."""
+        if self._players is None:
+            self._players = _players(self._hass)
+            self._hass.loop.call_soon(self._forget)
+        return self._players
+
+    @callback
+    def _forget(self) -> None:
+        self._players = None
+
+    @callback
+    def _changed(self, _: Event[EventStateChangedData]) -> None:
+        if self._telling is None:
+            self._telling = async_call_later(self._hass, _TOGETHER, self._tell)
+
+    @callback
+    def _tell(self, _: datetime) -> None:
+        self._telling = None
+        for listener in tuple(self._listeners):
+            listener()
+
+
+def _players(hass: HomeAssistant) -> dict[str, Player]:
+    states = {state.entity_id: state for state in hass.states.async_all(Platform.MEDIA_PLAYER)}
+    entries = {entity_id: er.async_get(hass).async_get(entity_id) for entity_id in states}
+    areas = {entity_id: area_of(hass, entity_id) for entity_id in states}
+    speaking = {
+        entity_id: state.name
+        for entity_id, state in states.items()
+        if not _ANNOUNCES & ~state.attributes.get(ATTR_SUPPORTED_FEATURES, 0)
+    }
+    # Equal names get their area, and within one area their entity id.
+    full = _distinct(_distinct(speaking, areas), {each: each for each in speaking})
+    return {
+        entity_id: Player(
+            state.name,
+            full.get(entity_id, state.name),
+            areas[entity_id],
+            entry.device_id if (entry := entries[entity_id]) else None,
+            entity_id in speaking,
+        )
+        for entity_id, state in states.items()
+    }
+
+
+def _distinct(names: Mapping[str, str], details: Mapping[str, str | None]) -> dict[str, str]:
+    """Return names of which those that are equal have got their details."""
+    count = Counter((THIS_DEVICE, *names.values()))
+    return {
+        each: f"{name} ({details[each]})" if details[each] and count[name] > 1 else name
+        for each, name in names.items()
+    }
+
+
+def area_of(hass: HomeAssistant, entity_id: str) -> str | None:
+    """Return the name of the area of an entity, or else of its device."""
+    if (entry := er.async_get(hass).async_get(entity_id)) is None:
+        return None
+    device = dr.async_get(hass).async_get(entry.device_id or "")
+    return area_name(hass, entry.area_id or (device.area_id if device else None))
