@@ -120,7 +120,7 @@ class Announcer:
     @callback
     def _disturbs(self, utterance: Utterance) -> bool:
         """Whether something must not be heard: music has been asked for, or was begun before."""
-        return self._device.do_not_disturb and Rank.QUESTION <= utterance.rank <= Rank.ANNOUNCEMENT
+        return self._device.do_not_disturb and utterance.rank.disturbs
 
     @callback
     def check_sound(self) -> None:

@@ -26,7 +26,7 @@ class Speech:
         self._said = said
         self._how = how
         self.elsewhere = not device_only and device.settings.loudspeaker is not None
-        """Whether the player of the room says it."""
+        """True while the player of the room says it."""
         self.begins = 0.0
         """Seconds of silence before the speech."""
         self.end = End.DONE

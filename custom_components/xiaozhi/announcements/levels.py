@@ -14,6 +14,7 @@ from homeassistant.exceptions import HomeAssistantError
 
 from ..device.device import Device
 from ..device.state import SETTINGS, STATUS_READ
+from ..errors import UserError
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.device_status import StatusError, read_status
 from ..protocol.event_loop import loop_time
@@ -27,6 +28,8 @@ _RESTORING: Final = 2
 _FADING: Final = 1
 _VOLUME: Final = "volume"
 _TOOLS: Final = {_VOLUME: VOLUME_TOOL, "brightness": BRIGHTNESS_TOOL}
+# Volume of a ring on a muted device.
+AUDIBLE: Final = 30
 # Brightness that boards report while they sleep (`OnEnterSleepMode` in `main/boards`).
 _ASLEEP: Final = {0, 1, 10, 20}
 
@@ -65,14 +68,16 @@ class Level:
     async def changed(self, utterance: Utterance) -> AsyncGenerator[None]:
         """Have the volume at which something is to be heard, if it has one of its own.
 
-        If that fails at the end, as when the device has left, the volume is restored as soon as possible.
+        A ring ends a mute for its time; what disturbs raises `UserError` then. If restoring fails, as when
+        the device has left, it is done as soon as possible.
         """
         if not (utterance.at_announcement_volume or utterance.rings):
             yield
             return
         self._said = utterance
         try:
-            await self._set()
+            if await self._set() == 0 and utterance.rank.disturbs:
+                raise UserError("announcement_muted", player=self._device.name)
             yield
         finally:
             self._said = None
@@ -89,7 +94,7 @@ class Level:
     @property
     def _is_usual(self) -> bool:
         """Whether there is nothing to be changed or restored."""
-        return self._changes is None and self._announced is None and not self._device.do_not_disturb
+        return self._said is None and self._changes is None and not self._device.do_not_disturb
 
     @property
     def _announced(self) -> int | None:
@@ -147,17 +152,21 @@ class Level:
         settings = self._device.settings
         if self._device.do_not_disturb and not (self._said is not None and self._said.rings):
             return min(usual, settings.quiet_volume if self._name == _VOLUME else settings.quiet_brightness)
+        if self._said is not None and self._said.rings:
+            return self._announced or usual or AUDIBLE
         return usual if self._announced is None else self._announced
 
-    async def _set(self, delay: float = 0) -> None:
+    async def _set(self, delay: float = 0) -> int | None:
+        """Set the level that there is to be; return the one that there is, if known."""
         if delay:
             await asyncio.sleep(delay)
         async with self._lock:
             tool, device = _TOOLS[self._name], self._device
             if self._is_usual or not {tool, STATUS_TOOL} <= device.tools.keys():
-                return
+                return None
             try:
-                changes, level = self._plan(await self._read())
+                before = await self._read()
+                changes, level = self._plan(before)
                 if changes is not None:
                     self._keep(changes)
                 if level is not None:
@@ -167,6 +176,8 @@ class Level:
                 self._keep(changes)
             except HomeAssistantError as err:
                 _LOGGER.debug("%s: %s not changed or restored: %s", device.name, self._name, err)
+                return None
+            return before if level is None else level
 
     @callback
     def _keep(self, changes: tuple[int, int] | None) -> None:

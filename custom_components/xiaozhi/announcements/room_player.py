@@ -5,16 +5,18 @@ the owner has set; *paused* and *off* are a person's doing, and so is *idle* tha
 """
 
 import asyncio
-from contextlib import ExitStack, suppress
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, asynccontextmanager, suppress
 from enum import StrEnum
 import logging
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from homeassistant.components.media_player import (
     ATTR_MEDIA_ANNOUNCE,
     ATTR_MEDIA_CONTENT_ID,
     ATTR_MEDIA_CONTENT_TYPE,
     ATTR_MEDIA_VOLUME_LEVEL,
+    ATTR_MEDIA_VOLUME_MUTED,
     DOMAIN as MEDIA_PLAYER,
     SERVICE_PLAY_MEDIA,
     MediaPlayerEntityFeature,
@@ -26,6 +28,8 @@ from homeassistant.const import (
     ATTR_SUPPORTED_FEATURES,
     SERVICE_MEDIA_PAUSE,
     SERVICE_MEDIA_STOP,
+    SERVICE_VOLUME_MUTE,
+    SERVICE_VOLUME_SET,
     STATE_UNAVAILABLE,
 )
 from homeassistant.core import Context, Event, EventStateChangedData, HomeAssistant, State, callback
@@ -35,12 +39,14 @@ from homeassistant.helpers.network import get_url
 from ..const import EVENT_ROOM_PLAYER, SOUND_PATH
 from ..device.device import Device
 from ..device.state import SETTINGS
+from ..errors import UserError
 from ..protocol.event_loop import log_failure, loop_time
 from ..protocol.text import one_line
 from ..timeouts import AnnouncementTimeouts
 from .announcement_errors import SourceError
 from .delivery import Delivery
 from .heard import End, EndedByPersonError
+from .levels import AUDIBLE
 from .room_sound import SENT_AHEAD, SUFFIX, Said, Sound
 
 _LOGGER = logging.getLogger(__name__)
@@ -55,6 +61,24 @@ _RESOLUTION: Final = 0.001
 _TOLERANCE: Final = 0.5
 
 
+class _Silence(NamedTuple):
+    """A state in which nothing of a player is heard."""
+
+    attribute: str
+    silent: float
+    audible: float
+    action: str
+    feature: MediaPlayerEntityFeature
+
+
+_SILENCES: Final = (
+    _Silence(ATTR_MEDIA_VOLUME_MUTED, True, False, SERVICE_VOLUME_MUTE, MediaPlayerEntityFeature.VOLUME_MUTE),
+    _Silence(
+        ATTR_MEDIA_VOLUME_LEVEL, 0, AUDIBLE / 100, SERVICE_VOLUME_SET, MediaPlayerEntityFeature.VOLUME_SET
+    ),
+)
+
+
 class PlayerFault(StrEnum):
     """Reasons why a player does not say something to its end. `logbook` has a sentence for each."""
 
@@ -66,6 +90,8 @@ class PlayerFault(StrEnum):
     """It has stopped by itself, or plays something else."""
     FAILED = "failed"
     LATE = "late"
+    MUTED = "muted"
+    """It cannot be made louder for a ring."""
     UNAVAILABLE = "unavailable"
 
 
@@ -149,7 +175,8 @@ class RoomPlayback:
                 self._sound.said.rank, self._patience
             ):
                 self._waits = False
-                await self._play()
+                async with self._audible():
+                    await self._play()
         except TimeoutError:
             self._end(PlayerFault.BUSY)
         except Exception as err:  # noqa: BLE001 - the source of a sound may raise anything
@@ -159,7 +186,32 @@ class RoomPlayback:
             unlisten()
             self._end(End.WOKEN)
 
+    @asynccontextmanager
+    async def _audible(self) -> AsyncGenerator[None]:
+        """End the mute of the player for a ring. Raises `UserError` for what would not be heard."""
+        rank, state = self._sound.said.rank, self._hass.states.get(self.player)
+        silent = [each for each in _SILENCES if state and state.attributes.get(each.attribute) == each.silent]
+        if silent and state and rank.disturbs:
+            raise UserError("announcement_muted", player=state.name)
+        if silent and rank.rings and not all(_features(state) & each.feature for each in silent):
+            self._end(PlayerFault.MUTED)
+        changed = silent if rank.rings and not self.over else []
+        for each in changed:
+            await self._control(each.action, {each.attribute: each.audible})
+        try:
+            yield
+        finally:
+            for each in reversed(changed):
+                await self._control(each.action, {each.attribute: each.silent}, blocking=False)
+
+    async def _control(self, action: str, data: dict[str, Any], *, blocking: bool = True) -> None:
+        await self._hass.services.async_call(
+            MEDIA_PLAYER, action, {ATTR_ENTITY_ID: self.player, **data}, blocking=blocking
+        )
+
     async def _play(self) -> None:
+        if self.over:
+            return
         sound, hass, device = self._sound, self._hass, self._device
         music = _music_to_resume(hass, self.player)
         making = device.create_task(
@@ -328,8 +380,7 @@ class RoomPlayback:
             (MediaPlayerEntityFeature.PAUSE, SERVICE_MEDIA_PAUSE),
         ):
             if features & feature:
-                data = {ATTR_ENTITY_ID: self.player}
-                await self._hass.services.async_call(MEDIA_PLAYER, action, data, blocking=False)
+                await self._control(action, {}, blocking=False)
                 break
         until = loop_time() + SENT_AHEAD + self._device.settings.loudspeaker_lead
         while not self._is_quiet and (left := until - loop_time()) > 0:

@@ -29,6 +29,11 @@ class Rank(IntEnum):
         """Whether waking the device only ends it."""
         return self <= Rank.TIMER
 
+    @property
+    def disturbs(self) -> bool:
+        """Whether nobody there has asked for it."""
+        return Rank.QUESTION <= self <= Rank.ANNOUNCEMENT
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utterance:

@@ -105,6 +105,15 @@ class BigSpeaker(MediaPlayerEntity):
             if self.ends and self.reports and self._playing is asyncio.current_task():
                 self.show(MediaPlayerState.IDLE)
 
+    @override
+    async def async_set_volume_level(self, volume: float) -> None:
+        self.set_volume(volume)
+
+    @override
+    async def async_mute_volume(self, mute: bool) -> None:
+        self._attr_is_volume_muted = mute
+        self.async_write_ha_state()
+
     def set_volume(self, level: float) -> None:
         self._attr_volume_level = level
         self.async_write_ha_state()

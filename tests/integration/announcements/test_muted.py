@@ -1,0 +1,119 @@
+"""Alarms are heard also where a loudspeaker is muted; what else would not be heard is an error, or kept."""
+
+import asyncio
+from typing import Any
+
+from homeassistant.components.media_player import MediaPlayerEntityFeature
+from homeassistant.core import HomeAssistant
+from homeassistant.exceptions import HomeAssistantError
+from homeassistant.util import dt as dt_util
+import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
+
+from custom_components.xiaozhi.announcements.announcer import Announcer
+from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.device.state import VoiceMessage
+from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
+from custom_components.xiaozhi.protocol.messages import DOWNLINK
+from simulator import SimulatedDevice
+from simulator.application.announcement import Outcome
+from tests.integration.announcements.big_speaker import PLAYER, BigSpeaker, announce
+from tests.integration.announcements.sounds import beep, is_heard
+from tests.integration.boxes import act, alerts, wait_for_state
+from tests.integration.names import BRIGHTNESS, NEW, Boot
+from tests.protocol.audio.sounds import tone
+
+SPEAKER = "media_player.kitchen_box_speaker"
+VOLUMES = MediaPlayerEntityFeature.VOLUME_SET | MediaPlayerEntityFeature.VOLUME_MUTE
+RINGS = pytest.mark.parametrize(("rank", "is_alarm"), [(Rank.ALARM, True), (Rank.TIMER, False)])
+
+
+async def mute(hass: HomeAssistant, player: str) -> None:
+    await act(hass, "media_player", "volume_mute", player, is_volume_muted=True)
+
+
+async def is_kept(gateway: Any, known: Device) -> bool:
+    sound = OggOpusEncoder().encode_whole(tone(1, DOWNLINK.sample_rate))
+    message = VoiceMessage(sender="Bedroom", sent=dt_util.utcnow())
+    await gateway.messages(known).async_keep(message, sound)
+    await known.hass.async_block_till_done()
+    return bool(known.state.messages)
+
+
+@RINGS
+async def test_a_ring_ends_the_mute_of_a_device_for_its_time(
+    hass: HomeAssistant, boot: Boot, announcer: Announcer, rank: Rank, is_alarm: bool
+) -> None:
+    device = await boot(NEW)
+    await wait_for_state(hass, BRIGHTNESS, "75")
+    await mute(hass, SPEAKER)
+    ring = Utterance(text="Up!", speech=beep(8), rank=rank, at_announcement_volume=is_alarm)
+    ringing = hass.async_create_task(announcer.say(ring))
+    await is_heard(device)
+    assert device.values["volume"] == 30
+    await ringing
+    assert device.values["volume"] == 0
+    await asyncio.sleep(61)
+    player = hass.states.get(SPEAKER)
+    assert player is not None
+    assert player.attributes["is_volume_muted"]
+
+
+@pytest.mark.usefixtures("speech")
+async def test_what_a_muted_device_would_say_unheard_fails_or_is_kept(
+    hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, known: Device
+) -> None:
+    device = await boot(NEW)
+    await wait_for_state(hass, BRIGHTNESS, "75")
+    await mute(hass, SPEAKER)
+    with pytest.raises(HomeAssistantError, match="the volume of Kitchen box is 0"):
+        await announce(hass, "Dinner is ready.")
+    assert await is_kept(linked_entry.runtime_data, known)
+    assert not device.announcements
+    # Somebody has turned it up at the device.
+    device.values["volume"] = 40
+    await announce(hass, "Dinner is ready.")
+    assert device.announcements[-1].outcome is Outcome.PLAYED
+
+
+@RINGS
+@pytest.mark.parametrize("silence", ["muted", "volume 0", "cannot be set"])
+async def test_a_ring_ends_the_mute_of_the_player_or_sounds_on_the_device(
+    device: SimulatedDevice,
+    player: BigSpeaker,
+    announcer: Announcer,
+    rank: Rank,
+    is_alarm: bool,
+    silence: str,
+) -> None:
+    hass = player.hass
+    if silence != "cannot be set":
+        player._attr_supported_features |= VOLUMES
+    player.set_volume(0.0 if silence == "volume 0" else 0.5)
+    if silence != "volume 0":
+        await player.async_mute_volume(True)
+    ring = Utterance(text="Up!", speech=beep(8), rank=rank, alert_seconds=9, at_announcement_volume=is_alarm)
+    ringing = hass.async_create_task(announcer.say(ring))
+    if silence == "cannot be set":
+        await ringing
+        assert len(alerts(device)) == 3
+        assert not player.began
+        return
+    await device.wait_for(lambda: bool(player.began), 10)
+    assert (player.is_volume_muted, player.volume_level) in {(False, 0.5), (None, 0.3)}
+    await ringing
+    await hass.async_block_till_done()
+    assert (player.is_volume_muted, player.volume_level) in {(True, 0.5), (None, 0.0)}
+
+
+@pytest.mark.usefixtures("device")
+async def test_what_a_muted_player_would_say_unheard_fails_or_is_kept(
+    player: BigSpeaker, linked_entry: MockConfigEntry, known: Device
+) -> None:
+    player.set_volume(0.0)
+    with pytest.raises(HomeAssistantError, match="the volume of Big speaker is 0"):
+        await announce(player.hass, "Dinner is ready.")
+    assert await is_kept(linked_entry.runtime_data, known)
+    assert PLAYER not in player.asked
+    assert not player.began
