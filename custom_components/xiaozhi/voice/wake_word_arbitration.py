@@ -194,10 +194,9 @@ class WakeWordArbitration:
     def answer(self, mac: str, now: float) -> None:
         """Note that a device has understood the speech. It answers unless it is let go now."""
         self.compare(now, mac)
+        self._in_vain.pop(mac, None)
         for start in self._starts:
-            if start.mac == mac:
-                start.answers = True
-                self._in_vain.pop(mac, None)
+            start.answers |= start.mac == mac
 
     def turn_over(self, lost: asyncio.Future[None]) -> None:
         """Note that the turn for which a device claimed the word is over."""

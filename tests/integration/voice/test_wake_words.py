@@ -299,6 +299,24 @@ async def test_which_devices_hear_a_wake_word_without_telling(boot: Boot, known:
     assert hears_silently(state.chip, state.wake_words, state.silent_wakings)
 
 
+async def test_one_that_is_answered_while_another_wakes_is_not_woken_in_vain(
+    hass: HomeAssistant, known: Device, linked_entry: MockConfigEntry
+) -> None:
+    events = async_capture_events(hass, EVENT_UNANSWERED_WAKE_WORD)
+    room = Room()
+    room.words = linked_entry.runtime_data.voice.arbitration
+    for at in range(0, 50, 10):
+        room.claim(MAC, "hi", at)
+        room.claim("a", "hello", at + 4)
+        room.words.answer(MAC, at + 5)
+        room.words.answer("a", at + 6)
+    room.claim(MAC, "hi", 50, 30)
+    room.claim("a", "hi", 50.4, 10)
+    room.words.compare(51)
+    assert room.listening == MAC
+    assert not events
+
+
 async def test_one_that_is_woken_in_vain_keeps_no_other_from_being_woken(
     hass: HomeAssistant, known: Device, linked_entry: MockConfigEntry
 ) -> None:
