@@ -65,12 +65,15 @@ async def async_take_photo(
     tool = device.tools.get(name)
     # Programs for computers have cameras that take no question.
     asks = tool is None or "question" in tool.properties
+    before = device.state.pictures.get(PictureKind.PHOTO)
     result = await device.commands.call_tool(name, {"question": question} if asks else {})
     # The device passes on our answer to its upload.
     match result.json():
         case {"success": True, "result": str(text)}:
             return text, picture_entity(hass, device, PictureKind.PHOTO)
-    if reason := result.failure:
+    if device.state.pictures.get(PictureKind.PHOTO) is before:
+        device.commands.check_done(name, result)
+    elif reason := result.failure:
         raise UserError("photo_not_answered", name=device.name, reason=reason)
     raise UserError("photo_not_received", name=device.name)
 

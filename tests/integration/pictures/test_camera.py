@@ -87,11 +87,16 @@ async def test_a_photo_is_kept_told_and_answered_or_the_caller_learns_why_not(
         await call_action(hass, "take_photo", device_id, question="And now?")
     # In Activity: the photo itself was taken.
     assert [call.data["outcome"] for call in calls] == ["done"]
-    # A firmware of somebody's own may upload its photo elsewhere, and tell what it got there.
-    elsewhere = ToolResult.from_dict({"content": []})
-    monkeypatch.setattr(DeviceCommands, "call_tool", AsyncMock(return_value=elsewhere))
-    with pytest.raises(HomeAssistantError, match="did not send its photo to Home Assistant"):
-        await call_action(hass, "take_photo", device_id)
+    # A firmware of somebody's own may upload its photo elsewhere, and tell what it got there; or have none.
+    none = {"type": "text", "text": '{"success": false, "message": "Failed to capture photo"}'}
+    for content, words in (
+        ([], "did not send its photo to Home Assistant"),
+        ([none], "refused .*: Failed to capture photo"),
+    ):
+        result = ToolResult.from_dict({"content": content})
+        monkeypatch.setattr(DeviceCommands, "call_tool", AsyncMock(return_value=result))
+        with pytest.raises(HomeAssistantError, match=words):
+            await call_action(hass, "take_photo", device_id)
 
 
 async def test_the_first_photo_adds_its_entity_which_keeps_it(
