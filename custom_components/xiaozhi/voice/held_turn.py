@@ -90,7 +90,7 @@ class HeldTurn:
             await asyncio.wait((running, interruption, elsewhere), return_when=asyncio.FIRST_COMPLETED)
         finally:
             has_ended, is_elsewhere = running.done(), elsewhere.done()
-            answer = self._end()
+            answer = self._end(is_heard=has_ended)
             self._leave_question()
             self._voice.shared.arbitration.turn_over(elsewhere)
             for each in (*tasks, interruption):
@@ -150,13 +150,14 @@ class HeldTurn:
         return self._last is not None and self._last.asked_back
 
     @callback
-    def _end(self) -> Answer | None:
-        """Drop later events of the pipeline, and show idle. Returns the answer of the turn."""
+    def _end(self, *, is_heard: bool) -> Answer | None:
+        """Drop later events of the pipeline, and show idle. Returns the answer; `is_heard` if to its end."""
         voice_turn, self._voice_turn = self._voice_turn, None
         if voice_turn is None:
             return None
         voice_turn.end()
-        if voice_turn.taught_patience:
+        # Who has heard the answer was not cut off.
+        if voice_turn.taught_patience and not (is_heard and voice_turn.times.response):
             self._voice.last_times = voice_turn.times
         if self._voice.satellite.enabled:
             self._voice.satellite.tts_response_finished()

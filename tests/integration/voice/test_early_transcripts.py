@@ -161,6 +161,20 @@ async def test_a_device_learns_how_long_people_pause_and_from_cutting_them_off(
     assert shown.attributes["cut_off"] == 1
 
 
+async def test_a_question_after_a_short_answer_teaches_no_patience(
+    hass: HomeAssistant, whisper: Whisper, speech: Speech, boot: Boot, command: bytes
+) -> None:
+    """Nobody was cut off who has heard the answer to its end."""
+    await speech.answer_with("Ok.", "Ok.")
+    await speech.use(stt_engine=f"stt.{slugify(whisper.name)}")
+    whisper.hears = lambda _: "tell me a story"
+    device = await boot()
+    for word in ("hello", "hello again"):
+        turn = await say(hass, device, command, word)
+        assert turn.answered["ended_by"] == "pause"
+    assert boot.known.state.pauses == (0, 0)
+
+
 async def test_speaking_on_in_the_moment_of_the_decision_is_heard_once(
     whisper: Whisper, boot: Boot, command: bytes, subtests: pytest.Subtests
 ) -> None:
