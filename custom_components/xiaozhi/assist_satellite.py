@@ -163,6 +163,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
             announcement,
             partial(media_sound, self.hass),
             origin=self.device.state.origin,
+            sound_before=self.sound_before,
             expects_answer=expects_answer,
         )
         if utterance.fetched_lazily and not self._announcer.can_announce:

@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+import logging
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from homeassistant.components import tts
 from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.components.assist_satellite import AssistSatelliteAnnouncement
+from homeassistant.components.media_player import async_process_play_media_url
 from homeassistant.core import HomeAssistant, callback
+from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.network import is_hass_url
 from yarl import URL
@@ -22,6 +25,8 @@ from ..timeouts import AnnouncementTimeouts
 from .announcement_errors import SourceError
 from .delivery import Delivery
 from .utterance import OpenSpeech, Rank, Utterance
+
+_LOGGER = logging.getLogger(__name__)
 
 # Sound that Home Assistant's voice set-up lets a satellite fetch.
 _TEST_SOUND: Final = "/api/assist_satellite/connection_test/"
@@ -50,17 +55,21 @@ async def announcement_utterance(
     open_media: Callable[[str], OpenSpeech],
     *,
     origin: str | None,
+    sound_before: str | None = None,
     expects_answer: bool = False,
 ) -> Utterance:
-    """Return the utterance of an announcement, after loading the sound before it. Raises `UserError`.
+    """Return the utterance of an announcement, after loading the sound before it, which may fail.
 
     `origin` is the address at which the device reaches Home Assistant, and so do we: the configured address
     may be one for the internet.
     """
     sound = b""
-    before = announcement.preannounce_media_id
-    if before is not None:
-        sound = await _short_sound(open_media(_near(hass, before, origin)))
+    if sound_before:
+        try:
+            address = async_process_play_media_url(hass, sound_before)
+            sound = await _short_sound(open_media(_near(hass, address, origin)))
+        except (HomeAssistantError, ValueError) as err:
+            _LOGGER.warning("The sound before an announcement is left out: %s", err)
     speech = _speech_of(hass, announcement, open_media, origin)
     return Utterance(
         speech=one_after_other(sound, speech) if sound else speech,

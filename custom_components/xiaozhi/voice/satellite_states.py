@@ -74,6 +74,8 @@ class SatelliteStates(AssistSatelliteEntity):
         """Questions of automations."""
         self.announcing = asyncio.Lock()
         """Held during announcements."""
+        self.sound_before: str | None = None
+        """The owner's sound before what is being announced."""
         self._begun: _BegunConversation | None = None
         """The conversation that the next run goes on with."""
         self._beginning: _BegunConversation | None = None
@@ -203,11 +205,15 @@ class SatelliteStates(AssistSatelliteEntity):
                 self._home_assistants_question = None
 
     def _without_sound(self, method: Callable[..., object], *args: Any, **given: Any) -> dict[str, Any]:
-        """Return arguments for a method of Home Assistant's that leave out its sound, if it takes them."""
-        silent = given | {"preannounce": bool(given.get("preannounce_media_id"))}
+        """Return arguments for a method of Home Assistant's without the sound before the words.
+
+        With the owner's sound, which is ours to play, it would fail where that is gone.
+        """
+        sound = given.pop("preannounce_media_id", None)
+        self.sound_before = sound if given.pop("preannounce", True) else None
         with Unpromised(self.hass, Part.ANNOUNCEMENTS):
-            inspect.signature(method).bind(*args, **silent)
-            return silent
+            inspect.signature(method).bind(*args, **given, preannounce=False)
+            return given | {"preannounce": False}
         return given
 
     @callback

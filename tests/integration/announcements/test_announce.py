@@ -90,6 +90,28 @@ async def test_media_are_announced_after_a_sound_of_the_owner_cut_to_its_limit(
         assert seconds == pytest.approx(1.1, abs=0.15)
         _, seconds = await announced(message="The door.", preannounce_media_id=long)
         assert seconds == pytest.approx(30.6, abs=0.3)
+        _, seconds = await announced(message="The door.", preannounce_media_id=one, preannounce=False)
+        assert seconds == pytest.approx(0.6, abs=0.15)
+
+
+@pytest.mark.usefixtures("ffmpeg")
+@pytest.mark.parametrize(
+    "sound",
+    ["/gone.mp3", "/damaged.mp3", "media-source://media_source/local/renamed.mp3", "http://[", "nothing"],
+)
+async def test_words_are_said_also_without_the_sound_before_them(
+    hass: HomeAssistant, boot: Boot, caplog: pytest.LogCaptureFixture, sound: str
+) -> None:
+    device = await boot(NEW)
+    async with media_server() as server:
+        server.file("/damaged.mp3", b"x" * 5000)
+        before = server.url(sound) if sound.startswith("/") else sound
+        await announce(hass, message="The door.", preannounce_media_id=before)
+        ((_, text),) = (await device.wait_announced()).shown
+        assert text == "The door."
+        assert "The sound before an announcement is left out" in caplog.text
+        with pytest.raises((HomeAssistantError, ValueError)):
+            await announce(hass, message="The door.", media_id=before)
 
 
 async def test_a_text_without_end_is_refused_before_any_work_on_it(

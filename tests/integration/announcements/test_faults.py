@@ -354,11 +354,9 @@ async def test_a_button_pressed_before_an_announcement_is_answered_first(
     assert device.screen.captions == ["Which light?", "It is on.", "The door."]
 
 
-@pytest.mark.usefixtures("ffmpeg")
 async def test_an_announcement_is_said_if_its_preannouncement_was_renamed(
     hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which is then played, too."""
     refuses(AssistSatelliteEntity, "async_internal_announce", without="preannounce")(monkeypatch)
     device = await boot(NEW)
     await entity_of(hass, SATELLITE).async_internal_announce(message="Dinner is ready")
