@@ -141,10 +141,9 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         pipeline = chosen_pipeline(self.hass, self.device)
         asked = Question()
         with self.questions.asking(asked):
-            # Announcements wait for each other.
-            async with self.announcing:
+            async with self.speaking() as on_start:
                 await self._announcer.ask(
-                    question, pipeline, lambda: asked.was_asked(self.device.conversation)
+                    question, pipeline, lambda: asked.was_asked(self.device.conversation), on_start
                 )
             sentence = await self.questions.answer(asked, seconds)
         if sentence is None:

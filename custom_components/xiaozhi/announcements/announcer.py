@@ -159,17 +159,23 @@ class Announcer:
         return Heard(how=said.how, end=end, error=error, replaced_by=said.replaced_by)
 
     async def ask(
-        self, question: str, pipeline: Pipeline, may_be_answered: Callable[[], None], tone: bytes = b""
+        self,
+        question: str,
+        pipeline: Pipeline,
+        may_be_answered: Callable[[], None],
+        on_start: Callable[[Delivery], None],
+        tone: bytes = b"",
     ) -> None:
         """Ask for an automation, and return when the user may answer. Raises `HomeAssistantError`.
 
-        `may_be_answered` is called as soon as speech may be the answer. In a conversation the device listens
-        after the question and a tone. Otherwise it cannot, and the question says how to answer. A user who
-        interrupts the question may be about to answer it.
+        `on_start` is that of the utterance; `may_be_answered` is called as soon as speech may be the answer.
+        In a conversation the device listens after the question and a tone. Otherwise it cannot, and the
+        question says how to answer. A user who interrupts the question may be about to answer it.
         """
         hass = self._device.hass
         if self._device.conversation is not None:
             asked = text_utterance(hass, question, pipeline, expects_answer=True)
+            asked = replace(asked, on_start=on_start)
             if tone:
                 # The user has asked to be recorded, also where nothing is to disturb.
                 asked = replace(asked, rank=Rank.ANSWER, speech=one_after_other(asked.speech, tone))
@@ -183,6 +189,7 @@ class Announcer:
         how_to = await async_text(hass, "question_how_to_answer", voice_language(pipeline))
 
         def begun(how: Delivery) -> None:
+            on_start(how)
             # A conversation that has begun meanwhile ends after the question.
             if how not in _IN_CHANNEL:
                 may_be_answered()

@@ -61,11 +61,12 @@ async def async_send_voice_message(
     async def ask() -> None:
         key = "message_question" if sender.conversation is None else "message_prompt"
         prompt = await async_text(hass, key, language, to=to)
-        async with satellite.announcing:
+        async with satellite.speaking() as on_start:
             await announcer.ask(
                 prompt,
                 pipeline,
                 lambda: recording.was_asked(sender.conversation),
+                on_start,
                 tone(DOWNLINK.sample_rate),
             )
 

@@ -7,8 +7,8 @@ own questions. `docs/architecture.md` lists the parts that Home Assistant does n
 """
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 import inspect
 from typing import TYPE_CHECKING, Any, Final, override
@@ -132,6 +132,22 @@ class SatelliteStates(AssistSatelliteEntity):
         if (stage := self._stage) is not None:
             self._internal_on_pipeline_event(stage)
         return stage is not None
+
+    @asynccontextmanager
+    async def speaking(self) -> AsyncGenerator[Callable[[object], None]]:
+        """Speak in turn with announcements. Yields what is to be called when it begins to be heard."""
+
+        def begin(_how: object) -> None:
+            # The turn before is over.
+            self._stage = None
+            self.show_stage(PipelineEvent(PipelineEventType.TTS_START))
+
+        async with self.announcing:
+            try:
+                yield begin
+            finally:
+                if not self.show_turn():
+                    self.tts_response_finished()
 
     @callback
     @override

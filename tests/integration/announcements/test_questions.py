@@ -1,13 +1,15 @@
 """Questions of automations: in a conversation, and of a device whose microphone nothing can open."""
 
 import asyncio
+from itertools import groupby
 from typing import Any
 
+from homeassistant.const import EVENT_STATE_CHANGED
 from homeassistant.core import HomeAssistant, ServiceResponse
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 from homeassistant.helpers import entity_registry as er
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 import voluptuous as vol
 
 from custom_components.xiaozhi.announcements.heard import End
@@ -61,6 +63,37 @@ async def test_the_next_conversation_is_the_answer(
     talk = await converse(device, command, word="hello again")
     assert talk.answers == ["Turned on the switch"]
     assert hass.states.is_state(LIGHT, "on")
+
+
+async def test_the_satellite_responds_while_it_asks(
+    hass: HomeAssistant, boot: Boot, speech: Speech, command: bytes
+) -> None:
+    """Automations that quieten the television notice that it speaks: idle, and in a conversation."""
+    speech.recognizer.lines = [COMMAND, "yes please"]
+    device = await boot(NEW)
+    changes = async_capture_events(hass, EVENT_STATE_CHANGED)
+
+    def states() -> list[str]:
+        own = [change.data["new_state"] for change in changes if change.data["entity_id"] == SATELLITE]
+        changes.clear()
+        return [state for state, _ in groupby(each.state for each in own)]
+
+    asking = hass.async_create_task(ask(hass, timeout=30))
+    await is_heard(device)
+    assert hass.states.is_state(SATELLITE, "responding")
+    await device.wait_announced()
+    await asking
+    assert states() == ["responding", "idle"]
+    await device.wake()
+    await device.wait_state(State.LISTENING, 5)
+    device.say(command)
+    asking = hass.async_create_task(ask(hass, question="Now?"))
+    await device.wait_for(lambda: "Now?" in device.screen.captions)
+    assert hass.states.is_state(SATELLITE, "responding")
+    await device.wait_state(State.LISTENING, 9)
+    device.say(command)
+    assert (await asking or {})["id"] == "yes"
+    assert states()[2:5] == ["responding", "idle", "listening"]
 
 
 @pytest.mark.parametrize("heard", [None, ""])
