@@ -52,6 +52,7 @@ class Part(StrEnum):
     ANNOUNCEMENTS = "announcements"
     EXPOSURE = "exposure"
     PREFERENCES = "preferences"
+    DETECTOR = "detector"
 
 
 _MISSED: Final = frozenset({Part.RUNS, Part.RECOGNIZER})

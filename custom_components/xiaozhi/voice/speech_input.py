@@ -136,7 +136,7 @@ class SpeechInputs:
 
     async def recording(self, device: Device, *, by_button: bool) -> SpeechInput:
         """Return how to listen to a voice message, which no engine is given."""
-        detector = await self.detectors.async_load(UNTIL_RELEASED if by_button else MESSAGE)
+        detector = await self.detectors.async_load_any(UNTIL_RELEASED if by_button else MESSAGE)
         return SpeechInput(device, chosen_pipeline(self._hass, device), detector)
 
     @callback

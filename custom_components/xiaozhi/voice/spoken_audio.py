@@ -14,6 +14,7 @@ from ..protocol.audio.speech_detector import (
     SpeechResumed,
 )
 from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE, silence
+from .speech_detectors import BLIND_MS
 from .turn_errors import NO_SPEECH
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
 _NOTICING: Final = 0.3
 # Longest silence before speech for speech recognition: a program listens for minutes.
 _MAX_HELD_BYTES: Final = 9 * _BYTES_PER_SECOND
-# Home Assistant's detector gives no valid answer for the first 760 ms of a stream and takes that for silence,
-# so that the end of a short command would never be heard. Leading silence costs no time.
-_LEAD_MS: Final = 760
 
 
 class SpokenAudio:
@@ -78,7 +76,7 @@ class SpokenAudio:
     async def for_pipeline(self) -> AsyncGenerator[bytes]:
         """Yield 16 kHz mono 16-bit PCM, perhaps after the silence that Home Assistant's detector needs."""
         if self._input.pipeline_silence is not None:
-            yield silence(_LEAD_MS)
+            yield silence(BLIND_MS)
         while (piece := await self._pieces.get()) is not None:
             yield piece
 

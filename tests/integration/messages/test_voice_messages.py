@@ -146,6 +146,26 @@ async def test_two_who_send_each_other_a_message_lose_none(
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
+@pytest.mark.usefixtures("no_detector")
+async def test_where_our_detector_cannot_run_a_message_ends_with_what_was_said(
+    boot: Boot, speech: Speech, message: bytes, bedroom: Device
+) -> None:
+    kitchen = await boot(OLD)
+    await speech.hass.async_block_till_done()
+    began = speech.hass.loop.time()
+    await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
+    assert kitchen.screen.captions[-1] == "Sent."
+    assert speech.hass.loop.time() - began < 40
+    (file,) = sounds(speech.hass)
+    assert file.stat().st_size < 40_000
+    saying = speak_to(
+        speech.hass, kitchen, speech, speech.command, bytes(32000), *boot.device_ids, word="hello again"
+    )
+    assert await failure_of(saying) == "message_not_spoken"
+    assert len(bedroom.state.messages) == 1
+
+
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
 @pytest.mark.parametrize("ends", ["silence", "button", "power"])
 async def test_a_message_ends_with_what_was_said(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device, ends: str
