@@ -121,7 +121,7 @@ class House:
         asked: list[bool] = []
         pipeline = chosen_pipeline(self.hass, self.known)
         try:
-            await self.announcer.ask("Shall I? " * 12, pipeline, lambda: asked.append(True))
+            await self.announcer.ask("Shall I? " * 12, pipeline, lambda: asked.append(True), lambda _: None)
         except HomeAssistantError:
             return "fails" if asked else "refused"
         return "heard"
