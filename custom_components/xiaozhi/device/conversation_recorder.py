@@ -30,7 +30,8 @@ class ConversationRecorder:
         Raises `TimeoutError` if none begins within `patience` seconds, and `LinkClosedError` with `close`.
         """
         self._wanted = head, with_sound
-        self._begun = begun = asyncio.get_running_loop().create_future()
+        begun: asyncio.Future[Trace] = asyncio.get_running_loop().create_future()
+        self._begun = begun
         try:
             async with asyncio.timeout(patience):
                 trace = await begun

@@ -125,7 +125,7 @@ def is_usable_host(host: str) -> bool:
 def _parse_body(body: bytes) -> JsonObject | None:
     """Return the facts; those that a broken body begins with, if they are whole.
 
-    The firmware escapes no text. What may hold a quote, as the name of a Wi-Fi, is written after `ota`.
+    The firmware escapes no text, and writes what may hold a quote, as the name of a Wi-Fi, after `ota`.
     """
     beginning, ota, _ = body.partition(b',"ota":')
     for text in (body, beginning + b"}") if ota else (body,):
