@@ -127,7 +127,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
             schema = RECONFIGURE_SCHEMA
             placeholders = await address_placeholders(self.hass, known.data.get(CONF_ADDRESS))
             placeholders |= {"releases_example": STOCK_RELEASES}
-        placeholders["found"] = found_host(self.hass) or "–"
+        placeholders["found"] = found_host(self.hass) or await async_text(self.hass, "no_address_found")
         return self.async_show_form(
             step_id="gateway" if known is None else "reconfigure",
             data_schema=self.add_suggested_values_to_schema(schema, suggested),

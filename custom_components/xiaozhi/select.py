@@ -12,6 +12,7 @@ from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraDa
 
 from .actions.rights import check_entity
 from .announcements.available_players import THIS_DEVICE, area_of
+from .announcements.delivery import unfit_to_speak_for
 from .const import CONF_CONVERSATION_STYLE, CONF_LOUDSPEAKER, DOMAIN
 from .device.device import Device
 from .device.installation import PackInstallation
@@ -132,7 +133,7 @@ class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
         """Return the active wake words; unknown after a change of the phrases, which can then be chosen."""
         if isinstance(self.device.installation, PackInstallation):
             return _ON_ITS_WAY
-        active = {*self._words.active}
+        active = {*self._words.shown}
         return next((option for option, ids in self._choices.items() if active == {*ids}), _NOT_KNOWN)
 
     @property
@@ -177,11 +178,12 @@ class XiaozhiLoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
 
     def _players(self) -> dict[str, str]:
         """Return the names of the available players and of the chosen one, those of the area first."""
-        chosen, own = self.device.settings.loudspeaker, self.device.registry_id
+        chosen = self.device.settings.loudspeaker
+        unfit = unfit_to_speak_for(self.device, self.gateway.devices.values())
         found = {
             entity_id: player
             for entity_id, player in self.gateway.players.listed().items()
-            if entity_id == chosen or (player.can_announce and player.device_id != own)
+            if entity_id == chosen or (player.can_announce and player.device_id not in unfit)
         }
         here = area_of(self.hass, self.entity_id)
         order = sorted(

@@ -66,7 +66,7 @@ _MAX_ANSWERS: Final = 100
 _MAX_SENTENCE: Final = 1000
 _LIST_REFERENCE: Final = re.compile(r"(?<!\\)\{[^{}]*\}")
 _PUNCTUATION: Final = (PUNCTUATION_START, PUNCTUATION_END, PUNCTUATION_START_WORD, PUNCTUATION_END_WORD)
-_SOURCES: Final = (ATTR_IMAGE, ATTR_MEDIA, CONF_URL)
+_SOURCES: Final = {ATTR_IMAGE, ATTR_MEDIA, CONF_URL}
 
 
 def _sentence(text: str) -> str:
@@ -99,7 +99,6 @@ class _Action:
 
     run: Callable[[ServiceCall], Coroutine[Any, Any, ServiceResponse | None]]
     fields: dict[Any, Any] = field(default_factory=dict)
-    checks: tuple[Any, ...] = ()
     response: SupportsResponse = SupportsResponse.NONE
     admin: bool = False
     """Whether only an administrator may use it."""
@@ -111,7 +110,7 @@ class _Action:
 def async_setup_services(hass: HomeAssistant) -> None:
     """Register the actions."""
     for name, action in _ACTIONS.items():
-        schema = vol.All(cv.make_entity_service_schema(action.fields), *action.checks)
+        schema = cv.make_entity_service_schema(action.fields)
         run = partial(_run_permitted, action)
         hass.services.async_register(DOMAIN, name, run, schema, supports_response=action.response)
 
@@ -249,6 +248,8 @@ async def _show_image(call: ServiceCall) -> None:
     devices, refusal = target_devices(call)
     if not devices:
         raise refusal or InputError("no_device_in_target")
+    if len(call.data.keys() & _SOURCES) != 1:
+        raise InputError("one_picture")
     transfers = devices[0].transfers
     async with transfers.pictures.shown:
         picture = await async_open_picture(call.hass, transfers, await _fetch_picture(call))
@@ -339,7 +340,6 @@ _ACTIONS: Final[Mapping[str, _Action]] = {
             ),
             vol.Optional(CONF_URL): cv.url,
         },
-        checks=(cv.has_at_least_one_key(*_SOURCES), cv.has_at_most_one_key(*_SOURCES)),
     ),
     "show_text": _Action(
         run=_show_text,

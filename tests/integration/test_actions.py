@@ -65,12 +65,16 @@ NONSENSE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("show_text", {"message": "Hello", "face": "grim"}),
     ("set_face", {"face": "grim"}),
     ("take_photo", {"question": "x" * 1001}),
-    ("show_image", {}),
-    ("show_image", {"url": "http://127.0.0.1/", "image": PHOTO}),
     ("show_image", {"url": "file:///etc/passwd"}),
     ("show_image", {"image": "light.kitchen"}),
     ("set_assets", {"url": "no address"}),
 )
+
+
+@pytest.mark.parametrize("sources", [{}, {"url": "http://127.0.0.1/", "image": PHOTO}])
+async def test_a_picture_has_one_source(hass: HomeAssistant, device_id: str, sources: dict[str, str]) -> None:
+    with pytest.raises(HomeAssistantError, match="Name one source of the picture"):
+        await call_action(hass, "show_image", device_id, **sources)
 
 
 async def test_the_screen_becomes_a_picture_unless_it_sends_none(

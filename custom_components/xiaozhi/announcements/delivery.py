@@ -1,7 +1,7 @@
 """Delivery of an announcement to a device: spoken, by a media player, as a file or as a text."""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from enum import StrEnum
 
@@ -38,6 +38,20 @@ def delivery_to(device: Device) -> Delivery:
         return Delivery.NONE
     firmware = device.state.firmware_version
     return Delivery.NOTIFY if firmware is not None and firmware.plays_files else Delivery.TEXT
+
+
+@callback
+def is_mute_while_idle(device: Device) -> bool:
+    """Whether nothing can be said by a device that is idle, as far as its link and firmware are known."""
+    firmware = device.state.firmware_version
+    return device.state.link is LinkKind.WEBSOCKET or (firmware is not None and not firmware.plays_files)
+
+
+@callback
+def unfit_to_speak_for(device: Device, devices: Iterable[Device]) -> set[str]:
+    """Return the registry ids of devices that cannot speak for this one: itself, and those that are mute."""
+    unfit = (each.registry_id for each in devices if each is device or is_mute_while_idle(each))
+    return {registry_id for registry_id in unfit if registry_id is not None}
 
 
 @callback

@@ -49,6 +49,7 @@ _INDEX: Final = "index.json"
 MAX_PHRASES: Final = 8
 _ENGLISH: Final = re.compile(r"[A-Za-z]{2,16}(?: [A-Za-z]{1,16}){0,4}")
 _WITH_PINYIN: Final = re.compile(r"(.*[\u3400-\u9fff])\W+(.*)")
+_HAN: Final = re.compile(r"[\u3400-\u9fff]+")
 # The device does not escape the text in its messages.
 _CHINESE: Final = re.compile(r"(\w{2,12}) *= *([a-z]{1,6}(?: [a-z]{1,6}){1,9})")
 
@@ -79,6 +80,19 @@ class Phrase:
             return cls(words, words.upper(), "en")
         match = _CHINESE.fullmatch(text)
         return cls(match[1], match[2], "cn") if match else None
+
+    @property
+    def syllables(self) -> int:
+        """Number of syllables, of English roughly: groups of vowels, without a silent e."""
+        if self.language == "cn":
+            return len(self.command.split())
+        spoken = re.sub(r"(?<=[AEIOUY])([^AEIOUYL\s]+)E\b", r"\1", self.command)
+        return len(re.findall("[AEIOUY]+", spoken))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there is a syllable for each Chinese character."""
+        return not _HAN.fullmatch(self.text) or self.syllables == len(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

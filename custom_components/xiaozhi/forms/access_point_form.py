@@ -65,7 +65,6 @@ class AccessPointFlow(ConfigSubentryFlow):
         known, title = self._known, self._known.title if self._known else ""
         errors: dict[str, str] = {}
         placeholders = {"code": "", "other": "", "name": plain_name(title)}
-        # The address is a password: it is typed again after an error.
         name = title or await async_text(self.hass, "access_point_default_name")
         if user_input is not None:
             before = known.data if known else {}
@@ -86,7 +85,9 @@ class AccessPointFlow(ConfigSubentryFlow):
                 self._data = {**_DEFAULTS, **before}
                 return await self.async_step_offer()
             name = user_input[CONF_NAME]
-        url = vol.Required(CONF_URL) if known is None else vol.Optional(CONF_URL)
+        # A known address is a password, and not shown; one that was just typed is not typed again.
+        typed = {"suggested_value": (user_input or {}).get(CONF_URL)}
+        url = (vol.Required if known is None else vol.Optional)(CONF_URL, description=typed)
         return self.async_show_form(
             step_id="user" if known is None else "reconfigure",
             data_schema=vol.Schema(

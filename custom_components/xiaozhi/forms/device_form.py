@@ -1,6 +1,6 @@
 """Adds a device to the gateway, and changes its settings."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final, override
@@ -32,6 +32,7 @@ from homeassistant.helpers.selector import (
 from homeassistant.util import dt as dt_util
 import voluptuous as vol
 
+from ..announcements.delivery import unfit_to_speak_for
 from ..const import (
     CONF_LINK,
     CONF_LOUDSPEAKER,
@@ -55,13 +56,14 @@ from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 from ..texts.translated import async_explain, async_text
 from ..tools.stock_tools import BRIGHTNESS_TOOL, VOLUME_TOOL
 from ..voice.device_wake_words import board_of
-from .device_permissions import merged, permissions_schema
+from .device_permissions import SECTION_RARE, merged, permissions_schema
 from .pairing_form import CODE_SELECTOR, PairingFlow
 
 _CONF_RESTART_NOW: Final = "restart_now"
 _CONF_NO_CODE: Final = "no_code"
 _CONF_PROGRAM: Final = "program"
 
+_SYLLABLES: Final = 2
 # In characters: the whole id identifies a device.
 _SHOWN_OF_ID: Final = 8
 _CODE_SCHEMA: Final = vol.Schema(
@@ -73,28 +75,23 @@ _CODE_SCHEMA: Final = vol.Schema(
     }
 )
 
-_SCHEMA: Final = vol.Schema(
-    {
-        vol.Optional(CONF_LOUDSPEAKER): EntitySelector(EntitySelectorConfig(domain=Platform.MEDIA_PLAYER)),
-        vol.Required(CONF_LOUDSPEAKER_LEAD, default=0.5): NumberSelector(
-            NumberSelectorConfig(min=0, max=5, step=0.1, unit_of_measurement=UnitOfTime.SECONDS)
-        ),
-        vol.Required(CONF_SHARE_TRANSCRIPTS, default=False): BooleanSelector(),
-    }
-)
-_SCHEMA_WITH_LINK: Final = _SCHEMA.extend(
-    {
-        vol.Required(CONF_LINK, default=DeviceLink.AUTOMATIC.value): SelectSelector(
-            SelectSelectorConfig(
-                options=[link.value for link in DeviceLink],
-                mode=SelectSelectorMode.LIST,
-                translation_key="device_link",
-            )
-        ),
-        vol.Required(_CONF_RESTART_NOW, default=True): BooleanSelector(),
-        vol.Required(CONF_SHOW_ANNOUNCEMENTS, default=False): BooleanSelector(),
-    }
-)
+_LEAD: Final = {
+    vol.Required(CONF_LOUDSPEAKER_LEAD, default=0.5): NumberSelector(
+        NumberSelectorConfig(min=0, max=5, step=0.1, unit_of_measurement=UnitOfTime.SECONDS)
+    )
+}
+_SHARE: Final = {vol.Required(CONF_SHARE_TRANSCRIPTS, default=False): BooleanSelector()}
+_SHOW: Final = {vol.Required(CONF_SHOW_ANNOUNCEMENTS, default=False): BooleanSelector()}
+_LINK: Final = {
+    vol.Required(CONF_LINK, default=DeviceLink.AUTOMATIC.value): SelectSelector(
+        SelectSelectorConfig(
+            options=[link.value for link in DeviceLink],
+            mode=SelectSelectorMode.LIST,
+            translation_key="device_link",
+        )
+    ),
+    vol.Required(_CONF_RESTART_NOW, default=True): BooleanSelector(),
+}
 
 # No default: an empty list is a choice, too.
 _PHRASES: Final = {
@@ -156,15 +153,20 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         before = DeviceSettings.from_subentry(subentry)
         gateway = gateway_of(self._get_entry())
         device = None if gateway is None else gateway.devices.get(before.mac)
-        errors = _phrase_errors(user_input or {})
-        if user_input is not None and not errors:
+        error, phrase = _phrase_error((user_input or {}).get(CONF_WAKE_PHRASES, ()))
+        if user_input is not None and error is None:
             return await self._change(subentry, user_input, gateway, device)
-        schema, notes = await self._fields(before, device)
+        schema, notes = await self._fields(before, gateway, device)
+        suggested = {**subentry.data, SECTION_RARE: subentry.data} if user_input is None else user_input
         return self.async_show_form(
             step_id="reconfigure",
-            data_schema=self.add_suggested_values_to_schema(schema, user_input or subentry.data),
-            description_placeholders={"name": plain_name(subentry.title), "notes": "\n\n".join(notes)},
-            errors=errors,
+            data_schema=self.add_suggested_values_to_schema(schema, suggested),
+            description_placeholders={
+                "name": plain_name(subentry.title),
+                "notes": "\n\n".join(notes),
+                "phrase": plain_name(phrase),
+            },
+            errors={CONF_WAKE_PHRASES: error} if error else None,
         )
 
     async def _change(
@@ -183,7 +185,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         reason = None
         if user_input.get(CONF_WAKE_PHRASES, []) not in ([], [*before.wake_phrases]):
             reason = "phrases_saved"
-        link = DeviceLink(user_input.get(CONF_LINK, before.link))
+        link = DeviceLink(data.get(CONF_LINK, before.link))
         if link is not before.link:
             reason = await _apply_link(gateway, device, link, restart_now=restart_now) or reason
         if reason:
@@ -192,21 +194,35 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
             )
         return result
 
-    async def _fields(self, before: DeviceSettings, device: Device | None) -> tuple[vol.Schema, list[str]]:
-        """Return the fields for this device, and notes to show above them."""
-        schema, notes, heard = _SCHEMA, list[str](), tuple[str, ...]()
-        if GatewaySettings.from_entry(self._get_entry()).link is not OfferedLink.WEBSOCKET:
-            schema = _SCHEMA_WITH_LINK
+    async def _fields(
+        self, before: DeviceSettings, gateway: Gateway | None, device: Device | None
+    ) -> tuple[vol.Schema, list[str]]:
+        """Return the fields for this device, and notes to show below them."""
+        player = EntitySelectorConfig(domain=Platform.MEDIA_PLAYER)
+        if device is not None and gateway is not None:
+            unfit = unfit_to_speak_for(device, gateway.devices.values())
+            player["exclude_entities"] = [
+                entity_id
+                for entity_id, known in gateway.players.listed().items()
+                if known.device_id in unfit and entity_id != before.loudspeaker
+            ]
+        fields: dict[Any, Any] = {vol.Optional(CONF_LOUDSPEAKER): EntitySelector(player)}
+        rare, notes, heard = dict[Any, Any](_LEAD), list[str](), tuple[str, ...]()
         if device is not None:
-            fields, notes = await self._fields_of(device, before)
-            schema, heard = schema.extend(fields), device.state.wake_words
-        schema = schema.extend(await permissions_schema(self.hass, device, before))
+            own, notes = await self._fields_of(device, before)
+            fields, heard = fields | own, device.state.wake_words
+        fields |= _SHARE | await permissions_schema(self.hass, device, before)
+        if GatewaySettings.from_entry(self._get_entry()).link is not OfferedLink.WEBSOCKET:
+            rare |= _LINK
+            firmware = None if device is None else device.state.firmware_version
+            if firmware is None or not firmware.plays_files:
+                rare |= _SHOW
         phrases = [phrase.text for phrase in map(Phrase.parse, before.wake_phrases) if phrase]
         if words := dict.fromkeys((*heard, *phrases, *before.wake_word_pipelines)):
             pipelines = vol.Schema({vol.Optional(word): AssistPipelineSelector() for word in words})
-            by_word = section(pipelines, {"collapsed": True})
-            schema = schema.extend({vol.Optional(CONF_WAKE_WORD_PIPELINES): by_word})
-        return schema, notes
+            fields[vol.Optional(CONF_WAKE_WORD_PIPELINES)] = section(pipelines, {"collapsed": True})
+        fields[vol.Optional(SECTION_RARE)] = section(vol.Schema(rare), {"collapsed": True})
+        return vol.Schema(fields), notes
 
     async def _fields_of(self, device: Device, before: DeviceSettings) -> tuple[dict[Any, Any], list[str]]:
         """Return the fields that only some devices have, and notes on this one."""
@@ -238,14 +254,18 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         )
 
 
-def _phrase_errors(user_input: Mapping[str, Any]) -> dict[str, str]:
-    """Return the errors of the input: phrases that no model understands, or no single model."""
-    phrases = [Phrase.parse(text) for text in user_input.get(CONF_WAKE_PHRASES, ())]
-    found = [phrase for phrase in phrases if phrase is not None]
-    languages = {phrase.language for phrase in found}
-    commands = {phrase.command for phrase in found}
-    fits = len(languages) <= 1 and len(commands) == len(phrases) <= MAX_PHRASES
-    return {} if fits else {CONF_WAKE_PHRASES: "phrases_bad"}
+def _phrase_error(texts: Iterable[str]) -> tuple[str | None, str]:
+    """Return the error in some phrases, and which one has it: no model or no single one understands them."""
+    found = list[Phrase]()
+    for text in texts:
+        if (phrase := Phrase.parse(text)) is None or not phrase.is_whole:
+            return "phrases_bad", text
+        if phrase.syllables < _SYLLABLES:
+            return "phrases_short", text
+        found.append(phrase)
+    alike = len({phrase.language for phrase in found}) < 2
+    each_once = len({phrase.command for phrase in found}) == len(found)
+    return None if alike and each_once and len(found) <= MAX_PHRASES else "phrases_mixed", ""
 
 
 async def _apply_link(

@@ -32,6 +32,7 @@ from ..tools.tool_names import readable_name
 from ..tools.tool_risks import risks_of
 
 _SECTION: Final = "permissions"
+SECTION_RARE: Final = "rare"
 # A list also shows the unchosen options, but cannot be searched.
 _LONGEST_LIST: Final = 24
 
@@ -63,9 +64,9 @@ async def permissions_schema(
 
 
 def merged(data: Mapping[str, Any], user_input: Mapping[str, Any], device: Device | None) -> dict[str, Any]:
-    """Return the settings of a device with the input, whose section is flattened."""
+    """Return the settings of a device with the input, whose sections are flattened."""
     changes = dict(user_input)
-    changes |= changes.pop(_SECTION, {})
+    changes |= changes.pop(_SECTION, {}) | changes.pop(SECTION_RARE, {})
     settings = {**data, **changes}
     chosen = changes.get(CONF_ASSISTANT_TOOLS)
     if device is not None and chosen is not None and set(chosen) == set(default_choice(device.tools)):

@@ -24,7 +24,6 @@ from homeassistant.loader import async_get_integration
 import voluptuous as vol
 
 from ..const import CONF_ADDRESS, CONF_BOARD, CONF_LINK, DOMAIN
-from ..device.device import area_name
 from ..errors import UserError
 from ..gateway import Gateway, running_gateway
 from ..protocol.text import plain_name
@@ -157,7 +156,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             gateway.remember_area(device.mac, area_id)
             name = user_input.get(CONF_NAME, "").strip() or usual
             if name == usual:
-                name = self._free(usual, area_id)
+                name = self._free(usual)
             data = {**identity, CONF_LINK: self._link.value}
             return self._add_device(device.mac, name, data, await async_missing_engines_hint(self.hass))
         return self.async_show_form(
@@ -173,20 +172,19 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         )
 
     @callback
-    def _free(self, name: str, area_id: str | None) -> str:
-        """Return a name that no device has: with its area, as Home Assistant puts them together, or a number.
+    def _free(self, name: str) -> str:
+        """Return a name that no device has, with a number if needed.
 
-        Not all lists of Home Assistant show areas.
+        Not all lists of Home Assistant show areas, and its ids and the pages of rooms would have one twice.
         """
         registry, entry = dr.async_get(self.hass), self._gateway().entry
         taken = {subentry.title for subentry in device_subentries(entry).values()}
         taken |= {
             each.name_by_user or "" for each in dr.async_entries_for_config_entry(registry, entry.entry_id)
         }
-        area = area_name(self.hass, area_id)
-        longer = f"{area} {name}" if area else name
-        names = chain([name, longer], (f"{longer} {number}" for number in count(2)))
-        return next(free for free in names if free not in taken)
+        return next(
+            free for free in chain([name], (f"{name} {number}" for number in count(2))) if free not in taken
+        )
 
     @callback
     def _gateway(self) -> Gateway:

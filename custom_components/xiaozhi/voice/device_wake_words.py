@@ -70,6 +70,15 @@ class WakeWords:
         state = self._device.state
         return () if state.sent_pack else state.installed_wake_words
 
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Ids of those that are active; where that is unknown, of the one that the device has reported."""
+        if self.active or self._device.state.sent_pack or not (heard := self._device.state.wake_words[:1]):
+            return self.active
+        words = (model for model in self.board.fixed_words if _is_heard(model, _plain(*heard)))
+        # None of ours: it is the one that the device has come with.
+        return (next(words, ORIGINAL),)
+
     @callback
     def compare(self) -> None:
         """Forget what was installed if the device reports another word: it was flashed with another tool."""

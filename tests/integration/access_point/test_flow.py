@@ -193,6 +193,8 @@ async def test_an_address_of_another_access_point(hass: HomeAssistant, offer: Of
     form = checked(await entry.start_subentry_reconfigure_flow(hass, subentry.subentry_id))
     form = await submit(hass, form, name="Robot", url=second)
     assert form["errors"] == {"url": "agent_known"}
+    # What was typed need not be typed again.
+    assert suggested(form)["url"].startswith("ws")
     form = await submit(hass, form, name="Robot", url=cloud.url(cloud.token(3)))
     assert form["description_placeholders"]["agent"] == "3"
     form = await submit(hass, form, llm_hass_api=["assist"], questions_only=False)

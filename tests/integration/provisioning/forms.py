@@ -25,7 +25,6 @@ ADDRESS: Final = "http://192.168.1.10:8123/api/xiaozhi/ota"
 """What Home Assistant tells people to type into devices, with the fixture `own_address`."""
 # Not shown where a gateway has one link to offer.
 _ADVANCED: Final = "advanced"
-_ONLY_WITH_A_CHOICE: Final = {"link", "restart_now", "show_announcements"}
 
 
 def websocket_only(port: int, **fields: Any) -> dict[str, Any]:
@@ -67,7 +66,10 @@ def check_texts(section: dict[str, Any], result: Any) -> Any:
             advanced = step["sections"][_ADVANCED]
             # A field that is filled in wrongly is shown above.
             assert all(advanced[part].items() <= step[part].items() for part in ("data", "data_description"))
-        hidden = set() if "link" in fields else _ONLY_WITH_A_CHOICE
+        hidden = set[str]()
+        if "rare" in fields:
+            rare = {str(field) for field in result["data_schema"].schema["rare"].schema.schema}
+            assert rare <= step["sections"]["rare"]["data"].keys()
         hidden = hidden | ({"wake_phrases", "wake_threshold", "quiet_volume", "quiet_brightness"} - fields)
         assert fields - step.get("sections", {}).keys() == step.get("data", {}).keys() - hidden
         # What the frontend draws.
@@ -134,7 +136,9 @@ async def start_device(hass: HomeAssistant, entry: ConfigEntry) -> Any:
 
 
 async def submit_device(hass: HomeAssistant, form: Any, **user_input: Any) -> Any:
-    """Fill in a form of *Add device*."""
+    """Fill in a form of *Add device*, or of *Change device* with all of its fields that are used rarely."""
+    rare = user_input.keys() & {"link", "loudspeaker_lead", "restart_now", "show_announcements"}
+    user_input |= {"rare": {name: user_input.pop(name) for name in rare}} if rare else {}
     result = await hass.config_entries.subentries.async_configure(form["flow_id"], user_input)
     return check_texts(texts("config_subentries")["device"], result)
 

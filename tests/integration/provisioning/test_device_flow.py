@@ -17,9 +17,18 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.provisioning.pairing_codes import MAX_TRIES
-from tests.integration.boxes import open_issues, wait_for_state
-from tests.integration.http_device import CLIENT_ID, MAC, MakeDevice, MakeEntry, paired_device, running
-from tests.integration.names import CONNECTED, Boot
+from simulator import get_profile
+from tests.integration.boxes import entity_of, open_issues, wait_for_state
+from tests.integration.http_device import (
+    CLIENT_ID,
+    MAC,
+    MakeDevice,
+    MakeEntry,
+    add_to,
+    paired_device,
+    running,
+)
+from tests.integration.names import CLIENT_ID as DEVICE_CLIENT_ID, CONNECTED, Boot
 from tests.integration.provisioning.forms import (
     ADDRESS,
     cards,
@@ -142,7 +151,7 @@ async def test_wrong_codes_are_counted_down_until_the_device_shows_another(
 async def test_a_device_whose_name_is_left_as_it_is_has_one_of_its_own(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
-    """Not all lists of Home Assistant show areas. What an owner types stays; no two get the same token."""
+    """Not all lists of Home Assistant show areas, and ids begin with them. What an owner types stays."""
     kitchen, hall = (ar.async_get(hass).async_create(name).id for name in ("厨房", "玄关"))
     names = []
     for number, answers in enumerate(
@@ -161,8 +170,10 @@ async def test_a_device_whose_name_is_left_as_it_is_has_one_of_its_own(
         form = await submit(hass, await card(hass), code=code)
         result = await submit(hass, form, **(form["data_schema"]({}) | answers))
         names.append(result["description_placeholders"]["name"])
-    alike = ["XiaoZhi", "玄关 XiaoZhi", "厨房 XiaoZhi", "XiaoZhi 2", "XiaoZhi 3", "厨房 XiaoZhi 2"]
-    assert names == [*alike, "Box", "Box"]
+    assert names == ["XiaoZhi", *(f"XiaoZhi {number}" for number in range(2, 7)), "Box", "Box"]
+    ids = {entity_id.rpartition(".")[2] for entity_id in hass.states.async_entity_ids("media_player")}
+    # The area comes before it once.
+    assert {"chu_fang_xiaozhi_speaker", "chu_fang_xiaozhi_3_speaker"} <= ids
     assert len({subentry.data["token"] for subentry in gateway_entry.subentries.values()}) == len(names)
     await hass.config.async_update(language="zh-Hans")
     await hass.async_block_till_done()
@@ -300,7 +311,7 @@ def link_of(entry: MockConfigEntry) -> Any:
 async def choose(hass: HomeAssistant, entry: MockConfigEntry, link: str, **fields: Any) -> str:
     """Choose a link for the only device; return how the form ends."""
     form = await change_device(hass, entry)
-    assert form["data_schema"]({})["restart_now"] is True
+    assert form["data_schema"].schema["rare"].schema({})["restart_now"] is True
     result = await submit_device(hass, form, link=link, **fields)
     assert result["type"] is FlowResultType.ABORT
     assert link_of(entry) == link
@@ -318,8 +329,9 @@ async def test_a_device_without_a_choice_is_not_asked_for_one(
     known = paired_device()
     entry = await running(hass, make_entry({**known, "data": {**known["data"], "link": "mqtt"}}))
     form = await change_device(hass, entry)
-    fields = {"loudspeaker", "loudspeaker_lead", "share_transcripts"}
-    assert {str(field) for field in form["data_schema"].schema} == fields
+    fields = form["data_schema"].schema
+    assert {str(field) for field in fields} == {"loudspeaker", "rare", "share_transcripts"}
+    assert {str(field) for field in fields["rare"].schema.schema} == {"loudspeaker_lead"}
     result = await submit_device(hass, form, share_transcripts=True)
     assert result["reason"] == "reconfigure_successful"
     assert link_of(entry) == "mqtt"
@@ -349,3 +361,23 @@ async def test_a_connected_device_is_restarted_if_the_choice_changes_something(
     # Without a running gateway nobody can tell what it was told.
     assert await hass.config_entries.async_unload(linked_entry.entry_id)
     assert await choose(hass, linked_entry, "websocket") == "device_restart_yourself"
+
+
+@pytest.mark.parametrize(("version", "mute"), [("2.4.2", True), ("2.5.0", False)])
+async def test_what_is_mute_while_idle_is_not_offered_to_speak_and_may_show(
+    hass: HomeAssistant, linked_entry: MockConfigEntry, boot: Boot, version: str, mute: bool
+) -> None:
+    """In the form, and on the page of the device. Nor is a device offered to speak for itself."""
+    await add_to(hass, linked_entry, paired_device(OTHER_MAC, DEVICE_CLIENT_ID, title="Hall box"))
+    await boot(get_profile(version=version))
+    await boot(get_profile(version=version), mac=OTHER_MAC)
+    await hass.async_block_till_done()
+    form = await linked_entry.start_subentry_reconfigure_flow(hass, next(iter(linked_entry.subentries)))
+    fields = form["data_schema"].schema
+    hall = "media_player.hall_box_speaker"
+    assert {*fields["loudspeaker"].config["exclude_entities"]} - {hall} == {
+        "media_player.kitchen_box_speaker"
+    }
+    assert (hall in fields["loudspeaker"].config["exclude_entities"]) is mute
+    assert ("show_announcements" in fields["rare"].schema.schema) is mute
+    assert ("Hall box Speaker" in entity_of(hass, "select.kitchen_box_voice_output").options) is not mute

@@ -180,14 +180,31 @@ async def test_the_voice_set_up_chooses_as_with_other_satellites(
     assert not (await call("set_wake_words", wake_word_ids=["wn9_jarvis_tts", "good morning"]))["success"]
 
 
-@pytest.mark.parametrize("phrase", ["hello 2", "你好管家", "a", "hello kitchen"])
-async def test_phrases_that_no_model_understands_are_errors_of_the_form(
-    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry, phrase: str
+@pytest.mark.parametrize(
+    ("phrases", "error", "named"),
+    [
+        (["hello kitchen", "hello 2"], "bad", "hello 2"),
+        (["你好管家"], "bad", "你好管家"),
+        (["你好管家 = ni hao guan"], "bad", "你好管家 = ni hao guan"),
+        (["good morning", "hi"], "short", "hi"),
+        (["a"], "bad", "a"),
+        (["good home", "home"], "short", "home"),
+        (["你好管家 = ni hao guan jia", "hello kitchen"], "mixed", ""),
+        (["Hello kitchen", "hello kitchen"], "mixed", ""),
+        ([f"hello kitchen {letter}" for letter in "abcdefghi"], "mixed", ""),
+    ],
+)
+async def test_phrases_that_would_not_do_are_errors_of_the_form_which_name_them(
+    hass: HomeAssistant,
+    device: SimulatedDevice,
+    linked_entry: MockConfigEntry,
+    phrases: list[str],
+    error: str,
+    named: str,
 ) -> None:
-    """So are two languages, and the same phrase twice."""
-    for others in (["你好管家 = ni hao guan jia", "hello kitchen"], ["Hello kitchen", "hello kitchen"]):
-        result = await set_phrases(hass, linked_entry, phrase, *others)
-        assert result["errors"] == {"wake_phrases": "phrases_bad"}
+    result = await set_phrases(hass, linked_entry, *phrases)
+    assert result["errors"] == {"wake_phrases": f"phrases_{error}"}
+    assert result["description_placeholders"]["phrase"] == named
 
 
 @pytest.mark.parametrize(
@@ -331,6 +348,18 @@ async def test_where_nothing_else_is_known_to_fit_there_is_no_choice(
     assert hass.states.get(WAKE_WORD) is None
 
 
+@pytest.mark.parametrize(
+    ("word", "shown"), [("jarvis", "Jarvis"), ("sophia", "Sophia"), ("hi bob", "original")]
+)
+async def test_the_word_that_a_device_was_woken_by_is_shown(
+    hass: HomeAssistant, device: SimulatedDevice, word: str, shown: str
+) -> None:
+    """Also where nothing was chosen: that it was made with, or flashed with."""
+    await ready(hass, device)
+    await device.wake(word)
+    await wait_for_state(hass, WAKE_WORD, shown)
+
+
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
 async def test_a_device_on_websocket_gets_them_in_a_conversation(
     hass: HomeAssistant, hosts: Web, boot: Boot
@@ -338,7 +367,7 @@ async def test_a_device_on_websocket_gets_them_in_a_conversation(
     device = await boot(get_profile(), pace=replace(QUICK, flash=1000))
     await device.wake()
     # It lists its tools in its first conversation.
-    await wait_for_state(hass, WAKE_WORD, "not_known")
+    await wait_for_state(hass, WAKE_WORD, "original")
     await device.click()
     await device.wait_state(State.IDLE)
     choosing = asyncio.create_task(choose(hass, "Jarvis"))

@@ -184,7 +184,7 @@ async def test_a_device_that_was_flashed_anew_has_nothing_that_was_put_on_it(
     device._hardware.assets.content.clear()
     await device.boot()
     assert await wakes(device, "hi xiaozhi")
-    await wait_for_state(hass, WAKE_WORD, "not_known")
+    await wait_for_state(hass, WAKE_WORD, "original")
     await choose(hass, "Jarvis")
     (subentry,) = linked_entry.subentries.values()
     changed = {**subentry.data, "client_id": "another", "token": "another"}
