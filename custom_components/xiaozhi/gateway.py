@@ -162,7 +162,7 @@ class Gateway:
             gone.record.update(do_not_disturb=False)
             clock = self._clocks.pop(mac)
             clock.stop()
-            clock.alarms.report_deleted()
+            clock.report_deleted()
             self._messages.pop(mac).stop()
             gone.create_task(async_forget_messages(self.hass, keep={*self.devices}), "forget messages")
             async_forget_lost_pack(self.hass, mac)

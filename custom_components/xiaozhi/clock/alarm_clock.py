@@ -322,20 +322,16 @@ class AlarmClock:
         # Automations do not listen before.
         async_at_started(self._hass, fire)
 
-    @callback
-    def report_deleted(self) -> None:
-        """Notify the owner of the alarms that are deleted with the device."""
-        if following := upcoming(self._device):
-            due = {uid: at for at, uid, _ in following}
-            self._device.create_task(self._report("alarms_deleted", self.alarms, due), "report alarms")
-
     async def _report(self, key: str, alarms: Mapping[str, Alarm], due: Mapping[str, datetime]) -> None:
         """Notify the owner of unheard alarms."""
+        await async_report(self._device, key, await self.described(alarms, due))
+
+    async def described(self, alarms: Mapping[str, Alarm], due: Mapping[str, datetime]) -> list[str]:
+        """Return alarms by name and moment, in Markdown."""
         alarm_word = await async_text(self._hass, "alarm")
         language = await async_language(self._hass, self._hass.config.language)
         names = {uid: plain_markdown(alarm.name or alarm.text or alarm_word) for uid, alarm in alarms.items()}
-        descriptions = (f"{name} ({described_moment(language, due[uid])})" for uid, name in names.items())
-        await async_report(self._device, key, descriptions)
+        return [f"{name} ({described_moment(language, due[uid])})" for uid, name in names.items()]
 
 
 def _is_equal(alarm: Alarm, other: Alarm, now: datetime) -> bool:

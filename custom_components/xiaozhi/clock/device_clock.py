@@ -4,15 +4,19 @@ from homeassistant.core import CALLBACK_TYPE, callback
 
 from ..announcements.announcer import Announcer
 from ..device.device import Device
+from ..device.state import DeviceState
+from ..protocol.text import plain_markdown
+from ..texts.translated import async_text
 from .alarm_clock import AlarmClock
-from .ring import Bell
-from .timers import VoiceTimers
+from .ring import Bell, async_report
+from .timers import VoiceTimers, set_timers
 
 
 class DeviceClock:
     """The clock of one device. It does not need its satellite, which may be disabled."""
 
     def __init__(self, device: Device, announcer: Announcer) -> None:
+        self._device = device
         self._bell = Bell(device, announcer)
         self.alarms = AlarmClock(device, self._bell)
         self._timers = VoiceTimers(device, self._bell)
@@ -44,3 +48,20 @@ class DeviceClock:
         for end in self._ends:
             end()
         self._ends.clear()
+
+    @callback
+    def report_deleted(self) -> None:
+        """Notify the owner of the alarms, timers and voice messages that are deleted with the device."""
+        state = self._device.state
+        if state.alarms or state.timers or state.messages:
+            self._device.create_task(self._report_deleted(state), "report what is deleted")
+
+    async def _report_deleted(self, state: DeviceState) -> None:
+        hass, due = self._device.hass, {uid: alarm.next for uid, alarm in state.alarms.items()}
+        deleted = await self.alarms.described(state.alarms, due)
+        word = await async_text(hass, "timer")
+        for timer in set_timers(state).values():
+            deleted.append(f"{word}: {plain_markdown(timer.name)}" if timer.name else word)
+        if count := len(state.messages):
+            deleted.append(await async_text(hass, "messages_unheard", count=str(count)))
+        await async_report(self._device, "deleted_with_device", deleted)

@@ -289,7 +289,7 @@ async def async_report(device: Device, key: str, what: Iterable[str]) -> None:
     persistent_notification.async_create(
         hass,
         await async_text(hass, key, name=plain_name(device.name), **named),
-        title=await async_text(hass, f"{key}_title"),
+        title=await async_text(hass, f"{key}_title", name=plain_name(device.name)),
         notification_id=f"{DOMAIN}_{key}_{device.mac}_{ulid_now()}",
     )
 

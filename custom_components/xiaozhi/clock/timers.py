@@ -21,7 +21,7 @@ import voluptuous as vol
 from ..const import DOMAIN
 from ..device.device import Device
 from ..device.events import TimerEvent
-from ..device.state import SETTINGS
+from ..device.state import SETTINGS, DeviceState
 from ..protocol.event_loop import loop_time
 from ..protocol.text import one_line, plain_markdown
 from ..settings import MOMENT
@@ -74,13 +74,14 @@ class SetTimer:
 @callback
 def next_timer_end(device: Device) -> datetime | None:
     """Return when the next timer of a device ends; None if none runs."""
-    ends = (timer.ends_at for timer in _timers(device).values() if timer.ends_at is not None)
+    ends = (timer.ends_at for timer in set_timers(device.state).values() if timer.ends_at is not None)
     now = dt_util.utcnow()
     return min((end for end in ends if end > now), default=None)
 
 
-def _timers(device: Device) -> Mapping[str, SetTimer]:
-    timers = {key: SetTimer.from_dict(stored) for key, stored in device.state.timers.items()}
+def set_timers(state: DeviceState) -> Mapping[str, SetTimer]:
+    """Return the timers of a device, by id."""
+    timers = {key: SetTimer.from_dict(stored) for key, stored in state.timers.items()}
     return {key: timer for key, timer in timers.items() if timer is not None}
 
 
@@ -119,7 +120,7 @@ class VoiceTimers:
         """Take timers from now on, and go on with stored ones. Returns a function that ends this."""
         self._unlisten = self._device.record.listen(_FOLLOWED, self._device_changed)
         self._device_changed()
-        stored, now = _timers(self._device), dt_util.utcnow()
+        stored, now = set_timers(self._device.state), dt_util.utcnow()
         self._forget(self._device.state.timers.keys() - stored.keys())
         lost: list[str] = []
         left: dict[str, int] = {}
@@ -203,7 +204,7 @@ class VoiceTimers:
 
     async def _recover(self, lost: list[str], left: Mapping[str, int]) -> None:
         """Start timers again that a restart of Home Assistant has ended, and report those that are lost."""
-        stored = _timers(self._device)
+        stored = set_timers(self._device.state)
         for key, seconds in left.items():
             slots: dict[str, Any] = {"seconds": {"value": seconds}}
             if name := stored[key].name:
@@ -231,7 +232,7 @@ class VoiceTimers:
 
     async def _ring(self, key: str, deadline: float) -> None:
         """Ring for a timer that has ended, until the user ends it or it has rung long enough."""
-        name = one_line(_timers(self._device)[key].name)
+        name = one_line(set_timers(self._device.state)[key].name)
         language = spoken_language(self._hass, self._device)
         text = await async_text(
             self._hass, "timer_ended_named" if name else "timer_ended", language, timer=name
@@ -245,7 +246,7 @@ class VoiceTimers:
 
     async def _report(self, key: str, timers: list[str]) -> None:
         """Notify the owner of timers that have not rung, and forget them."""
-        stored = _timers(self._device)
+        stored = set_timers(self._device.state)
         await async_report(self._device, key, [_description(stored[timer]) for timer in timers])
         self._forget(timers)
 

@@ -111,8 +111,7 @@ class KeptMessages:
     def _check_may_keep(self) -> None:
         """Check again what may have changed while a message was recorded or written. Raises `UserError`."""
         if not self._ends:
-            # The device was deleted, or the gateway was stopped.
-            raise UserError("message_not_stored")
+            raise InputError("message_receiver_gone", name=self.device.name)
         if self.is_full:
             raise InputError("message_full", names=self.device.name)
 

@@ -17,8 +17,11 @@ from homeassistant.util.file import WriteError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.clock.timers import SetTimer
 from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.events import EVENT_SIGNAL, AlarmEvent, DeviceEvent
+from custom_components.xiaozhi.device.state import VoiceMessage
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice
 from tests.integration.announcements.big_speaker import SELECT
@@ -229,10 +232,14 @@ async def test_none_can_be_set_without_a_ring_and_an_earlier_one_is_reported(
 
 
 async def test_a_device_that_is_deleted_has_no_alarms_any_more(
-    hass: HomeAssistant, linked_entry: MockConfigEntry, notes: list[str]
+    hass: HomeAssistant, known: Device, linked_entry: MockConfigEntry, notes: list[str]
 ) -> None:
     """Its owner reads which they were: Home Assistant's question before says nothing of them."""
     await set_alarm(hass, 60)
+    known.record.update(
+        timers={"a": SetTimer(name="[Tea](x)", seconds=240, ends_at=soon(240)).as_dict()},
+        messages={"b": VoiceMessage(sender="Kitchen", sent=soon(0))},
+    )
     (subentry,) = linked_entry.subentries
     form = await linked_entry.start_subentry_reconfigure_flow(hass, subentry)
     assert (
@@ -243,5 +250,8 @@ async def test_a_device_that_is_deleted_has_no_alarms_any_more(
     await hass.async_block_till_done()
     await asyncio.sleep(120)
     assert hass.states.get(CALENDAR) is None
-    assert "Deleted with Kitchen box: Wake up" in await next_note(notes)
+    note = await next_note(notes)
+    assert "Deleted with Kitchen box: Wake up" in note
+    assert "Timer: \\[Tea" in note
+    assert "voice messages that nobody has heard: 1." in note
     assert not linked_entry.runtime_data.devices
