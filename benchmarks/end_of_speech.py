@@ -65,6 +65,8 @@ FRAME_SECONDS: Final = FRAME_SAMPLES / UPLINK_RATE
 _LAST_WORD: Final = 0.1
 # Home Assistant's detector takes the beginning of a stream for silence.
 _LEAD_MS: Final = 760
+# No policy, learned patience included, waits for so many seconds of silence.
+_LONGEST_PAUSE: Final = 3.0
 # As of a turn of `voice/early_transcripts.py`.
 _MOST_EARLY_CALLS: Final = 2
 _AREAS: Final = {
@@ -123,8 +125,7 @@ class Sentence:
     pause: float
     pause_at: float
     judged: list[float] = field(default_factory=list)
-    """What the model has said so far, for the next policy."""
-    model: Callable[[bytes], float] = field(default_factory=load_model)
+    """What the model has said, until speech has ended for every policy."""
 
     def text(self, until: float) -> str:
         """Return what is heard in the sound up to so many seconds."""
@@ -135,16 +136,20 @@ class Sentence:
         return " ".join(self.words[: max(1, min(len(self.words) - 1, round(share * len(self.words))))])
 
     def detector(self, settings: DetectorSettings) -> SpeechDetector:
-        """Return a detector, whose model is asked only what it was not asked before."""
-        asked = iter(range(1 << 30))
+        """Return a detector that is told what the model has said."""
+        judged = iter(self.judged)
+        return SpeechDetector(settings, lambda _: next(judged))
 
-        def judge(chunk: bytes) -> float:
-            number = next(asked)
-            if number == len(self.judged):
-                self.judged.append(self.model(chunk))
-            return self.judged[number]
+    def judge(self) -> None:
+        """Ask the model once, which takes 6 MiB while it is there."""
+        model = load_model()
 
-        return SpeechDetector(settings, judge)
+        def ask(chunk: bytes) -> float:
+            self.judged.append(model(chunk))
+            return self.judged[-1]
+
+        ends = _after_pause(SpeechDetector(replace(QUICK_AND_PATIENT, silence=_LONGEST_PAUSE), ask))
+        any(map(ends, self.frames))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,6 +361,7 @@ def stage(recordings: list[Recording], pause: float) -> list[Sentence]:
             pause=pause,
             pause_at=start + sum(bounds.gap) / 2 - bounds.start + pause / 2,
         )
+        sentence.judge()
         stage.append(sentence)
     return stage
 
