@@ -8,8 +8,9 @@ from pathlib import Path
 import socket
 import sys
 from typing import Any
-from unittest.mock import AsyncMock, Mock
+from unittest.mock import AsyncMock, Mock, patch
 
+import av
 from homeassistant import runner
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN, HOME_ASSISTANT_AGENT
 from homeassistant.components.ffmpeg import DATA_FFMPEG, FFmpegManager
@@ -59,6 +60,7 @@ from tests.integration.speech import (
     add_entities,
     spoken_command,
 )
+from tests.known_sounds import KnownCodecs
 
 
 @pytest.hookimpl(wrapper=True)
@@ -81,6 +83,13 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, 
         return (yield)
     finally:
         function._loop_scope = None
+
+
+@pytest.fixture(autouse=True, scope="module")
+def known_codecs() -> Generator[None]:
+    """Encode once what is heard in many tests."""
+    with patch.object(av, "CodecContext", KnownCodecs):
+        yield
 
 
 @pytest.fixture(autouse=True)
