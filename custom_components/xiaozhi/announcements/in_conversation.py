@@ -111,26 +111,25 @@ class ConversationAnnouncements:
             self.only_music = False
         return expects_answer
 
-    async def speak_kept(self, conversation: Conversation, messages: Messages) -> bool:
-        """Say kept messages, and return whether anything was said. Raises as `speak`.
+    async def speak_kept(self, conversation: Conversation, messages: Messages) -> bool | None:
+        """Say kept messages, up to a question; return as `speak`, or None if nothing was said.
 
         They may have to wait for other utterances, or fail. Nobody waits long for them.
         """
-        has_spoken = False
+        expects_answer: bool | None = None
         over: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         saying = asyncio.create_task(messages(), name="say messages")
         saying.add_done_callback(over.set_result)
         try:
-            while not over.done():
+            while not (over.done() or expects_answer):
                 async with first_of(within(VoiceTimeouts.kept, self.wait()), over):
                     if not self.waiting:
                         break
-                has_spoken = True
-                await self.speak(conversation)
+                expects_answer = await self.speak(conversation)
         finally:
             saying.cancel()
             await asyncio.wait((saying,))
-        return has_spoken
+        return expects_answer
 
     async def _say_at_once(self, conversation: Conversation, waiting: _Waiting) -> bool:
         """Say something as long as it is wanted; return whether the user is to answer it."""
@@ -145,9 +144,7 @@ class ConversationAnnouncements:
             speaking.result()
         # Nobody answers a question that failed or is no longer wanted.
         was_said = not said.cancelled() and said.exception() is None and said.result() is End.DONE
-        # After a message, who presses the talk button begins another conversation.
-        waits = waiting.utterance.rank is Rank.QUESTION or not conversation.pushes_to_talk
-        return was_said and waits and waiting.utterance.expects_answer
+        return was_said and waiting.utterance.expects_answer
 
     async def acknowledge(self, conversation: Conversation, utterance: Utterance) -> None:
         """Say something short, or only show it where it cannot be said. Raises `LinkClosedError`."""

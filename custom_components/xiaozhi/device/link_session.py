@@ -172,7 +172,7 @@ class LinkSession(LinkHandler, McpOwner):
             _LOGGER.debug("%s: conversation ended: %s", self._record.short_mac, reason)
             if self.link.stays_connected and (alerts := conversation.loudspeaker.take_alerts()):
                 self.create_task(self._show_later(alerts), "show alerts")
-            conversation.channel_closed()
+            conversation.channel_closed(lost=self.link.lost)
             if (trace := self.link.trace) is not None:
                 self.link.trace = None
                 trace.finish("end", reason=reason)

@@ -120,15 +120,21 @@ class VoiceMessage:
     sender: str
     """Name of the room, or else of the device, in which it was spoken."""
     sent: datetime
+    cut_off: bool = False
+    """Whether its end is missing."""
 
     @classmethod
     def from_dict(cls, stored: Any) -> Self:
         """Read the stored form. Raises if it is damaged."""
-        return cls(sender=vol.Schema(str)(stored["sender"]), sent=vol.Schema(MOMENT)(stored["sent"]))
+        return cls(
+            sender=vol.Schema(str)(stored["sender"]),
+            sent=vol.Schema(MOMENT)(stored["sent"]),
+            cut_off=stored.get("cut_off") is True,
+        )
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> dict[str, Any]:
         """Return the stored form."""
-        return {"sender": self.sender, "sent": self.sent.isoformat()}
+        return {"sender": self.sender, "sent": self.sent.isoformat(), "cut_off": self.cut_off}
 
 
 def part_key(name: str, part: str) -> str:

@@ -151,6 +151,8 @@ class KeptMessages:
             words = await async_language(hass, language)
             key, when = "message_kept", {"when": described_moment(words, message.sent)}
         text = await async_text(hass, key, language, sender=message.sender, **when)
+        if message.cut_off:
+            text += " " + await async_text(hass, "message_cut_off", language)
         spoken = text_utterance(hass, text, pipeline)
         return Utterance(speech=self._after(spoken, uid), text=text, at_announcement_volume=True)
 

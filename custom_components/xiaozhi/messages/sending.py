@@ -7,8 +7,10 @@ from typing import Final
 from homeassistant.core import callback
 from homeassistant.util import dt as dt_util
 
-from ..announcements.announcement_speech import voice_language
+from ..announcements.announcement_speech import text_utterance, voice_language
 from ..announcements.announcer import Announcer
+from ..announcements.delivery import woken
+from ..announcements.utterance import Utterance
 from ..device.device import Device, area_name
 from ..device.events import MessageEvent
 from ..device.state import VoiceMessage
@@ -17,7 +19,7 @@ from ..protocol.audio.ogg import OggOpusEncoder
 from ..protocol.audio.opus_codec import resampled
 from ..protocol.audio.timer_sound import tone
 from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE
-from ..protocol.event_loop import first_of
+from ..protocol.event_loop import first_of, within
 from ..protocol.messages import DOWNLINK
 from ..texts.translated import async_text
 from ..voice.pipelines import chosen_pipeline
@@ -27,6 +29,8 @@ from .kept_messages import KeptMessages, async_report
 
 # Seconds in which an idle device may be woken to speak.
 _PATIENCE: Final = 120.0
+# Seconds within which somebody who wakes the device is told of a message that was cut off.
+_TOLD_WITHIN: Final = 600.0
 
 
 @callback
@@ -77,9 +81,14 @@ async def async_send_voice_message(
                 if asking.done():
                     asking.result()
             await satellite.questions.answer(recording, _PATIENCE)
-        missed = await _async_keep(sender, bytes(recording.sound), meant)
+        missed = await _async_keep(sender, recording, meant)
         key = "message_sent_except" if missed else "message_sent"
         text = await async_text(hass, key, language, names=missed)
+        if recording.cut_off:
+            text += " " + await async_text(hass, "message_cut_off", language)
+            # The device may be out of reach.
+            told = _tell_who_wakes(sender, announcer, text_utterance(hass, text, pipeline))
+            sender.create_task(told, "tell of a message")
     except UserError as err:
         key = "message_cancelled" if err.key == "message_not_spoken" else err.key
         text = await async_text(hass, key, language, **err.placeholders)
@@ -88,14 +97,23 @@ async def async_send_voice_message(
         recording.thanked.set_result(text)
 
 
-async def _async_keep(sender: Device, pcm: bytes, meant: Collection[KeptMessages]) -> str:
+async def _tell_who_wakes(sender: Device, announcer: Announcer, said: Utterance) -> None:
+    """Say something in the next conversation, if that comes soon."""
+    if (conversation := sender.conversation) is not None:
+        await conversation.closed.wait()
+    with woken(sender) as is_woken:
+        if await within(_TOLD_WITHIN, is_woken.wait()):
+            await announcer.say(said)
+
+
+async def _async_keep(sender: Device, recording: Recording, meant: Collection[KeptMessages]) -> str:
     """Keep a message for others, and return the names of those who cannot have it. Raises `UserError`."""
-    if not pcm:
+    if not recording.sound:
         raise UserError("message_not_spoken", name=sender.name)
     to = recipients(sender, meant)
-    sound = await sender.hass.async_add_executor_job(_ogg, pcm)
+    sound = await sender.hass.async_add_executor_job(_ogg, bytes(recording.sound))
     place = area_name(sender.hass, sender.area_id) or sender.name
-    message = VoiceMessage(sender=place, sent=dt_util.utcnow())
+    message = VoiceMessage(sender=place, sent=dt_util.utcnow(), cut_off=recording.cut_off)
     results = await asyncio.gather(*(each.async_keep(message, sound) for each in to), return_exceptions=True)
     kept = [each for each, error in zip(to, results, strict=True) if error is None]
     if not kept:

@@ -127,13 +127,17 @@ class HeldConversation:
                 goes_on = await self._announce()
 
     async def hear_messages(self) -> bool:
-        """Let the person who has woken the device hear what is kept; return whether there was anything."""
+        """Let the person who has woken the device hear what is kept; return whether they may answer it."""
         messages, self._messages = self._messages, None
-        if messages is None or await self.voice.announcements.speak_kept(self.conversation, messages):
-            return messages is not None
-        # Something else is heard for now.
-        self._messages = messages
-        return False
+        if messages is None:
+            return False
+        is_asked = await self.voice.announcements.speak_kept(self.conversation, messages)
+        if is_asked is None:
+            # Something else is heard for now.
+            self._messages = messages
+            return False
+        # Who presses the talk button begins another conversation.
+        return is_asked or not self.conversation.pushes_to_talk
 
     async def _show_microphone_off(self) -> None:
         hass, conversation = self.device.hass, self.conversation

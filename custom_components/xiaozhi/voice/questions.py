@@ -17,6 +17,7 @@ from homeassistant.core import HomeAssistant, callback
 from ..device.device import Device
 from ..errors import UserError
 from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE
+from ..protocol.conversation.turn_audio import Turn
 from ..texts.translated import async_text
 
 _LONGEST_MESSAGE: Final = 60
@@ -68,11 +69,18 @@ class Recording(Question):
         super().__init__()
         self.sound = bytearray()
         """16 kHz mono 16-bit PCM; empty as long as nobody has spoken."""
+        self._turn: Turn | None = None
         self.thanked: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """The sentence that says whether it was sent."""
 
-    async def record(self, audio: AsyncIterable[bytes]) -> None:
+    @property
+    def cut_off(self) -> bool:
+        """Whether the end is missing."""
+        return self._turn is not None and self._turn.cut_off
+
+    async def record(self, turn: Turn, audio: AsyncIterable[bytes]) -> None:
         """Take the words, up to their end."""
+        self._turn = turn
         self.sound.clear()
         async for pcm in audio:
             self.sound += pcm

@@ -207,7 +207,7 @@ class VoiceTurn:
                     await run_pipeline(self, audio)
                 else:
                     self._stop_timer()
-                    await recording.record(audio)
+                    await recording.record(self._turn, audio)
                     recording.cut_pause(self._silent_for)
         except (HomeAssistantError, RuntimeError) as err:
             # Errors of Home Assistant's pipelines have codes, too.

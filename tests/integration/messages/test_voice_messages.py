@@ -196,6 +196,29 @@ async def test_a_message_ends_with_what_was_said(
     assert len(bedroom.state.messages) == len(sounds(speech.hass)) == (0 if silent else 1)
 
 
+async def test_both_are_told_that_the_end_of_a_message_is_missing(
+    boot: Boot, speech: Speech, message: bytes, bedroom: Device, link: LinkKind
+) -> None:
+    """The sender's Wi-Fi is lost in the middle of it."""
+    kitchen, other = await boot(OLD), await boot(OLD, mac=OTHER_MAC)
+    talk = speak_to(speech.hass, kitchen, speech, speech.command, message * 3, *boot.device_ids)
+    sending = speech.hass.async_create_task(talk)
+    await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
+    await kitchen.wait_state(State.LISTENING, 30)
+    await asyncio.sleep(3)
+    kitchen.cut_network()
+    await sending
+    await asyncio.sleep(60)
+    kitchen.restore_network()
+    await asyncio.sleep(60)
+    for device, sentence in ((kitchen, "Sent."), (other, "A message from Kitchen box")):
+        await device.wake("good evening")
+        await device.wait_state(State.IDLE, 60)
+        shown = " ".join(device.screen.captions[-2:])
+        assert shown.startswith(sentence)
+        assert shown.endswith("The end is missing.")
+
+
 async def test_somebody_asks_for_it_by_a_sentence_also_if_undisturbed(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:

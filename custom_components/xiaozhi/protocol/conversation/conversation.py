@@ -137,8 +137,10 @@ class Conversation:
         elif self._table.hears_wake_word:
             self._wake_word.append(packet)
 
-    def channel_closed(self) -> None:
-        """End all waiting: the channel is gone."""
+    def channel_closed(self, *, lost: bool = False) -> None:
+        """End all waiting: the channel is gone, or `lost` with a link that the device has not closed."""
+        if self._turn is not None:
+            self._turn.lost = lost
         self.loudspeaker.end()
         self._happened(Event.CHANNEL_CLOSED)
         self.closed.set()

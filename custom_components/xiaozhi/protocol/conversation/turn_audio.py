@@ -3,12 +3,16 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
+from typing import Final
 
 from ..audio.loudness import Loudness
 from ..audio.uplink_timeline import UPLINK_SAMPLE_RATE, UplinkTimeline, concealment, silence
 from ..event_loop import loop_time
 from ..trace import Trace
 from .state_table import TurnStart
+
+# A silent microphone sends packets, too.
+_LOST_BYTES: Final = 2 * UPLINK_SAMPLE_RATE
 
 
 class Turn:
@@ -34,10 +38,18 @@ class Turn:
         self._rest = bytearray()
         self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._room = round(2 * UPLINK_SAMPLE_RATE * longest)
+        self._unheard = 0
+        self.lost = False
+        """Whether the link was lost before its end."""
         self.ended = False
         """Whether the speech has ended; it has not when `longest` cuts it off."""
         self.stopped = False
         """Whether the user of a program has stopped it, perhaps without a word."""
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the end may be missing: nothing has come for its last second, or the link was lost."""
+        return self.lost or self._unheard >= _LOST_BYTES
 
     def extend(self, seconds: float) -> None:
         """Let the audio last longer, since the user may begin late."""
@@ -83,6 +95,7 @@ class Turn:
         pcm = pcm[: self._room]
         self.loudness.heard(pcm if heard else bytes(len(pcm)), loop_time())
         self._room -= len(pcm)
+        self._unheard = 0 if heard else self._unheard + len(pcm)
         self._frames.put_nowait(pcm)
         if not self._room:
             self._frames.put_nowait(None)

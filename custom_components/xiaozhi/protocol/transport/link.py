@@ -234,6 +234,11 @@ class Link(ABC):
         _LOGGER.debug("Dropped what the device at %s sent: %s", self.remote, reason)
         self._guard.malformed(now)
 
+    @property
+    def lost(self) -> bool:
+        """Whether it has ended, although the device keeps this kind of link."""
+        return self.stays_connected and self._ended is not None
+
     def _end_channel(self, reason: str) -> None:
         channel, self._channel = self._channel, None
         if channel is not None and self._handler is not None:
