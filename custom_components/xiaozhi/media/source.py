@@ -1,6 +1,8 @@
 """Sources of media: the media library and its search, a speech engine, a web address."""
 
 import logging
+import os
+from pathlib import Path
 import re
 from socket import SOCK_STREAM
 from typing import Any, Final
@@ -44,6 +46,8 @@ _STREAMING: Final = ".m3u8"
 _PLS_FILE: Final = re.compile(r"(?:file|ref)(\d{0,6})\s*=\s*\"?(.*?)\"?", re.IGNORECASE)
 # In bytes.
 _MAX_PLAYLIST: Final = 64 * 1024
+# Files, whose names are no addresses.
+_LIBRARY: Final = f"{media_source.URI_SCHEME}{media_source.DOMAIN}/"
 _SPEECH: Final = f"{media_source.URI_SCHEME}{tts.DOMAIN}/"
 # As `tts.generate_media_source_id` writes it, and for speech that is made already.
 _OPTIONS: Final = "tts_options"
@@ -63,7 +67,9 @@ async def find_media(
         (speech := _speech_for(hass, media_id.removeprefix(_SPEECH), name)) is not None
     ):
         return speech
-    if media_source.is_media_source_id(media_id):
+    for _ in range(_MAX_PLAYLISTS):
+        if not media_source.is_media_source_id(media_id):
+            break
         try:
             found = await media_source.async_resolve_media(hass, media_id, entity_id)
         except Exception as err:
@@ -71,9 +77,15 @@ async def find_media(
             if not isinstance(err, (Unresolvable, BrowseError)):
                 _LOGGER.warning("%s is not found: %s", name, type(err).__name__)
             raise UserError("media_unsupported", media=name) from err
-        if found.path is not None:
+        if found.path is None:
+            media_id = found.url
+            break
+        if not _PLAYLIST.fullmatch(found.path.suffix.removeprefix(".")):
             return file_input(found.path)
-        media_id = found.url
+        try:
+            media_id = await hass.async_add_executor_job(_entry_of_file, media_id, found.path)
+        except (OSError, ValueError) as err:
+            raise _leads_nowhere(name, err) from err
     return await _web_media(hass, media_id, name)
 
 
@@ -89,6 +101,8 @@ def text_to_speak(media_id: str) -> str:
 
 def media_name(address: str) -> str:
     """Return a short name of what is at an address. The address itself may contain a password or a token."""
+    if address.startswith(_LIBRARY):
+        return one_line(address.rpartition("/")[2], _MAX_NAME)
     try:
         parts = urlsplit(address)
         file = unquote(parts.path.rstrip("/").rpartition("/")[2])
@@ -157,13 +171,22 @@ async def _playlist_entry(hass: HomeAssistant, address: str, name: str) -> str:
             if not _PLAYLIST_TYPES.search(response.content_type):
                 # Only called so.
                 return address
-            text = (await read_body(response, _MAX_PLAYLIST)).decode(errors="replace")
-        return await _checked(hass, _web_address(first_entry(text, address)), address)
+            entry = _first_entry(await read_body(response, _MAX_PLAYLIST))
+        if not entry:
+            return address
+        if "://" not in entry:
+            # It may be the name of a file.
+            entry = urljoin(address, f"{'' if entry.startswith('/') else './'}{entry.replace('#', '%23')}")
+        return await _checked(hass, _web_address(entry), address)
     except (aiohttp.ClientError, OSError, BodyTooLargeError, ValueError) as err:
         if isinstance(err, BodyTooLargeError) and urlsplit(address).path.lower().endswith(_STREAMING):
             return address
-        _LOGGER.warning("The playlist %s leads nowhere: %s", name, type(err).__name__)
-        raise UserError("media_failed", media=name) from err
+        raise _leads_nowhere(name, err) from err
+
+
+def _leads_nowhere(name: str, err: Exception) -> UserError:
+    _LOGGER.warning("The playlist %s leads nowhere: %s", name, type(err).__name__)
+    return UserError("media_failed", media=name)
 
 
 async def _checked(hass: HomeAssistant, entry: str, address: str) -> str:
@@ -178,23 +201,42 @@ async def _is_public(hass: HomeAssistant, address: str) -> bool:
     return all(is_public(str(host)) for *_, (host, *_) in found)
 
 
-def first_entry(text: str, address: str) -> str:
-    """Return the first entry of an M3U or PLS file from an address, or that address if it is for ffmpeg.
+def _entry_of_file(media_id: str, path: Path) -> str:
+    """Return the media id that a playlist of the library leads to. Raises `OSError` and `ValueError`."""
+    with path.open("rb") as file:
+        data = file.read(_MAX_PLAYLIST + 1)
+    entry = _first_entry(data)
+    if len(data) > _MAX_PLAYLIST or not entry:
+        raise ValueError("no playlist of files")
+    if "://" in entry:
+        return entry
+    ways = (entry, unquote(entry), entry.replace("\\", "/"))
+    there = next((way for way in ways if (path.parent / way).is_file()), entry)
+    # The library itself refuses what is outside of its folders.
+    inside = os.path.relpath(path.parent / there, path.parent)
+    folder = media_id.removeprefix(media_source.URI_SCHEME).rpartition("/")[0]
+    return media_source.URI_SCHEME + os.path.normpath(f"{folder}/{inside}")
+
+
+def _first_entry(data: bytes) -> str:
+    """Return the first entry of an M3U or PLS file, nothing if it is for ffmpeg.
 
     Raises `ValueError` if there is none.
     """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
     if _HLS in text:
-        return address
-    lines = [line.strip().removeprefix("\ufeff") for line in text.splitlines()]
+        return ""
+    lines = [line.strip() for line in text.splitlines()]
     if files := [found for line in lines if (found := _PLS_FILE.fullmatch(line))]:
         lines = [found[2] for found in sorted(files, key=lambda found: int(found[1] or 0))]
-    for entry in lines:
-        if entry.startswith("<"):
-            # An error page.
-            break
-        if entry and not entry.startswith("#"):
-            return urljoin(address, entry)
-    raise ValueError("a playlist without an entry")
+    entry = next((line for line in lines if line and not line.startswith("#")), "")
+    # It may be an error page, or no text.
+    if not entry or entry.startswith("<") or not entry.isprintable():
+        raise ValueError("a playlist without an entry")
+    return entry
 
 
 async def search_sounds(hass: HomeAssistant, query: SearchMediaQuery) -> SearchMedia:

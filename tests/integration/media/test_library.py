@@ -14,7 +14,8 @@ from homeassistant.core import HomeAssistant
 from homeassistant.setup import async_setup_component
 import pytest
 
-from custom_components.xiaozhi.media.source import is_sound, search_sounds
+from custom_components.xiaozhi.errors import UserError
+from custom_components.xiaozhi.media.source import find_media, is_sound, media_name, search_sounds
 from tests.integration.media.media_server import add_media_source
 
 
@@ -65,3 +66,104 @@ async def test_folders_and_sounds_are_shown_and_found_in_every_source(
     nothing = SearchMediaQuery(search_query="a", media_content_id="media-source://nothing")
     with pytest.raises(BrowseError):
         await search_sounds(hass, nothing)
+
+
+LIBRARY = "media-source://media_source/local"
+SONGS = ("song.mp3", "Was? 100% #1: A&B.mp3", "Musik/Größe.mp3", "My%20Song.mp3", "a b.mp3")
+
+
+@pytest.fixture
+async def library(hass: HomeAssistant, tmp_path: Path) -> Path:
+    """A folder of the media library, which the test fills, with songs in it."""
+    folder = tmp_path / "media"
+    for name in SONGS:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"")
+    (tmp_path / "outside.mp3").write_bytes(b"")
+    hass.config.media_dirs = {"local": str(folder)}
+    assert await async_setup_component(hass, "media_source", {})
+    return folder
+
+
+@pytest.mark.own_home
+@pytest.mark.parametrize("suffix", ["m3u", "m3u8", "pls", "M3U"])
+@pytest.mark.parametrize("form", ["plain", "BOM and CR LF", "in a folder", "second"])
+async def test_a_playlist_of_the_library_leads_to_its_first_song(
+    hass: HomeAssistant, library: Path, suffix: str, form: str
+) -> None:
+    for song in SONGS:
+        entry = f"../{song}" if form == "in a folder" else song
+        text = f"[playlist]\nFile1={entry}\n" if suffix == "pls" else f"#EXTM3U\n#EXTINF:2,\tA\n{entry}\n"
+        path = "Musik/list." if form == "in a folder" else "list."
+        if form == "BOM and CR LF":
+            text = "\ufeff" + text.replace("\n", "\r\n")
+        (library / (path + suffix)).write_bytes(text.encode())
+        if form == "second":
+            path = "outer."
+            (library / (path + suffix)).write_text(f"list.{suffix}\n")
+        found = await find_media(hass, f"{LIBRARY}/{path}{suffix}", None)
+        assert isinstance(found, tuple)
+        assert found[-1] == f"file:{library / song}"
+
+
+@pytest.mark.own_home
+@pytest.mark.parametrize(
+    ("entry", "leads_to"),
+    [
+        (b"Musik\\Gr\xc3\xb6\xc3\x9fe.mp3", "Musik/Größe.mp3"),
+        (b"Musik/Gr\xf6\xdfe.mp3", "Musik/Größe.mp3"),
+        (b"a%20b.mp3", "a b.mp3"),
+        (b"My%20Song.mp3", "My%20Song.mp3"),
+        (b"{library}/song.mp3", "song.mp3"),
+        (b"./Musik/../song.mp3", "song.mp3"),
+        (b"gone.mp3", "gone.mp3"),
+    ],
+)
+async def test_entries_are_written_in_many_ways(
+    hass: HomeAssistant, library: Path, entry: bytes, leads_to: str
+) -> None:
+    (library / "list.m3u").write_bytes(entry.replace(b"{library}", str(library).encode()))
+    found = await find_media(hass, f"{LIBRARY}/list.m3u", None)
+    assert isinstance(found, tuple)
+    assert found[-1] == f"file:{library / leads_to}"
+
+
+@pytest.mark.own_home
+@pytest.mark.parametrize(
+    "text",
+    [
+        "../outside.mp3",
+        "/etc/outside.mp3",
+        "../../../../../../etc/passwd.mp3",
+        "file:///etc/passwd",
+        "",
+        "#EXTM3U\n",
+        "<html>",
+        "a\0b.mp3",
+        "list.m3u",
+        "#EXTM3U\n#EXT-X-VERSION:3\nsong.mp3\n",
+        pytest.param("#\n" * 40_000 + "song.mp3", id="too long"),
+    ],
+)
+async def test_a_playlist_of_the_library_leads_nowhere_else(
+    hass: HomeAssistant, library: Path, text: str
+) -> None:
+    """Neither out of the library, nor around in a circle."""
+    (library / "list.m3u").write_text(text)
+    with pytest.raises(UserError):
+        await find_media(hass, f"{LIBRARY}/list.m3u", None)
+
+
+@pytest.mark.own_home
+async def test_a_playlist_of_the_library_may_lead_to_a_station(hass: HomeAssistant, library: Path) -> None:
+    (library / "radio.pls").write_text("[playlist]\nFile1=http://127.0.0.1/listen?id=3\n")
+    found = await find_media(hass, f"{LIBRARY}/radio.pls", None)
+    assert isinstance(found, tuple)
+    assert found[-1] == "http://127.0.0.1/listen?id=3"
+
+
+async def test_the_name_of_a_file_is_no_address() -> None:
+    for song in SONGS:
+        assert media_name(f"{LIBRARY}/{song}") == song.rpartition("/")[2]
+    assert media_name("https://user:secret@example.com/songs/A%20song.mp3?token=secret") == "A song.mp3"
+    assert media_name("media-source://tts/tts.voice?message=secret") == "tts.voice"

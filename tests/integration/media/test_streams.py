@@ -166,6 +166,7 @@ async def test_a_playlist_leads_to_its_first_station(hass: HomeAssistant, server
         ("/bare.pls", 'File1="one.mp3"\n'),
         ("/windows?list.pls", "[Reference]\nRef1=one.mp3\n"),
         ("/outer.pls", "[playlist]\nFile1=inner.m3u\n"),
+        ("/named.m3u", "Now: #1.mp3\n"),
     ],
 )
 async def test_other_playlists_lead_to_their_first_song(
@@ -173,6 +174,7 @@ async def test_other_playlists_lead_to_their_first_song(
 ) -> None:
     server.file("/one.mp3", music(2))
     server.file("/m3u/one.mp3", music(2))
+    server.file("/Now: #1.mp3", music(2))
     server.file("/inner.m3u", "one.mp3\n")
     path, _, query = address.partition("?")
     player = await play(hass, f"{server.file(path, text)}?{query}")
