@@ -32,12 +32,11 @@ from .settings import ConversationStyle
 from .tools.stock_tools import ASSETS_TOOL
 from .tools.tool_entities import SelectTool
 from .voice.device_wake_words import DECIDE_ABOUT_PACKS, takes_packs
-from .voice.pipelines import END_OF_SPEECH_SELECT, PIPELINE_SELECT
+from .voice.pipelines import BY_WHAT_WAS_SAID, END_OF_SPEECH_SELECT, PIPELINE_SELECT
 
 # Devices do not wait for each other; the calls of one do in `ToolCalls`.
 PARALLEL_UPDATES = 0
 
-_QUICK_AND_PATIENT: Final = "quick_and_patient"
 _CHOSEN: Final = "chosen"
 _OWN_PHRASES: Final = "own_phrases"
 _NOT_KNOWN: Final = "not_known"
@@ -210,12 +209,12 @@ class XiaozhiEndOfSpeechSelect(SelectEntity, RestoreEntity):
     _attr_should_poll = False
     _attr_entity_category = EntityCategory.CONFIG
     _attr_translation_key = END_OF_SPEECH_SELECT
-    _attr_current_option = _QUICK_AND_PATIENT
+    _attr_current_option = BY_WHAT_WAS_SAID
 
     def __init__(self, gateway: Gateway, device: Device) -> None:
         self._attr_unique_id = f"{device.mac}-{END_OF_SPEECH_SELECT}"
         self._attr_device_info = device.info
-        self._attr_options = [_QUICK_AND_PATIENT, *VadSensitivity]
+        self._attr_options = [BY_WHAT_WAS_SAID, *VadSensitivity]
         self._chosen_by_owner = gateway.voice.inputs.chosen_by_owner
         self._subentry_id = device.subentry_id
         self._by_person = False
@@ -235,7 +234,7 @@ class XiaozhiEndOfSpeechSelect(SelectEntity, RestoreEntity):
         state = await self.async_get_last_state()
         if state is not None and state.state in self.options:
             of_before = stored is None and state.state == VadSensitivity.DEFAULT
-            self._attr_current_option = _QUICK_AND_PATIENT if of_before else state.state
+            self._attr_current_option = BY_WHAT_WAS_SAID if of_before else state.state
         chosen = stored.as_dict().get(_CHOSEN) if stored is not None else None
         # Version 0.2.0 stored True.
         if chosen is True or chosen == self._subentry_id:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, override
 
 from homeassistant.components.sensor import (
@@ -11,13 +11,23 @@ from homeassistant.components.sensor import (
     SensorEntityDescription,
     SensorStateClass,
 )
-from homeassistant.const import PERCENTAGE, EntityCategory, UnitOfTemperature, UnitOfTime
+from homeassistant.const import (
+    PERCENTAGE,
+    STATE_ON,
+    EntityCategory,
+    Platform,
+    UnitOfTemperature,
+    UnitOfTime,
+)
 from homeassistant.core import HomeAssistant
+from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+from homeassistant.util import dt as dt_util
 
 from .access_point.entities import LastCallSensor, ToolsOfferedSensor
 from .clock.alarm_clock import next_alarm
 from .clock.timers import next_timer_end
+from .const import DOMAIN
 from .device.device import Device
 from .device.state import AVAILABLE, RESPONSE, part_key
 from .entity import (
@@ -249,10 +259,77 @@ class XiaozhiToolSensor(XiaozhiToolEntity[SensorTool], SensorEntity):
         return as_attributes(self.device.tools.last_value(Reading(tool=self.tool.state.tool)))
 
 
+@dataclass(frozen=True, kw_only=True)
+class GatewaySensorDescription(SensorEntityDescription):
+    """Describes a sensor of the gateway: how many of its devices are so."""
+
+    entity_category: EntityCategory | None = EntityCategory.DIAGNOSTIC
+    state_class: SensorStateClass | None = SensorStateClass.MEASUREMENT
+    counts: Callable[[Device], bool]
+    names_others: bool = False
+    """Whether its attribute names the devices that are not so."""
+
+
+def _is_behind(device: Device) -> bool:
+    """Whether *Firmware* of a device offers a newer one."""
+    entity_id = er.async_get(device.hass).async_get_entity_id(
+        Platform.UPDATE, DOMAIN, f"{device.mac}_firmware"
+    )
+    return entity_id is not None and device.hass.states.is_state(entity_id, STATE_ON)
+
+
+def _is_silent(device: Device) -> bool:
+    """Whether a device was not heard of for a day, or never."""
+    last = device.state.last_contact
+    return not device.state.present and (last is None or dt_util.utcnow() - last > timedelta(days=1))
+
+
+GATEWAY_SENSORS: Final = (
+    GatewaySensorDescription(
+        key="devices_connected",
+        translation_key="devices_connected",
+        counts=lambda device: device.state.present,
+        names_others=True,
+    ),
+    GatewaySensorDescription(key="devices_behind", translation_key="devices_behind", counts=_is_behind),
+    GatewaySensorDescription(key="devices_silent", translation_key="devices_silent", counts=_is_silent),
+)
+
+
+class GatewaySensor(SensorEntity):
+    """A number of devices of the gateway. It is read every 30 seconds: time alone may change it."""
+
+    _attr_has_entity_name = True
+    entity_description: GatewaySensorDescription
+
+    def __init__(self, gateway: Gateway, description: GatewaySensorDescription) -> None:
+        self.entity_description = description
+        self._gateway = gateway
+        self._attr_unique_id = f"{gateway.entry.entry_id}_{description.key}"
+
+    @property
+    @override
+    def native_value(self) -> int:
+        return sum(map(self.entity_description.counts, self._gateway.devices.values()))
+
+    @property
+    @override
+    def extra_state_attributes(self) -> dict[str, Any]:
+        """Return the devices that an owner would look for."""
+        description = self.entity_description
+        named = (
+            device.name
+            for device in self._gateway.devices.values()
+            if description.counts(device) is not description.names_others
+        )
+        return {"not_connected" if description.names_others else "devices": sorted(named)}
+
+
 async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the sensors of all devices, now and later."""
+    async_add_entities(GatewaySensor(entry.runtime_data, description) for description in GATEWAY_SENSORS)
     add_entities_of(
         entry,
         async_add_entities,

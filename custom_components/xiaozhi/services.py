@@ -21,6 +21,7 @@ from homeassistant.helpers.json import json_bytes
 from homeassistant.util.json import json_loads_object
 import voluptuous as vol
 
+from .actions.options import OPTION_FIELDS, async_set_options
 from .actions.recorded_conversation import async_record_conversation
 from .actions.rights import check_call, check_device, require_admin, restricted_user
 from .actions.targets import target_device, target_devices
@@ -330,6 +331,9 @@ _ACTIONS: Final[Mapping[str, _Action]] = {
     "send_voice_message": _Action(run=_send_voice_message, fields={vol.Required(ATTR_SENDER): cv.string}),
     # Assets hold the wake words, fonts and faces.
     "set_assets": _Action(run=_set_assets, fields={vol.Required(CONF_URL): cv.url}, admin=True),
+    "set_options": _Action(
+        run=async_set_options, fields=OPTION_FIELDS, response=SupportsResponse.OPTIONAL, admin=True
+    ),
     "set_face": _Action(run=_set_face, fields={vol.Required(ATTR_FACE): _FACE}),
     "show_image": _Action(
         run=_show_image,

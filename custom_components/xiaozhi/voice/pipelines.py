@@ -24,6 +24,8 @@ from .speech_to_text import Engine
 
 PIPELINE_SELECT: Final = "pipeline"
 END_OF_SPEECH_SELECT: Final = "vad_sensitivity"
+BY_WHAT_WAS_SAID: Final = "quick_and_patient"
+"""The option of that select that is no pause of fixed length."""
 
 # They transcribe while they listen, and are done soon after the last word: a call of its own would have to
 # begin at the first. By integration and a part of their names; of others, their `audio_processing` says so.

@@ -126,7 +126,9 @@ async def test_the_entities_of_0_2_0_come_through_with_their_ids_and_names(
         "switch.{}_box_do_not_disturb",
         "button.{}_box_record_conversation",
     )
-    assert names.keys() == {name.format(kind) for kind in MACS for name in added} | new
+    of_gateway = {each.entity_id for each in now if each.device_id is None}
+    assert len(of_gateway) == 3
+    assert names.keys() == {name.format(kind) for kind in MACS for name in added} | new | of_gateway
 
 
 async def test_an_entity_of_another_platform_keeps_what_its_owner_has_chosen(
