@@ -11,10 +11,18 @@ import pytest
 from tests.paths import ROOT
 
 PACKAGES = ("custom_components/xiaozhi", "simulator")
+_CIRCLE_OF_A_DEVICE = (
+    *("commands", "device", "events", "handshake_and_readings", "installation", "link_session", "presence"),
+    "tool_calls",
+)
 
 
 def _name(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _package(path: Path) -> str:
+    return _name(path) if path.name == "__init__.py" else _name(path).rpartition(".")[0]
 
 
 @cache
@@ -47,7 +55,16 @@ def _imported(path: Path, modules: dict[str, Path]) -> Iterator[str]:
 
     A part of a room may name the type of its owner in the same room, and is passed it.
     """
-    package = _name(path) if path.name == "__init__.py" else _name(path).rpartition(".")[0]
+    package = _package(path)
+    for name, only_type in _named(path, modules):
+        is_owner = only_type and _is_room(package) and name.rpartition(".")[0] == package
+        if not is_owner:
+            yield name
+
+
+def _named(path: Path, modules: dict[str, Path]) -> Iterator[tuple[str, bool]]:
+    """Yield the modules that a file imports, and whether that is only for types."""
+    package = _package(path)
     for node, only_type in _imports(path).items():
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -57,10 +74,7 @@ def _imported(path: Path, modules: dict[str, Path]) -> Iterator[str]:
             # What is imported is a module of a package, or something that a module holds.
             members = [f"{origin}.{alias.name}" for alias in node.names]
             names = [member if member in modules else origin for member in members]
-        for name in names:
-            is_owner = only_type and _is_room(package) and name.rpartition(".")[0] == package
-            if name in modules and not is_owner:
-                yield name
+        yield from ((name, only_type) for name in names if name in modules)
 
 
 def check_no_circle(graph: dict[str, set[str]]) -> None:
@@ -129,3 +143,36 @@ def test_no_two_rooms_need_each_other() -> None:
         graph.setdefault(room(name), set()).update(needed - {room(name)})
     assert len(graph) > 20
     check_no_circle(graph)
+
+
+def test_no_circle_of_more_than_three_files() -> None:
+    """Parts and their owner may know each other; imports only for types count, too.
+
+    Nine files in a circle are one class in nine files. Those of a device are known.
+    """
+    modules = {_name(path): path for path in (ROOT / PACKAGES[0]).rglob("*.py")}
+    graph = {name: {other for other, _ in _named(path, modules)} - {name} for name, path in modules.items()}
+    known = {f"custom_components.xiaozhi.device.{name}" for name in _CIRCLE_OF_A_DEVICE}
+    large = [circle for circle in _circles(graph) if len(circle) > 3]
+    assert large == [known]
+
+
+def _circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """Return the modules that need each other, also around corners."""
+    reached = {name: _reached(name, graph) for name in graph}
+    circles = {
+        frozenset(other for other in reached[name] if name in reached[other])
+        for name in graph
+        if name in reached[name]
+    }
+    return [set(circle) for circle in circles]
+
+
+def _reached(start: str, graph: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = graph[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found

@@ -1,10 +1,10 @@
 """The answer of a turn: its text and face on the screen, its voice on the loudspeaker."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
 from contextlib import aclosing, suppress
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from homeassistant.components import tts
 from homeassistant.core import callback
@@ -13,17 +13,15 @@ from homeassistant.exceptions import HomeAssistantError
 from ..announcements.conversation_speech import Speech
 from ..announcements.delivery import Delivery
 from ..announcements.utterance import Rank
-from ..device.turn_times import TurnStep
+from ..device.device import Device
 from ..protocol import messages
 from ..protocol.audio.speech_decoder import SpeechError, decode_speech
 from ..protocol.audio.speech_pauses import SpeechShape
 from ..protocol.conversation.captions import Captions
+from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import VoiceTimeouts
-
-if TYPE_CHECKING:
-    from .turn import VoiceTurn
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -38,11 +36,18 @@ class Answer:
     rank = Rank.ANSWER
     _stream: tts.ResultStream
 
-    def __init__(self, turn: VoiceTurn) -> None:
-        self._turn = turn
-        self._device = turn.device
-        self._hass = turn.device.hass
-        self._conversation = turn.conversation
+    def __init__(
+        self,
+        device: Device,
+        conversation: Conversation,
+        sounds: Callable[[], None],
+        speaks: Callable[[], None],
+    ) -> None:
+        """`sounds` is called with each piece of its sound, and `speaks` before each packet."""
+        self._device = device
+        self._hass = device.hass
+        self._conversation = conversation
+        self._sounds, self._speaks = sounds, speaks
         self._captions = Captions()
         self._shape = SpeechShape(messages.DOWNLINK.sample_rate)
         self._spoken: Speech | None = None
@@ -152,7 +157,7 @@ class Answer:
 
     async def _heard(self, speech: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         async for pcm in speech:
-            self._turn.passed(TurnStep.FIRST_SOUND)
+            self._sounds()
             yield pcm
 
     async def show_rest(self) -> bool:
@@ -161,12 +166,12 @@ class Answer:
         rest = self._captions.rest()
         for number, caption in enumerate(rest):
             if number:
-                await self._turn.time_to_read()
+                await time_to_read(self._conversation)
             await self._conversation.show(messages.tts_caption(caption))
         return bool(rest)
 
     async def _before_packet(self, seconds: float) -> None:
-        self._turn.speaks()
+        self._speaks()
         self._wait_for_more()
         await self._show_face()
         seconds -= self._spoken.begins if self._spoken else 0
@@ -179,6 +184,13 @@ class Answer:
         if self._face is not None:
             face, self._face = self._face, None
             await self._conversation.show(messages.face(face))
+
+
+async def time_to_read(conversation: Conversation) -> None:
+    """Give the user time to read the screen."""
+    # It shows nothing while it runs a tool.
+    await conversation.main_task.wait_free()
+    await asyncio.sleep(VoiceTimeouts.reading)
 
 
 def _face_of_response(response: dict[str, Any]) -> Face:

@@ -24,12 +24,10 @@ from ..settings import ConversationStyle
 from ..timeouts import VoiceTimeouts
 from .answer import Answer
 from .early_transcripts import ProgressiveTranscripts
-from .end_of_turn import INTERRUPTION
 from .interruption_by_speaking import is_echo, listen_for_interruption, says
 from .pipelines import chosen_pipeline
 from .questions import Question, Recording
 from .repeated_prompt import repeats_prompt
-from .speech_detectors import TurnDetector
 from .speech_input import SpeechInput
 from .turn import TurnResult, VoiceTurn
 from .turn_errors import (
@@ -80,7 +78,10 @@ class HeldTurn:
         running = asyncio.create_task(self._finish(), name="turn")
         tasks: list[asyncio.Task[Any]] = [running]
         if self._may_be_spoken_over:
-            tasks.append(asyncio.create_task(listen_for_interruption(self), name="listening meanwhile"))
+            listening = listen_for_interruption(
+                self.conversation, self._hears_only_the_user, self._voice.shared.detectors
+            )
+            tasks.append(asyncio.create_task(listening, name="listening meanwhile"))
         for task in tasks:
             task.add_done_callback(log_failure)
             self._voice.track(task)
@@ -115,18 +116,13 @@ class HeldTurn:
         """Whether the owner lets speech interrupt the answer, and the device can hear it."""
         return self.turn.start.mode is ListenMode.REALTIME and self.device.settings.interrupt_by_speaking
 
-    @property
-    def hears_only_the_user(self) -> bool:
+    def _hears_only_the_user(self) -> bool:
         """Whether a voice beside the answer is the user's.
 
         A singer would be taken for the user, and so would another loudspeaker: a comparison with its sound
         was tried, and is not reliable (docs/measurements.md).
         """
         return not self._voice.announcements.only_music and self.device.settings.loudspeaker is None
-
-    async def load_interruption_detector(self) -> TurnDetector | None:
-        """Return a detector of speech over the answer, if there can be one."""
-        return await self._voice.shared.detectors.async_load(INTERRUPTION)
 
     @property
     def is_patient(self) -> bool:
@@ -139,7 +135,6 @@ class HeldTurn:
         """The voice message that this turn is, if it is one."""
         return self.question if isinstance(self.question, Recording) else None
 
-    @property
     def hurries(self) -> bool:
         """Whether speech has to begin at once, although the turn is patient: something is to be said."""
         return self.is_patient and self._voice.announcements.waiting

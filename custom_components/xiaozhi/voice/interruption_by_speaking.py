@@ -1,18 +1,18 @@
 """Interruption by speaking: detection of speech during an answer, and of a device's own voice."""
 
 from collections import deque
+from collections.abc import Callable
 from contextlib import aclosing
 from itertools import pairwise
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import audioop
 
 from ..protocol.audio.speech_detector import SpeechBegan
-from .speech_detectors import TurnDetector
-
-if TYPE_CHECKING:
-    from .held_turn import HeldTurn
+from ..protocol.conversation.conversation import Conversation
+from .end_of_turn import INTERRUPTION
+from .speech_detectors import SpeechDetectors, TurnDetector
 
 # Measured with answers of 6 s in computed rooms, of which a cancellation that learns for half a second leaves
 # 34, 40 or 46 dB less. Of 40 people each, 0.5 to 2 m away, who speak over one, 33, 37 and 36 are heard within
@@ -36,26 +36,28 @@ _LEAST_IDEOGRAPHS: Final = 9
 _ECHOED: Final = 0.7
 
 
-async def listen_for_interruption(turn: HeldTurn) -> None:
+async def listen_for_interruption(
+    conversation: Conversation, hears_only_the_user: Callable[[], bool], detectors: SpeechDetectors
+) -> None:
     """Interrupt the answer of a turn when somebody speaks over it. Goes on until it is cancelled."""
     detector: TurnDetector | None = None
     start = 0.0
     echo = _Echo()
-    async with aclosing(turn.conversation.barge_in_audio()) as audio:
+    async with aclosing(conversation.barge_in_audio()) as audio:
         async for spoken, frame in audio:
             pcm = echo.removed(frame.pcm)
-            if not turn.hears_only_the_user:
+            if not hears_only_the_user():
                 detector = None
                 continue
             if spoken < _LEARNING:
                 continue
             if detector is None:
-                if (detector := await turn.load_interruption_detector()) is None:
+                if (detector := await detectors.async_load(INTERRUPTION)) is None:
                     return
                 start = frame.at
             for event in await detector.hear(pcm):
                 if isinstance(event, SpeechBegan):
-                    turn.conversation.spoken_over(start + event.at)
+                    conversation.spoken_over(start + event.at)
 
 
 class _Echo:

@@ -5,10 +5,10 @@ finds the end of speech by itself, takes no text, and knows one assistant for ea
 here, of classes that are not promised. If these have changed, turns go the promised way.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
 from dataclasses import replace
 from inspect import signature
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from homeassistant.components import assist_pipeline
 from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType, PipelineStage
@@ -17,13 +17,12 @@ from homeassistant.core import Context, callback
 from homeassistant.helpers.chat_session import async_get_chat_session
 
 from ..announcements.announcement_speech import speech_options
+from ..protocol.conversation.state_table import TurnStart
 from ..texts.issues import Part, async_report_change, has_changed
-from .satellite_states import NO_USER
+from .satellite_states import NO_USER, SatelliteStates
+from .speech_input import SpeechInput
 from .speech_to_text import METADATA, speech_to_text
 from .turn_errors import FAILED, TurnError
-
-if TYPE_CHECKING:
-    from .turn import VoiceTurn
 
 _RUN: Final = (
     *("context", "pipeline", "start_stage", "end_stage", "event_callback", "tts_audio_output"),
@@ -56,10 +55,12 @@ def check_runs() -> None:
 class _Watched:
     """The audio and the events of a turn, with notes of what was used."""
 
-    def __init__(self, turn: VoiceTurn, audio: AsyncIterable[bytes]) -> None:
-        self.turn = turn
-        self.satellite = turn.held.satellite
+    def __init__(
+        self, satellite: SatelliteStates, audio: AsyncIterable[bytes], take: Callable[[PipelineEvent], bool]
+    ) -> None:
+        self.satellite = satellite
         self._audio = audio
+        self._take = take
         self.was_read = False
         self.has_begun = False
 
@@ -70,33 +71,41 @@ class _Watched:
 
     @callback
     def take_event(self, event: PipelineEvent) -> None:
-        if self.turn.take_event(event):
+        if self._take(event):
             self.satellite.show_stage(event)
         # A run that could not begin ends all the same.
         self.has_begun |= str(event.type) == "run-start"
 
 
-async def run_pipeline(turn: VoiceTurn, audio: AsyncIterable[bytes]) -> None:
+async def run_pipeline(
+    satellite: SatelliteStates,
+    speech_input: SpeechInput,
+    start: TurnStart,
+    audio: AsyncIterable[bytes],
+    take: Callable[[PipelineEvent], bool],
+    *,
+    is_repeated: bool,
+    is_answer: bool,
+) -> None:
     """Run a pipeline on 16 kHz mono 16-bit PCM, or on a typed question. The caller ends it by cancelling it.
 
-    The answer to a question of an automation does not go to the assistant. An event of a turn that has ended
-    reaches nobody. Home Assistant drops a run whose wake word it knows from the last two seconds, unless it
-    `is_repeated`. A pipeline without a voice ends with the text of the answer. Where Home Assistant's runs
-    have changed, a spoken turn goes the promised way. Raises `HomeAssistantError`.
+    `take` takes its events, and returns False if the turn has ended. What `is_answer` to a question of an
+    automation does not go to the assistant. Home Assistant drops a run whose wake word it knows from the last
+    two seconds, unless it `is_repeated`. A pipeline without a voice ends with the text of the answer. Where
+    Home Assistant's runs have changed, a spoken turn goes the promised way. Raises `HomeAssistantError`.
     """
-    satellite, start = turn.held.satellite, turn.held.turn.start
-    wake_word = None if turn.is_repeated else start.wake_word
-    end = PipelineStage.INTENT if turn.speech_input.pipeline.tts_engine is None else PipelineStage.TTS
-    if turn.held.question is not None:
+    wake_word = None if is_repeated else start.wake_word
+    end = PipelineStage.INTENT if speech_input.pipeline.tts_engine is None else PipelineStage.TTS
+    if is_answer:
         end = PipelineStage.STT
     is_typed = start.question is not None
     if satellite.wake_word_awaited and not is_typed:
-        await satellite.run_as_home_assistant_does(turn, audio, start.wake_word, end)
+        await satellite.run_as_home_assistant_does(audio, take, start.wake_word, end)
         return
-    watched = _Watched(turn, audio)
+    watched = _Watched(satellite, audio, take)
     if not has_changed(satellite.hass, Part.RUNS):
         try:
-            await _run(watched, wake_word, end)
+            await _run(watched, speech_input, start.question, wake_word, end)
         except _CHANGES as err:
             if watched.has_begun:
                 raise
@@ -107,13 +116,18 @@ async def run_pipeline(turn: VoiceTurn, audio: AsyncIterable[bytes]) -> None:
             return
     if is_typed or watched.was_read:
         raise TurnError(FAILED)
-    await satellite.run_as_home_assistant_does(turn, audio, wake_word, end)
+    await satellite.run_as_home_assistant_does(audio, take, wake_word, end)
 
 
-async def _run(watched: _Watched, wake_word: str | None, end: PipelineStage) -> None:
+async def _run(
+    watched: _Watched,
+    speech_input: SpeechInput,
+    question: str | None,
+    wake_word: str | None,
+    end: PipelineStage,
+) -> None:
     """Make a run of Home Assistant's, which may have changed: raises anything then."""
-    satellite, speech_input = watched.satellite, watched.turn.speech_input
-    question = watched.turn.held.turn.start.question
+    satellite = watched.satellite
     hass, pipeline = satellite.hass, speech_input.pipeline
     recognizer, transcriber = speech_input.recognizer, speech_input.transcriber
     begins_with_text = question is not None or transcriber is not None

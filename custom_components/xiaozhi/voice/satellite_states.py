@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 import inspect
-from typing import TYPE_CHECKING, Any, Final, override
+from typing import Any, Final, override
 
 from homeassistant.components.assist_pipeline import Pipeline, PipelineEvent, PipelineEventType, PipelineStage
 from homeassistant.components.assist_satellite import AssistSatelliteAnswer, AssistSatelliteEntity
@@ -23,9 +23,6 @@ from ..announcements.announcement_errors import check_length
 from ..device.device import Device
 from ..texts.issues import Part, Unpromised
 from .questions import Question, Questions
-
-if TYPE_CHECKING:
-    from .turn import VoiceTurn
 
 # Since Home Assistant 2026.11 a run has a user: none for a satellite.
 NO_USER: Final[dict[str, Any]] = (
@@ -83,8 +80,8 @@ class SatelliteStates(AssistSatelliteEntity):
         self._home_assistants_question: Question | None = None
         self._stage: PipelineEvent | None = None
         """The last stage of the turn that goes on."""
-        self._turn: VoiceTurn | None = None
-        """The turn whose pipeline Home Assistant runs."""
+        self._take_event: Callable[[PipelineEvent], object] | None = None
+        """Takes the events of the run that Home Assistant makes."""
         self._conversation_ids: dict[str, str] = {}
         """Ids of the chat histories, by pipeline: assistants do not share them."""
 
@@ -157,21 +154,25 @@ class SatelliteStates(AssistSatelliteEntity):
         super().tts_response_finished()
 
     async def run_as_home_assistant_does(
-        self, turn: VoiceTurn, audio: AsyncIterable[bytes], wake_word: str | None, end: PipelineStage
+        self,
+        audio: AsyncIterable[bytes],
+        take_event: Callable[[PipelineEvent], object],
+        wake_word: str | None,
+        end: PipelineStage,
     ) -> None:
         """Have Home Assistant choose and run a pipeline and find the end of speech, or take the wake word."""
-        self._turn = turn
+        self._take_event = take_event
         try:
             await self.async_accept_pipeline_from_satellite(audio, end_stage=end, wake_word_phrase=wake_word)
         finally:
-            self._turn = None
+            self._take_event = None
 
     @callback
     @override
     def on_pipeline_event(self, event: PipelineEvent) -> None:
         """Take an event of a run that Home Assistant makes. The turns of others have taken theirs."""
-        if self._turn is not None:
-            self._turn.take_event(event)
+        if self._take_event is not None:
+            self._take_event(event)
 
     @override
     async def async_intercept_wake_word(self) -> str | None:
@@ -244,7 +245,7 @@ class SatelliteStates(AssistSatelliteEntity):
     @callback
     def answer_home_assistant(self, text: str | None) -> None:
         """Answer Home Assistant's question. A run that Home Assistant makes answers it by itself."""
-        if self._turn is not None:
+        if self._take_event is not None:
             return
         with Unpromised(self.hass, Part.RUNS):
             event = PipelineEvent(PipelineEventType.RUN_END)

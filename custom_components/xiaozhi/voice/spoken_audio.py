@@ -2,9 +2,9 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..protocol.audio.speech_detector import (
     SpeechBegan,
@@ -14,11 +14,9 @@ from ..protocol.audio.speech_detector import (
     SpeechResumed,
 )
 from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE, silence
+from ..protocol.conversation.turn_audio import Turn
 from .speech_detectors import BLIND_MS
-from .turn_errors import NO_SPEECH
-
-if TYPE_CHECKING:
-    from .turn import VoiceTurn
+from .speech_input import SpeechInput
 
 _BYTES_PER_SECOND: Final = 2 * UPLINK_SAMPLE_RATE
 # Seconds after which a detector reports speech that has begun, with a piece of sound to spare.
@@ -34,15 +32,22 @@ class SpokenAudio:
     silence nor noise that it takes for words. The audio ends with the speech, or with the turn.
     """
 
-    def __init__(self, voice_turn: VoiceTurn, patience: float) -> None:
-        """Take the audio of a turn in which speech has to begin within `patience` seconds.
+    def __init__(
+        self,
+        turn: Turn,
+        speech_input: SpeechInput,
+        patience: float,
+        hurries: Callable[[], bool],
+        *,
+        is_patient: bool,
+    ) -> None:
+        """Take the audio of a turn in which speech has to begin within `patience` seconds, or at once.
 
         If nobody speaks, the audio does not end: speech recognition would make words of a noise.
         """
-        self._voice_turn = voice_turn
-        self._is_patient = voice_turn.held.is_patient
-        self._turn = voice_turn.held.turn
-        self._input = voice_turn.speech_input
+        self._turn = turn
+        self._hurries, self._is_patient = hurries, is_patient
+        self._input = speech_input
         self._detector = self._input.detector
         self._early = self._input.early
         self._said = bytearray()
@@ -54,12 +59,13 @@ class SpokenAudio:
         """Set when somebody speaks, or if that is not detected."""
         if self._detector is None:
             self.begun.set()
-        self._silent_for: float | None = None
+        self.silent_for: float | None = None
+        """Seconds of silence after the last word, if that is known."""
         self._paused_at = 0.0
         self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()
 
-    async def listen(self) -> None:
-        """Take the audio as it comes, however fast the pipeline takes it."""
+    async def listen(self) -> bool:
+        """Take the audio as it comes, however fast the pipeline takes it; return whether anybody spoke."""
         async with aclosing(self._turn.audio()) as audio:
             async for pcm in audio:
                 self._hold(pcm)
@@ -67,11 +73,9 @@ class SpokenAudio:
                     break
                 if not self.begun.is_set() and self._is_given_up():
                     break
-        if not self.begun.is_set():
-            self._voice_turn.give_up(NO_SPEECH)
-            return
-        self._pieces.put_nowait(None)
-        self._voice_turn.all_heard(self._silent_for)
+        if self.begun.is_set():
+            self._pieces.put_nowait(None)
+        return self.begun.is_set()
 
     async def for_pipeline(self) -> AsyncGenerator[bytes]:
         """Yield 16 kHz mono 16-bit PCM, perhaps after the silence that Home Assistant's detector needs."""
@@ -81,7 +85,7 @@ class SpokenAudio:
             yield piece
 
     def _is_given_up(self) -> bool:
-        return self._voice_turn.held.hurries or self._heard_bytes >= self._patience_bytes
+        return self._hurries() or self._heard_bytes >= self._patience_bytes
 
     def _hold(self, pcm: bytes) -> None:
         self._held.append(pcm)
@@ -118,6 +122,6 @@ class SpokenAudio:
                     self._input.longest_pause = max(self._input.longest_pause, at - self._paused_at)
                     self._early.resumed()
                 case SpeechEnded(at):
-                    self._silent_for = max(0.0, self._heard_bytes / _BYTES_PER_SECOND - at)
+                    self.silent_for = max(0.0, self._heard_bytes / _BYTES_PER_SECOND - at)
                     return True
         return False

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from functools import partial
 import logging
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +22,7 @@ from ..protocol.faces import Face
 from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import VoiceTimeouts
-from .answer import Answer
+from .answer import Answer, time_to_read
 from .patience import after_turn
 from .pipeline_runs import run_pipeline
 from .speech_input import SpeechInput
@@ -85,14 +86,16 @@ class VoiceTurn:
         """
         self.held = held
         self.speech_input = speech_input
-        self.is_repeated = is_repeated
+        self._is_repeated = is_repeated
         self.device = held.device
         self.conversation = held.conversation
         self._hass = held.device.hass
         self._turn = held.turn
         self._no_speech = no_speech
         self._is_push_to_talk = held.turn.start.mode is ListenMode.MANUAL
-        self.answer = Answer(self)
+        self.answer = Answer(
+            self.device, self.conversation, partial(self.passed, TurnStep.FIRST_SOUND), self.speaks
+        )
         self.error: str | None = None
         """Code of the error; None without one, empty for one without a code."""
         self.times = TurnTimes()
@@ -164,8 +167,15 @@ class VoiceTurn:
                 self._wait_at_most(VoiceTimeouts.quiet)
             async with asyncio.TaskGroup() as group:
                 # Somebody who holds a button may think for as long as they hold it.
-                spoken = SpokenAudio(self, inf if self._is_push_to_talk else self._no_speech)
-                listening = group.create_task(spoken.listen())
+                patience = inf if self._is_push_to_talk else self._no_speech
+                spoken = SpokenAudio(
+                    self._turn,
+                    self.speech_input,
+                    patience,
+                    self.held.hurries,
+                    is_patient=self.held.is_patient,
+                )
+                listening = group.create_task(self._listen(spoken))
                 self._pipeline = group.create_task(self._run(spoken))
                 # Also if it is cancelled before it has begun, since nothing was said.
                 self._pipeline.add_done_callback(lambda _: self._events.put_nowait(None))
@@ -182,20 +192,14 @@ class VoiceTurn:
         if self.error is None or (self.answer.complete and self.error in _VOICE_ERRORS):
             rest = await self.answer.show_rest()
             if rest and (self.error or self._playing is None):
-                await self.time_to_read()
+                await time_to_read(self.conversation)
 
     async def show_error(self) -> None:
         """Show the error on the screen, and give time to read it."""
         text = await async_error_text(self._hass, self.error or "", self.speech_input.pipeline.language)
         await self.conversation.show(messages.face(Face.CONFUSED))
         await self.conversation.show(messages.tts_caption(text))
-        await self.time_to_read()
-
-    async def time_to_read(self) -> None:
-        """Give the user time to read the screen."""
-        # It shows nothing while it runs a tool.
-        await self.conversation.main_task.wait_free()
-        await asyncio.sleep(VoiceTimeouts.reading)
+        await time_to_read(self.conversation)
 
     async def _run(self, spoken: SpokenAudio) -> None:
         try:
@@ -204,7 +208,15 @@ class VoiceTurn:
                 self._wait_at_most(VoiceTimeouts.quiet)
             async with aclosing(spoken.for_pipeline()) as audio:
                 if (recording := self.held.recording) is None:
-                    await run_pipeline(self, audio)
+                    await run_pipeline(
+                        self.held.satellite,
+                        self.speech_input,
+                        self._turn.start,
+                        audio,
+                        self.take_event,
+                        is_repeated=self._is_repeated,
+                        is_answer=self.held.question is not None,
+                    )
                 else:
                     self._stop_timer()
                     await recording.record(self._turn, audio)
@@ -217,8 +229,14 @@ class VoiceTurn:
                 _LOGGER.warning("The voice pipeline could not start: %s", err)
             self._fail(code)
 
+    async def _listen(self, spoken: SpokenAudio) -> None:
+        if await spoken.listen():
+            self._all_heard(spoken.silent_for)
+        else:
+            self.give_up(NO_SPEECH)
+
     @callback
-    def all_heard(self, silent_for: float | None) -> None:
+    def _all_heard(self, silent_for: float | None) -> None:
         """Note the end of the audio. Speech ended so many seconds before; None if that is unknown."""
         self._speech_ended = True
         if self.answer.begun:
