@@ -26,13 +26,21 @@ from homeassistant.components.media_player import (
 from homeassistant.const import (
     ATTR_ENTITY_ID,
     ATTR_SUPPORTED_FEATURES,
+    EVENT_CALL_SERVICE,
     SERVICE_MEDIA_PAUSE,
     SERVICE_MEDIA_STOP,
     SERVICE_VOLUME_MUTE,
     SERVICE_VOLUME_SET,
     STATE_UNAVAILABLE,
 )
-from homeassistant.core import Context, Event, EventStateChangedData, HomeAssistant, State, callback
+from homeassistant.core import (
+    Context,
+    Event,
+    EventStateChangedData,
+    HomeAssistant,
+    State,
+    callback,
+)
 from homeassistant.helpers.event import async_track_state_change_event
 from homeassistant.helpers.network import get_url
 
@@ -110,6 +118,8 @@ class RoomPlayback:
         loop = asyncio.get_running_loop()
         self._begun: asyncio.Future[bool] = loop.create_future()
         self._ended: asyncio.Future[End | PlayerFault] = loop.create_future()
+        self._calls = set[str]()
+        """Contexts of actions that were called meanwhile: a person's or an automation's, who may stop it."""
         self._error: BaseException | None = None
         self._since: float | None = None
         """Loop time at which it began to be heard."""
@@ -221,6 +231,7 @@ class RoomPlayback:
         with ExitStack() as stack:
             self._path = stack.enter_context(device.transfers.offer(sound)) + SUFFIX
             stack.callback(async_track_state_change_event(hass, [self.player], self._state_changed))
+            stack.callback(hass.bus.async_listen(EVENT_CALL_SERVICE, self._called))
             calling = device.create_task(self._call(), "play on a player")
             # Some players end this call only after the sound, when nothing here waits for it any more.
             calling.add_done_callback(lambda _: sound.notify())
@@ -314,6 +325,12 @@ class RoomPlayback:
             self._end(PlayerFault.FAILED)
 
     @callback
+    def _called(self, event: Event) -> None:
+        """Note an action: a player that becomes idle by itself shares no context with one."""
+        if event.context.id != self._context.id and not event.data["service"].startswith("volume_"):
+            self._calls.add(event.context.id)
+
+    @callback
     def _state_changed(self, event: Event[EventStateChangedData]) -> None:
         self._check(event.data["new_state"], event.data["old_state"])
 
@@ -348,7 +365,7 @@ class RoomPlayback:
         tolerance = _TOLERANCE + self._device.settings.loudspeaker_lead + late
         if self._sound.ended and self._sound.heard >= self._sound.seconds - tolerance:
             return End.DONE
-        if idle is not None and idle.context.id != self._context.id and _is_by_somebody(self._hass, idle):
+        if idle is not None and idle.context.id in self._calls:
             return End.STOPPED
         return PlayerFault.ENDED
 
@@ -421,17 +438,6 @@ def _music_to_resume(hass: HomeAssistant, player: str) -> dict[str, str] | None:
         return None
     kind = state.attributes.get(ATTR_MEDIA_CONTENT_TYPE) or MediaType.MUSIC
     return {ATTR_ENTITY_ID: player, ATTR_MEDIA_CONTENT_ID: content, ATTR_MEDIA_CONTENT_TYPE: kind}
-
-
-@callback
-def _is_by_somebody(hass: HomeAssistant, state: State) -> bool:
-    """Whether a person or an automation has caused a state: one that changes by itself shares no context."""
-    context = state.context
-    return bool(context.user_id or context.parent_id) or any(
-        other.context.id == context.id
-        for other in hass.states.async_all()
-        if other.entity_id != state.entity_id
-    )
 
 
 @callback
