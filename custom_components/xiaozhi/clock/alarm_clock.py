@@ -161,8 +161,15 @@ class AlarmClock:
     async def async_store(self, changes: Mapping[str, Alarm | None]) -> None:
         """Change or delete alarms, and return when that is on the disk. Raises `UserError` if it is not.
 
-        Changing a ringing alarm silences it.
+        Changing a ringing alarm stops it.
         """
+        stopped = [alarm for uid, alarm in self._rung().items() if uid in changes]
+        try:
+            await self._store(changes)
+        finally:
+            self._fire(AlarmEvent.STOPPED, stopped, unanswered=False)
+
+    async def _store(self, changes: Mapping[str, Alarm | None]) -> None:
         alarms = {**self.alarms, **changes}
         kept = {uid: alarm for uid, alarm in alarms.items() if alarm is not None}
         self._stopped = {uid: alarm for uid, alarm in self._stopped.items() if uid not in changes}
@@ -198,7 +205,7 @@ class AlarmClock:
         now = dt_util.utcnow()
         until = now + timedelta(seconds=TimerTimeouts.snooze)
         self._fire(AlarmEvent.SNOOZED, rung.values())
-        await self.async_store({uid: replace(alarm, snoozed=until, found=now) for uid, alarm in rung.items()})
+        await self._store({uid: replace(alarm, snoozed=until, found=now) for uid, alarm in rung.items()})
         return until
 
     async def async_stop(self) -> None:
@@ -213,7 +220,7 @@ class AlarmClock:
         try:
             # Not the same time again, if the clock was set back meanwhile.
             after = {uid: max(now, moment_of(alarm.time)) for uid, alarm in rung.items()}
-            await self.async_store({uid: alarm.renewed(after[uid]) for uid, alarm in rung.items()})
+            await self._store({uid: alarm.renewed(after[uid]) for uid, alarm in rung.items()})
         finally:
             self._stopped, self._stopped_at = rung, loop_time()
             self._fire(AlarmEvent.STOPPED, rung.values(), unanswered=unanswered)
@@ -244,7 +251,7 @@ class AlarmClock:
         if abs(set_by) < _SET_LITTLE or set_by > _SET_FORWARD:
             return timedelta()
         if snoozed := {uid: alarm.moved(set_by) for uid, alarm in self.alarms.items() if alarm.snoozed}:
-            await self.async_store(snoozed)
+            await self._store(snoozed)
         return max(set_by, timedelta())
 
     async def _due(self) -> Mapping[str, Alarm]:
@@ -258,7 +265,7 @@ class AlarmClock:
                 elif alarm.next <= now:
                     due[uid] = alarm
         if renewed:
-            await self.async_store(renewed)
+            await self._store(renewed)
         return due
 
     async def _take(self, due: Mapping[str, Alarm], set_forward: timedelta) -> None:
@@ -267,7 +274,7 @@ class AlarmClock:
         moments = {uid: _last_due(alarm, now, tolerance) for uid, alarm in due.items()}
         if late := {uid: alarm for uid, alarm in due.items() if now - moments[uid] >= tolerance}:
             await self._report("alarms_missed", late, moments)
-            await self.async_store({uid: alarm.renewed(now) for uid, alarm in late.items()})
+            await self._store({uid: alarm.renewed(now) for uid, alarm in late.items()})
             self._fire(AlarmEvent.STOPPED, late.values(), unanswered=True)
             return
         deadline = loop_time() + (tolerance - (now - min(moments.values()))).total_seconds()

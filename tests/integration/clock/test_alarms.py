@@ -81,7 +81,7 @@ async def test_it_rings_louder_and_louder_and_the_owner_reads_that_nobody_came(
     assert not speech.recognizer.streams
 
 
-@pytest.mark.parametrize("by", ["wake word", "button", "deleted"])
+@pytest.mark.parametrize("by", ["wake word", "button", "deleted", "renamed"])
 async def test_it_is_stopped_and_does_not_ring_again(
     hass: HomeAssistant, boot: Boot, notes: list[str], hass_storage: dict[str, Any], by: str
 ) -> None:
@@ -104,13 +104,17 @@ async def test_it_is_stopped_and_does_not_ring_again(
         case "button":
             await act(hass, "button", "press", STOP)
             assert not stored()
-        case _:
+        case "deleted":
             (uid,) = boot.known.state.alarms
             await calendar(hass).async_delete_event(uid)
+        case _:
+            (uid,) = boot.known.state.alarms
+            times = {"dtstart": soon(86400), "dtend": soon(90000)}
+            await calendar(hass).async_update_event(uid, {"summary": "Up!", **times})
     await asyncio.sleep(5)
-    assert not stored()
+    assert stored() == (["Up!"] if by == "renamed" else [])
     rung = len(alerts(device))
-    assert happened(hass) == "alarm_stopped" or by == "deleted"
+    assert happened(hass) == "alarm_stopped"
     assert await hass.config_entries.async_reload(boot.entry.entry_id)
     await asyncio.sleep(120)
     assert len(alerts(device)) == rung <= 5
