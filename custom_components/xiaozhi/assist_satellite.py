@@ -22,6 +22,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .actions.rights import satellite_id
 from .announcements.announcement_errors import check_length
 from .announcements.announcement_speech import announcement_utterance, speech_options
+from .announcements.announcer import RINGS
 from .announcements.delivery import Delivery
 from .announcements.heard import End
 from .const import DOMAIN, EVENT_ANNOUNCEMENT_SKIPPED
@@ -216,6 +217,14 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         self.async_on_remove(
             self.device.record.listen((SETTINGS, "microphone"), self._conversations.settings_changed)
         )
+        self.async_on_remove(self.device.record.listen([RINGS], self._ring_changed))
+
+    @callback
+    def _ring_changed(self) -> None:
+        if self._announcer.rings:
+            self.show_stage(PipelineEvent(PipelineEventType.TTS_START))
+        elif not (self.show_turn() or self.announcing.locked()):
+            self.tts_response_finished()
 
     @override
     async def async_will_remove_from_hass(self) -> None:

@@ -34,6 +34,8 @@ from .utterance import Rank, Utterance
 
 # Seconds until volume and brightness have to be restored: a gateway that stops waits for 3.
 _CLOSING: Final = 2.5
+RINGS: Final = "rings"
+"""Key of changes of `Announcer.rings`."""
 _IN_CHANNEL: Final = frozenset({Delivery.CONVERSATION, Delivery.MUSIC})
 _WORDS: Final = {
     End.WOKEN: "announcement_interrupted",
@@ -58,6 +60,8 @@ class _Said:
     fault: tuple[str, PlayerFault] | None = None
     """The media player that has not said it, and the reason."""
     replaced_by: Rank | None = None
+    lasts_until: float = 0.0
+    """Until then no ring ends it: it has interrupted one."""
     end_refusal: CALLBACK_TYPE | None = None
     """Lets conversations be held again after a ring."""
 
@@ -151,6 +155,7 @@ class Announcer:
             if said.end_refusal is not None:
                 said.end_refusal()
             self._all.discard(said)
+            self._show_ring(said)
             said.over.set()
         if end in _WORDS:
             error = self._error(_WORDS[end], EndedByPersonError if end in BY_PERSON else UserError)
@@ -222,26 +227,33 @@ class Announcer:
     async def _turn_for(self, said: _Said) -> AsyncGenerator[None]:
         """Wait until nothing as important is said; music ends at once.
 
-        After some seconds, a ring ends less important utterances, and an announcement raises `UserError`.
+        Every some seconds, a ring ends less important utterances, and what disturbs interrupts a ring, which
+        goes on after it. An announcement that still waits then raises `UserError`.
         """
-        rank, rings, now = said.utterance.rank, said.utterance.rings, self._now
+        rank, rings, give_up = said.utterance.rank, said.utterance.rings, AnnouncementTimeouts.waits
+        timer: asyncio.TimerHandle | None = None
 
         @callback
-        def replace_less_important() -> None:
-            if self._now is not None and self._now.utterance.rank > rank:
-                self._now.end(End.REPLACED, rank)
+        def interrupt(*, has_waited: bool = True) -> None:
+            nonlocal timer
+            if (now := self._now) is not None:
+                other = now.utterance.rank
+                if rings:
+                    gives_way = other > rank and loop_time() >= now.lasts_until
+                elif gives_way := has_waited and other.rings and rank.disturbs:
+                    said.lasts_until = loop_time() + give_up
+                if (has_waited and gives_way) or (other is Rank.MUSIC and rank is not other):
+                    now.end(End.REPLACED, rank)
+            timer = asyncio.get_running_loop().call_later(AnnouncementTimeouts.ring_waits, interrupt)
 
-        if now is not None and now.utterance.rank is Rank.MUSIC:
-            replace_less_important()
-        wait, give_up = AnnouncementTimeouts.ring_waits, AnnouncementTimeouts.waits
-        replacing = asyncio.get_running_loop().call_later(wait, replace_less_important) if rings else None
+        interrupt(has_waited=False)
         try:
             await self._lock.acquire(rank, None if rings or rank is Rank.MUSIC else give_up)
         except TimeoutError as err:
             raise self._error("announcement_waited", seconds=f"{give_up:.0f}") from err
         finally:
-            if replacing is not None:
-                replacing.cancel()
+            if timer is not None:
+                timer.cancel()
         self._now = said
         try:
             yield
@@ -287,7 +299,18 @@ class Announcer:
         if how not in _IN_CHANNEL:
             self._refuse_conversations(said)
         said.how = how
+        self._show_ring(said)
         said.utterance.on_start(how)
+
+    @property
+    def rings(self) -> bool:
+        """Whether a ring is heard."""
+        return any(said.utterance.rings and said.how is not Delivery.NONE for said in self._all)
+
+    @callback
+    def _show_ring(self, said: _Said) -> None:
+        if said.utterance.rings:
+            self._device.record.notify(RINGS)
 
     @callback
     def _refuse_conversations(self, said: _Said) -> None:

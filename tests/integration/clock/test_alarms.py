@@ -16,7 +16,7 @@ from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import TimerTimeouts
-from simulator import State, converse
+from simulator import State, converse, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.announcements.big_speaker import BigSpeaker
 from tests.integration.boxes import (
@@ -24,6 +24,7 @@ from tests.integration.boxes import (
     Speech,
     act,
     alerts,
+    change_settings,
     push_to_talk,
     state_of,
     wait_for_state,
@@ -44,7 +45,7 @@ from tests.integration.clock.alarms import (
     soon,
 )
 from tests.integration.clock.conftest import Handle
-from tests.integration.names import COMMAND, MAC, NEW, OTHER_MAC, Boot
+from tests.integration.names import COMMAND, MAC, NEW, OTHER_MAC, SATELLITE, Boot
 
 LINK = LinkKind.MQTT
 BEDROOM_CALENDAR = "calendar.bedroom_box_alarms"
@@ -96,6 +97,8 @@ async def test_it_is_stopped_and_does_not_ring_again(
     assert stored() == ["Wake up"]
     await has_rung(device, 3)
     assert happened(hass) == "alarm_ringing"
+    # What is shown by itself is no message of the owner's.
+    assert hass.states.is_state("notify.kitchen_box_screen_message", "unknown")
     assert stored() == ["Wake up"]
     match by:
         case "wake word":
@@ -383,3 +386,26 @@ async def test_words_end_a_ring_here_then_elsewhere_and_then_a_snooze(
     assert await handle("XiaozhiStopAlarm", kitchen) == "Alarm stopped."
     assert not boot.known.state.alarms
     assert await handle("XiaozhiStopAlarm", kitchen) == "No alarm rings."
+
+
+@pytest.mark.parametrize("version", ["2.4.2", "2.5.0"])
+async def test_an_announcement_comes_between_two_rounds_of_the_bell(
+    hass: HomeAssistant, boot: Boot, speech: Speech, version: str
+) -> None:
+    """Such as a fire alarm; the satellite shows that something is heard."""
+    change_settings(hass, boot.entry, show_announcements=True)
+    device = await boot(get_profile(version=version))
+    await set_alarm(hass, 10)
+    await asyncio.sleep(25)
+    assert hass.states.is_state(SATELLITE, "responding")
+    async with asyncio.timeout(15):
+        await act(hass, "assist_satellite", "announce", SATELLITE, message="Fire!")
+    await asyncio.sleep(10)
+    shown = [text for each in device.announcements for _, text in each.shown]
+    shown = shown or list(dict.fromkeys(alert["message"] for alert in alerts(device)))
+    assert "Fire!" in shown
+    assert hass.states.is_state(SATELLITE, "responding")
+    await device.wake()
+    await device.wait_state(State.IDLE, 10)
+    assert happened(hass) == "alarm_stopped"
+    assert hass.states.is_state(SATELLITE, "idle")
