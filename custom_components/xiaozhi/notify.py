@@ -23,7 +23,7 @@ _DEFAULT_TITLE: Final = "Home Assistant"
 class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
     """An entity that shows a message until the screen shows something else.
 
-    Its state is when Home Assistant last had a text shown.
+    Its state is when an action last had a text shown. Rings and announcements are no messages.
     """
 
     _attr_supported_features = NotifyEntityFeature.TITLE

@@ -29,6 +29,7 @@ from .assist_satellite import satellite_of
 from .const import DOMAIN, MAX_MESSAGE, MAX_STATUS
 from .device.call_log import logged_call
 from .device.device import Device
+from .device.state import SHOWN
 from .errors import InputError
 from .gateway import find_device, running_gateway
 from .pictures.screen import async_open_picture, async_screenshot, async_show_image, require_tool
@@ -224,6 +225,7 @@ async def _show_text(call: ServiceCall) -> None:
         if gateway is not None:
             gateway.announcer(device).check_may_disturb()
         await device.commands.show(**text)
+        device.record.notify(SHOWN)
 
     await _on_each(call, show)
 

@@ -17,7 +17,6 @@ from ..protocol.transport.link import LinkClosedError, LinkKind
 from ..texts.translated import tool_words
 from ..tools.stock_tools import REBOOT_TOOL, stock_tool
 from .link_session import LinkSession
-from .state import SHOWN
 from .tool_calls import call_error
 
 if TYPE_CHECKING:
@@ -91,7 +90,6 @@ class DeviceCommands:
     async def show(self, *, status: str, message: str, emotion: str) -> None:
         """Show a text on the screen, with a sound. Raises as `call_tool`."""
         await self.send(messages.alert(status=status, message=message, emotion=emotion))
-        self._device.record.notify(SHOWN)
 
     async def clear_screen(self) -> None:
         """Clear the text and the face that `show` has left, without a sound. Raises as `call_tool`.
