@@ -10,7 +10,7 @@ from homeassistant.helpers import discovery_flow, issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
 
 from ..const import DOMAIN
-from ..device.device import Device
+from ..device.device import Device, name_on_page
 from ..links.admission import same
 from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import pairing_section
@@ -89,7 +89,8 @@ class DeviceDiscovery:
             # It was reset, or another one uses its MAC.
             self._issues[subentry.subentry_id] = subentry.data.get(CONF_CLIENT_ID)
             issue = _issue_id(subentry.subentry_id)
-            async_raise_issue(self._hass, issue, "identity_changed", name=subentry.title, device=device.label)
+            name = name_on_page(self._hass, self._entry, subentry)
+            async_raise_issue(self._hass, issue, "identity_changed", name=name, device=device.label)
         if not self._has_room_for_card(device):
             return
         discovery_flow.async_create_flow(

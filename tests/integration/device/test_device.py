@@ -102,6 +102,8 @@ async def test_entities_come_from_what_the_device_has(
         assert hass.states.is_state(entity_id, value), entity_id
     (shown,) = dr.async_entries_for_config_entry(dr.async_get(hass), linked_entry.entry_id)
     assert shown.sw_version == "2.4.2"
+    # On WebSocket, its controls have their last values between conversations, and fail.
+    assert await failure_of(act(hass, "number", "set_value", BRIGHTNESS, value=35)) == "only_in_conversation"
 
 
 async def test_a_name_from_the_page_of_the_device_counts_everywhere(
@@ -112,6 +114,8 @@ async def test_a_name_from_the_page_of_the_device_counts_everywhere(
     registry.async_update_device(device_id, name_by_user="Robbie")
     await hass.async_block_till_done()
     device = linked_entry.runtime_data.devices[MAC]
+    form = await linked_entry.start_subentry_reconfigure_flow(hass, device.subentry_id)
+    assert form["description_placeholders"]["name"] == "Robbie"
     with pytest.raises(HomeAssistantError, match="Robbie can be reached only while"):
         await device.commands.restart()
     (subentry,) = linked_entry.subentries.values()

@@ -4,7 +4,7 @@ import asyncio
 
 from homeassistant.config_entries import ConfigFlowResult
 from homeassistant.core import CoreState, HomeAssistant
-from homeassistant.helpers import issue_registry as ir
+from homeassistant.helpers import device_registry as dr, issue_registry as ir
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
@@ -109,6 +109,9 @@ async def test_another_client_id_gets_a_code_a_card_and_an_issue_but_no_token(
     hass: HomeAssistant, gateway_entry: MockConfigEntry, make_device: MakeDevice
 ) -> None:
     """Either the device was reset, or something poses as it: only its owner can tell."""
+    registry = dr.async_get(hass)
+    (paired,) = dr.async_entries_for_config_entry(registry, gateway_entry.entry_id)
+    registry.async_update_device(paired.id, name_by_user="Robbie")
     reset = make_device(client_id="after-the-reset")
     reply = await reset.check_in()
     assert "websocket" not in reply
@@ -117,7 +120,8 @@ async def test_another_client_id_gets_a_code_a_card_and_an_issue_but_no_token(
     (issue,) = open_issues(hass)
     assert (issue.translation_key, issue.severity) == ("identity_changed", ir.IssueSeverity.WARNING)
     assert not issue.is_fixable
-    assert issue.translation_placeholders == {"name": "Kitchen box", "device": "bread-compact-wifi (A4:5F)"}
+    # It is called as on its page.
+    assert issue.translation_placeholders == {"name": "Robbie", "device": "bread-compact-wifi (A4:5F)"}
     # A stranger cannot take a device away from its owner: the device is there, and so there is no question.
     assert (await make_device().check_in())["websocket"]["token"] == TOKEN
     assert await make_device().activate() == 200
@@ -133,7 +137,7 @@ async def test_another_client_id_gets_a_code_a_card_and_an_issue_but_no_token(
     (before,) = (subentry.as_dict() for subentry in gateway_entry.subentries.values())
     result = await submit(hass, (await cards(hass))[0]["flow_id"], code=reply["activation"]["code"])
     assert result["reason"] == "device_paired_again"
-    assert result["description_placeholders"] == {"name": "Another name"}
+    assert result["description_placeholders"] == {"name": "Robbie"}
     (after,) = (subentry.as_dict() for subentry in gateway_entry.subentries.values())
     assert after["data"]["client_id"] == "after-the-reset"
     assert after["data"]["token"] != TOKEN
