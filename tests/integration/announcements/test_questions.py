@@ -17,8 +17,8 @@ from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.const import DOMAIN
 from simulator import SimulatedDevice, State, converse
 from tests.integration.announcements.sounds import beep, is_heard
-from tests.integration.boxes import Speech, act, say
-from tests.integration.names import COMMAND, LIGHT, MAC, NEW, OLD, SATELLITE, Boot
+from tests.integration.boxes import Speech, act, alerts, failure_of, say, wait_for_state
+from tests.integration.names import BRIGHTNESS, COMMAND, LIGHT, MAC, NEW, OLD, SATELLITE, Boot
 
 QUESTION = "Shall I close the garage?"
 YES = {"id": "yes", "sentence": "yes", "slots": {}}
@@ -224,6 +224,13 @@ async def test_home_assistants_own_actions_say_what_helps(
         with pytest.raises(HomeAssistantError, match="action Ask"):
             await act(hass, "assist_satellite", action, SATELLITE, returns=text == "question", **asked)
     assert not device.announcements
+
+
+async def test_a_question_that_nobody_can_hear_or_see_fails_at_once(hass: HomeAssistant, boot: Boot) -> None:
+    device = await boot(OLD)
+    await wait_for_state(hass, BRIGHTNESS, "75")
+    assert await failure_of(ask(hass, device_id=boot.device_id, timeout=600)) == "announcement_too_old"
+    assert not alerts(device)
 
 
 @pytest.mark.parametrize("asks", ["our action", "Home Assistant's", "a conversation that it begins"])

@@ -126,6 +126,15 @@ async def test_the_first_photo_adds_its_entity_which_keeps_it(
     assert STORED not in hass_storage
 
 
+async def test_a_screenshot_is_stored_as_a_photo_is(
+    hass: HomeAssistant, linked_entry: MockConfigEntry
+) -> None:
+    await act(hass, "button", "press", "button.kitchen_box_take_screenshot")
+    before = state_of(hass, "image.kitchen_box_screen")
+    assert await hass.config_entries.async_reload(linked_entry.entry_id)
+    await wait_for_state(hass, "image.kitchen_box_screen", before.state)
+
+
 @pytest.mark.parametrize(
     "damage",
     [

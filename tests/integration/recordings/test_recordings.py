@@ -188,6 +188,9 @@ async def test_diagnostics_hold_the_recording_and_nothing_that_names_the_house(
     private.add(boot.known.state.session_id or MAC)
     assert not [each for each in private if each.casefold() in text.casefold()]
     assert Recording.read(json.dumps({"data": diagnostics})).presses[0].action == "wake"
+    # It is kept in memory only.
+    assert await boot.hass.config_entries.async_reload(boot.entry.entry_id)
+    assert "recording" not in await async_get_device_diagnostics(boot.hass, boot.entry, entry)
 
 
 @pytest.mark.usefixtures("all_enabled")
