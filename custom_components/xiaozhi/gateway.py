@@ -78,7 +78,7 @@ class Gateway:
         """By MAC."""
         self.discovery = DeviceDiscovery(hass, entry)
         self.transfers = Transfers()
-        self.players = AvailablePlayers(hass)
+        self.players = AvailablePlayers(hass, self.devices)
         self.access_points = AccessPoints(hass, entry)
         paired = PairedDevices(self.settings, self.devices)
         self.ports = Ports(hass, entry, self.settings, paired)
@@ -189,6 +189,7 @@ class Gateway:
         self.access_points.async_entry_updated()
         self.store.async_keep(set(subentries))
         self.discovery.async_remove_paired()
+        self.players.check_chosen()
 
     @callback
     def listen_for_devices(self, listener: Callable[[Device], None]) -> CALLBACK_TYPE:

@@ -8,19 +8,30 @@ from typing import Final
 
 from homeassistant.components.media_player import MediaPlayerEntityFeature
 from homeassistant.const import ATTR_SUPPORTED_FEATURES, Platform
-from homeassistant.core import CALLBACK_TYPE, Event, EventStateChangedData, HomeAssistant, callback
-from homeassistant.helpers import device_registry as dr, entity_registry as er
+from homeassistant.core import (
+    CALLBACK_TYPE,
+    CoreState,
+    Event,
+    EventStateChangedData,
+    HomeAssistant,
+    callback,
+)
+from homeassistant.helpers import device_registry as dr, entity_registry as er, issue_registry as ir
 from homeassistant.helpers.event import (
     async_call_later,
     async_track_state_added_domain,
     async_track_state_removed_domain,
 )
+from homeassistant.helpers.start import async_at_started
 
-from ..device.device import area_name
+from ..const import CONF_LOUDSPEAKER, DOMAIN
+from ..device.device import Device, area_name
+from ..texts.issues import async_raise_issue
 
 THIS_DEVICE: Final = "this_device"
 
 _ANNOUNCES: Final = MediaPlayerEntityFeature.MEDIA_ANNOUNCE | MediaPlayerEntityFeature.PLAY_MEDIA
+_GONE: Final = "loudspeaker_gone"
 # In seconds: at a start, players come one after the other.
 _TOGETHER: Final = 1.0
 
@@ -40,8 +51,12 @@ class Player:
 class AvailablePlayers:
     """Lists the media players, once for all that ask at the same time."""
 
-    def __init__(self, hass: HomeAssistant) -> None:
+    def __init__(self, hass: HomeAssistant, devices: Mapping[str, Device]) -> None:
+        """Follow the players that the owner has chosen for these devices, by MAC."""
         self._hass = hass
+        self._devices = devices
+        self._missed = set[str]()
+        """MACs of the devices whose player is gone."""
         self._players: dict[str, Player] | None = None
         self._listeners: list[Callable[[], None]] = []
         self._telling: CALLBACK_TYPE | None = None
@@ -51,11 +66,15 @@ class AvailablePlayers:
         """Follow which players there are. Returns a function that ends this."""
         trackers = async_track_state_added_domain, async_track_state_removed_domain
         ends = [track(self._hass, Platform.MEDIA_PLAYER, self._changed) for track in trackers]
+        ends.append(self._hass.bus.async_listen(er.EVENT_ENTITY_REGISTRY_UPDATED, self._follow))
+        ends.append(async_at_started(self._hass, self.check_chosen))
 
         @callback
         def stop() -> None:
             for end in filter(None, (*ends, self._telling)):
                 end()
+            for mac in self._missed:
+                ir.async_delete_issue(self._hass, DOMAIN, f"{_GONE}_{mac}")
 
         return stop
 
@@ -78,6 +97,34 @@ class AvailablePlayers:
         self._players = None
 
     @callback
+    def check_chosen(self, _hass: HomeAssistant | None = None) -> None:
+        """Report chosen players that do not exist any more, not even as unavailable ones."""
+        if self._hass.state is not CoreState.running:
+            return
+        gone = {mac: device for mac, device in self._devices.items() if self._lacks(device)}
+        for mac in self._missed - gone.keys():
+            ir.async_delete_issue(self._hass, DOMAIN, f"{_GONE}_{mac}")
+        for mac, device in gone.items():
+            player = device.settings.loudspeaker or ""
+            async_raise_issue(self._hass, f"{_GONE}_{mac}", _GONE, name=device.name, player=player)
+        self._missed = set(gone)
+
+    def _lacks(self, device: Device) -> bool:
+        player = device.settings.loudspeaker
+        known = er.async_get(self._hass).async_get(player or "") or self._hass.states.get(player or "")
+        return player is not None and known is None
+
+    @callback
+    def _follow(self, event: Event[er.EventEntityRegistryUpdatedData]) -> None:
+        """Keep a chosen player that gets another id."""
+        before = event.data.get("old_entity_id")
+        for device in tuple(self._devices.values()):
+            if before is not None and device.settings.loudspeaker == before:
+                device.set_option(CONF_LOUDSPEAKER, event.data["entity_id"])
+        if event.data["action"] == "remove":
+            self.check_chosen()
+
+    @callback
     def _changed(self, _: Event[EventStateChangedData]) -> None:
         if self._telling is None:
             self._telling = async_call_later(self._hass, _TOGETHER, self._tell)
@@ -85,6 +132,7 @@ class AvailablePlayers:
     @callback
     def _tell(self, _: datetime) -> None:
         self._telling = None
+        self.check_chosen()
         for listener in tuple(self._listeners):
             listener()
 

@@ -9,7 +9,7 @@ from homeassistant.components.media_player import MediaPlayerEntityFeature, Medi
 from homeassistant.const import Platform
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
-from homeassistant.helpers import area_registry as ar, entity_registry as er, intent
+from homeassistant.helpers import area_registry as ar, entity_registry as er, intent, issue_registry as ir
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
@@ -331,3 +331,47 @@ async def test_players_that_announce_can_be_chosen_those_of_the_area_first(
     ):
         await submit_device(hass, await change_device(hass, linked_entry), **form, **player_of_form)
         await wait_for_state(hass, SELECT, state)
+
+
+async def test_a_chosen_player_is_followed_where_it_gets_another_id(
+    hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker, reported: list[str]
+) -> None:
+    er.async_get(hass).async_update_entity(PLAYER, new_entity_id="media_player.hall")
+    await hass.async_block_till_done()
+    await wait_for_state(hass, SELECT, "Big speaker")
+    await announce(hass, "Dinner is ready.")
+    assert len(player.played) == 1
+    assert not says_itself(device)
+    assert reported == []
+    assert not issues(hass)
+
+
+def issues(hass: HomeAssistant) -> list[str]:
+    """Return the placeholders of the repairs for players that are gone."""
+    found = [issue for issue in ir.async_get(hass).issues.values() if "loudspeaker_gone" in issue.issue_id]
+    return [str(issue.translation_placeholders) for issue in found]
+
+
+@pytest.mark.parametrize("ends", ["choice", "return", "deletion"])
+async def test_a_chosen_player_that_is_gone_for_good_is_a_repair(
+    hass: HomeAssistant,
+    device: SimulatedDevice,
+    player: BigSpeaker,
+    linked_entry: MockConfigEntry,
+    ends: str,
+) -> None:
+    player.show(MediaPlayerState.IDLE, there=False)
+    await asyncio.sleep(5)
+    assert issues(hass) == []
+    er.async_get(hass).async_remove(PLAYER)
+    await asyncio.sleep(5)
+    assert issues(hass) == [str({"name": "Kitchen box", "player": PLAYER})]
+    match ends:
+        case "choice":
+            await choose(hass, SELECT, "this_device")
+        case "return":
+            await add_entities(hass, "louder", {Platform.MEDIA_PLAYER: [BigSpeaker()]})
+        case "deletion":
+            hass.config_entries.async_remove_subentry(linked_entry, *linked_entry.subentries)
+    await asyncio.sleep(5)
+    assert issues(hass) == []
