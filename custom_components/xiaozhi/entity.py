@@ -260,15 +260,13 @@ class DescribedEntities[DescriptionT: EntityDescription](DeviceEntities[Descript
 
     @override
     def wanted(self, device: Device) -> dict[str, DescriptionT]:
+        kind, registered = self._kind, er.async_get(device.hass).async_get_entity_id
         return {
             each.key: each
             for each in self._descriptions
-            if self._kind.exists(device, each) or (self._kind.stays and self._was_added(device, each.key))
+            if kind.exists(device, each)
+            or (kind.stays and registered(self._domain, DOMAIN, f"{device.mac}_{each.key}"))
         }
-
-    def _was_added(self, device: Device, key: str) -> bool:
-        registry = er.async_get(device.hass)
-        return registry.async_get_entity_id(self._domain, DOMAIN, f"{device.mac}_{key}") is not None
 
     @override
     def create(self, gateway: Gateway, device: Device, spec: DescriptionT) -> Entity:

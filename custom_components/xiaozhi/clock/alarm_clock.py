@@ -35,10 +35,9 @@ _LOGGER = logging.getLogger(__name__)
 
 _MAX_ALARMS: Final = 100
 _FARTHEST: Final = timedelta(days=366)
-# A clock that is set back by more was wrong before; one that shows an earlier year is not set yet.
-_SET_BACK: Final = timedelta(hours=2)
-# After more, the computer was paused.
-_SET_FORWARD: Final = timedelta(hours=2)
+# A clock that is set back by more was wrong before; one that shows an earlier year is not set yet. Where it
+# goes forward by more, the computer was paused.
+_SET_FAR: Final = timedelta(hours=2)
 # Less does not matter to a snooze.
 _SET_LITTLE: Final = timedelta(seconds=5)
 _FIRST_YEAR: Final = 2026
@@ -85,7 +84,7 @@ class AlarmClock:
         self._stopped: dict[str, Alarm] = {}
         """Alarms that were stopped last, as they rang; they can still be snoozed for a while."""
         self._stopped_at = 0.0
-        self._clock_read = dt_util.utcnow(), loop_time()
+        self._clock_began = dt_util.utcnow() - timedelta(seconds=loop_time())
 
     @callback
     def start(self) -> CALLBACK_TYPE:
@@ -245,10 +244,9 @@ class AlarmClock:
 
     async def _follow_clock(self) -> timedelta:
         """Move snoozes with the clock, and return by how much that was set forward since the last call."""
-        (before, at), self._clock_read = self._clock_read, (dt_util.utcnow(), loop_time())
-        now, read_at = self._clock_read
-        set_by = now - before - timedelta(seconds=read_at - at)
-        if abs(set_by) < _SET_LITTLE or set_by > _SET_FORWARD:
+        began = dt_util.utcnow() - timedelta(seconds=loop_time())
+        set_by, self._clock_began = began - self._clock_began, began
+        if abs(set_by) < _SET_LITTLE or set_by > _SET_FAR:
             return timedelta()
         if snoozed := {uid: alarm.moved(set_by) for uid, alarm in self.alarms.items() if alarm.snoozed}:
             await self._store(snoozed)
@@ -260,7 +258,7 @@ class AlarmClock:
         for uid, alarm in self.alarms.items():
             # One that raises must not take the others with it.
             with self._go_on:
-                if alarm.found - now > _SET_BACK and now.year >= _FIRST_YEAR:
+                if alarm.found - now > _SET_FAR and now.year >= _FIRST_YEAR:
                     renewed[uid] = alarm.renewed(now)
                 elif alarm.next <= now:
                     due[uid] = alarm

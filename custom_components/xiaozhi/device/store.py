@@ -26,8 +26,6 @@ _LOGGER = logging.getLogger(__name__)
 # Without its tools, a device has no entities after a crash. The conversation that it cut off is ended when
 # the device comes back.
 _SOON: Final = frozenset({"tools", "session_id"})
-# A device that shows once a minute that it is there must not wear out a memory card.
-_SAVED_WITH_OTHERS: Final = frozenset({"last_contact"})
 
 _CHECKED: Final = "checked"
 
@@ -180,7 +178,8 @@ class DeviceStore:
         """Schedule a save of a record in which these keys have changed."""
         if owned := OWNED.intersection(keys):
             self._owned.save_in(StoreTimeouts.change if owned == {"pauses"} else 0)
-        if due := STORED.intersection(keys) - _SAVED_WITH_OTHERS:
+        # A device that shows once a minute that it is there must not wear out a memory card.
+        if due := STORED.intersection(keys) - {"last_contact"}:
             self._schedule_save(soon=bool(due & _SOON))
 
     @callback
