@@ -225,10 +225,10 @@ class Announcer:
 
     @asynccontextmanager
     async def _turn_for(self, said: _Said) -> AsyncGenerator[None]:
-        """Wait until nothing as important is said; music ends at once.
+        """Wait until nothing as important is said; what disturbs raises `UserError` if that takes long.
 
-        Every some seconds, a ring ends less important utterances, and what disturbs interrupts a ring, which
-        goes on after it. An announcement that still waits then raises `UserError`.
+        Music ends at once; after some seconds a ring ends what is less important, and what disturbs
+        interrupts a ring, which goes on after it.
         """
         rank, rings, give_up = said.utterance.rank, said.utterance.rings, AnnouncementTimeouts.waits
         timer: asyncio.TimerHandle | None = None

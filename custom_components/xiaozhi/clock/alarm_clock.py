@@ -14,16 +14,19 @@ from typing import Final, NamedTuple
 
 from homeassistant.const import EVENT_CORE_CONFIG_UPDATE
 from homeassistant.core import CALLBACK_TYPE, Event, HomeAssistant, callback
+from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.start import async_at_started
 from homeassistant.util import dt as dt_util
 from homeassistant.util.ulid import ulid_now
 
-from ..const import MAX_MESSAGE
+from ..const import DOMAIN, MAX_MESSAGE
 from ..device.device import Device
 from ..device.events import AlarmEvent
+from ..device.state import SETTINGS
 from ..errors import InputError, UserError
 from ..protocol.event_loop import LogAndGoOn, loop_time
 from ..protocol.text import one_line, plain_markdown
+from ..texts.issues import async_raise_issue
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
 from ..voice.pipelines import spoken_language
@@ -85,16 +88,20 @@ class AlarmClock:
         """Alarms that were stopped last, as they rang; they can still be snoozed for a while."""
         self._stopped_at = 0.0
         self._clock_began = dt_util.utcnow() - timedelta(seconds=loop_time())
+        self._issue = f"alarms_cannot_ring_{device.subentry_id}"
 
     @callback
     def start(self) -> CALLBACK_TYPE:
         """Begin to ring. Returns a function that ends this."""
         task = self._device.create_task(self._run(), "alarms")
         unlisten = self._hass.bus.async_listen(EVENT_CORE_CONFIG_UPDATE, self._zone_changed)
+        unfollow = self._device.record.listen(("link", SETTINGS), self._changed.set)
 
         def stop() -> None:
             unlisten()
+            unfollow()
             task.cancel()
+            ir.async_delete_issue(self._hass, DOMAIN, self._issue)
 
         return stop
 
@@ -230,6 +237,7 @@ class AlarmClock:
             wait: float | None = TimerTimeouts.poll
             # A repair issue reports a failed write.
             with self._go_on, suppress(UserError):
+                self._check_can_ring()
                 set_by = await self._follow_clock()
                 if due := await self._due():
                     await self._take(due, set_by)
@@ -241,6 +249,14 @@ class AlarmClock:
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._changed.wait()
+
+    @callback
+    def _check_can_ring(self) -> None:
+        """Tell the owner of alarms that cannot ring any more, as long as there are some."""
+        if self.alarms and not can_ring_idle(self._device):
+            async_raise_issue(self._hass, self._issue, "alarms_cannot_ring", name=self._device.name)
+        else:
+            ir.async_delete_issue(self._hass, DOMAIN, self._issue)
 
     async def _follow_clock(self) -> timedelta:
         """Move snoozes with the clock, and return by how much that was set forward since the last call."""

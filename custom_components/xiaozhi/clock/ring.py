@@ -14,6 +14,7 @@ from homeassistant.components import persistent_notification
 from homeassistant.const import STATE_UNAVAILABLE
 from homeassistant.core import CALLBACK_TYPE, Event, EventStateChangedData, callback
 from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.event import async_track_state_change_event
 from homeassistant.util.ulid import ulid_now
 
@@ -94,7 +95,12 @@ class Ring:
 @callback
 def can_ring_idle(device: Device) -> bool:
     """Whether something can ring while a device is idle: an idle one on WebSocket cannot be reached."""
-    return device.state.link is not LinkKind.WEBSOCKET or device.settings.loudspeaker is not None
+    hass, player = device.hass, device.settings.loudspeaker
+    if device.state.link is not LinkKind.WEBSOCKET or player is None:
+        return device.state.link is not LinkKind.WEBSOCKET
+    # A player may come later than we do.
+    is_there = hass.states.get(player) is not None or er.async_get(hass).async_get(player) is not None
+    return is_there or not hass.is_running
 
 
 @dataclass(eq=False, slots=True)

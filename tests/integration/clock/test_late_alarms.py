@@ -9,7 +9,7 @@ from unittest.mock import AsyncMock
 from homeassistant.const import EVENT_HOMEASSISTANT_STARTED
 from homeassistant.core import CoreState, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
-from homeassistant.helpers import issue_registry as ir
+from homeassistant.helpers import entity_registry as er, issue_registry as ir
 from homeassistant.helpers.dispatcher import async_dispatcher_connect
 from homeassistant.helpers.storage import Store
 from homeassistant.util import dt as dt_util
@@ -24,8 +24,8 @@ from custom_components.xiaozhi.device.events import EVENT_SIGNAL, AlarmEvent, De
 from custom_components.xiaozhi.device.state import VoiceMessage
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice
-from tests.integration.announcements.big_speaker import SELECT
-from tests.integration.boxes import act, alerts, choose, state_of
+from tests.integration.announcements.big_speaker import PLAYER, SELECT
+from tests.integration.boxes import act, alerts, choose, open_issues, state_of
 from tests.integration.clock.alarms import (
     CALENDAR,
     NEXT_ALARM,
@@ -216,19 +216,32 @@ async def test_another_time_zone_moves_the_next_alarm(hass: HomeAssistant, boot:
 
 
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
+@pytest.mark.parametrize("what", ["this device", "player gone"])
 @pytest.mark.usefixtures("chosen")
 async def test_none_can_be_set_without_a_ring_and_an_earlier_one_is_reported(
-    hass: HomeAssistant, boot: Boot, handle: Handle, notes: list[str]
+    boot: Boot, handle: Handle, notes: list[str], what: str
 ) -> None:
+    """A repair says so at once."""
+    hass = boot.hass
     await boot()
-    await set_alarm(hass, 60)
-    await choose(hass, SELECT, "this_device")
+    await set_alarm(hass, 600)
+    await asyncio.sleep(61)
+    assert not open_issues(hass)
+    if what == "this device":
+        await choose(hass, SELECT, "this_device")
+    else:
+        er.async_get(hass).async_remove(PLAYER)
+        await asyncio.sleep(61)
+    await hass.async_block_till_done()
+    assert "alarms_cannot_ring" in {issue.translation_key for issue in open_issues(hass)}
     words = "Choose MQTT as its connection, or a loudspeaker that rings in its place"
     with pytest.raises(HomeAssistantError, match=words):
         await set_alarm(hass, 60)
     assert words in await handle("XiaozhiSetAlarm", hours=7)
-    assert "did not ring" in await next_note(notes)
+    assert "could not be reached: Wake up" in await next_note(notes)
     assert not await events(hass)
+    await hass.async_block_till_done()
+    assert "alarms_cannot_ring" not in {issue.translation_key for issue in open_issues(hass)}
 
 
 async def test_a_device_that_is_deleted_has_no_alarms_any_more(
