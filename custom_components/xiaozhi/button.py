@@ -13,7 +13,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .access_point.entities import ReconnectButton
 from .actions.recorded_conversation import async_record_conversation, check_not_recording
 from .actions.rights import check_entity, require_admin
-from .clock.alarm_clock import AlarmClock
+from .clock.device_clock import DeviceClock
 from .device.call_log import logged_call
 from .device.device import Device
 from .entity import (
@@ -80,14 +80,14 @@ _RENEW: Final = ButtonEntityDescription(
 class XiaozhiAlarmButtonDescription(ButtonEntityDescription):
     """Describes a button for a ringing alarm."""
 
-    act: Callable[[AlarmClock], Awaitable[object]]
+    act: Callable[[DeviceClock], Awaitable[object]]
 
 
 ALARMS: Final = (
     XiaozhiAlarmButtonDescription(
-        key="snooze_alarm", translation_key="snooze_alarm", act=AlarmClock.async_snooze
+        key="snooze_alarm", translation_key="snooze_alarm", act=DeviceClock.async_snooze
     ),
-    XiaozhiAlarmButtonDescription(key="stop_alarm", translation_key="stop_alarm", act=AlarmClock.async_stop),
+    XiaozhiAlarmButtonDescription(key="stop_alarm", translation_key="stop_alarm", act=DeviceClock.async_stop),
 )
 
 
@@ -193,7 +193,7 @@ class XiaozhiAlarmButton(XiaozhiOccasionalEntity, ButtonEntity):
 
     @override
     async def async_press(self) -> None:
-        await self.entity_description.act(self.gateway.clock(self.device).alarms)
+        await self.entity_description.act(self.gateway.clock(self.device))
 
     @property
     @override

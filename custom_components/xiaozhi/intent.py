@@ -131,7 +131,7 @@ async def _delete(speaker: Speaker, meaning: Meaning, *, several: bool = False, 
 
 
 async def _snooze(speaker: Speaker, _meaning: Meaning) -> Answer:
-    first, *_ = [await clock.alarms.async_snooze() for clock in speaker.to_end()]
+    first, *_ = [await clock.async_snooze() for clock in speaker.to_end()]
     return "alarm_snoozed", {"time": say_time(speaker.language, wall_time(first))}
 
 

@@ -1,5 +1,7 @@
 """The timers and alarms of one device, from when it is added until it is removed or the gateway stops."""
 
+from datetime import datetime
+
 from homeassistant.core import CALLBACK_TYPE, callback
 
 from ..announcements.announcer import Announcer
@@ -36,6 +38,12 @@ class DeviceClock:
             return False
         await self.alarms.async_stop()
         return True
+
+    async def async_snooze(self) -> datetime:
+        """Snooze alarms, and stop timers that ring with them. Returns and raises as for alarms alone."""
+        until = await self.alarms.async_snooze()
+        self._timers.silence()
+        return until
 
     @callback
     def start(self) -> None:

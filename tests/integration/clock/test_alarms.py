@@ -12,19 +12,23 @@ from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser
 
+from custom_components.xiaozhi.announcements.heard import End
+from custom_components.xiaozhi.announcements.utterance import Utterance
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import TimerTimeouts
 from simulator import State, converse, get_profile
 from simulator.application.announcement import Outcome
-from tests.integration.announcements.big_speaker import BigSpeaker
+from tests.integration.announcements.big_speaker import OTHER_SELECT, BigSpeaker
+from tests.integration.announcements.sounds import beep
 from tests.integration.boxes import (
     TWO_DEVICES,
     Speech,
     act,
     alerts,
     change_settings,
+    choose,
     push_to_talk,
     state_of,
     wait_for_state,
@@ -203,7 +207,7 @@ async def test_one_that_was_said_in_a_conversation_rings_on_if_nobody_speaks(
 
 
 @pytest.mark.parametrize("first", ["alarm", "timer"])
-@pytest.mark.parametrize("by", ["wake word", "words"])
+@pytest.mark.parametrize("by", ["wake word", "words", STOP, SNOOZE])
 async def test_a_timer_that_rings_with_an_alarm_is_named_and_stopped_with_it(
     hass: HomeAssistant, boot: Boot, handle: Handle, first: str, by: str
 ) -> None:
@@ -217,12 +221,35 @@ async def test_a_timer_that_rings_with_an_alarm_is_named_and_stopped_with_it(
     if by == "wake word":
         await device.wake()
         await device.wait_state(State.IDLE, 10)
-    else:
+    elif by == "words":
         await handle("XiaozhiStopAlarm")
+    else:
+        await act(hass, "button", "press", by)
     await asyncio.sleep(5)
     await rings_no_more(device, 120)
-    assert happened(hass) == "alarm_stopped"
+    assert happened(hass) == ("alarm_snoozed" if by == SNOOZE else "alarm_stopped")
     assert not boot.known.state.timers
+
+
+@TWO_DEVICES
+@pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
+@pytest.mark.usefixtures("chosen")
+async def test_it_rings_as_soon_as_its_loudspeaker_has_spoken_for_another_device(
+    hass: HomeAssistant, boot: Boot, player: BigSpeaker, linked_entry: MockConfigEntry
+) -> None:
+    """On WebSocket, nothing else can ring."""
+    await choose(hass, OTHER_SELECT, "Big speaker")
+    await boot()
+    gateway = linked_entry.runtime_data
+    other = gateway.announcer(gateway.devices[OTHER_MAC])
+    await set_alarm(hass, 10)
+    play = Utterance(text="A radio play.", speech=beep(100))
+    saying = hass.async_create_task(other.say(play))
+    assert (await saying).end is End.DONE
+    assert len(player.began) == 1
+    await asyncio.sleep(10)
+    assert len(player.began) == 2
+    assert happened(hass) == "alarm_ringing"
 
 
 @pytest.mark.timeouts(TimerTimeouts, alarm=100)
