@@ -40,13 +40,6 @@ def area_name(hass: HomeAssistant, area_id: str | None) -> str | None:
     return area.name if area else None
 
 
-def name_on_page(hass: HomeAssistant, entry: ConfigEntry[Any], subentry: ConfigSubentry) -> str:
-    """Return the name of a device: the one on its page, if it was changed there."""
-    identifier = (DOMAIN, subentry.unique_id or "")
-    registered = dr.async_get(hass).async_get_device_by_identifier(identifier, entry.entry_id)
-    return (registered.name_by_user if registered else None) or subentry.title
-
-
 class Device:
     """A paired device, linked or not."""
 
