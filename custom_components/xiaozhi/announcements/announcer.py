@@ -184,7 +184,9 @@ class Announcer:
             if tone:
                 # The user has asked to be recorded, also where nothing is to disturb.
                 asked = replace(asked, rank=Rank.ANSWER, speech=one_after_other(asked.speech, tone))
-            heard = await self.say(asked)
+            # A ring that could not wait longer comes before the question.
+            while (heard := await self.say(asked)).end is End.REPLACED:
+                pass
             # The conversation may be over before there is an occasion.
             if heard.how is not Delivery.NONE:
                 if heard.end is not End.WOKEN:

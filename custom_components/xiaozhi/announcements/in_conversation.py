@@ -87,11 +87,13 @@ class ConversationAnnouncements:
     @property
     def waiting(self) -> bool:
         """Whether something is to be said."""
-        return self._there.is_set()
+        return self._waiting is not None
 
-    async def wait(self) -> None:
-        """Wait until something is to be said."""
-        await self._there.wait()
+    async def wait(self, *, for_ring: bool = False) -> None:
+        """Wait until something is to be said, or `for_ring` only."""
+        while self._waiting is None or (for_ring and not self._waiting.utterance.rings):
+            self._there.clear()
+            await self._there.wait()
 
     async def speak(self, conversation: Conversation) -> bool:
         """Say the waiting utterances; return whether the user is to answer. Raises `LinkClosedError`.
@@ -106,7 +108,7 @@ class ConversationAnnouncements:
                 if expects_answer:
                     break
                 # An utterance that interrupts music comes at once, and so does the music after it.
-                await within(_NEXT, self._there.wait())
+                await within(_NEXT, self.wait())
         finally:
             self.only_music = False
         return expects_answer
@@ -167,7 +169,6 @@ class ConversationAnnouncements:
     @callback
     def _take(self) -> _Waiting | None:
         waiting, self._waiting = self._waiting, None
-        self._there.clear()
         return waiting
 
     async def _say(self, conversation: Conversation, waiting: _Waiting) -> None:

@@ -148,7 +148,9 @@ class HeldConversation:
     async def _next_turn(self) -> Turn | None:
         """Wait for the next turn; make announcements while the device rests."""
         while True:
-            waiting = self.voice.announcements.wait()
+            # Behind a question waits all that can wait: the button that is pressed next answers it.
+            is_asked = self.voice.satellite.questions.pending is not None
+            waiting = self.voice.announcements.wait(for_ring=is_asked)
             async with first_of(self.conversation.next_turn(), waiting) as (turn, _):
                 if turn.done() or not self.conversation.resting:
                     return await turn

@@ -12,12 +12,13 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 import voluptuous as vol
 
+from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.announcements.heard import End
 from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.const import DOMAIN
 from simulator import SimulatedDevice, State, converse
 from tests.integration.announcements.sounds import beep, is_heard
-from tests.integration.boxes import Speech, act, alerts, failure_of, say, wait_for_state
+from tests.integration.boxes import Speech, act, alerts, failure_of, push_to_talk, say, wait_for_state
 from tests.integration.names import BRIGHTNESS, COMMAND, LIGHT, MAC, NEW, OLD, SATELLITE, Boot
 
 QUESTION = "Shall I close the garage?"
@@ -290,6 +291,43 @@ async def test_the_microphone_opens_after_a_question_before_what_waits(
     assert await task == expected
     assert talk.answers[1:] == [QUESTION, *after]
     assert (await saying).end is End.DONE
+
+
+async def test_with_the_talk_button_what_waits_is_said_after_the_answer(
+    hass: HomeAssistant, boot: Boot, speech: Speech, announcer: Announcer
+) -> None:
+    """The device rests between the question and the button, with an open channel."""
+    await speech.answer_with("Which light?", heard=[COMMAND, "yes"])
+    device = await boot(OLD)
+    await push_to_talk(device, speech.command)
+    await device.wait_for(lambda: device.screen.captions == ["Which light?"], 30)
+    await device.wait_state(State.IDLE, 10)
+    asking = hass.async_create_task(ask(hass))
+    await device.wait_for(lambda: QUESTION in device.screen.captions, 30)
+    saying = hass.async_create_task(announcer.say(Utterance(text="The door.", speech=beep(2))))
+    await device.wait_state(State.IDLE, 30)
+    await asyncio.sleep(1)
+    assert device.screen.captions[-1] == QUESTION
+    await push_to_talk(device, speech.command)
+    assert await asking == YES
+    assert (await saying).end is End.DONE
+    assert device.screen.captions == ["Which light?", QUESTION, "The door."]
+
+
+async def test_a_question_is_asked_after_a_ring_that_cannot_wait_for_it(
+    hass: HomeAssistant, boot: Boot, speech: Speech, announcer: Announcer
+) -> None:
+    await speech.answer_with("It goes on. " * 12, heard=[COMMAND, "yes"])
+    device = await boot(OLD)
+    await device.wake()
+    asking = hass.async_create_task(ask(hass))
+    await asyncio.sleep(0.1)
+    ring = Utterance(text="The pizza.", speech=beep(2), rank=Rank.TIMER)
+    ringing = hass.async_create_task(announcer.say(ring))
+    talk = await converse(device, speech.command, speech.command)
+    assert (await ringing).end is End.DONE
+    assert talk.answers[-3:] == ["The pizza.", QUESTION, "Thank you."]
+    assert await asking == YES
 
 
 async def test_sentences_that_cannot_be_matched_are_refused(
