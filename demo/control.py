@@ -16,6 +16,7 @@ from .stage import ANSWER, Demo, Said
 
 _FILE: Final = "control.json"
 _LOCK: Final = "lock"
+_KNOW_LITTLE: Final = "; small engines know only what the demo lists"
 _NOT_RUNNING: Final = "the demo does not run. Start it with scripts/demo, and leave that terminal open."
 _SAY_SECONDS: Final = 90
 
@@ -120,7 +121,7 @@ async def _obey(demo: Demo, request: dict[str, Any]) -> str:
 def _told(demo: Demo, link: str, said: Said) -> str:
     lines = {
         "Said": f"{said.said}, to the {demo.owners[link].name}",
-        "Understood": said.heard or "(nothing; small engines know only what the demo lists)",
+        "Understood": said.heard or f"(nothing{_KNOW_LITTLE * demo.speech.small})",
         "Answer": said.answer or "(none)",
         "Kitchen": f"the light is {said.light}",
     }

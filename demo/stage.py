@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from simulator import Pace, Profile, SimulatedDevice, get_profile
+from simulator import Pace, Profile, SimulatedDevice, State, get_profile
 from simulator.audio.sound import write_wav
 from simulator.conversation import Conversation, converse
 
@@ -24,6 +24,7 @@ from .unasked import Listener, audible, put_music
 from .wake_words import put_pack
 
 _CONFIGURATION: Final = "demo-config"
+_RING_ENDS_SECONDS: Final = 10
 ANSWER: Final = "answer.wav"
 """File with what was answered last, in the folder of the demo."""
 LOGS: Final = (*SPEECH_LOGS, f"{_CONFIGURATION}/{LOG}")
@@ -131,8 +132,13 @@ class Demo:
         sounds = [await self.speech.person(text) for text in texts]
         with naming_fault(f"the conversation with the {DEVICES[link].name} failed"):
             # On its page, its owner may have chosen another one.
-            words = self.devices[link].wake_words or [self.owners[link].wake_word]
-            account = await converse(self.devices[link], *sounds, word=words[0])
+            device = self.devices[link]
+            word = (device.wake_words or [self.owners[link].wake_word])[0]
+            if device.state is State.NOTIFYING:
+                # Waking it ends what rings, and begins no conversation.
+                await device.wake(word)
+                await device.wait_state(State.IDLE, _RING_ENDS_SECONDS)
+            account = await converse(device, *sounds, word=word)
         await asyncio.to_thread(write_wav, self.folder / ANSWER, account.played, account.sample_rate)
         return Said(said=" ".join(texts), light=await self.client.state(house.LAMP), account=account)
 

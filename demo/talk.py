@@ -55,6 +55,9 @@ _QUESTION: Final = "Shall I turn on the kitchen light?"
 # Of a device that speaks while it is idle.
 _ANSWER: Final = "yes"
 _UNASKED: Final = {"announce": f"Announce “{_MESSAGE}”", "ask": f"Ask “{_QUESTION}”"}
+_PROMPT: Final = "Speak after the tone."
+_SEND: Final = "send a voice message to everyone"
+_KEEP: Final = {"message": f"Send “{_MESSAGE}” to the other boxes"}
 _ALARM: Final = {"alarm": "Set an alarm in ten seconds", "snooze": "Snooze the alarm"}
 _ALARM_SECONDS: Final = 10
 # Of the device, which are also on its page in Home Assistant.
@@ -148,7 +151,7 @@ class _Talk:
         self._surroundings = {
             **surroundings,
             "examples": self._examples,
-            "actions": (_UNASKED if speaks_idle else {}) | (_ALARM if on_mqtt else {}),
+            "actions": (_UNASKED if speaks_idle else {}) | _KEEP | (_ALARM if on_mqtt else {}),
             "words": [box.wake_word, "Jarvis", "Computer"],
         }
         self._newest: web.WebSocketResponse | None = None
@@ -238,6 +241,8 @@ class _Talk:
                 await self._box.call("assist_satellite", "announce", message=_MESSAGE)
             case ["do", "ask"]:
                 await self._ask()
+            case ["do", "message"]:
+                await self._send_message()
             case ["do", "alarm"]:
                 self._has_alarms = True
                 await self._box.set_alarm(_ALARM_SECONDS, "Tea")
@@ -259,6 +264,17 @@ class _Talk:
             if device.state is State.LISTENING:
                 device.say(sound)
                 return
+
+    async def _send_message(self) -> None:
+        """Ask the device to record a message, and speak that after its tone, without a microphone."""
+        device, known = self._device, len(self._device.screen.captions)
+        await self._say(await self._person(_SEND))
+        message = await self._person(_MESSAGE)
+        await device.wait_for(
+            lambda: _PROMPT in device.screen.captions[known:] and device.state is State.LISTENING,
+            _CONNECTING_SECONDS,
+        )
+        device.say(message)
 
     async def _wake(self, word: str) -> str:
         """Say a wake word to the device, which may listen to another one."""
@@ -362,7 +378,9 @@ class _Talk:
         # A box that cannot speak while it is idle is no loudspeaker for another one.
         silent = tuple(box.name for box in self._others if not box.device.profile.has_notify)
         options = [each for each in told.get("options", ()) if each == chosen or not each.startswith(silent)]
-        return {"chosen": chosen, "options": options, "hint": told.get("hint", "")}
+        # What a choice would fetch is of a real home: here it is all on this computer.
+        hint = told.get("hint", "") if chosen == "on_its_way" else ""
+        return {"chosen": chosen, "options": options, "hint": hint}
 
     async def _lamp(self, entity_id: str) -> Json:
         state = await self._client.get(f"/api/states/{entity_id}")

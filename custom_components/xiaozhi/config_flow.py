@@ -231,13 +231,13 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         return result
 
     @override
-    def _add_device(self, mac: str, name: str, data: Mapping[str, Any], speech: str) -> ConfigFlowResult:
+    def _add_device(
+        self, mac: str, name: str, data: Mapping[str, Any], placeholders: Mapping[str, str]
+    ) -> ConfigFlowResult:
         self.hass.config_entries.async_add_subentry(
             self._gateway().entry,
             ConfigSubentry(
                 subentry_type=SUBENTRY_DEVICE, unique_id=mac, title=name, data=MappingProxyType(dict(data))
             ),
         )
-        return self.async_abort(
-            reason="device_added", description_placeholders={"name": plain_name(name), "speech": speech}
-        )
+        return self.async_abort(reason="device_added", description_placeholders=placeholders)

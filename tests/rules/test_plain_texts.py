@@ -16,9 +16,11 @@ _CLEANING: Final = {"plain_name", "plain_markdown", "len", "str", "isoformat"}
 _OUR_TEXTS: Final = {"async_text", "async_explain", "known_text"}
 _OURS: Final = {
     # Sentences and addresses of ours, which hold none of the others' texts.
-    "forms/pairing_form.py": {"first", "check_in_link", "check_in_url", "portal_url", "docs_url", "problem"},
-    "forms/device_form.py": {"notes", "speech"},
-    "config_flow.py": {"problem", "releases_example", "found", "subscribe_topic", "speech"},
+    "forms/pairing_form.py": {
+        *("first", "check_in_link", "check_in_url", "portal_url", "docs_url", "problem", "say_url", "speech")
+    },
+    "forms/device_form.py": {"notes"},
+    "config_flow.py": {"problem", "releases_example", "found", "subscribe_topic"},
     # Descriptions in Markdown, of names that were made plain.
     "clock/ring.py": {None},
 }

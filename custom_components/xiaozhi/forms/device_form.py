@@ -244,12 +244,11 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         return fields, notes
 
     @override
-    def _add_device(self, mac: str, name: str, data: Mapping[str, Any], speech: str) -> SubentryFlowResult:
+    def _add_device(
+        self, mac: str, name: str, data: Mapping[str, Any], placeholders: Mapping[str, str]
+    ) -> SubentryFlowResult:
         return self.async_create_entry(
-            title=name,
-            data=data,
-            unique_id=mac,
-            description_placeholders={"name": plain_name(name), "speech": speech},
+            title=name, data=data, unique_id=mac, description_placeholders=placeholders
         )
 
 

@@ -30,11 +30,12 @@ from ..protocol.text import plain_name
 from ..provisioning.address import PORTAL_URL, check_in_url, is_https_only
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, device_subentries
-from ..texts.translated import async_text
+from ..texts.translated import async_text, language_of_texts
 from ..voice.missing_engines import async_missing_engines_hint
 
 # For firmware that hides the field for the address.
 _HIDDEN_FIELD_PAGE: Final = "/blob/main/docs/devices.md#no-field-for-the-address"
+_TRANSLATED_PAGES: Final = {"de": "de/", "zh-Hans": "zh-CN/", "zh-Hant": "zh-CN/"}
 # Of the waiting devices in a form, those that have called last.
 _MAX_NAMED: Final = 20
 # 256 bit.
@@ -64,11 +65,10 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
     _code_schema = _CODE_SCHEMA
 
     @abstractmethod
-    def _add_device(self, mac: str, name: str, data: Mapping[str, Any], speech: str) -> ResultT:
-        """Add the subentry of a new device and end the flow.
-
-        `speech` names the engines that Home Assistant lacks.
-        """
+    def _add_device(
+        self, mac: str, name: str, data: Mapping[str, Any], placeholders: Mapping[str, str]
+    ) -> ResultT:
+        """Add the subentry of a new device and end the flow, with these placeholders of its last text."""
 
     async def async_step_wait(self, user_input: dict[str, Any] | None = None) -> ResultT:
         """Go on when a device has checked in, or show the address again."""
@@ -159,7 +159,12 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             if name == usual:
                 name = self._free(usual)
             data = {**identity, CONF_LINK: self._link.value}
-            return self._add_device(device.mac, name, data, await async_missing_engines_hint(self.hass))
+            placeholders = {
+                "name": plain_name(name),
+                "say_url": await _sentences_url(self.hass),
+                "speech": await async_missing_engines_hint(self.hass),
+            }
+            return self._add_device(device.mac, name, data, placeholders)
         return self.async_show_form(
             step_id="details",
             data_schema=vol.Schema(
@@ -199,6 +204,13 @@ def _is_on_phone() -> bool:
     """Whether the form is shown on a phone, which cannot scan its own screen."""
     request = current_request.get()
     return request is not None and "Mobi" in request.headers.get(USER_AGENT, "")
+
+
+async def _sentences_url(hass: HomeAssistant) -> str:
+    """Return the address of the page with sentences, in the language of the house if there is one."""
+    integration = await async_get_integration(hass, DOMAIN)
+    folder = _TRANSLATED_PAGES.get(language_of_texts(hass.config.language), "")
+    return f"{integration.documentation}/blob/main/docs/{folder}what-you-can-say.md"
 
 
 async def address_placeholders(hass: HomeAssistant, address: str | None) -> dict[str, str]:

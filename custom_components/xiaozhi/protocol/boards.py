@@ -77,6 +77,7 @@ _SOLD_AS: Final = {
     "xingzhi-cube-0.96oled-wifi": "Xingzhi Cube 0.96",
     "xingzhi-cube-1.54tft-ml307": "Xingzhi Cube 1.54 ML307",
     "xingzhi-cube-1.54tft-wifi": "Xingzhi Cube 1.54",
+    "xmini-c3": "Xmini C3",
 }
 """By the names of builds, as `docs/devices.md` has them; others follow a rule, if their maker is known."""
 

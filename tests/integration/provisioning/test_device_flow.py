@@ -180,6 +180,8 @@ async def test_a_device_whose_name_is_left_as_it_is_has_one_of_its_own(
     code = await make_device(mac=OTHER_MAC.replace("01", "99")).code()
     form = await submit(hass, await card(hass), code=code)
     assert form["data_schema"]({}) == {"name": "小智"}
+    result = await submit(hass, form, name="Box")
+    assert result["description_placeholders"]["say_url"].endswith("/docs/zh-CN/what-you-can-say.md")
     await hass.config.async_update(language="en")
 
 
