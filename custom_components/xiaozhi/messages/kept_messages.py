@@ -40,6 +40,7 @@ _LOGGER = logging.getLogger(__name__)
 
 _FOLDER: Final = (STORAGE_DIR, f"{DOMAIN}_messages")
 _MOST: Final = 10
+_MOST_OF_ONE: Final = 3
 _MOST_BYTES: Final = 512 * 1024
 _KEPT_FOR: Final = timedelta(days=7)
 _INTERVAL: Final = timedelta(hours=1)
@@ -62,10 +63,10 @@ class KeptMessages:
         self._playing, self._storing = asyncio.Lock(), asyncio.Lock()
         self._ends: list[CALLBACK_TYPE] = []
 
-    @property
-    def is_full(self) -> bool:
-        """Whether no more can be kept."""
-        return len(self.device.state.messages) >= _MOST
+    def is_full_for(self, sender: str) -> bool:
+        """Whether no more messages of a sender can be kept."""
+        senders = [message.sender for message in self.device.state.messages.values()]
+        return len(senders) >= _MOST or senders.count(sender) >= _MOST_OF_ONE
 
     @callback
     def start(self) -> None:
@@ -94,9 +95,9 @@ class KeptMessages:
             raise UserError("message_not_stored")
         try:
             async with self._storing:
-                self._check_may_keep()
+                self._check_may_keep(message.sender)
                 await self._hass.async_add_executor_job(_write, self._file(uid), sound)
-                self._check_may_keep()
+                self._check_may_keep(message.sender)
                 self.device.record.update(messages={**self.device.state.messages, uid: message})
             await self.device.record.async_save()
         except (OSError, WriteError, UserError) as err:
@@ -108,11 +109,11 @@ class KeptMessages:
         self.device.create_task(self._play([uid]), "play message")
 
     @callback
-    def _check_may_keep(self) -> None:
+    def _check_may_keep(self, sender: str) -> None:
         """Check again what may have changed while a message was recorded or written. Raises `UserError`."""
         if not self._ends:
             raise InputError("message_receiver_gone", name=self.device.name)
-        if self.is_full:
+        if self.is_full_for(sender):
             raise InputError("message_full", names=self.device.name)
 
     async def async_delete_all(self) -> None:

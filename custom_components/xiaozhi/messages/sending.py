@@ -39,7 +39,7 @@ def recipients(sender: Device, meant: Collection[KeptMessages]) -> list[KeptMess
     others = [each for each in meant if each.device is not sender]
     if not others:
         raise InputError("message_to_itself", name=sender.name)
-    if not (free := [each for each in others if not each.is_full]):
+    if not (free := [each for each in others if not each.is_full_for(_place(sender))]):
         raise InputError("message_full", names=names(others))
     return free
 
@@ -112,14 +112,17 @@ async def _async_keep(sender: Device, recording: Recording, meant: Collection[Ke
         raise UserError("message_not_spoken", name=sender.name)
     to = recipients(sender, meant)
     sound = await sender.hass.async_add_executor_job(_ogg, bytes(recording.sound))
-    place = area_name(sender.hass, sender.area_id) or sender.name
-    message = VoiceMessage(sender=place, sent=dt_util.utcnow(), cut_off=recording.cut_off)
+    message = VoiceMessage(sender=_place(sender), sent=dt_util.utcnow(), cut_off=recording.cut_off)
     results = await asyncio.gather(*(each.async_keep(message, sound) for each in to), return_exceptions=True)
     kept = [each for each, error in zip(to, results, strict=True) if error is None]
     if not kept:
         raise next(error for error in results if error is not None)
     async_report(sender, MessageEvent.SENT, names(kept))
     return names([each for each in meant if each.device is not sender and each not in kept])
+
+
+def _place(sender: Device) -> str:
+    return area_name(sender.hass, sender.area_id) or sender.name
 
 
 def _ogg(pcm: bytes) -> bytes:

@@ -42,6 +42,8 @@ METADATA: Final = stt.SpeechMetadata(
 )
 """The metadata of all streams, without the language."""
 
+# Characters: nobody says more in a minute.
+_MAX_TRANSCRIPT: Final = 5000
 # Since Home Assistant 2026.11, an engine may report its text so far.
 _PROGRESS: Final = "async_process_audio_stream_with_progress"
 # Engines of this name write who spoke, as "[anna] turn on the light" (wyoming-voice-match, TAG_SPEAKER).
@@ -84,7 +86,7 @@ class Recognizer:
         result = await self._result(stream, on_progress)
         if result.result is not stt.SpeechResultState.SUCCESS:
             raise TurnError(RECOGNITION_FAILED)
-        return await self.converted(result.text or "")
+        return await self.converted(checked_transcript(result.text or ""))
 
     async def converted(self, text: str) -> str:
         """Return a transcript in the script of the pipeline, and note its speaker."""
@@ -104,10 +106,18 @@ class Recognizer:
             async for result in results:
                 if isinstance(result, stt.SpeechResult):
                     return result
-                speakers[result.speaker_id] = result.text
+                speakers[result.speaker_id] = str(result.text)[:_MAX_TRANSCRIPT]
                 if on_progress is not None:
                     on_progress(" ".join(speakers.values()))
         raise TurnError(RECOGNITION_FAILED)
+
+
+def checked_transcript(text: object) -> str:
+    """Return a transcript. Raises `TurnError` for what nobody can have said."""
+    if not isinstance(text, str) or len(text) > _MAX_TRANSCRIPT:
+        _LOGGER.warning("Speech recognition has returned what nobody can have said")
+        raise TurnError(RECOGNITION_FAILED)
+    return text
 
 
 async def speech_to_text(

@@ -26,6 +26,7 @@ from .answer import Answer, time_to_read
 from .patience import after_turn
 from .pipeline_runs import run_pipeline
 from .speech_input import SpeechInput
+from .speech_to_text import checked_transcript
 from .spoken_audio import SpokenAudio
 from .turn_errors import (
     ASSISTANT_HANGS,
@@ -147,7 +148,7 @@ class VoiceTurn:
                 self._wait_at_most(VoiceTimeouts.recognition)
             case "stt-end":
                 self.speech_input.understood()
-                if (code := self.held.refuse(data["stt_output"]["text"])) is not None:
+                if (code := self.held.refuse(checked_transcript(data["stt_output"]["text"]))) is not None:
                     raise TurnError(code)
                 self._wait_at_most(VoiceTimeouts.quiet)
             case _:

@@ -59,9 +59,10 @@ def kept(linked_entry: MockConfigEntry, bedroom: Device) -> KeptMessages:
 
 
 async def keep(kept: KeptMessages, count: int = 1) -> None:
-    """Keep messages of which nobody hears the sound."""
-    for _ in range(count):
-        await kept.async_keep(VoiceMessage(sender="Attic", sent=dt_util.utcnow()), b"no sound")
+    """Keep messages of several rooms of which nobody hears the sound."""
+    for number in range(count):
+        sender = f"Room {number}" if number else "Attic"
+        await kept.async_keep(VoiceMessage(sender=sender, sent=dt_util.utcnow()), b"no sound")
 
 
 async def send_to_quiet(
@@ -109,7 +110,7 @@ async def test_what_is_wrong_is_said_before_anything_is_recorded(
         "Voice messages are spoken to XiaoZhi devices. Say it to one of them."
     )
     await keep(kept, 10)
-    assert "Ten messages wait already on Box (Nursery)" in await handle(SEND, to="nursery")
+    assert "Box (Nursery) can keep no more messages: ten at most" in await handle(SEND, to="nursery")
     assert (
         await failure_of(call_action(hass, "send_voice_message", bedroom, sender=kitchen)) == "message_full"
     )
@@ -245,7 +246,7 @@ async def test_of_several_those_who_cannot_have_it_are_named(
     await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)
     await keep(kept, 10)
     assert await failure_of(sending) == "message_full"
-    await kitchen.wait_for(lambda: "Ten messages wait" in kitchen.screen.captions[-1], 30)
+    await kitchen.wait_for(lambda: "keep no more messages" in kitchen.screen.captions[-1], 30)
 
 
 THREE = tuple(
@@ -265,6 +266,18 @@ async def test_those_who_do_not_get_it_are_named_after_sent(
     await kitchen.wait_for(lambda: kitchen.screen.captions[-1] == "Sent, but not to Attic box.", 30)
     assert len(bedroom.state.messages) == 1
     assert len(attic.state.messages) == 10
+
+
+async def test_one_sender_leaves_places_for_others(
+    boot: Boot, speech: Speech, message: bytes, kept: KeptMessages, bedroom: Device
+) -> None:
+    for _ in range(3):
+        await kept.async_keep(VoiceMessage(sender="Kitchen box", sent=dt_util.utcnow()), b"no sound")
+    kitchen, bedroom_id = boot.device_ids
+    sending = call_action(speech.hass, "send_voice_message", bedroom_id, sender=kitchen)
+    assert await failure_of(sending) == "message_full"
+    await keep(kept)
+    assert len(bedroom.state.messages) == 4
 
 
 async def test_ten_are_kept_also_if_several_people_send_at_once(kept: KeptMessages, bedroom: Device) -> None:
@@ -335,7 +348,7 @@ async def test_a_sensor_says_how_many_wait_from_where_and_since_when(
     await keep(kept, 2)
     await wait_for_state(hass, WAITING, "2")
     sent = [dt_util.parse_datetime(each["sent"]) for each in state_of(hass, WAITING).attributes["waiting"]]
-    assert [each["sender"] for each in state_of(hass, WAITING).attributes["waiting"]] == ["Attic"] * 2
+    assert [each["sender"] for each in state_of(hass, WAITING).attributes["waiting"]] == ["Attic", "Room 1"]
     assert all(moment and dt_util.utcnow() - moment < timedelta(minutes=1) for moment in sent)
     registry = er.async_get(hass)
     for shown, hider in (("2", None), ("0", er.RegistryEntryHider.INTEGRATION)):

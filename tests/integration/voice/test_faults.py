@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+import logging
 import pkgutil
 from typing import Any
 from unittest.mock import patch
@@ -30,6 +31,17 @@ pytestmark = pytest.mark.usefixtures("all_enabled")
 CONVERSATION_STATE = "sensor.kitchen_box_conversation_state"
 NOT_UNDERSTOOD = "Sorry, I did not understand that."
 FAILED = "Something went wrong. See the voice assistant's debug page in Home Assistant."
+
+
+@pytest.mark.parametrize("transcript", ["word " * 100_000, 5], ids=["endless", "no text"])
+async def test_what_nobody_can_have_said_goes_to_no_assistant(
+    speech: Speech, boot: Boot, command: bytes, caplog: pytest.LogCaptureFixture, transcript: Any
+) -> None:
+    speech.recognizer.lines = [transcript] * 3
+    device = await boot()
+    await say(device, command)
+    assert device.screen.captions == [FAILED]
+    assert not [record for record in caplog.records if record.levelno == logging.ERROR]
 
 
 async def test_the_screen_says_why_there_is_no_answer(
