@@ -236,8 +236,8 @@ class DeviceEntities[SpecT](ABC):
         @callback
         def begin(device: Device) -> None:
             kept = _KeptEntities(self, entry, async_add_entities, device)
-            # Stop listening on unload; late entities would clash with those of the next set-up.
-            entry.async_on_unload(device.record.listen(self.keys, kept.update))
+            # Late entities would clash with those of the next set-up.
+            device.until_closed(device.record.listen(self.keys, kept.update))
             kept.update()
 
         entry.async_on_unload(entry.runtime_data.listen_for_devices(begin))

@@ -22,7 +22,7 @@ from .links.admission import PairedDevices
 from .links.ports import Ports
 from .links.problems import BROKER_ISSUE
 from .messages.kept_messages import KeptMessages, async_forget_messages
-from .pictures.picture_file import async_forget_pictures
+from .pictures.picture_file import async_forget_other_pictures, async_forget_pictures
 from .pictures.vision import async_delete_model_issue
 from .protocol.event_loop import close_all
 from .provisioning.checkins import CheckIns
@@ -99,6 +99,7 @@ class Gateway:
         self.entry.async_on_unload(self.entry.add_update_listener(_follow))
         self.async_entry_updated()
         await async_forget_messages(self.hass, keep=self.devices)
+        await async_forget_other_pictures(self.hass, keep=self.devices)
         await self.ports.start()
         self.access_points.async_start()
         self.voice.async_start()
@@ -158,15 +159,13 @@ class Gateway:
         subentries = device_subentries(self.entry)
         for mac in self.devices.keys() - subentries.keys():
             gone, announcer = self.devices.pop(mac), self._announcers.pop(mac)
-            # It gets its usual volume and brightness back.
-            gone.record.update(do_not_disturb=False)
             clock = self._clocks.pop(mac)
             clock.stop()
             clock.report_deleted()
             self._messages.pop(mac).stop()
-            gone.create_task(async_forget_messages(self.hass, keep={*self.devices}), "forget messages")
             async_forget_lost_pack(self.hass, mac)
             gone.create_task(_close([announcer], [gone]), "close link")
+            gone.create_task(async_forget_messages(self.hass, keep={*self.devices}), "forget messages")
             # Also of entities that are disabled.
             gone.create_task(async_forget_pictures(self.hass, mac), "forget pictures")
         for mac, subentry in subentries.items():

@@ -47,6 +47,7 @@ class Level:
         self._said: Utterance | None = None
         """The utterance that is being said at a volume of its own."""
         self._fades_until = 0.0
+        self._closed = False
         self._was_set = False
         """Whether the device has answered when a level was set last; that is not stored."""
         followed = ("linked", "do_not_disturb", SETTINGS)
@@ -57,12 +58,13 @@ class Level:
         ]
 
     async def async_close(self, over_at: float) -> None:
-        """End all attempts to restore, except one that goes on now, which may take until then."""
+        """Restore the usual level, as nobody would do it later. An attempt may take until then."""
         for stop in self._stops:
             stop()
+        self._closed = not self._device.hass.is_stopping
         with suppress(TimeoutError):
-            async with asyncio.timeout_at(over_at), self._lock:
-                pass
+            async with asyncio.timeout_at(over_at):
+                await self._set()
 
     @asynccontextmanager
     async def changed(self, utterance: Utterance) -> AsyncGenerator[None]:
@@ -94,7 +96,11 @@ class Level:
     @property
     def _is_usual(self) -> bool:
         """Whether there is nothing to be changed or restored."""
-        return self._said is None and self._changes is None and not self._device.do_not_disturb
+        return self._said is None and self._changes is None and not self._is_quiet
+
+    @property
+    def _is_quiet(self) -> bool:
+        return self._device.do_not_disturb and not self._closed
 
     @property
     def _announced(self) -> int | None:
@@ -126,7 +132,7 @@ class Level:
 
     def _plan(self, level: int | None) -> tuple[tuple[int, int] | None, int | None]:
         """Return what is changed then, and what is to be set for that, by what the device reports now."""
-        changes, quiet = self._changes, self._device.do_not_disturb
+        changes, quiet = self._changes, self._is_quiet
         usual, now = changes or (level, level)
         sleeps = self._name != _VOLUME and self._device.state.conversation is ConversationState.IDLE
         if sleeps and level in _ASLEEP and (changes is None or level != now):
@@ -150,7 +156,7 @@ class Level:
     def _wanted(self, usual: int) -> int:
         """Return what a level is to be that is usually this one."""
         settings = self._device.settings
-        if self._device.do_not_disturb and not (self._said is not None and self._said.rings):
+        if self._is_quiet and not (self._said is not None and self._said.rings):
             return min(usual, settings.quiet_volume if self._name == _VOLUME else settings.quiet_brightness)
         if self._said is not None and self._said.rings:
             return self._announced or usual or AUDIBLE

@@ -7,7 +7,7 @@ import logging
 from typing import Any, override
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers import area_registry as ar, device_registry as dr
 from homeassistant.helpers.device_registry import DeviceInfo
 
@@ -38,6 +38,13 @@ def area_name(hass: HomeAssistant, area_id: str | None) -> str | None:
     """Return the name of an area that exists."""
     area = ar.async_get(hass).async_get_area(area_id) if area_id else None
     return area.name if area else None
+
+
+def name_on_page(hass: HomeAssistant, entry: ConfigEntry[Any], subentry: ConfigSubentry) -> str:
+    """Return the name of a device: the one on its page, if it was changed there."""
+    identifier = (DOMAIN, subentry.unique_id or "")
+    registered = dr.async_get(hass).async_get_device_by_identifier(identifier, entry.entry_id)
+    return (registered.name_by_user if registered else None) or subentry.title
 
 
 class Device:
@@ -77,6 +84,7 @@ class Device:
         """The running installation of a firmware, if any."""
         self._last_statistics: dict[str, Any] = {}
         self._just_started = False
+        self._ends: list[CALLBACK_TYPE] = []
         record.listen(["linked"], self._on_linked)
 
     @property
@@ -263,8 +271,15 @@ class Device:
             self.create_task(older.link.close("replaced by a newer link"), "close link")
         return self.session
 
+    @callback
+    def until_closed(self, end: CALLBACK_TYPE) -> None:
+        """Call `end` when the device is deleted, or the gateway stops."""
+        self._ends.append(end)
+
     async def async_close(self) -> None:
         """End the link and any installation, for good."""
+        while self._ends:
+            self._ends.pop()()
         self.conversations.recorder.close()
         if self.installation is not None:
             self.installation.stop()

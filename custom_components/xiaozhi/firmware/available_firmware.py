@@ -238,7 +238,7 @@ class FirmwareFiles:
             self._listed = await async_fetch_releases(self._hass, address)
         except FirmwareError as err:
             # Firmware listed before stays available: its file may well exist.
-            self._releases_problem = err
+            self._releases_problem = FirmwareError(err.key, **err.placeholders)
             self._list_due = self._hass.loop.time() + FirmwareTimeouts.list_retry
         else:
             self._releases_problem = None
@@ -348,7 +348,8 @@ def _describe(path: Path, _changed: int, _size: int) -> Firmware | FirmwareError
     try:
         return firmware.described_by(firmware.check(read_firmware(_content(path))))
     except FirmwareError as err:
-        return err
+        # Without the traceback, which keeps the content of the file.
+        return FirmwareError(err.key, **err.placeholders)
 
 
 def _content(path: Path) -> bytes:

@@ -1,12 +1,14 @@
 """The last picture of a kind of a device, on the disk."""
 
 from base64 import b64decode, b64encode
+from collections.abc import Collection
 from functools import partial
 import logging
+from pathlib import Path
 from typing import Any, Final
 
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers.storage import Store
+from homeassistant.helpers.storage import STORAGE_DIR, Store
 from homeassistant.util import dt as dt_util
 
 from ..const import DOMAIN
@@ -15,6 +17,8 @@ from ..device.state import Picture, PictureKind
 _LOGGER = logging.getLogger(__name__)
 
 _VERSION: Final = 1
+# In the name of a file.
+_MAC: Final = "[0-9a-f]" * 12
 # A photo every few seconds must not wear out a memory card.
 _DELAY_SECONDS: Final = 60
 
@@ -74,3 +78,15 @@ async def async_forget_pictures(hass: HomeAssistant, mac: str) -> None:
     """Delete the stored pictures of a device."""
     for kind in PictureKind:
         await PictureFile(hass, mac, kind).async_remove()
+
+
+async def async_forget_other_pictures(hass: HomeAssistant, keep: Collection[str]) -> None:
+    """Delete the stored pictures of all devices except those with these MACs."""
+    folder, kept = Path(hass.config.path(STORAGE_DIR)), {mac.replace(":", "") for mac in keep}
+
+    def forget() -> None:
+        for file in folder.glob(f"{DOMAIN}.{_MAC}_*"):
+            if file.name.partition(".")[2].partition("_")[0] not in kept:
+                file.unlink(missing_ok=True)
+
+    await hass.async_add_executor_job(forget)

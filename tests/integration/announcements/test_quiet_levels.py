@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+from homeassistant.config_entries import ConfigEntryDisabler
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 import pytest
@@ -264,11 +265,18 @@ async def test_what_rings_when_it_goes_on_stays_loud(
     await device.wait_for(lambda: levels(device) == (30, 10), 5)
 
 
-async def test_a_device_that_is_deleted_gets_its_volume_back(
-    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
+@pytest.mark.parametrize("gone", ["device deleted", "integration deleted", "integration disabled"])
+async def test_a_device_without_its_gateway_gets_its_levels_back(
+    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry, gone: str
 ) -> None:
     await make_quiet(hass, device)
     await asyncio.sleep(3)
-    hass.config_entries.async_remove_subentry(linked_entry, *linked_entry.subentries)
+    entries, entry_id = hass.config_entries, linked_entry.entry_id
+    if gone == "device deleted":
+        entries.async_remove_subentry(linked_entry, *linked_entry.subentries)
+    elif gone == "integration deleted":
+        await entries.async_remove(entry_id)
+    else:
+        await entries.async_set_disabled_by(entry_id, ConfigEntryDisabler.USER)
     await device.wait_for(lambda: not device.connected, 30)
     assert levels(device) == (70, 75)
