@@ -70,6 +70,10 @@ def _has_ip(device: Device) -> bool:
     return bool(device.tools) and not shown_by_tool and device.state.address is not None
 
 
+def _always(_device: Device) -> bool:
+    return True
+
+
 SENSORS: Final = (
     XiaozhiSensorDescription(
         key="conversation",
@@ -80,7 +84,7 @@ SENSORS: Final = (
         entity_registry_enabled_default=False,
         value=lambda device: device.state.conversation if device.state.link else None,
         follows=(AVAILABLE, "conversation", "link"),
-        exists=lambda _: True,
+        exists=_always,
     ),
     XiaozhiSensorDescription(
         key="last_contact",
@@ -89,7 +93,7 @@ SENSORS: Final = (
         entity_registry_enabled_default=False,
         value=lambda device: device.state.last_contact,
         follows=("last_contact",),
-        exists=lambda _: True,
+        exists=_always,
     ),
     XiaozhiSensorDescription(
         key="next_timer",
@@ -99,6 +103,7 @@ SENSORS: Final = (
         value=next_timer_end,
         hidden_without_value=True,
         follows=("timers",),
+        exists=lambda device: bool(device.state.timers),
     ),
     XiaozhiSensorDescription(
         key="next_alarm",
@@ -108,6 +113,7 @@ SENSORS: Final = (
         value=next_alarm,
         hidden_without_value=True,
         follows=("alarms",),
+        exists=lambda device: bool(device.state.alarms),
     ),
     XiaozhiSensorDescription(
         key="voice_messages",
@@ -129,7 +135,7 @@ SENSORS: Final = (
         suggested_display_precision=2,
         value=lambda device: device.conversations.last_spoken.response,
         follows=(RESPONSE,),
-        exists=lambda _: True,
+        exists=_always,
         attributes=lambda device: device.conversations.last_spoken.parts() | describe(device.state.pauses),
     ),
     XiaozhiSensorDescription(

@@ -45,7 +45,7 @@ from ..const import (
     CONF_WAKE_THRESHOLD,
     CONF_WAKE_WORD_PIPELINES,
 )
-from ..device.device import Device
+from ..device.device import Device, name_on_page
 from ..device.link_settings import kind_of_link
 from ..firmware.wake_word_packs import MAX_PHRASES, Phrase
 from ..gateway import Gateway, gateway_of
@@ -162,7 +162,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
             step_id="reconfigure",
             data_schema=self.add_suggested_values_to_schema(schema, suggested),
             description_placeholders={
-                "name": plain_name(device.name if device else subentry.title),
+                "name": plain_name(name_on_page(self.hass, self._get_entry(), subentry)),
                 "notes": "\n\n".join(notes),
                 "phrase": plain_name(phrase),
             },
@@ -189,7 +189,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         if link is not before.link:
             reason = await _apply_link(gateway, device, link, restart_now=restart_now) or reason
         if reason:
-            name = device.name if device else subentry.title
+            name = name_on_page(self.hass, self._get_entry(), subentry)
             return self.async_abort(reason=reason, description_placeholders={"name": plain_name(name)})
         return result
 

@@ -24,6 +24,7 @@ from homeassistant.loader import async_get_integration
 import voluptuous as vol
 
 from ..const import CONF_ADDRESS, CONF_BOARD, CONF_LINK, DOMAIN
+from ..device.device import name_on_page
 from ..errors import UserError
 from ..gateway import Gateway, running_gateway
 from ..protocol.text import plain_name
@@ -147,7 +148,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
             self.hass.config_entries.async_update_subentry(
                 gateway.entry, known, data={**known.data, **identity}
             )
-            name = gateway.devices[device.mac].name
+            name = name_on_page(self.hass, gateway.entry, known)
             return self.async_abort(
                 reason="device_paired_again", description_placeholders={"name": plain_name(name)}
             )

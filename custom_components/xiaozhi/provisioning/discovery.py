@@ -6,11 +6,11 @@ from typing import Any, Final
 from homeassistant.config_entries import SOURCE_INTEGRATION_DISCOVERY, ConfigEntry
 from homeassistant.const import CONF_CLIENT_ID, CONF_MAC
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers import device_registry as dr, discovery_flow, issue_registry as ir
+from homeassistant.helpers import discovery_flow, issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
 
 from ..const import DOMAIN
-from ..device.device import Device
+from ..device.device import Device, name_on_page
 from ..links.admission import same
 from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import pairing_section
@@ -89,10 +89,7 @@ class DeviceDiscovery:
             # It was reset, or another one uses its MAC.
             self._issues[subentry.subentry_id] = subentry.data.get(CONF_CLIENT_ID)
             issue = _issue_id(subentry.subentry_id)
-            page = dr.async_get(self._hass).async_get_device_by_identifier(
-                (DOMAIN, device.mac), self._entry.entry_id
-            )
-            name = (page.name_by_user if page else None) or subentry.title
+            name = name_on_page(self._hass, self._entry, subentry)
             async_raise_issue(self._hass, issue, "identity_changed", name=name, device=device.label)
         if not self._has_room_for_card(device):
             return

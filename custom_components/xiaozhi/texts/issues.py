@@ -15,6 +15,7 @@ from .translated import known_text
 
 _LOGGER = logging.getLogger(__name__)
 
+TURN_FAILED: Final = "turn_failed"
 _CHANGED: Final = "home_assistant_changed"
 
 
@@ -52,10 +53,11 @@ class Part(StrEnum):
     ANNOUNCEMENTS = "announcements"
     EXPOSURE = "exposure"
     PREFERENCES = "preferences"
+    AUTOMATIONS = "automations"
     DETECTOR = "detector"
 
 
-_MISSED: Final = frozenset({Part.RUNS, Part.RECOGNIZER})
+_MISSED: Final = frozenset({Part.RUNS, Part.RECOGNIZER, Part.AUTOMATIONS})
 """Parts whose loss an owner notices."""
 _REPORTED: Final = HassKey[set[Part]](f"{DOMAIN}_changed_parts")
 
@@ -104,3 +106,4 @@ def async_delete_changes(hass: HomeAssistant) -> None:
     hass.data.pop(_REPORTED, None)
     for part in _MISSED:
         ir.async_delete_issue(hass, DOMAIN, f"{_CHANGED}_{part}")
+    ir.async_delete_issue(hass, DOMAIN, TURN_FAILED)

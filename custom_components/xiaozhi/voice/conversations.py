@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 import logging
 from typing import Any
@@ -10,6 +11,7 @@ from homeassistant.core import callback
 
 from ..announcements.in_conversation import ConversationAnnouncements
 from ..device.device import Device
+from ..device.events import ConversationEvent
 from ..device.turn_times import TurnStep, TurnTimes
 from ..protocol import messages
 from ..protocol.conversation.conversation import Conversation
@@ -17,6 +19,7 @@ from ..protocol.conversation.state_table import Interruption
 from ..protocol.conversation.turn_audio import Turn
 from ..protocol.event_loop import first_of, loop_time
 from ..protocol.transport.link import LinkClosedError
+from ..texts.issues import TURN_FAILED, async_raise_issue
 from ..timeouts import VoiceTimeouts
 from .end_of_turn import EndOfTurn
 from .held_turn import HeldTurn
@@ -24,7 +27,7 @@ from .patience import SPEAKS_ON, after_cut
 from .pipelines import chosen_pipeline
 from .satellite_states import SatelliteStates
 from .turn import TurnResult
-from .turn_errors import MICROPHONE_OFF, async_error_text
+from .turn_errors import FAILED, MICROPHONE_OFF, async_error_text
 from .voice import Voice
 
 _LOGGER = logging.getLogger(__name__)
@@ -80,17 +83,19 @@ class VoiceConversations:
             self.cancel()
 
     async def _hold(self, conversation: Conversation, before: Collection[asyncio.Task[Any]]) -> None:
+        held = HeldConversation(self, conversation)
         try:
             ending = VoiceTimeouts.ending
             if before and (hanging := (await asyncio.wait(before, timeout=ending))[1]):
                 # One of its engines cannot be cancelled. Later conversations do not wait again.
                 self._unfinished -= hanging
                 _LOGGER.warning("A voice pipeline of %s does not end", self.device.name)
-            await HeldConversation(self, conversation).take_turns()
+            await held.take_turns()
         except LinkClosedError as err:
             _LOGGER.debug("%s: conversation broke off: %s", self.device.name, err)
-        except Exception:
+        except Exception as err:
             _LOGGER.exception("Unexpected error in the conversation of %s", self.device.name)
+            await held.show_fault(err)
         finally:
             self.satellite.questions.conversation_ended(conversation)
             await conversation.end()
@@ -117,7 +122,7 @@ class HeldConversation:
             # A question that was typed needs no microphone.
             if turn is None or (not self.device.microphone and turn.start.question is None):
                 if turn is not None:
-                    await self._show_microphone_off()
+                    await self._show(MICROPHONE_OFF)
                 goes_on = False
             else:
                 last = await HeldTurn(self, turn, last).take()
@@ -139,9 +144,19 @@ class HeldConversation:
         # Who presses the talk button begins another conversation.
         return is_asked or not self.conversation.pushes_to_talk
 
-    async def _show_microphone_off(self) -> None:
+    async def show_fault(self, err: Exception) -> None:
+        """Tell the person at the device, and the owner, of an error that is ours or Home Assistant's."""
+        device = self.device
+        while isinstance(err, ExceptionGroup):
+            err = err.exceptions[0]
+        device.events.fire(ConversationEvent.FAILED, reason=FAILED)
+        async_raise_issue(device.hass, TURN_FAILED, name=device.name, error=type(err).__name__)
+        with suppress(LinkClosedError):
+            await self._show(FAILED)
+
+    async def _show(self, code: str) -> None:
         hass, conversation = self.device.hass, self.conversation
-        text = await async_error_text(hass, MICROPHONE_OFF, chosen_pipeline(hass, self.device).language)
+        text = await async_error_text(hass, code, chosen_pipeline(hass, self.device).language)
         await conversation.show(messages.tts_caption(text))
         await asyncio.sleep(VoiceTimeouts.reading)
 

@@ -30,7 +30,7 @@ NO_USER: Final[dict[str, Any]] = (
 )
 # Begins the line of an extra prompt that says who speaks.
 _SPEAKER_LINE: Final = "Speaker recognition: "
-_STAGES: Final = frozenset({PipelineEventType.STT_START, PipelineEventType.INTENT_START})
+_STAGES: Final = frozenset({"stt-start", "intent-start"})
 # A turn reports its own end, and its answer to a question.
 _NOT_SHOWN: Final = frozenset({"stt-end", "run-end"})
 

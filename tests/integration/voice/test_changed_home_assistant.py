@@ -5,7 +5,7 @@ from enum import StrEnum
 from types import SimpleNamespace
 
 from homeassistant.components import assist_pipeline
-from homeassistant.components.assist_pipeline import PipelineInput
+from homeassistant.components.assist_pipeline import PipelineEvent, PipelineInput
 from homeassistant.components.assist_satellite import AssistSatelliteEntity
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import issue_registry as ir
@@ -18,8 +18,8 @@ from custom_components.xiaozhi.voice import (
     speech_to_text,
     understood_commands,
 )
-from simulator import converse
-from tests.integration.boxes import Speech
+from simulator import State, converse
+from tests.integration.boxes import Speech, open_issues
 from tests.integration.changed_parts import Change, refuses, wrapped
 from tests.integration.names import COMMAND, LIGHT, Boot
 
@@ -89,6 +89,32 @@ async def test_a_change_that_is_found_after_the_speech_costs_that_turn_only(
     assert ir.async_get(hass).async_get_issue(DOMAIN, RUNS) is not None
     second = await converse(device, speech.command, word="hello again")
     assert second.answers == ["Turned on the switch"]
+
+
+async def test_an_unexpected_error_is_shown_on_the_screen_and_is_a_repair(
+    hass: HomeAssistant, speech: Speech, boot: Boot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = assist_pipeline.PipelineRun.process_event
+
+    def renamed(run: assist_pipeline.PipelineRun, event: PipelineEvent) -> None:
+        data = event.data or {}
+        if "token" in (output := data.get("tts_output") or {}):
+            event = PipelineEvent(event.type, {**data, "tts_output": {"key": output["token"]}})
+        process(run, event)
+
+    monkeypatch.setattr(assist_pipeline.PipelineRun, "process_event", renamed)
+    speech.recognizer.lines = [COMMAND]
+    device = await boot()
+    await converse(device, speech.command)
+    assert "Something went wrong" in device.screen.captions[-1]
+    assert device.state is State.IDLE
+    (issue,) = open_issues(hass)
+    assert (issue.issue_id, issue.translation_placeholders) == (
+        "turn_failed",
+        {"name": "Kitchen box", "error": "KeyError"},
+    )
+    assert await hass.config_entries.async_reload(boot.entry.entry_id)
+    assert open_issues(hass) == []
 
 
 async def test_a_recognizer_that_cannot_be_asked_costs_only_time(
