@@ -1,7 +1,7 @@
 """The examples in the documentation: each works as it stands, and no action is without one."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 import logging
 import re
 from typing import Any, Final
@@ -16,6 +16,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 import yaml
 
 from custom_components.xiaozhi.clock.alarm import Alarm
+from custom_components.xiaozhi.clock.timers import SetTimer
 from custom_components.xiaozhi.const import CONF_SHARE_TRANSCRIPTS, DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.events import ConversationEvent
@@ -92,8 +93,12 @@ async def device(hass: HomeAssistant, gateway_entry: MockConfigEntry, all_enable
     alarm = Alarm(start=start, rule="FREQ=DAILY", time=start, found=dt_util.utcnow()).renewed(
         dt_util.utcnow()
     )
+    timer = SetTimer(name="Eggs", seconds=300, ends_at=dt_util.utcnow() + timedelta(seconds=300))
     device.record.update(
-        listens_while_speaking=True, link=LinkKind.MQTT, timers={"1": {}}, alarms={"1": alarm}
+        listens_while_speaking=True,
+        link=LinkKind.MQTT,
+        timers={"1": timer.as_dict()},
+        alarms={"1": alarm},
     )
     tools = {tool.name: tool for tools in (*stock_tools().values(), _OWN_TOOLS) for tool in tools}
     await device.tools.set_list(tuple(tools.values()))
