@@ -65,6 +65,11 @@ class _Said:
     end_refusal: CALLBACK_TYPE | None = None
     """Lets conversations be held again after a ring."""
 
+    @property
+    def rings_long(self) -> bool:
+        """Whether a bell goes on and on; in a conversation, it is heard once at the next occasion."""
+        return self.utterance.rings and self.how not in {Delivery.NONE, Delivery.CONVERSATION}
+
     def end(self, by: End, rank: Rank | None = None) -> None:
         """Stop saying it."""
         if self.ended_by is None:
@@ -242,7 +247,7 @@ class Announcer:
                 other = now.utterance.rank
                 if rings:
                     gives_way = other > rank and loop_time() >= now.lasts_until
-                elif gives_way := has_waited and other.rings and rank.disturbs:
+                elif gives_way := has_waited and rank.disturbs and now.rings_long:
                     said.lasts_until = loop_time() + give_up
                 if (has_waited and gives_way) or (other is Rank.MUSIC and rank is not other):
                     now.end(End.REPLACED, rank)
