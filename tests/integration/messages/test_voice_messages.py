@@ -242,6 +242,7 @@ async def test_somebody_asks_for_it_by_a_sentence_also_if_undisturbed(
     assert not bedroom.state.messages
 
 
+@pytest.mark.parametrize("link", [LinkKind.MQTT])
 async def test_a_microphone_that_is_never_off_records_a_minute_at_most(
     boot: Boot, speech: Speech, message: bytes, bedroom: Device
 ) -> None:

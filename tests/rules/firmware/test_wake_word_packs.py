@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from hashlib import sha256
 import io
 from pathlib import Path
@@ -54,6 +55,7 @@ def built(pack: bytes, choice: Choice | None, board: Board = S3, faces: Path = P
     return build_pack(pack, choice, MODELS, board, faces)[0]
 
 
+@cache
 def picture(kind: str, *colours: str, size: tuple[int, int] = (64, 64)) -> bytes:
     """Return a picture with a frame of each colour."""
     frames = [Image.new("RGBA", size, colour) for colour in colours]
