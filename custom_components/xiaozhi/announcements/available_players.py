@@ -1,5 +1,6 @@
 """The media players of the house that can speak for a device: one list for all devices."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -129,12 +130,18 @@ class AvailablePlayers:
         if self._telling is None:
             self._telling = async_call_later(self._hass, _TOGETHER, self._tell)
 
-    @callback
-    def _tell(self, _: datetime) -> None:
+    async def _tell(self, _: datetime) -> None:
         self._telling = None
         self.check_chosen()
-        for listener in tuple(self._listeners):
-            listener()
+        self._players = _players(self._hass)
+        try:
+            for listener in tuple(self._listeners):
+                if listener in self._listeners:
+                    listener()
+                # Each writes a long state: thirty at once would hold up sound for 80 ms.
+                await asyncio.sleep(0)
+        finally:
+            self._forget()
 
 
 def _players(hass: HomeAssistant) -> dict[str, Player]:
