@@ -16,8 +16,21 @@ from typing import Any, Final
 
 from homeassistant.runner import create_event_loop
 
-from . import downlink, end_of_speech, hearing, media, memory, nearest, patience, turn, uplink_cpu, waterfall
+from . import (
+    downlink,
+    end_of_speech,
+    hearing,
+    left_behind,
+    media,
+    memory,
+    nearest,
+    patience,
+    turn,
+    uplink_cpu,
+    waterfall,
+)
 from .house import house
+from .large_house.measure import COMPONENTS, measure as large_house
 from .report import Row, table
 from .soak.measure import SoakError, measure as soak
 
@@ -35,11 +48,13 @@ BENCHMARKS: Final[dict[str, Benchmark]] = {
     "hearing": hearing.measure,
     "waterfall": waterfall.measure,
     "nearest": nearest.measure,
+    "large_house": large_house,
+    "left_behind": left_behind.measure,
     "soak": soak,
 }
 # Run only when they are named, because they need recordings, or can fail and may take very long.
 _NEED_RECORDINGS: Final = ("end_of_speech", "patience", "hearing", "waterfall", "nearest")
-_NAMED_ONLY: Final = (*_NEED_RECORDINGS, "soak")
+_NAMED_ONLY: Final = (*_NEED_RECORDINGS, "large_house", "left_behind", "soak")
 
 
 async def run(folder: Path, names: list[str], options: dict[str, Any]) -> None:
@@ -47,12 +62,12 @@ async def run(folder: Path, names: list[str], options: dict[str, Any]) -> None:
 
     Each takes of the options what it knows. Raises `SoakError`.
     """
-    async with house(folder) as home:
+    async with house(folder, *(COMPONENTS if "large_house" in names else ())) as home:
         for name in names:
             measure = BENCHMARKS[name]
             known = inspect.signature(measure).parameters
             home.engines.reset()
-            rows = await measure(home, **{key: options[key] for key in options if key in known})
+            rows = await measure(home, **{key: options[key] for key in known if options.get(key) is not None})
             print(f"{name}: {sys.modules[measure.__module__].__doc__}", table(rows), sep="\n", end="\n\n")
             print(json.dumps({"benchmark": name, "rows": rows}, ensure_ascii=False), end="\n\n", flush=True)
 
@@ -63,18 +78,20 @@ def main(arguments: list[str]) -> None:
         prog="scripts/benchmark", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "name", nargs="*", help=f"{', '.join(BENCHMARKS)} (default: all but the last six, in this order)"
+        "name", nargs="*", help=f"{', '.join(BENCHMARKS)} (default: all but the last eight, in this order)"
     )
     parser.add_argument("--quick", action="store_true", help="only check that they work, in half a minute")
+    group = parser.add_argument_group("large_house, soak")
+    group.add_argument("--minutes", type=float, help="how long (default: 10, and 5 for soak)")
     group = parser.add_argument_group("soak")
-    group.add_argument("--minutes", type=float, default=5, help="how long (default: %(default)s)")
     group.add_argument("--seed", type=int, help="seed of all random choices (default: another each time)")
     group.add_argument("--devices", type=int, default=6, help="default: %(default)s")
     group = parser.add_argument_group(", ".join(_NEED_RECORDINGS))
     group.add_argument(
         "--recordings", type=Path, metavar="DIR", help="people who say one sentence each (FLAC, WAV)"
     )
-    group.add_argument("--every", type=int, default=1, metavar="N", help="play only every n-th recording")
+    every = "play only every n-th recording; for left_behind: do everything less often by this"
+    group.add_argument("--every", type=int, default=1, metavar="N", help=every)
     labels = "for hearing: the names in each recording, as in Picovoice's speech-to-intent-benchmark"
     group.add_argument("--labels", type=Path, metavar="FILE", help=labels)
     options = parser.parse_args(arguments)

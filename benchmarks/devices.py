@@ -10,7 +10,7 @@ from functools import cache
 from itertools import count, pairwise
 import os
 import sys
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -87,6 +87,9 @@ class Account:
 class DeviceGroup:
     """Simulated devices."""
 
+    profile: ClassVar = get_profile()
+    """Their board and firmware."""
+
     def __init__(self) -> None:
         """Start without devices."""
         self._devices: list[SimulatedDevice] = []
@@ -99,7 +102,7 @@ class DeviceGroup:
         """Switch on devices, which lose so many per cent of their packets, all at the same time."""
         fresh = [
             SimulatedDevice(
-                get_profile(),
+                self.profile,
                 url,
                 mac=who.mac,
                 client_id=who.client_id,
@@ -245,6 +248,12 @@ class DeviceGroup:
             pauses=pauses,
             lost=_lost(device) - lost,
         )
+
+
+class NewDevices(DeviceGroup):
+    """Devices whose firmware can speak while they are idle."""
+
+    profile = get_profile(version="2.5.0")
 
 
 @cache

@@ -1,7 +1,7 @@
 """A real Home Assistant in this process, with the integration and paired devices."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 import logging
@@ -76,8 +76,10 @@ class House:
     engines: Engines
 
     @asynccontextmanager
-    async def site(self, count: int, link: LinkKind | None) -> AsyncGenerator[Site]:
-        """Set up a gateway with this many paired devices, and remove it.
+    async def site(
+        self, count: int, link: LinkKind | None, *more: ConfigSubentryData
+    ) -> AsyncGenerator[Site]:
+        """Set up a gateway with this many paired devices and other subentries, and remove it.
 
         They are told to use a link; without one, every other device gets another than the one before it.
         """
@@ -85,7 +87,7 @@ class House:
             PairedDevice(mac=f"02:00:00:00:{number // 256:02x}:{number % 256:02x}", client_id=str(uuid4()))
             for number in range(count)
         ]
-        entry = _entry(devices, link)
+        entry = _entry(devices, link, more)
         loop = asyncio.get_running_loop()
         begun = loop.time()
         await self.hass.config_entries.async_add(entry)
@@ -104,7 +106,9 @@ class House:
             await self.hass.async_block_till_done()
 
 
-def _entry(devices: list[PairedDevice], link: LinkKind | None) -> ConfigEntry[Gateway]:
+def _entry(
+    devices: list[PairedDevice], link: LinkKind | None, more: Iterable[ConfigSubentryData]
+) -> ConfigEntry[Gateway]:
     offered = OfferedLink.MQTT if link is None else OfferedLink(link.value)
     own = [DeviceLink.MQTT, DeviceLink.WEBSOCKET] if link is None else [DeviceLink.AUTOMATIC]
     subentries = [
@@ -127,7 +131,7 @@ def _entry(devices: list[PairedDevice], link: LinkKind | None) -> ConfigEntry[Ga
         minor_version=1,
         options=None,
         source=SOURCE_USER,
-        subentries_data=subentries,
+        subentries_data=[*subentries, *more],
         title="XiaoZhi",
         unique_id=GATEWAY_UNIQUE_ID,
         version=1,
@@ -135,11 +139,11 @@ def _entry(devices: list[PairedDevice], link: LinkKind | None) -> ConfigEntry[Ga
 
 
 @asynccontextmanager
-async def house(folder: Path) -> AsyncGenerator[House]:
-    """Run Home Assistant on loopback with an empty folder for its configuration."""
+async def house(folder: Path, *components: str) -> AsyncGenerator[House]:
+    """Run Home Assistant on loopback, with more components, and an empty folder for its configuration."""
     _log_only_ours()
     port = free_port()
-    await asyncio.to_thread(_write_configuration, folder, port)
+    await asyncio.to_thread(_write_configuration, folder, port, components)
     hass = await async_setup_hass(RuntimeConfig(config_dir=str(folder), skip_pip=True, log_no_color=True))
     if hass is None:
         raise RuntimeError("Home Assistant does not start")
@@ -151,9 +155,10 @@ async def house(folder: Path) -> AsyncGenerator[House]:
         await hass.async_stop()
 
 
-def _write_configuration(folder: Path, port: int) -> None:
+def _write_configuration(folder: Path, port: int, components: Iterable[str]) -> None:
     program = imageio_ffmpeg.get_ffmpeg_exe()
-    (folder / "configuration.yaml").write_text(f"assist_pipeline:\nffmpeg:\n  ffmpeg_bin: {program}\n")
+    lines = ["assist_pipeline:", "ffmpeg:", f"  ffmpeg_bin: {program}", *(f"{name}:" for name in components)]
+    (folder / "configuration.yaml").write_text("\n".join(lines))
     write_storage(folder, port)
 
 
