@@ -109,6 +109,8 @@ class PushingBroker:
         self.kicks = 0
         self.grants = True
         """Whether subscriptions are granted."""
+        self.delivers = True
+        """Whether anybody gets what devices say: nobody without the right to read it."""
         self.pushes = True
         """Whether it subscribes clients; an ordinary broker does not."""
         self._kicking = kicking
@@ -166,6 +168,8 @@ class PushingBroker:
                     writer.close()
             case mqtt.Signal.PING:
                 writer.write(mqtt.PINGRESP)
+            case mqtt.Publish(topic=topic) if topic.endswith("/up") and not self.delivers:
+                pass
             case mqtt.Publish(topic=topic, payload=payload):
                 for other, filters in self._filters.items():
                     if any(fnmatchcase(topic, name.replace("+", "*")) for name in filters):

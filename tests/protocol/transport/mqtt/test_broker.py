@@ -376,3 +376,22 @@ async def test_rights_that_are_taken_away_later_are_missed_and_found_again() -> 
         broker.grants = True
         await until(lambda: site.problems[2:] == [None])
     await broker.stop()
+
+
+@pytest.mark.timeouts(BrokerTimeouts, rights=0.05, push=0.05)
+async def test_a_broker_that_hides_devices_is_reported_until_one_is_heard() -> None:
+    """Mosquitto grants a subscription without the right to read."""
+    broker = await PushingBroker().start()
+    broker.delivers = False
+    async with running(broker.port) as site:
+        site.devices = [MAC]
+        await until(lambda: len(site.problems) == 2)
+        problem = site.problems[1]
+        assert problem is not None
+        assert problem.problem is BrokerProblem.FORBIDDEN
+        assert site.broker.connected
+        broker.delivers = True
+        async with Client("127.0.0.1", broker.port) as client:
+            await client.publish(Address(MAC, GATEWAY).uplink, encoded(LISTEN))
+            await until(lambda: site.problems[2:] == [None])
+    await broker.stop()

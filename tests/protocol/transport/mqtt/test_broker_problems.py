@@ -53,6 +53,19 @@ async def test_a_broker_that_pushes_is_told_from_one_that_does_not(
         await pushes(settings)
 
 
+@pytest.mark.timeouts(BrokerTimeouts, push=0.1)
+async def test_a_broker_that_lets_nobody_read_what_devices_say_is_told(tmp_path: Path) -> None:
+    """Mosquitto grants the subscription all the same."""
+    rules = tmp_path / "rules"
+    rules.write_text("topic write xiaozhi/+/up\ntopic readwrite xiaozhi/+/down\n")
+    async with mosquitto(tmp_path, ANONYMOUS, f"acl_file {rules}") as broker:
+        settings = BrokerSettings(host="127.0.0.1", port=broker.port)
+        await check_broker(settings)
+        with pytest.raises(BrokerError, match="nothing arrives") as caught:
+            await pushes(settings)
+    assert caught.value.problem is BrokerProblem.FORBIDDEN
+
+
 async def problem_of(**settings: Any) -> tuple[BrokerProblem, str]:
     with pytest.raises(BrokerError) as caught:
         await check_broker(BrokerSettings(**{"host": "127.0.0.1"} | settings))

@@ -85,22 +85,28 @@ async def check_broker(settings: BrokerSettings) -> None:
 async def pushes(settings: BrokerSettings) -> bool:
     """Return whether the broker delivers to a client that has a device's name and never subscribes.
 
-    Raises `BrokerError`.
+    Raises `BrokerError`, also if nobody gets what such a client says.
     """
     # Locally administered, so no device has it.
     address = Address(":".join(("02", *(secrets.token_hex(1) for _ in range(5)))), secrets.token_hex(4))
-    topic = address.downlink
     try:
         async with connected(settings) as client, connected(settings, address.client_id) as device:
-            for _ in range(_PUSH_TRIES):
-                await client.publish(topic, b"{}")
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(BrokerTimeouts.push):
-                        async for message in device.messages:
-                            if message.topic.value == topic:
-                                return True
+            await subscribe_devices(client)
+            if not await _arrives(device, client, address.uplink):
+                raise BrokerError(BrokerProblem.FORBIDDEN, f"nothing arrives from {address.uplink}")
+            return await _arrives(client, device, address.downlink)
     except MqttError as err:
         raise BrokerError(BrokerProblem.UNREACHABLE, str(err)) from err
+
+
+async def _arrives(sender: Client, receiver: Client, topic: str) -> bool:
+    for _ in range(_PUSH_TRIES):
+        await sender.publish(topic, b"{}")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(BrokerTimeouts.push):
+                async for message in receiver.messages:
+                    if message.topic.value == topic:
+                        return True
     return False
 
 

@@ -21,7 +21,7 @@ from ...timeouts import BrokerTimeouts
 from ..link import KnownDevices, LinkClosedError
 from ..mqtt.mqtt_link import MqttLink
 from ..udp.udp_server import UdpServer
-from .broker_client import connected, subscribe_devices
+from .broker_client import connected, pushes, subscribe_devices
 from .broker_settings import BrokerError, BrokerProblem, BrokerSettings
 from .broker_topics import Address, address_of_topic
 
@@ -76,6 +76,10 @@ class BrokerConnection:
         self._links: dict[str, MqttLink] = {}
         self._searches: dict[str, asyncio.Task[None]] = {}
         self._banned: dict[str, float] = {}
+        self._heard = False
+        """Whether a device was heard since the broker was connected."""
+        self._suspected = False
+        """Whether it was reported that none can be."""
         self._delay = BrokerTimeouts.first_retry
         self._task: asyncio.Task[None] | None = None
         self._go_on = LogAndGoOn(_LOGGER, "Unexpected error while using the broker")
@@ -152,6 +156,7 @@ class BrokerConnection:
     async def _serve(self, client: Client) -> None:
         since = loop_time()
         self._client, self.problem = client, None
+        self._heard = self._suspected = False
         try:
             for number, mac in enumerate(self._paired.probed_macs()):
                 self._search(mac, BrokerTimeouts.first_probe + number * BrokerTimeouts.probe_spread)
@@ -175,10 +180,18 @@ class BrokerConnection:
             await self._received(message)
 
     async def _watch_rights(self, client: Client) -> None:
-        """Subscribe again and again: a broker does not report that it delivers no more."""
+        """Subscribe again and again: a broker does not report that it delivers no more, or nothing at all."""
         while True:
             await asyncio.sleep(BrokerTimeouts.rights)
             await subscribe_devices(client)
+            if self._heard or not [*self._paired.probed_macs()]:
+                continue
+            try:
+                await pushes(self._settings)
+            except BrokerError as err:
+                if err.problem is BrokerProblem.FORBIDDEN and not (self._heard or self._suspected):
+                    self._suspected = True
+                    self._report(err)
 
     def _search(self, mac: str, pause: float) -> None:
         """Probe a device until it is linked, for the first time after `pause` seconds."""
@@ -200,6 +213,10 @@ class BrokerConnection:
         if address is None or message.retain or address.gateway != self._gateway:
             self.counters.unknown += 1
             return
+        self._heard = True
+        if self._suspected:
+            self._suspected = False
+            self._report(None)
         mac = address.mac
         link = self._links.get(mac)
         try:

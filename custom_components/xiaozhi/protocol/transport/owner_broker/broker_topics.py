@@ -29,6 +29,11 @@ class Address(NamedTuple):
         return f"{self.gateway}-{self.mac.replace(':', '')}"
 
     @property
+    def uplink(self) -> str:
+        """The topic that the device publishes to."""
+        return uplink_topic(self.client_id)
+
+    @property
     def downlink(self) -> str:
         """The topic that the broker subscribes the device to."""
         return downlink_topic(self.client_id)
