@@ -19,7 +19,7 @@ from tests.e2e.demo_process import marked_processes
 
 COMMAND = "turn on the kitchen light"
 PACE = Pace(waits=0.2)
-"""A fifth of the firmware's pauses: MQTT connects again after 2 s instead of 10. Sound keeps its speed."""
+"""A fifth of the firmware's pauses. Sound keeps its speed, and MQTT connects again after 10 s."""
 
 
 async def until(condition: Callable[[], bool], seconds: float, what: str) -> None:

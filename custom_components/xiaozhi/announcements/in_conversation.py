@@ -179,7 +179,7 @@ class ConversationAnnouncements:
         begun = False
         try:
             async with self._volume.changed(utterance):
-                await conversation.wait_reachable()
+                await self._check_reachable(conversation)
                 if not conversation.answering:
                     await conversation.begin_answer()
                 begun = True
@@ -190,8 +190,6 @@ class ConversationAnnouncements:
                 error = UserError("announcement_interrupted", name=self._device.name)
             end = End.WOKEN
             raise
-        except TimeoutError:
-            error = UserError("announcement_unheard", name=self._device.name)
         except Exception as err:  # noqa: BLE001 - the source of a sound may raise anything
             error = sound_error(err, self._device)
         finally:
@@ -203,6 +201,10 @@ class ConversationAnnouncements:
                 else:
                     # The user began to speak first.
                     self._put(waiting)
+
+    async def _check_reachable(self, conversation: Conversation) -> None:
+        if not await conversation.is_reachable():
+            raise UserError("announcement_unheard", name=self._device.name)
 
     async def _speak(self, conversation: Conversation, utterance: Utterance, how: Delivery) -> End:
         captions = Captions()

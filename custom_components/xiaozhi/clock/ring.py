@@ -193,6 +193,9 @@ class Bell:
                 for each in due:
                     if each.until <= loop_time():
                         each.finish(None if each.began is None else RingEnd.OVER)
+        except Exception as err:  # noqa: BLE001 - raised where it was set, and logged there
+            for each in self._open:
+                each.end.set_exception(err)
         finally:
             # Its text would stay on the screen until somebody wakes the device.
             if self._device.conversation is None and not self._open:

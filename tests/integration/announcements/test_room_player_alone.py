@@ -140,6 +140,20 @@ async def test_a_ring_goes_on_at_the_device_unless_a_person_ends_it(
         assert await asyncio.wait_for(ringing, 10) is RingEnd.STOPPED
 
 
+async def test_an_unexpected_error_of_a_ring_reaches_who_has_set_it(
+    hass: HomeAssistant, boot: Boot, announcer: Announcer
+) -> None:
+    """It would ring for ever otherwise, and unheard."""
+    await boot(OLD)
+
+    def fail() -> None:
+        raise RuntimeError("a fault of ours")
+
+    bell = Bell(announcer._device, announcer)
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        await bell.ring(Ring(is_alarm=True, text="Alarm", on_start=fail), hass.loop.time() + 60)
+
+
 @TWO_DEVICES
 @pytest.mark.parametrize("talks", [False, True])
 async def test_a_ring_does_not_wait_for_a_player_busy_for_another_device(

@@ -173,13 +173,15 @@ class Conversation:
         if self._interruption.done():
             self._interruption = asyncio.get_running_loop().create_future()
 
-    async def wait_reachable(self) -> None:
-        """Wait until sound can reach the device. Raises `TimeoutError`.
+    async def is_reachable(self) -> bool:
+        """Wait until sound can reach the device; return whether it can.
 
         The microphone of one that was woken by its button gives nothing at first, and nothing once it speaks.
         """
-        async with asyncio.timeout(ConversationTimeouts.first_packet):
-            await self._reachable.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ConversationTimeouts.first_packet):
+                await self._reachable.wait()
+        return self._reachable.is_set()
 
     async def is_there(self) -> bool:
         """Whether the device is still there after what it was sent, as far as anything shows that."""
