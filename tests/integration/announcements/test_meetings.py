@@ -19,9 +19,11 @@ from custom_components.xiaozhi.announcements.delivery import Delivery
 from custom_components.xiaozhi.announcements.heard import End, Heard
 from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.clock.ring import Bell, Ring
+from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import VoiceMessage
 from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
+from custom_components.xiaozhi.protocol.event_loop import within
 from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import TimerTimeouts
@@ -29,8 +31,18 @@ from custom_components.xiaozhi.voice.pipelines import chosen_pipeline
 from simulator import SimulatedDevice, State
 from tests.integration.announcements.big_speaker import SELECT, BigSpeaker
 from tests.integration.announcements.sounds import beep
-from tests.integration.boxes import Speech, act, alerts, choose, push_to_talk, wait_for_state
-from tests.integration.names import COMMAND, CONNECTED, MAC, NEW, OLD, Boot
+from tests.integration.boxes import (
+    TWO_DEVICES,
+    Speech,
+    act,
+    alerts,
+    call_action,
+    choose,
+    push_to_talk,
+    wait_for_state,
+)
+from tests.integration.messages.speaking import PROMPT
+from tests.integration.names import COMMAND, CONNECTED, MAC, NEW, OLD, SATELLITE, Boot
 from tests.paths import ROOT
 from tests.protocol.audio.sounds import tone
 
@@ -53,6 +65,9 @@ ACTS = (
     "do not disturb",
 )
 QUIET = "do not disturb"
+ASKED = ("question", "message being recorded")
+QUESTION = "Shall I close the garage?"
+_ANSWER_ROW = re.compile(r"^\| ([a-z, ]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 _ROW = re.compile(r"^\| ([a-z, ]+) \| ([a-z, ]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
 # A timer and an alarm ring for a quarter of a minute here, and are given up after half of one.
@@ -125,6 +140,20 @@ class House:
         except HomeAssistantError:
             return "fails" if asked else "refused"
         return "heard"
+
+    async def is_answered(self, asked: str, devices: list[str]) -> str:
+        """Ask, and return whether who asked has got an answer."""
+        try:
+            if asked == "question":
+                target = {"entity_id": SATELLITE, "question": QUESTION}
+                answer = await self.hass.services.async_call(
+                    DOMAIN, "ask", target, blocking=True, return_response=True
+                )
+                return "answered" if answer and answer["sentence"] else "nobody"
+            await call_action(self.hass, "send_voice_message", [devices[1]], sender=devices[0])
+        except HomeAssistantError as err:
+            return "nobody" if err.translation_key == "message_not_spoken" else "fails"
+        return "sent"
 
     async def rings(self, kind: str) -> str:
         """Ring as the clock does, which rings again after a restart."""
@@ -252,7 +281,52 @@ async def test_meeting(
     await device.wait_for(lambda: device.state is not State.SPEAKING, 60)
 
 
+def answers() -> list[tuple[str, str, str]]:
+    """Return the cells of the second table: what comes, what is asked, and the outcome."""
+    table = (ROOT / "docs/architecture.md").read_text().partition("| While it is asked |")[2]
+    return [
+        (coming, asked, cell)
+        for comes, *found in re.findall(_ANSWER_ROW, table.partition("\n\n")[0])
+        for coming in comes.split(", ")
+        for asked, cell in zip(ASKED, found, strict=True)
+    ]
+
+
+@TWO_DEVICES
+@pytest.mark.parametrize(("coming", "asked", "expected"), answers())
+async def test_what_comes_while_something_is_asked(
+    boot: Boot, house: House, coming: str, asked: str, expected: str
+) -> None:
+    """In a conversation: whether the microphone was open for the answer, and who got it."""
+    hass, speech = house.hass, house.speech
+    house.device = device = await boot(OLD)
+    if coming == "player gone":
+        await choose(hass, SELECT, "Big speaker")
+    await speech.answer_with("It is on.", "It is off.", heard=[COMMAND, "yes"])
+    await device.wake()
+    asking = asyncio.create_task(house.is_answered(asked, boot.device_ids))
+    await asyncio.sleep(0.1)
+    device.say(house.command)
+    prompt = QUESTION if asked == "question" else PROMPT
+    await device.wait_for(lambda: prompt in device.screen.captions, 30)
+    second: asyncio.Task[str] | None = None
+    if coming in KINDS:
+        second = asyncio.create_task(house.start(coming))
+    else:
+        await house.act(coming)
+    is_open = await within(15, device.wait_state(State.LISTENING, 60))
+    said = device.screen.captions[-1]
+    device.say(house.command)
+    outcomes = ["open" if is_open and said == prompt else "closed", await asking]
+    if second is not None:
+        outcomes.append(await second)
+    assert "; ".join(outcomes) == expected
+    await device.wait_for(lambda: device.state is not State.SPEAKING, 60)
+
+
 async def test_the_table_is_complete() -> None:
     """There is a cell for each meeting."""
+    comings = sorted(product(("announcement", "message", *RINGS, "music", *ACTS[:2], *ACTS[2:6]), ASKED))
+    assert sorted(cell[:2] for cell in answers()) == [each for each in comings if "paused" not in each[0]]
     meetings = [*product(KINDS, (*KINDS[1:], *ACTS), LOUDSPEAKERS), *product([QUIET], KINDS, LOUDSPEAKERS)]
     assert sorted(cell[:3] for cell in cells()) == sorted(meetings)
