@@ -40,6 +40,8 @@ pytestmark = [
 ]
 
 _WORD: Final = "Jarvis"
+# The satellite, its speaker, the screen's messages, alarms, microphone and *Do not disturb*.
+_TILES: Final = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +180,8 @@ class Walk:
         await web.choose_area(self.home.names.get("Bedroom", "Bedroom"))
         await web.press("Submit")
         await web.read("was added.")
+        said = web.page.locator('a[href*="what-you-can-say"]')
+        await expect(said).to_be_visible()
         await self.done("added")
         await web.press("Close")
         await device.wait_paired()
@@ -212,6 +216,32 @@ class Walk:
         assert await self.client.state(house.LAMP) == "on"
         await self.done("answered")
 
+    async def look_at_the_room(self) -> None:
+        """Home Assistant's own page of the room has what an owner wants there, and nothing else."""
+        web = self.web
+        areas = await self.client.command("config/area_registry/list")
+        name = self.home.names.get("Bedroom", "Bedroom")
+        (room,) = (area["area_id"] for area in areas if area["name"] == name)
+        tiles = web.page.locator("hui-tile-card")
+        await web.show_page(f"/home/areas-{room}", tiles.first)
+        await web.page.emulate_media(color_scheme="dark")
+        await expect(tiles).to_have_count(_TILES)
+        await self.done("room")
+
+    async def change_the_device(self) -> None:
+        """Open its form: what is used rarely is below *Advanced*."""
+        web = self.web
+        await web.show_integration("XiaoZhi")
+        change = web.words("Change device")
+        await web.subentry_row(self.home.device).get_by_role("button", name=change).click()
+        await web.read("Wake phrases")
+        await expect(web.page.get_by_text(web.words("Connection"), exact=True)).not_to_be_visible()
+        await self.done("form")
+        await web.press("Advanced")
+        await web.read("Restart the device now if its connection changes")
+        await self.done("form-advanced")
+        await web.page.emulate_media(color_scheme="light")
+
 
 async def test_the_newcomer(walk: Walk) -> None:
     """From *Add integration* to the first answer."""
@@ -219,3 +249,5 @@ async def test_the_newcomer(walk: Walk) -> None:
     await walk.pair()
     await walk.choose_a_wake_word()
     await walk.talk()
+    await walk.look_at_the_room()
+    await walk.change_the_device()
