@@ -35,6 +35,18 @@ _AT_ONCE: Final = 20
 # In seconds: an answer of a tool that takes no time may be that late.
 _SLOW: Final = 0.2
 
+# What lines of a kind must have, and how large their numbers may be: in ms, and of words.
+_FIELDS: Final = {
+    "in": ("message",),
+    "out": ("type",),
+    "state": ("state",),
+    "speech": ("event",),
+    "pipeline": ("event",),
+    "end": ("reason",),
+}
+_MAX_MS: Final = 600_000
+_MAX_WORDS: Final = 10_000
+
 type _Line = dict[str, Any]
 
 
@@ -49,7 +61,7 @@ class Press:
     action: str
     """A method of the simulated device: `wake`, `click`, `press`, `release` or `leave`."""
     after: int
-    """Number of messages that the device had received in the conversation."""
+    """How many beginnings and ends of answers the device had been told of."""
     delay: float
     """Seconds after the last of them."""
 
@@ -62,33 +74,37 @@ class Recording:
     lines: list[_Line]
 
     @classmethod
+    def from_file(cls, path: Path) -> Self:
+        """Read a file, with or without a byte order mark. Raises as `read`, and `OSError`."""
+        with path.open("rb") as file:
+            return cls.read(file.read(_MAX_BYTES + 1).decode("utf-8-sig", errors="replace"))
+
+    @classmethod
     def read(cls, text: str) -> Self:
         """Read JSON lines, or diagnostics that hold them. Raises `RecordingError` with the reason."""
         if len(text) > _MAX_BYTES:
             raise RecordingError(
                 f"The file is larger than {_MAX_BYTES // 1024**2} MiB, which no recording is."
             )
-        if text.lstrip().startswith('{"format"'):
-            raw = text.splitlines()
-        else:
-            try:
-                raw = json.loads(text)["data"]["recording"]
-            except (ValueError, TypeError, KeyError) as err:
-                raise RecordingError("The file is neither a recording nor diagnostics with one.") from err
         lines: list[_Line] = []
-        for number, line in enumerate(raw, 1):
+        for number, line in enumerate(_raw_lines(text), 1):
             try:
                 lines.append(dict(json.loads(line)))
-            except (ValueError, TypeError) as err:
+            except (ValueError, TypeError, RecursionError) as err:
                 raise RecordingError(f"Line {number} is damaged: {str(line)[:40]!r}") from err
-        head, *rest = lines
+        head, *rest = lines or [{}]
         if head.get("format") != _FORMAT:
             raise RecordingError("The file is not a recording of a conversation.")
         if head.get("version") != _VERSION:
             raise RecordingError(f"The recording has version {head.get('version')}; this reads version 1.")
+        if type(head.get("sound")) is not bool or head.get("link") not in {"websocket", "mqtt"}:
+            raise RecordingError("The recording does not say how it was made.")
         if not all(isinstance(line.get("ms"), int) and isinstance(line.get("kind"), str) for line in rest):
             raise RecordingError("A line has no time or no kind.")
-        if not rest or rest[-1]["kind"] != "end":
+        for number, line in enumerate(rest, 2):
+            if not _is_sound(line, with_sound=head["sound"]):
+                raise RecordingError(f"Line {number} says what no recording says.")
+        if not rest or rest[-1]["kind"] not in {"end", "full"}:
             raise RecordingError("The recording has no end: the file was cut off.")
         return cls(head, rest)
 
@@ -119,7 +135,7 @@ class Recording:
         received, last = 0, 0
         by_user = -_TOGETHER
         for index, line in enumerate(self.lines):
-            if line["kind"] == "out" and line["type"] != "mcp":
+            if line["kind"] == "out" and _begins_or_ends(line):
                 received, last = received + 1, line["ms"]
             elif (action := self._action(index, by_user)) is not None:
                 presses.append(Press(action, received, (line["ms"] - last) / 1000))
@@ -146,6 +162,8 @@ class Recording:
             case {"kind": "end", "reason": str(reason)} if reason.startswith("the device"):
                 states = [each["state"] for each in before if each["kind"] == "state"]
                 action = "click" if states[-1:] == ["listening"] else "leave"
+            case {"kind": "full"}:
+                action = "leave"
         return action
 
     def tool_seconds(self) -> dict[str, float]:
@@ -258,21 +276,54 @@ def _has_received(device: SimulatedDevice, number: int) -> bool:
 
 
 def _received(device: SimulatedDevice) -> int:
-    received = (event["message"] for event in device.events("received"))
-    return sum(message.get("type") not in {"mcp", "hello"} for message in received)
+    return sum(_begins_or_ends(event["message"]) for event in device.events("received"))
+
+
+def _begins_or_ends(message: _Line) -> bool:
+    """Whether a message begins or ends an answer: there are as many of them whatever is shown meanwhile."""
+    return message.get("type") == "tts" and message.get("state") in {"start", "stop"}
+
+
+def _raw_lines(text: str) -> list[Any]:
+    if text.lstrip().startswith('{"format"'):
+        return text.splitlines()
+    try:
+        return [*json.loads(text)["data"]["recording"]]
+    except (ValueError, TypeError, KeyError, RecursionError) as err:
+        raise RecordingError("The file is neither a recording nor diagnostics with one.") from err
+
+
+def _is_sound(line: _Line, *, with_sound: bool) -> bool:
+    """Whether a line has what lines of its kind have, within bounds."""
+    numbers = [(0, line["ms"], _MAX_MS), (0, line.get("at", 0), _MAX_MS), (0, line.get("id", 0), 2**32)]
+    numbers += [(0, count, _MAX_WORDS) for name, count in line.items() if name.endswith("_words")]
+    texts = (*_FIELDS.get(line["kind"], ()), *({"text", "mode", "tool"} & line.keys()))
+    if line["kind"] == "up" and with_sound:
+        try:
+            b64decode(line["opus"], validate=True)
+        except KeyError, TypeError, ValueError:
+            return False
+    return all(isinstance(line.get(name), str) for name in texts) and all(
+        isinstance(number, int | float) and low <= number <= high for low, number, high in numbers
+    )
+
+
+def printable(text: str) -> str:
+    """Return a text for a terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def main(path: str) -> int:
     """Say whether a file can be played again, and if not, why; return the exit code."""
     try:
-        recording = Recording.read(Path(path).read_text(errors="replace"))
+        recording = Recording.from_file(Path(path))
     except (OSError, RecordingError) as err:
-        sys.stderr.write(f"{err}\n")
+        sys.stderr.write(f"{printable(str(err))}\n")
         return 1
     head = recording.head
     device = f"{head.get('board')} with firmware {head.get('firmware')} on {head.get('link')}"
     versions = f"XiaoZhi {head.get('integration')}, Home Assistant {head.get('home_assistant')}"
-    sys.stdout.write(f"{device}, {versions}\n")
+    sys.stdout.write(f"{printable(f'{device}, {versions}')}\n")
     return 0
 
 

@@ -16,7 +16,7 @@ from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.diagnostics import async_get_device_diagnostics
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State
-from simulator.replay import Recording, RecordingError, replay
+from simulator.replay import Recording, RecordingError, main, replay
 from tests.integration.boxes import Speech, act, call_action, failure_of
 from tests.integration.names import CLIENT_ID, COMMAND, MAC, OLD, Boot
 from tests.integration.recordings.played_again import differences, prepare
@@ -154,13 +154,13 @@ async def test_a_recorded_conversation_plays_again_as_it_was(
 
 @pytest.mark.parametrize(
     ("path", "link"),
-    [(path, LinkKind(json.loads(path.read_text().partition("\n")[0])["link"])) for path in FILES],
+    [(path, LinkKind(Recording.from_file(path).head["link"])) for path in FILES],
     ids=[path.stem for path in FILES],
 )
 async def test_a_kept_recording_plays_again_as_it_was(
     speech: Speech, boot: Boot, device_id: str, known: Device, path: Path, link: LinkKind
 ) -> None:
-    before = Recording.read(await asyncio.to_thread(path.read_text))
+    before = await asyncio.to_thread(Recording.from_file, path)
     device = await boot()
     await speech.answer_with(heard=[])
     prepare(speech, before)
@@ -232,6 +232,65 @@ async def test_a_stop_of_the_gateway_is_told_to_who_waits(
     assert notes == []
 
 
+def earlier_caption(recording: Recording) -> None:
+    """The firmware's first packet of an answer may come 2 ms after its caption."""
+    lines = recording.lines
+    caption = next(line for line in lines if line.get("state") == "sentence_start")
+    first = next(line for line in lines if line["kind"] == "down")
+    caption["ms"] = first["ms"] - 2
+    lines.remove(caption)
+    lines.insert(lines.index(first), caption)
+
+
+def more_faces(recording: Recording) -> None:
+    """Another version may have shown more, or less, before somebody interrupted the answer."""
+    start = next(each for each in recording.lines if each.get("state") == "start")
+    face = {"ms": start["ms"], "kind": "out", "type": "llm", "emotion": "happy"}
+    after = recording.lines.index(start) + 1
+    recording.lines[after:after] = [face] * 3
+
+
+@pytest.mark.parametrize(
+    ("scene", "answer", "change"),
+    [
+        (a_command, "The light is on. It was off until now.", earlier_caption),
+        (a_wake_word_in_the_answer, ANSWER, more_faces),
+    ],
+)
+async def test_what_another_version_has_recorded_plays_again_as_it_was(
+    speech: Speech,
+    boot: Boot,
+    command: bytes,
+    scene: Callable[[SimulatedDevice, bytes], Awaitable[None]],
+    answer: str,
+    change: Callable[[Recording], None],
+) -> None:
+    device = await boot()
+    await speech.answer_with(answer, answer, heard=[COMMAND] * 3)
+    before = await record(boot.known, boot.device_id, scene(device, command))
+    change(before)
+    await device.power_off()
+    prepare(speech, before)
+    after = await record(boot.known, boot.device_id, replay(before, await boot()))
+    shown = differences(before, after)
+    assert not [line for line in shown if line.startswith("!")], "\n".join(shown)
+    # One line less is one that differs.
+    after.lines.remove(next(line for line in after.lines if line.get("state") == "listening"))
+    assert [line[:2] for line in differences(before, after)].count("! ") == 1
+
+
+async def test_diagnostics_with_a_byte_order_mark_and_their_controls_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "diagnostics.json"
+    lines = (HEAD.replace("}", ',"board":"\\u001b[2J"}') + END).splitlines()
+    file.write_text("\ufeff" + json.dumps({"data": {"recording": lines}}))
+    assert Recording.from_file(file).head["link"] == "mqtt"
+    assert main(str(file)) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+END = '\n{"ms":2,"kind":"end","reason":"over"}'
 HEAD = '{"format":"xiaozhi-conversation","version":1,"sound":false,"link":"mqtt"}'
 
 
@@ -245,8 +304,16 @@ HEAD = '{"format":"xiaozhi-conversation","version":1,"sound":false,"link":"mqtt"
         (HEAD + '\n{"ms":1,"kind":"up","bytes":1}', "has no end"),
         (HEAD + '\n{"kind":"end"}', "no time or no kind"),
         (HEAD + "\n" + " " * 9 * 2**20, "larger than 8 MiB"),
+        ("null", "neither a recording nor diagnostics"),
+        ("[]", "neither a recording nor diagnostics"),
+        ('{"data": {"recording": []}}', "not a recording"),
+        (HEAD.replace("false", "5") + END, "does not say how it was made"),
+        (HEAD + '\n{"ms":1000000000000,"kind":"up"}' + END, "Line 2 says what no"),
+        (HEAD + '\n{"ms":1,"kind":"pipeline","event":"stt-end","text_words":1000000000}' + END, "Line 2"),
+        (HEAD + '\n{"ms":1,"kind":"out"}' + END, "Line 2 says what no"),
+        (HEAD.replace("false", "true") + '\n{"ms":1,"kind":"up","opus":"*"}' + END, "Line 2"),
+        ("[" * 10**5, "neither a recording nor diagnostics"),
     ],
-    ids=["empty", "other file", "other version", "damaged", "no end", "no time", "large"],
 )
 async def test_a_file_that_cannot_be_played_says_why(text: str, reason: str) -> None:
     with pytest.raises(RecordingError, match=reason):
