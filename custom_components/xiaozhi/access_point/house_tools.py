@@ -68,10 +68,12 @@ class HouseTool(OfferedTool):
     @override
     async def call(self, arguments: JsonObject) -> Any:
         """Call it. Raises `ToolError` with the words of Home Assistant."""
+        # Language models give null for an argument that they leave out.
+        given = {name: value for name, value in arguments.items() if value is not None}
         # A context of its own, so that logbook and traces show one chain for each call.
         api = replace(self.api, llm_context=replace(self.api.llm_context, context=Context()))
         try:
-            result = await api.async_call_tool(llm.ToolInput(tool_name=self.tool.name, tool_args=arguments))
+            result = await api.async_call_tool(llm.ToolInput(tool_name=self.tool.name, tool_args=given))
         except (HomeAssistantError, vol.Invalid, probatio.Invalid) as err:
             raise ToolError(str(err) or _FAILED) from err
         if result.error:

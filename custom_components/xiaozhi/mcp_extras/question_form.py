@@ -15,6 +15,7 @@ _MAX_CHOICES: Final = 64
 _MAX_MESSAGE: Final = 1000
 _MAX_DESCRIPTION: Final = 200
 _MAX_VALUE: Final = 1000
+# Beyond it, whole numbers are not exact, and far beyond no JSON.
 _BIG: Final = 2**53
 
 type FieldKind = Literal["boolean", "integer", "number", "string", "choice"]
@@ -51,7 +52,7 @@ class FormField:
             case (("integer" | "number"), int() | float()) if not isinstance(value, bool):
                 if self.kind == "integer" and value % 1:
                     fault = "not_whole"
-                elif self.minimum <= value <= self.maximum:
+                elif self.minimum <= value <= self.maximum and abs(value) <= _BIG:
                     fault = None
         return fault
 

@@ -98,7 +98,7 @@ def result_data(result: ToolResult) -> dict[str, Any]:
     """Return the answer of a tool as data, cut if too long. Binary content is only described."""
     answer: dict[str, Any] = {}
     if result.text is not None or result.structured is not None:
-        answer["result"] = _cut(result.value, result.text)
+        answer["result"] = _cut([*result.texts] or result.value, result.text)
     if result.items:
         answer["content"] = _cut([_described(item) for item in result.items])
     return answer or {"result": "done"}

@@ -67,6 +67,7 @@ def test_a_flat_form_is_read() -> None:
         warm={"type": "boolean", "default": False, "description": "or not"},
         colour={"type": "string", "enum": ["r", "g"], "enumNames": ["Red", "Green"], "default": "g"},
         size={"type": "string", "oneOf": [{"const": "s", "title": "Small"}], "default": "x"},
+        stars={"type": "integer", "default": 1e300},
     )
     params["requestedSchema"]["required"] = ["name", 7]
     _, listed = parse_question_form(params)
@@ -78,11 +79,12 @@ def test_a_flat_form_is_read() -> None:
         "warm": "boolean",
         "colour": "choice",
         "size": "choice",
+        "stars": "integer",
     }
     assert [name for name, field in fields.items() if field.required] == ["name"]
     assert (fields["name"].title, fields["name"].minimum, fields["name"].maximum) == ("Name", 2, 1000)
-    assert [fields[name].default for name in ("name", "age", "warm", "colour", "size")] == [
-        "Ann", None, False, "g", None,
+    assert [fields[name].default for name in ("name", "age", "warm", "colour", "size", "stars")] == [
+        "Ann", None, False, "g", None, None,
     ]  # fmt: skip
     assert fields["colour"].choices == (("r", "Red"), ("g", "Green"))
     assert fields["warm"].description == "or not"

@@ -207,6 +207,13 @@ def test_results_without_text_are_described() -> None:
     }
 
 
+def test_several_texts_reach_the_model_as_several() -> None:
+    content = [{"type": "text", "text": text} for text in ("Let it\nbe", "Yesterday")]
+    assert result_data(ToolResult.from_dict({"content": content})) == {"result": ["Let it be", "Yesterday"]}
+    long = [{"type": "text", "text": "x" * 999}] * 9
+    assert len(result_data(ToolResult.from_dict({"content": long}))["result"]) == 4096
+
+
 def test_a_device_with_very_many_tools_offers_some() -> None:
     assert len(tools_for_assistant(by_name(*(tool(f"t{number}") for number in range(500))), None)) == 64
 

@@ -20,6 +20,8 @@ class ToolResult:
 
     text: str | None = None
     """All text items, one per line."""
+    texts: tuple[str, ...] = ()
+    """The same, if there are several."""
     structured: JsonObject | None = field(default=None, hash=False)
     """`structuredContent`."""
     items: tuple[JsonObject, ...] = field(default=(), hash=False)
@@ -50,6 +52,7 @@ class ToolResult:
                     items.append(item)
         return cls(
             text=clean_text("\n".join(texts), MAX_MESSAGE_BYTES) if texts else None,
+            texts=tuple(texts) if len(texts) > 1 else (),
             structured=structured,
             items=tuple(items),
             is_error=result.get("isError") is True,
