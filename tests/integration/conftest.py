@@ -112,17 +112,17 @@ async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[HomeA
 
 
 @pytest.fixture(scope="module")
-def stored(home: HomeAssistant) -> Generator[dict[str, Any]]:
+def storage_in_memory(home: HomeAssistant) -> Generator[dict[str, Any]]:
     """Keep what is stored in memory; to prepare that for each test takes as long as some tests."""
     with mock_storage() as data:
         yield data
 
 
 @pytest.fixture
-def hass_storage(stored: dict[str, Any]) -> Generator[dict[str, Any]]:
+def hass_storage(storage_in_memory: dict[str, Any]) -> Generator[dict[str, Any]]:
     """What a test stores, or finds stored."""
-    yield stored
-    stored.clear()
+    yield storage_in_memory
+    storage_in_memory.clear()
 
 
 @pytest.fixture
