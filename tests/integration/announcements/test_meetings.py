@@ -136,7 +136,7 @@ class House:
         asked: list[bool] = []
         pipeline = chosen_pipeline(self.hass, self.known)
         try:
-            await self.announcer.ask("Shall I? " * 12, pipeline, lambda: asked.append(True), lambda _: None)
+            await self.announcer.ask("Shall I? " * 9, pipeline, lambda: asked.append(True), lambda _: None)
         except HomeAssistantError:
             return "fails" if asked else "refused"
         return "heard"
@@ -223,7 +223,7 @@ class House:
                 if self.ring is not None:
                     self.ring.cancel()
                 assert await self.hass.config_entries.async_reload(self.entry.entry_id)
-                await wait_for_state(self.hass, CONNECTED, "on", 10)
+                await wait_for_state(self.hass, CONNECTED, "on", 15)
 
 
 @pytest.fixture
