@@ -32,10 +32,19 @@ _SECOND: Final = timedelta(seconds=1)
 
 
 def _on_the_wall(text: str) -> datetime:
-    time = datetime.fromisoformat(text).replace(tzinfo=None)
+    """Read a local time. Only in the second of two equal hours it is written with its offset from UTC."""
+    written = datetime.fromisoformat(text)
+    time = written.replace(tzinfo=None)
     if not _FIRST_YEAR <= time.year <= _LAST_YEAR:
         raise ValueError("a year in which nothing can be computed")
+    second = time.replace(fold=1)
+    if written.tzinfo is not None and moment_of(second) == written != moment_of(time):
+        return second
     return time
+
+
+def _written(time: datetime) -> str:
+    return dt_util.as_local(moment_of(time)).isoformat() if time.fold else time.isoformat()
 
 
 _TIME: Final = vol.All(str, _on_the_wall)
@@ -91,12 +100,12 @@ class Alarm:
     def as_dict(self) -> dict[str, Any]:
         """Return the stored form as JSON values."""
         return {
-            "start": self.start.isoformat(),
+            "start": _written(self.start),
             "name": self.name,
             "text": self.text,
             "rule": self.rule,
             "skipped": [day.isoformat() for day in self.skipped],
-            "time": self.time.isoformat(),
+            "time": _written(self.time),
             "found": self.found.isoformat(),
             "snoozed": self.snoozed.isoformat() if self.snoozed else None,
         }

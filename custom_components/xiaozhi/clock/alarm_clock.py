@@ -146,9 +146,10 @@ class AlarmClock:
             raise InputError("alarm_past", time=shown)
         if alarm.next > now + _FARTHEST:
             raise InputError("alarm_too_far", time=shown)
-        if instead_of is None and any(_is_equal(alarm, other, now) for other in self.alarms.values()):
-            # It may be one that could not be written.
-            await self.async_store({})
+        equal = {uid for uid, other in self.alarms.items() if _is_equal(alarm, other, now)}
+        if instead_of is None and equal:
+            # Days that were deleted from it are wanted again. It may be one that could not be written.
+            await self.async_store({uid: alarm for uid in equal if self.alarms[uid].skipped})
             return AlarmSet(alarm, existed=True)
         uid = ulid_now() if instead_of is None or rest else instead_of
         if uid != instead_of and len(self.alarms) >= _MAX_ALARMS:
@@ -201,15 +202,18 @@ class AlarmClock:
         """Whether there is something to stop."""
         return self.rings or any(alarm.snoozed for alarm in self.alarms.values())
 
-    async def async_snooze(self) -> datetime:
-        """Snooze ringing or just stopped alarms; return when they ring again. Raises `UserError`."""
+    async def async_snooze(self, delay: timedelta = timedelta()) -> datetime:
+        """Snooze ringing or just stopped alarms, by default for nine minutes; return when they ring again.
+
+        Raises `UserError`.
+        """
         rung = self._rung()
         if not rung and loop_time() < self._stopped_at + TimerTimeouts.after_stop:
             rung = self._stopped
         if not rung:
             raise UserError("no_alarm_rings")
         now = dt_util.utcnow()
-        until = now + timedelta(seconds=TimerTimeouts.snooze)
+        until = now + (delay or timedelta(seconds=TimerTimeouts.snooze))
         self._fire(AlarmEvent.SNOOZED, rung.values())
         await self._store({uid: replace(alarm, snoozed=until, found=now) for uid, alarm in rung.items()})
         return until
@@ -358,7 +362,7 @@ class AlarmClock:
 def _is_equal(alarm: Alarm, other: Alarm, now: datetime) -> bool:
     """Whether an alarm rings at the same times as a new one, and says the same."""
     same = (other.name, other.text, other.rule) == (alarm.name, alarm.text, alarm.rule)
-    return same and other.first(now) == alarm.time and all(day < alarm.time.date() for day in other.skipped)
+    return same and replace(other, skipped=()).first(now) == alarm.time
 
 
 def _last_due(alarm: Alarm, now: datetime, tolerance: timedelta) -> datetime:

@@ -1,6 +1,6 @@
 """The timers and alarms of one device, from when it is added until it is removed or the gateway stops."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from homeassistant.core import CALLBACK_TYPE, callback
 
@@ -39,9 +39,9 @@ class DeviceClock:
         await self.alarms.async_stop()
         return True
 
-    async def async_snooze(self) -> datetime:
+    async def async_snooze(self, delay: timedelta = timedelta()) -> datetime:
         """Snooze alarms, and stop timers that ring with them. Returns and raises as for alarms alone."""
-        until = await self.alarms.async_snooze()
+        until = await self.alarms.async_snooze(delay)
         self._timers.silence()
         return until
 

@@ -126,6 +126,11 @@ class KeptMessages:
         # A message that was just interrupted by waking the device waits for the next time.
         return partial(self._play, messages) if messages and not self._playing.locked() else None
 
+    @callback
+    def play(self) -> None:
+        """Play all for somebody who asks for them."""
+        self.device.create_task(self._play(self.device.state.messages), "play messages")
+
     async def _play(self, uids: Collection[str]) -> None:
         """Play messages one after the other, until one is not heard to its end."""
         async with self._playing:

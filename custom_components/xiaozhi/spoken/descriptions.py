@@ -7,6 +7,7 @@ from typing import Any, Final
 from .language import Language
 from .understanding import DAYS
 
+_MORNING: Final = 5
 _KINDS: Final = {(0, 1, 2, 3, 4): "workdays", (5, 6): "weekends", tuple(range(7)): "daily"}
 
 
@@ -16,7 +17,10 @@ def say_time(language: Language, time: datetime) -> str:
     hour = time.hour if said["clock"] == 24 else time.hour % 12 or 12
     part = next((word for since, word in reversed(said["parts"]) if since <= time.hour), "")
     template: str = said["time" if time.minute else "full_hour"]
-    return template.format(hour=hour, minute=time.minute, part=part)
+    said_time = template.format(hour=hour, minute=time.minute, part=part)
+    # Two o'clock is rarely meant so.
+    night: str = said.get("night", "{time}")
+    return night.format(time=said_time) if time.hour < _MORNING else said_time
 
 
 def say_moment(language: Language, moment: datetime, now: datetime) -> str:
@@ -48,16 +52,17 @@ def say_repetition(language: Language, start: datetime, rule: str, moment: datet
     )
 
 
-def say_alarm(
-    language: Language, start: datetime, rule: str, name: str, moment: datetime, now: datetime
-) -> str:
-    """Return the description of an alarm, with its name. Times are local; `moment` is the next one."""
-    # It may be snoozed.
-    if rule and moment.time() == start.time():
-        when = say_repetition(language, start, rule, moment, now)
-    else:
-        when = say_moment(language, moment, now)
-    return language.said["named"].format(when=when, name=name) if name else when
+def say_since(language: Language, when: str, start: datetime) -> str:
+    """Return the description of a repetition that begins later than with its next day."""
+    said = language.said
+    template: str = said["since"]
+    return template.format(when=when, month=said["months"][start.month - 1], day=_day(said, start))
+
+
+def say_named(language: Language, when: str, name: str) -> str:
+    """Return the description of an alarm with its name."""
+    template: str = language.said["named"]
+    return template.format(when=when, name=name) if name else when
 
 
 def _day(said: Mapping[str, Any], moment: datetime) -> str:

@@ -1,5 +1,11 @@
-"""Sentences for Home Assistant's own assistant, which passes their words to an intent."""
+"""Sentences for Home Assistant's own recogniser, which match as a whole or not at all.
 
+The words of a time are one list with one template, made of literal words only: of a list for each number,
+Home Assistant's search for unknown names would try all combinations, which takes minutes.
+"""
+
+from collections.abc import Iterator, Mapping
+import re
 from typing import Any, Final
 
 from homeassistant.util.yaml import dump
@@ -8,35 +14,107 @@ from .language import Language
 
 ALARM_SENTENCE: Final = "XiaozhiAlarm"
 """The intent of all sentences, with the slot `action`."""
-WORDS: Final = ("a", "b", "d", "ending")
-"""Its slots with spoken words, in this order, and the ending of a text."""
+KINDS: Final = ("alarm", "reminder", "both")
+WORDS: Final = ("when", "then", "name", "a", "b", "text", "place", "kind", "ending")
+"""Its other slots: spoken words, the kind that is meant, and the ending of a text."""
+
+_LISTS: Final = {
+    "when": "xiaozhi_when:when",
+    "then": "xiaozhi_when:then",
+    "d": "xiaozhi_day:when",
+    "place_in": "area:place",
+}
+_SLOT: Final = re.compile(r"\{(when|then|d|place_in|name|a|b|text|place)\}")
+_KIND: Final = re.compile(r"\{([^{}/]*)/([^{}/]*)(?:/([^{}]*))?\}")
+_PLACEHOLDER: Final = re.compile(r"( ?)\{(\w+)\}( ?)")
+_DIGIT: Final = "<xiaozhi_digit>"
+# The meaning is read again from what is found here, and digits are checked there.
+_DIGITS: Final = {
+    "number": (f"{_DIGIT}[{_DIGIT}[{_DIGIT}]]",),
+    "minute": (f"{_DIGIT}[{_DIGIT}]",),
+    "mm": (_DIGIT * 2,),
+    "hour": (f"{_DIGIT}[{_DIGIT}]",),
+}
+_MOST_ELEMENTS: Final = 10
+# These can be said of another room.
+_ELSEWHERE: Final = {"set", "quiet", "disturb"}
 
 
 def sentences(language: Language, code: str) -> str:
     """Return the content of a file of custom sentences, by Home Assistant's code of the language."""
-    words, days = "xiaozhi_words", "xiaozhi_days"
-
-    def template(sentence: str) -> str:
-        for slot in WORDS:
-            sentence = sentence.replace(f"{{{slot}}}", f"{{{days if slot == 'd' else words}:{slot}}}")
-        return sentence
-
+    element = f"({'|'.join(map(_rules, language.elements_in.values()))})"
+    when = "<xiaozhi_element>"
+    for _ in range(_MOST_ELEMENTS):
+        when = f"<xiaozhi_element>[[( |,|，|、)[ ]]{when}]"
+    pause = "" if language.data["spaces"] else "[ ]"
+    days = [language.elements_in[kind] for kind in ("day", "weekday", "week") if kind in language.elements_in]
     data: dict[str, Any] = {
         "language": code,
-        "intents": {
-            ALARM_SENTENCE: {
-                "data": [
-                    {
-                        "sentences": [template(each) for each in listed],
-                        "slots": dict(zip(("action", "ending"), action.split(" "), strict=False)),
-                    }
-                    for action, listed in language.sentences.items()
-                ]
-            }
-        },
+        "intents": {ALARM_SENTENCE: {"data": [*_blocks(language)]}},
         "lists": {
-            words: {"wildcard": True},
-            days: {"values": [{"in": day, "out": day} for day in language.days]},
+            "xiaozhi_words": {"wildcard": True},
+            "xiaozhi_when": {"values": [{"in": "<xiaozhi_when>"}]},
+            "xiaozhi_day": {"values": [{"in": _rules(each)} for each in days]},
+        },
+        "expansion_rules": {
+            "xiaozhi_digit": "(0|1|2|3|4|5|6|7|8|9)",
+            "xiaozhi_element": element,
+            "xiaozhi_when": when,
+        }
+        | {
+            f"xiaozhi_{name}": f"({'|'.join([*_DIGITS.get(name, ()), *(each for _, each in listed)])}){pause}"
+            for name, listed in language.words.items()
         },
     }
     return dump(data)
+
+
+def _blocks(language: Language) -> Iterator[dict[str, Any]]:
+    for key, listed in language.data["sentences"].items():
+        action, _, ending = key.partition(" ")
+        for number, kind in enumerate((*KINDS, "")):
+            chosen = [found for each in listed if (found := _of_kind(each, number)) is not None]
+            if action in _ELSEWHERE:
+                chosen += [found for each in chosen for found in _extended(each, language.data)]
+            slots = {"action": action, "kind": kind, "ending": ending}
+            if chosen:
+                yield {
+                    "sentences": [_SLOT.sub(_slot, each) for each in chosen],
+                    "slots": {name: value for name, value in slots.items() if value},
+                }
+
+
+def _of_kind(sentence: str, number: int) -> str | None:
+    """Return a sentence with its words for a kind; None if it has none. The last number is for no kind."""
+    found = _KIND.findall(sentence)
+    if number == len(KINDS) or not found:
+        return None if found or number < len(KINDS) else sentence
+    if not all(words[number] for words in found):
+        return None
+    return _KIND.sub(lambda match: f"({match[number + 1]})", sentence)
+
+
+def _extended(sentence: str, data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence with a place, and with a name."""
+    place_first, place = data.get("place_first", False), data["place"]
+    if place_first:
+        yield f"{place}[ ]{sentence}"
+    for more in (*((place,) if not place_first else ()), *((data["named"],) if "named" in data else ())):
+        space = " " * data["spaces"]
+        yield f"{sentence}{space}{more}"
+        yield from [sentence.replace(f"{space}{{when}}", f"{space}{more}{space}{{when}}")] * (
+            "{when}" in sentence
+        )
+
+
+def _slot(match: re.Match[str]) -> str:
+    name = match[1]
+    pause = "[(,|，)[ ]]" if name == "when" else ""
+    return f"{pause}{{{_LISTS.get(name, f'xiaozhi_words:{name}')}}}"
+
+
+def _rules(template: str) -> str:
+    # Speech recognition writes "7h" and "7 h".
+    return _PLACEHOLDER.sub(
+        lambda match: f"{'[ ]' * bool(match[1])}<xiaozhi_{match[2]}>{'[ ]' * bool(match[3])}", template
+    )

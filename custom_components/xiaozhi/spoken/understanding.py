@@ -1,7 +1,7 @@
 """The meaning of sentences about alarms: time, repetition and the text of a reminder."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields as dataclass_fields
 from datetime import date, datetime, timedelta
 from itertools import starmap
 import re
@@ -13,6 +13,8 @@ from .language import Element, Language
 
 DAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 """The days of the week, as rules write them."""
+SETTING: Final = frozenset(("set", "move", "remind", "unclear"))
+"""Actions that need a time."""
 _DAY: Final = 24 * 60
 # Only in rules; English sentences have the words "we" and "mo".
 _ENGLISH: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -31,6 +33,8 @@ _EVENING: Final = 17 * 60
 _WEEKDAYS: Final = {"weekdays": {0, 1, 2, 3, 4}, "weekends": {5, 6}}
 _TERM: Final = re.compile(r"([+-])(\d+|minute|mm)")
 _LONGEST: Final = 300
+_NOT_SAID: Final = frozenset(("kind", "name", "text", "place"))
+_SECONDS_OF_DAY: Final = 24 * 60 * 60
 
 
 # Of two times on a named day a reminder takes the first at which people are up. In minutes.
@@ -49,20 +53,30 @@ class Meaning:
     """Parts of the day, in minutes from its beginning. Those of a night end on the next day."""
     day: int | None = None
     """Days from today."""
+    is_after: bool = False
+    """Whether the day was said as a time from now: in two days."""
     on: tuple[int, int] | None = None
-    """Month and day."""
+    """Month, or 0 for any, and day."""
     weekdays: set[int] = field(default_factory=set)
+    weeks: int | None = None
+    """Weeks from this one in which the weekday is; 0 for the next such day that is not today."""
     repeat: str = ""
     """daily, weekly, monthly, yearly, a rule as in calendars, or empty."""
+    since: int = 0
+    """Days from today after which a repetition begins."""
     delays: list[int] = field(default_factory=list)
     """Seconds from now, which add up."""
     named: int | None = None
     """A time that has a name, such as noon, in minutes."""
     is_each: bool = False
     """Whether each of the days or parts of the day is meant."""
+    kind: str = "both"
+    """alarm, reminder or both."""
     name: str = ""
     text: str = ""
-    """All other words, such as the text of a reminder."""
+    """Text of a reminder."""
+    place: str = ""
+    """Where it is meant, or the receivers of a message."""
 
     def add(self, name: str, value: Any) -> bool:
         """Add to a field; return False if it has another value."""
@@ -78,12 +92,18 @@ class Meaning:
     @property
     def has_time(self) -> bool:
         """Whether a moment was said."""
-        return self.minutes is not None or bool(self.delays)
+        return self.minutes is not None or bool(self.delays) or self.is_after
 
     @property
     def has_day(self) -> bool:
         """Whether a day, or several, were said."""
         return self.day is not None or self.on is not None or bool(self.weekdays)
+
+    def complete(self, said: Meaning) -> bool:
+        """Add what was said later; return whether that has a time and contradicts nothing."""
+        fields = (each.name for each in dataclass_fields(said) if each.name not in _NOT_SAID)
+        added = [self.add(name, value) for name in fields if (value := getattr(said, name))]
+        return said.has_time and all(added) and not _contradicts_itself(self)
 
     def candidates(self) -> list[int]:
         """Return the times of day that may be meant, in minutes. Those of a night may be later than 1440."""
@@ -100,20 +120,28 @@ class Meaning:
             if all(start <= time < end or start <= time - _DAY < min(end, 0) for start, end in self.parts)
         ]
 
+    @property
+    def delay(self) -> timedelta | None:
+        """The time from now that was said."""
+        return timedelta(seconds=sum(self.delays)) if self.delays else None
+
     def start(self, now: datetime, *, is_reminder: bool) -> datetime | None:
-        """Return the first local time that is meant; None if there is none.
+        """Return the first local time that is meant, without a delay; None if there is none.
 
         For seven in the morning or in the evening, an alarm takes the first and a reminder the next one.
         """
-        if self.delays:
-            return (now + timedelta(seconds=sum(self.delays))).replace(microsecond=0)
-        starts = [
-            moment
-            for day in self.days(now.date())
-            for time in self._likely(is_reminder=is_reminder)
-            if (moment := datetime.combine(day, datetime.min.time()) + timedelta(minutes=time)) > now
-        ]
-        return next(iter(starts if self.has_day else sorted(starts)), None)
+        if self.minutes is None:
+            return (now + timedelta(days=self.day or 0)).replace(second=0, microsecond=0)
+        for times in (self._likely(is_reminder=is_reminder), self.candidates() if self.day == 0 else []):
+            starts = [
+                moment
+                for day in self.days(now.date())
+                for time in times
+                if (moment := datetime.combine(day, datetime.min.time()) + timedelta(minutes=time)) > now
+            ]
+            if starts:
+                return starts[0] if self.has_day else min(starts)
+        return None
 
     def _likely(self, *, is_reminder: bool) -> list[int]:
         """Return the times of day that may be meant, the likeliest of a named day first."""
@@ -129,38 +157,49 @@ class Meaning:
 
     def days(self, today: date) -> list[date]:
         """Return the days that may be meant, the first one first."""
+        since = today + timedelta(days=self.since)
         if self.on is not None:
-            return [day for year in (today.year, today.year + 1) if (day := _date(year, *self.on))]
+            month, day = self.on
+            months = (divmod(since.year * 12 + since.month - 1 + number, 12) for number in range(25))
+            found = (_date(year, each + 1, day) for year, each in months if month in (0, each + 1))
+            return [each for each in found if each and each >= since]
         if self.day is not None:
             return [today + timedelta(days=self.day)]
+        if self.weeks:
+            monday = today + timedelta(weeks=self.weeks, days=-today.weekday())
+            return [monday + timedelta(days=number) for number in sorted(self.weekdays)]
         # Tonight at two may be a time of the night that began yesterday.
-        following = [today + timedelta(days=number) for number in range(-1, 8)]
-        return [day for day in following if day >= today and day.weekday() in self.weekdays] or following
+        following = [since + timedelta(days=number) for number in range(0 if self.since else -1, 8)]
+        first = today + timedelta(days=self.weeks is not None)
+        return [day for day in following if day >= first and day.weekday() in self.weekdays] or following
 
     def rule(self) -> str:
         """Return the rule of the repetition."""
         days = ",".join(DAYS[number] for number in sorted(self.weekdays))
         if not self.repeat or "=" in self.repeat:
-            return self.repeat
+            return self.repeat.upper()
         return f"FREQ={self.repeat.upper()}" + (f";BYDAY={days}" if days else "")
 
 
 def understand(language: Language, said: str) -> Meaning | None:
-    """Return the meaning of a sentence, with all words that have none as its text.
-
-    The text may stand before or after the others. None if these contradict each other.
-    """
+    """Return the meaning of words; None unless every word has one, and none contradicts another."""
     text = language.plain(said)
+    found = language.elements(text, 0, {}) if len(text) <= _LONGEST else []
+    return _meaning(found) if (found[-1].end if found else 0) == len(text) else None
+
+
+def _understand_reminder(language: Language, said: str, *, begun: bool) -> Meaning | None:
+    """Return the meaning of words with a text, which stands after the time or before it."""
+    text = language.plain(said)
+    if not (begun or language.text_has_word):
+        # The time may stand behind words such as "to" and "that", too.
+        text, begun = language.without_begin(text)
     if len(text) > _LONGEST:
         return None
     known: dict[int, Element | None] = {}
     found = language.elements(text, 0, known)
-    if found and found[-1].end == len(text):
-        return _meaning(found)
-    while found and found[-1].kind == "filler":
-        found.pop()
     meaning, start, end = _meaning(found), found[-1].end if found else 0, len(text)
-    if meaning is None:
+    if meaning is None or language.text(text[start:], begun=begun) is None:
         return None
     # The time may follow: remind me to take the bins out at six.
     for at in () if meaning.has_time else range(start, len(text)):
@@ -169,39 +208,38 @@ def understand(language: Language, said: str) -> Meaning | None:
         if both is not None and both.has_time:
             meaning, end = both, at
             break
-    meaning.text = text[start:end].strip()
-    return meaning
+    words = text[start:end].strip()
+    meaning.text = language.text(words, begun=begun) or ""
+    is_free = begun or not found or language.without_begin(words)[1]
+    # What nobody knows may stand within a time: on the 5th of umptember at 3.
+    return meaning if is_free or not language.mentions_time(words) else None
 
 
 def read(language: Language, action: str, slots: Mapping[str, str]) -> Meaning:
-    """Return the meaning of the slots of a sentence. `action` is a key of the data. Raises `InputError`.
-
-    Its text is that of a reminder, in a deletion a part of a name, and of a voice message the place.
-    """
-    said = " ".join(slots[name] for name in ("a", "b", "d") if name in slots)
-    if action == "message":
-        return Meaning(text=said)
-    # The time may stand before or after words such as "to" and "that".
-    meaning = understand(language, language.text(language.plain(said)) if action == "remind" else said)
-    if meaning is None:
-        raise InputError("alarm_not_understood")
+    """Return the meaning of the slots of a sentence. `action` is a key of the data. Raises `InputError`."""
     if action == "remind":
-        meaning.text = language.text(meaning.text) + slots.get("ending", "")
-    elif meaning.text and action != "delete":
-        if (name := language.name(meaning.text)) is None:
-            raise InputError("alarm_not_understood")
-        meaning.name, meaning.text = name, ""
-    if action in ("set", "remind") and not meaning.has_time:
-        raise InputError("alarm_time_missing")
+        said = _joined(slots, "when", "a", "b", "text")
+        meaning = _understand_reminder(language, said, begun="text" in slots)
+        # Of the words before and after the verb, one half is no text.
+        halves = [slots[name] for name in ("a", "b") if name in slots]
+        if len(halves) > 1 and all(understand(language, each) is None for each in halves):
+            meaning = None
+    else:
+        meaning = understand(language, _joined(slots, "when", "then"))
+    if meaning is None or action == "unclear":
+        raise InputError("alarm_not_understood")
+    meaning.kind, meaning.place = slots.get("kind", "alarm"), slots.get("place", "")
+    meaning.name = language.name(slots.get("name", ""))
+    ending = slots.get("ending", "")
+    if action == "snooze" and ending:
+        meaning.delays = [int(ending) * 60]
+    elif meaning.text:
+        meaning.text += ending
     return meaning
 
 
-def is_complete(language: Language, slots: Mapping[str, str]) -> bool:
-    """Whether a sentence needs nothing more. The text of a reminder may go on."""
-    try:
-        return not read(language, slots["action"], slots).text
-    except InputError:
-        return False
+def _joined(slots: Mapping[str, str], *names: str) -> str:
+    return " ".join(slots[name] for name in names if name in slots)
 
 
 def read_fields(languages: Collection[Language], fields: Mapping[str, Any], today: date) -> Meaning:
@@ -210,6 +248,7 @@ def read_fields(languages: Collection[Language], fields: Mapping[str, Any], toda
     A day and a repetition are read as strictly as sentences, in any of the languages.
     """
     meaning = Meaning(name=fields.get("name", ""), text=fields.get("text", ""))
+    meaning.kind = fields.get("kind", meaning.kind)
     if (hours := fields.get("hours")) is not None:
         # Without a period they count to 24.
         period = fields.get("period")
@@ -218,11 +257,19 @@ def read_fields(languages: Collection[Language], fields: Mapping[str, Any], toda
         meaning.parts = [_HALVES[period]] if period else []
     if (day := fields.get("day")) and not _NOTHING.fullmatch(day):
         found = _day_of(languages, day, today)
-        meaning.day, meaning.on, meaning.weekdays = found.day, found.on, found.weekdays
+        meaning.day, meaning.on, meaning.weekdays, meaning.weeks = (
+            found.day,
+            found.on,
+            found.weekdays,
+            found.weeks,
+        )
     if (repeat := fields.get("repeat")) and not _NOTHING.fullmatch(repeat):
         found = _repetition_of(languages, repeat)
         meaning.repeat = found.repeat or "weekly"
-        meaning.weekdays = found.weekdays or (meaning.weekdays if meaning.repeat == "weekly" else set())
+        if found.weekdays or meaning.repeat == "daily":
+            # It begins on the day.
+            meaning.since = (meaning.days(today)[0] - today).days if meaning.has_day else 0
+            meaning.day, meaning.on, meaning.weeks, meaning.weekdays = None, None, None, found.weekdays
     if _contradicts_itself(meaning):
         raise InputError("alarm_not_understood")
     return meaning
@@ -253,7 +300,7 @@ def _field(languages: Collection[Language], words: str) -> Meaning | None:
     words = _SIGNS.sub(" ", words)
     english = _SHORT_DAYS.sub(lambda match: _ENGLISH[DAYS.index(match[0].upper())], words)
     found = (understand(language, each) for each in (english, words) for language in languages)
-    return next((each for each in found if each and not (each.text or each.has_time or each.parts)), None)
+    return next((each for each in found if each and not (each.has_time or each.parts)), None)
 
 
 def _meaning(elements: list[Element]) -> Meaning | None:
@@ -292,6 +339,9 @@ def _time(element: Element) -> dict[str, Any]:
 
 def _delay(element: Element) -> dict[str, Any]:
     each, more = element.value if isinstance(element.value, list) else (element.value, 0)
+    if each % _SECONDS_OF_DAY == 0:
+        # A day of the calendar, which is not always as long.
+        return {"day": element.numbers.get("number", 1) * each // _SECONDS_OF_DAY, "is_after": True}
     return {"delays": [element.numbers.get("number", 1) * each + more]}
 
 
@@ -315,22 +365,31 @@ def _part(element: Element) -> dict[str, Any]:
 _FIELDS: Final[Mapping[str, Callable[[Element], dict[str, Any]]]] = {
     "time": _time,
     "delay": _delay,
-    "date": lambda element: {"on": (element.numbers["month"], element.numbers["number"])},
+    "date": lambda element: {"on": (element.numbers.get("month", 0), element.numbers["number"])},
     "weekday": _weekday,
     "more_weekday": _weekday,
+    # Of the weekend, the first day is meant.
+    "week": lambda element: {"weekdays": {element.numbers.get("weekday", 5)}, "weeks": element.value},
     "repeat": _repeat,
     "every": lambda _: {"is_each": True},
     "day": lambda element: {"day": element.value},
     "part": _part,
-    "filler": lambda _: {},
+    "and": lambda _: {},
 }
 """Fields of the meaning by the kind of an element."""
 
 
 def _contradicts_itself(meaning: Meaning) -> bool:
     days = (meaning.day is not None) + (meaning.on is not None) + bool(meaning.weekdays)
+    every = meaning.repeat.partition(";")[0].rpartition("=")[2].lower()
+    month = meaning.on[0] if meaning.on else None
     return (
         days > 1
+        or (meaning.weeks is not None and (len(meaning.weekdays) > 1 or bool(meaning.repeat)))
+        or (month is not None and every in ("daily", "weekly"))
+        or (bool(month) and every == "monthly")
+        or (month == 0 and every == "yearly")
+        or (meaning.is_after and bool(meaning.repeat))
         or (meaning.minutes is not None and not meaning.candidates())
         or (bool(meaning.delays) and (meaning.minutes is not None or days > 0 or bool(meaning.repeat)))
         or (bool(meaning.weekdays) and meaning.repeat not in ("", "weekly"))

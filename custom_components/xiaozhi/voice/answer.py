@@ -28,6 +28,8 @@ _LOGGER = logging.getLogger(__name__)
 # The answers of language models are of this kind, too, whether they did something or not.
 _DONE: Final = "action_done"
 _ERROR: Final = "error"
+ASKS_BACK: Final = "asks_back"
+"""Mark in the data of an intent's speech: the next words answer it."""
 
 
 class Answer:
@@ -86,9 +88,12 @@ class Answer:
     @callback
     def understood(self, output: dict[str, Any]) -> None:
         """Take the whole answer: the `intent_output` of the pipeline."""
-        self.asks_back = output.get("continue_conversation") is True
         response = output.get("response") or {}
-        speech = ((response.get("speech") or {}).get("plain") or {}).get("speech") or ""
+        plain = (response.get("speech") or {}).get("plain") or {}
+        # Home Assistant's own assistant has no way to ask.
+        asks = ASKS_BACK in (plain.get("extra_data") or {})
+        self.asks_back = asks or output.get("continue_conversation") is True
+        speech = plain.get("speech") or ""
         self.text = speech
         self._captions.replace(speech)
         self.complete = self._conversation.loudspeaker.text_complete = True

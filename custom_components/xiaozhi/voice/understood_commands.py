@@ -15,9 +15,10 @@ from homeassistant.const import ATTR_SUPPORTED_FEATURES
 from homeassistant.core import Context, HomeAssistant, callback
 from homeassistant.helpers.intent import INTENT_GET_STATE
 
-from ..spoken.language import Language, load_language
+from ..errors import InputError
+from ..spoken.language import load_language
 from ..spoken.sentences import ALARM_SENTENCE
-from ..spoken.understanding import is_complete
+from ..spoken.understanding import SETTING, read
 from ..texts.issues import Part, Unpromised
 from .pipelines import command_language
 
@@ -43,8 +44,9 @@ class UnderstoodCommands:
         with Unpromised(self._hass, Part.RECOGNIZER):
             if not (results := await self._recognise(text, pipeline, device_id)):
                 return False
-            language = await self._hass.async_add_executor_job(load_language, command_language(pipeline))
-            return not any(_may_go_on(text, result, language) for result in results)
+            language = command_language(pipeline)
+            # It reads the data of the language, and the words of a time.
+            return not await self._hass.async_add_executor_job(_may_go_on, text, results, language)
         return False
 
     async def _recognise(self, text: str, pipeline: Pipeline, device_id: str | None) -> list[RecognizeResult]:
@@ -78,12 +80,21 @@ class UnderstoodCommands:
         return _LEFT_TO_MODEL if features & ConversationEntityFeature.CONTROL else frozenset()
 
 
-def _may_go_on(text: str, result: RecognizeResult, language: Language) -> bool:
-    """Whether a sentence ends with free text, such as a message or a title: more may follow."""
-    if result.intent.name == ALARM_SENTENCE:
-        slots = {entity.name: str(entity.text or entity.value) for entity in result.entities_list}
-        return not is_complete(language, slots)
+def _may_go_on(text: str, results: list[RecognizeResult], language: str) -> bool:
+    """Whether a sentence lacks a time, or ends with free text, such as a message or a title."""
     end = text.rstrip(" .,;:!?。，！？").casefold()
     return any(
-        entity.is_wildcard and end.endswith(entity.text_clean.casefold()) for entity in result.entities_list
-    )
+        entity.is_wildcard and end.endswith(entity.text_clean.casefold())
+        for result in results
+        for entity in result.entities_list
+    ) or any(_lacks_time(result, language) for result in results if result.intent.name == ALARM_SENTENCE)
+
+
+def _lacks_time(result: RecognizeResult, language: str) -> bool:
+    slots = {entity.name: str(entity.text or entity.value) for entity in result.entities_list}
+    try:
+        return (
+            slots["action"] in SETTING and not read(load_language(language), slots["action"], slots).has_time
+        )
+    except InputError:
+        return True

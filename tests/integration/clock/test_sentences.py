@@ -81,10 +81,13 @@ async def test_alarms_are_talked_about_as_people_talk(boot: Boot, known: Device,
     assert await say("remind me every friday at 4pm to water the plants") == (
         "I’ll remind you every Friday at 4 PM: water the plants."
     )
-    listed = await say("what alarms do I have")
+    assert "plants" not in await say("what alarms do I have")
+    assert "weekday" not in await say("what reminders do I have")
+    listed = await say("what alarms and reminders do I have")
     for each in ("every weekday at 6:30 AM", "tomorrow at 7:30 AM", "every Friday at 4 PM, water the plants"):
         assert each in listed
-    assert "turn the oven off" in await say("when is my next alarm")
+    assert "turn the oven off" in await say("when is my next reminder")
+    assert await say("when is my next alarm") == "The next alarm: tomorrow at 7:30 AM."
     several = await say("delete the alarm")
     assert several.startswith("Several alarms are set: ")
     assert await say("cancel the alarm at half past seven") == "Deleted: tomorrow at 7:30 AM."
@@ -94,13 +97,17 @@ async def test_alarms_are_talked_about_as_people_talk(boot: Boot, known: Device,
     assert off.endswith(". The rest stays: every weekday at 6:30 AM.")
     assert await say("delete the alarm on wednesday") == "There is no such alarm."
     before = known.state.alarms
-    for unknown in ("wake me at dawn", "set an alarm for the party", "wake me when it rains"):
+    for unknown in ("wake me at dawn", "wake me when it rains", "remind me in three fortnights to call mum"):
         assert (await say(unknown)).startswith("I did not understand when."), unknown
+    assert await say("set an alarm for the party") == "Sorry, I couldn't understand that"
     assert await say("wake me tomorrow") == "At what time? Say, for example: wake me tomorrow at seven."
     assert await say("alarm clock kitchen banana")
     assert await say("stop the alarm") == "No alarm rings."
     assert known.state.alarms == before
-    assert (await say("delete all alarms")).startswith("Deleted: ")
+    assert await say("delete all alarms") == "Deleted: every weekday at 6:30 AM."
+    assert [alarm.text for alarm in known.state.alarms.values()] == ["turn the oven off"]
+    assert await say("cancel my alarm") == "There is no such alarm."
+    assert (await say("delete all alarms and reminders")).startswith("Deleted: ")
     assert not known.state.alarms
 
 

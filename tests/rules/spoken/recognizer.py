@@ -4,14 +4,14 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
-from hassil.intents import Intents, TextSlotList
+from hassil.intents import Intents, SlotList, TextSlotList
 from hassil.recognize import recognize_best
 from hassil.util import merge_dict
 from home_assistant_intents import get_intents
 import yaml
 
 from custom_components.xiaozhi.errors import InputError
-from custom_components.xiaozhi.spoken.language import Language, load_language
+from custom_components.xiaozhi.spoken.language import load_language
 from custom_components.xiaozhi.spoken.sentences import ALARM_SENTENCE, sentences
 from custom_components.xiaozhi.spoken.understanding import DAYS, Meaning, read
 
@@ -19,11 +19,14 @@ NOW: Final = datetime.fromisoformat("2026-11-25T15:00")
 """A Wednesday."""
 CODES: Final = {"zh-Hans": "zh-CN", "zh-Hant": "zh-TW"}
 """What Home Assistant calls a language."""
-_HOME: Final = {
+_NAMES: Final[dict[str, list[tuple[str, str, dict[str, Any]]]]] = {
     "name": [("lamp", "lamp", {"domain": "light"}), ("smoke alarm", "smoke alarm", {"domain": "switch"})],
     "area": [("kitchen", "kitchen", {})],
     "floor": [("attic", "attic", {})],
 }
+
+
+HOME: Final[dict[str, SlotList]] = {name: TextSlotList.from_tuples(listed) for name, listed in _NAMES.items()}
 
 
 @cache
@@ -45,7 +48,7 @@ def recognized(code: str, phrase: str) -> tuple[str, dict[str, str]]:
     result = recognize_best(
         phrase,
         recognizer(code),
-        slot_lists={name: TextSlotList.from_tuples(listed) for name, listed in _HOME.items()},
+        slot_lists=HOME,
         language=CODES.get(code, code),
         best_metadata_key="is_custom",
         best_slot_name="name",
@@ -60,31 +63,29 @@ def understood(code: str, phrase: str) -> str:
     intent, slots = recognized(code, phrase)
     if intent != ALARM_SENTENCE:
         return intent
-    language: Language = load_language(code)
     action = slots["action"]
     try:
-        meaning = read(language, action, slots)
-    except InputError as err:
-        return "refused: no time" if err.key == "alarm_time_missing" else "refused"
-    if action in ("set", "remind"):
-        start = meaning.start(NOW, is_reminder=action == "remind")
-        when = f"{start:%Y-%m-%d %H:%M}{f':{start:%S}' if start.second else ''}" if start else "never"
-        return f"{action} {when} {meaning.rule()}".strip() + (
-            f": {words}" if (words := meaning.name or meaning.text) else ""
-        )
-    return " ".join([action, *_said(meaning)])
+        meaning = read(load_language(code), action, slots)
+    except InputError:
+        return "refused"
+    place = [f"@{meaning.place}"][: bool(meaning.place)]
+    if action not in ("set", "remind"):
+        return " ".join([action, *_said(action, meaning), *place])
+    if not meaning.has_time:
+        return f"{action}: no time"
+    start = NOW + meaning.delay if meaning.delay else meaning.start(NOW, is_reminder=action == "remind")
+    when = f"{start:%Y-%m-%d %H:%M}{f':{start:%S}' if start.second else ''}" if start else "never"
+    said = " ".join([action, when, *[meaning.rule()][: bool(meaning.rule())], *place])
+    return said + (f": {words}" if (words := meaning.name or meaning.text) else "")
 
 
-def _said(meaning: Meaning) -> list[str]:
+def _said(action: str, meaning: Meaning) -> list[str]:
+    kind = meaning.kind if action in ("list", "next", "delete", "delete_all") else "alarm"
     times = [f"{minutes // 60:02}:{minutes % 60:02}" for minutes in meaning.candidates()]
     day = [] if meaning.day is None else [str((NOW + timedelta(days=meaning.day)).date())]
     on = [] if meaning.on is None else [f"{meaning.on[0]:02}-{meaning.on[1]:02}"]
     week = [DAYS[number] for number in sorted(meaning.weekdays)]
-    return [
-        *day,
-        *on,
-        *week,
-        *[meaning.repeat][: bool(meaning.repeat)],
-        *times,
-        *[meaning.text][: bool(meaning.text)],
-    ]
+    weeks = [] if meaning.weeks is None else [f"+{meaning.weeks}"]
+    delay = [f"{meaning.delay}"] if meaning.delay else []
+    words = [kind if kind != "alarm" else "", meaning.repeat, *times, *delay, meaning.name, meaning.text]
+    return [each for each in (*day, *on, *week, *weeks, *words) if each]
