@@ -10,6 +10,7 @@ from homeassistant.components.media_player import MediaPlayerState
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
+from ..announcements.announcement_errors import check_length
 from ..announcements.announcer import Announcer
 from ..announcements.delivery import Delivery
 from ..announcements.heard import End, EndedByPersonError
@@ -80,6 +81,7 @@ class DevicePlayer:
         """
         sound = media_sound(self._hass, media.media_id, media.entity_id)
         text = text_to_speak(media.media_id)
+        check_length(self._device, text)
         # Speech of another device: two devices may be each other's loudspeaker.
         device_only = SOUND_PATH in media.media_id
         utterance = Utterance(text=text, speech=sound, at_announcement_volume=True, device_only=device_only)

@@ -126,6 +126,9 @@ async def test_a_text_without_end_is_refused_before_any_work_on_it(
         long = {text: "." * 4001}
         with pytest.raises(ServiceValidationError, match="4001 characters"):
             await act(hass, "assist_satellite", action, SATELLITE, returns=text == "question", **long)
+    spoken = {"media_player_entity_id": "media_player.kitchen_box_speaker", "message": "." * 4001}
+    with pytest.raises(ServiceValidationError, match="4001 characters"):
+        await act(hass, "tts", "speak", speech.voice.entity_id, **spoken)
     assert not speech.voice.spoken
     assert not device.announcements
 
