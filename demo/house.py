@@ -151,7 +151,7 @@ async def change_device(client: Client, mac: str, outcome: str, **fields: Any) -
 
 async def change_link(client: Client, device: SimulatedDevice, link: str) -> None:
     """Choose `mqtt` or `websocket` for an idle device on MQTT, and restart it, so that it checks in."""
-    await change_device(client, device.mac, "device_restarting", link=link, restart_now=True)
+    await change_device(client, device.mac, "device_restarting", rare={"link": link, "restart_now": True})
     with naming_fault("the device does not restart with its new link"):
         await device.wait_for(lambda: device.link == link and device.state is State.IDLE)
 

@@ -137,6 +137,7 @@ async def test_a_device_is_changed_and_restarts_into_its_new_link(home: Home) ->
         await web.show_integration(_NAME)
         await web.subentry_row("Hall XiaoZhi").get_by_role("button", name="Change device").click()
         await web.read("Change Hall XiaoZhi")
+        await web.press("Advanced")
         await web.option("WebSocket").click()
         await web.press("Submit")
         await web.read("Hall XiaoZhi restarts now, and then uses its new connection.")
@@ -145,6 +146,7 @@ async def test_a_device_is_changed_and_restarts_into_its_new_link(home: Home) ->
         await web.page.get_by_role("button", name="Close").last.click()
 
         await web.subentry_row("Hall XiaoZhi").get_by_role("button", name="Change device").click()
+        await web.press("Advanced")
         await expect(web.option("WebSocket")).to_be_checked()
         await web.press("Close")
         await web.show_device(_NAME, "Hall XiaoZhi")
