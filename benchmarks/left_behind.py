@@ -56,7 +56,8 @@ async def measure(house: House, *, quick: bool, every: int = 1) -> list[Row]:
         }
         rows = []
         for what, (once, number) in kinds.items():
-            await _repeat(once, 1 if quick else number // every // 10)
+            # Also since a site keeps the gateway with which it began.
+            await _repeat(once, 1 if quick else max(1, number // every // 10))
             before = await _look(house)
             times = await _repeat(once, 1 if quick else number // every)
             rows.append(_row(what, times, before, await _look(house)))
