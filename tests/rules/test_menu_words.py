@@ -26,6 +26,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "Voice assistants": "ui.panel.config.dashboard.voice_assistants.main",
     "Expose": "ui.panel.config.voice_assistants.expose.caption",
     "System": "ui.panel.config.dashboard.system.main",
+    "Logs": "ui.panel.config.logs.caption",
     "AI": "ui.panel.config.ai.caption",
     "AI suggestions": "ui.panel.config.ai_task.header",
     "Data generation tasks": "ui.panel.config.ai_task.gen_data_header",
