@@ -1,1 +1,1 @@
-"""What people ask for in words: alarms, voice messages, *Do not disturb* and the microphone."""
+"""Requests in words: alarms, voice messages, *Do not disturb* and the microphone."""

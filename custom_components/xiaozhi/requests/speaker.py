@@ -24,7 +24,7 @@ _PATIENCE: Final = 30.0
 type Answer = tuple[str, dict[str, str]]
 """Key of the answer's text, and its placeholders."""
 type Reply = Callable[[str], Awaitable[Answer]]
-"""What is done with the words that answer a question."""
+"""An action upon the words that answer a question."""
 
 
 class AskBackError(UserError):
@@ -115,4 +115,4 @@ class _SpokenQuestion(Question):
 
 
 type Handler = Callable[[Speaker, Meaning], Awaitable[Answer]]
-"""What does something for a speaker. It raises `UserError`."""
+"""An action for a speaker. It raises `UserError`."""
