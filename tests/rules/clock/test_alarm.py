@@ -14,7 +14,7 @@ from homeassistant.util import dt as dt_util
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.clock.alarm import Alarm, checked_rule
+from custom_components.xiaozhi.clock.alarm import Alarm, checked_rule, wall_time
 from custom_components.xiaozhi.clock.repetition import next_time
 from custom_components.xiaozhi.errors import InputError
 
@@ -82,6 +82,16 @@ def test_it_rings_by_the_clock_on_the_wall(start: str, rule: str, expected: list
     alarm = alarm_of(begins, checked)
     assert moments(alarm, 3) == expected
     assert Alarm.from_dict(alarm.as_dict()) == alarm
+
+
+def test_ten_minutes_are_ten_minutes_in_the_hour_that_comes_twice() -> None:
+    """Also after a restart: ten minutes after 2:55 it is 2:05 again."""
+    now = datetime(2026, 10, 25, 0, 55, tzinfo=UTC)
+    alarm = replace(alarm_of(wall_time(now + timedelta(minutes=10))), found=now)
+    stored = Alarm.from_dict(alarm.as_dict())
+    assert stored is not None
+    assert alarm.next == stored.next == now + timedelta(minutes=10)
+    assert stored.start.isoformat() == "2026-10-25T02:05:00"
 
 
 def test_in_another_time_zone_it_is_seven_o_clock_there() -> None:
