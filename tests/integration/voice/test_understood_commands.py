@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
 
@@ -17,6 +18,9 @@ from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.intent import async_setup_intents
+from custom_components.xiaozhi.spoken.language import load_language
+from custom_components.xiaozhi.spoken.sentences import sentences
 from custom_components.xiaozhi.voice.understood_commands import UnderstoodCommands
 
 MODEL = "conversation.model"
@@ -219,3 +223,28 @@ async def test_a_result_without_its_parts_is_no_command(
 ) -> None:
     monkeypatch.setattr(DefaultAgent, "async_recognize_intent", AsyncMock(return_value=object()))
     assert not await understands("turn on the bedroom lamp")
+
+
+def write_sentences(hass: HomeAssistant) -> None:
+    folder = Path(hass.config.path("custom_sentences", "en"))
+    folder.mkdir(parents=True)
+    (folder / "xiaozhi.yaml").write_text(sentences(load_language("en"), "en"), encoding="utf-8")
+
+
+@pytest.mark.own_home
+async def test_a_sentence_of_ours_that_lacks_a_time_may_go_on(
+    hass: HomeAssistant, understands: Understands
+) -> None:
+    write_sentences(hass)
+    await async_setup_intents(hass)
+    for text, is_understood in {
+        "wake me": False,
+        "wake me tomorrow": False,
+        "wake me tomorrow at seven": True,
+        "remind me tomorrow": False,
+        # Not a time of any day.
+        "wake me at 25:70": False,
+        "what alarms do I have": True,
+        "stop the alarm": True,
+    }.items():
+        assert await understands(text) is is_understood, text
