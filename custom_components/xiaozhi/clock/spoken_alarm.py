@@ -44,12 +44,8 @@ def described(language: Language, moment: datetime, alarm: Alarm) -> str:
 
 def _would_begin_before(start: datetime, rule: str, now: datetime) -> bool:
     """Whether a repetition begins later than with its next day."""
-    try:
-        in_weeks = "FREQ=DAILY" in rule or "FREQ=WEEKLY" in rule
-        earlier = start - _WEEKS if in_weeks else start.replace(year=start.year - 4)
-        first = next_time(earlier, rule, now)
-    except ValueError:
-        return False
+    in_weeks = "FREQ=DAILY" in rule or "FREQ=WEEKLY" in rule
+    first = next_time(start - _WEEKS if in_weeks else start.replace(year=start.year - 4), rule, now)
     return first is not None and first < start
 
 
