@@ -136,7 +136,7 @@ class Sentence:
         return " ".join(self.words[: max(1, min(len(self.words) - 1, round(share * len(self.words))))])
 
     def detector(self, settings: DetectorSettings) -> SpeechDetector:
-        """Return a detector that is told what the model has said."""
+        """Return a detector that takes the model's answers from a list."""
         judged = iter(self.judged)
         return SpeechDetector(settings, lambda _: next(judged))
 

@@ -165,7 +165,7 @@ class Steps:
             self._left(code, offset, None)
 
     def _collected(self, phase: str, _info: dict[str, Any]) -> None:
-        """Leave out what the collection takes, of whoever runs."""
+        """Leave out the time of the garbage collection."""
         if get_ident() != self._thread:
             return
         if phase == "start":

@@ -116,7 +116,7 @@ class ConversationAnnouncements:
     async def speak_kept(self, conversation: Conversation, messages: Messages) -> bool | None:
         """Say kept messages, up to a question; return as `speak`, or None if nothing was said.
 
-        They may have to wait for other utterances, or fail. Nobody waits long for them.
+        They may have to wait for other utterances, or fail. The turn waits for a short time only.
         """
         expects_answer: bool | None = None
         over: asyncio.Future[object] = asyncio.get_running_loop().create_future()

@@ -29,7 +29,7 @@ from .kept_messages import KeptMessages, async_report
 
 # Seconds in which an idle device may be woken to speak.
 _PATIENCE: Final = 120.0
-# Seconds within which somebody who wakes the device is told of a message that was cut off.
+# Seconds in which the next wake of the device reports a message that was cut off.
 _TOLD_WITHIN: Final = 600.0
 
 
@@ -87,8 +87,8 @@ async def async_send_voice_message(
         if recording.cut_off:
             text += " " + await async_text(hass, "message_cut_off", language)
             # The device may be out of reach.
-            told = _tell_who_wakes(sender, announcer, text_utterance(hass, text, pipeline))
-            sender.create_task(told, "tell of a message")
+            report = _report_at_next_wake(sender, announcer, text_utterance(hass, text, pipeline))
+            sender.create_task(report, "report a message")
     except UserError as err:
         key = "message_cancelled" if err.key == "message_not_spoken" else err.key
         text = await async_text(hass, key, language, **err.placeholders)
@@ -97,7 +97,7 @@ async def async_send_voice_message(
         recording.thanked.set_result(text)
 
 
-async def _tell_who_wakes(sender: Device, announcer: Announcer, said: Utterance) -> None:
+async def _report_at_next_wake(sender: Device, announcer: Announcer, said: Utterance) -> None:
     """Say something in the next conversation, if that comes soon."""
     if (conversation := sender.conversation) is not None:
         await conversation.closed.wait()
