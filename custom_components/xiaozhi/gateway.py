@@ -24,10 +24,10 @@ from .links.problems import BROKER_ISSUE
 from .messages.kept_messages import KeptMessages, async_forget_messages
 from .pictures.picture_file import async_forget_other_pictures, async_forget_pictures
 from .pictures.vision import async_delete_model_issue
-from .protocol.event_loop import close_all
 from .provisioning.checkins import CheckIns
 from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
+from .util.event_loop import close_all
 from .voice.alarm_sentences import async_keep_sentences
 from .voice.device_wake_words import WakeWords
 from .voice.pack_recovery import PackRecovery, async_forget_lost_pack

@@ -16,7 +16,6 @@ from .errors import InputError, UserError
 from .gateway import find_device
 from .intent import alarm_tools
 from .protocol.mcp.tool import ArgumentError, Tool as McpTool, check_arguments
-from .protocol.text import one_line
 from .texts.translated import argument_error
 from .tools.assistant_choice import (
     annotations_of,
@@ -26,6 +25,7 @@ from .tools.assistant_choice import (
     result_data,
     tools_for_assistant,
 )
+from .util.text import one_line
 
 _MAX_NAME = 64
 # By whether a tool only reads.

@@ -12,7 +12,7 @@ from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .gateway import XiaozhiConfigEntry
 from .protocol import messages
 from .protocol.faces import Face
-from .protocol.text import shortened
+from .util.text import shortened
 
 PARALLEL_UPDATES = 0
 

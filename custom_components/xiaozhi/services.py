@@ -36,14 +36,14 @@ from .pictures.screen import async_open_picture, async_screenshot, async_show_im
 from .pictures.sources import async_fetch_entity, async_fetch_media, async_fetch_url, entity_of
 from .pictures.vision import MAX_QUESTION, async_take_photo
 from .protocol import messages
-from .protocol.event_loop import loop_time
 from .protocol.faces import Face
-from .protocol.limits import TokenBucket
 from .protocol.mcp.model import Progress
 from .protocol.mcp.tool import ArgumentError, Tool, ToolProperty, check_arguments
-from .protocol.text import clean_data, one_line
 from .texts.translated import argument_error
 from .tools.stock_tools import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, SNAPSHOT_TOOL
+from .util.event_loop import loop_time
+from .util.limits import TokenBucket
+from .util.text import clean_data, one_line
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from .firmware.available_firmware import Firmware
 from .firmware.image import FirmwareError, FirmwareImage
 from .gateway import XiaozhiConfigEntry
 from .protocol.firmware_version import FirmwareVersion
-from .protocol.text import plain_name
 from .texts.translated import async_explain, async_text
+from .util.text import plain_name
 from .voice.device_wake_words import takes_packs
 
 # Devices may install at the same time.

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from custom_components.xiaozhi.protocol.event_loop import LogAndGoOn, close_all, first_of, within
+from custom_components.xiaozhi.util.event_loop import LogAndGoOn, close_all, first_of, within
 
 
 async def test_one_that_fails_and_one_that_hangs_keep_no_other_open(caplog: pytest.LogCaptureFixture) -> None:

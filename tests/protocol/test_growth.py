@@ -22,14 +22,14 @@ from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.mcp.tool import Tool, ToolProperty, check_arguments
 from custom_components.xiaozhi.protocol.messages import MessageTooLongError, encode_within, parse_message
 from custom_components.xiaozhi.protocol.multipart import parse_form
-from custom_components.xiaozhi.protocol.text import (
+from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import parse_packet
+from custom_components.xiaozhi.util.text import (
     clean_data,
     clean_text,
     distinct_names,
     one_line,
     plain_markdown,
 )
-from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import parse_packet
 from tests.protocol.growth import assert_linear
 from tests.protocol.test_checkin import CLIENT_ID, HEADERS, MAC
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.limits import FloodError, FloodGuard, PendingConnections, TokenBucket
 from custom_components.xiaozhi.protocol.transport.local_network import is_local
+from custom_components.xiaozhi.util.limits import FloodError, FloodGuard, PendingConnections, TokenBucket
 
 
 def test_a_bucket_allows_its_burst_and_then_its_rate() -> None:

@@ -9,8 +9,8 @@ import pytest
 from custom_components.xiaozhi.protocol.checkin import parse_checkin
 from custom_components.xiaozhi.protocol.json_rpc import Fault, read_request
 from custom_components.xiaozhi.protocol.messages import MessageError, parse_message
-from custom_components.xiaozhi.protocol.text import clean_data, clean_text, one_line
-from custom_components.xiaozhi.protocol.untrusted_json import is_bounded, is_deep, parse_json
+from custom_components.xiaozhi.util.text import clean_data, clean_text, one_line
+from custom_components.xiaozhi.util.untrusted_json import is_bounded, is_deep, parse_json
 from tests.protocol.test_checkin import BODY, HEADERS
 
 BAD_NUMBERS = ("NaN", "Infinity", "-Infinity", "1e999", "-1e999")

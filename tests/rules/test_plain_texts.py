@@ -8,7 +8,7 @@ from typing import Final
 from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
-from custom_components.xiaozhi.protocol.text import plain_markdown, plain_name
+from custom_components.xiaozhi.util.text import plain_markdown, plain_name
 from tests.paths import ROOT
 
 _INTEGRATION: Final = ROOT / "custom_components/xiaozhi"

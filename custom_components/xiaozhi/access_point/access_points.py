@@ -18,9 +18,9 @@ from homeassistant.helpers.start import async_at_started
 from homeassistant.util.event_type import EventType
 
 from ..protocol.access_point.address import AddressError
-from ..protocol.event_loop import close_all
 from ..protocol.timeouts import AccessPointTimeouts
 from ..texts.issues import Part, Unpromised
+from ..util.event_loop import close_all
 from .access_point import AccessPoint
 from .settings import access_point_subentries
 

@@ -8,8 +8,8 @@ from homeassistant.helpers import area_registry as ar, entity_registry as er, fl
 
 from ..device.device import Device
 from ..errors import InputError
-from ..protocol.text import one_line
 from ..spoken.language import Language
+from ..util.text import one_line
 from .rights import satellite_id
 
 # Characters of spoken words in an answer.

@@ -10,9 +10,9 @@ from homeassistant.loader import async_get_integration
 from ..const import DOMAIN
 from ..device.device import Device
 from ..errors import UserError
-from ..protocol.text import one_line, plain_markdown
 from ..protocol.transport.link import LinkClosedError
 from ..texts.translated import async_text
+from ..util.text import one_line, plain_markdown
 from ..voice.pipelines import END_OF_SPEECH_SELECT, assist_select
 
 # Seconds that the owner has to go to the device and speak.

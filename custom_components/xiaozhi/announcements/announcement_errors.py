@@ -10,9 +10,9 @@ from ..const import STOCK_FIRMWARE_PAGE
 from ..device.device import Device
 from ..errors import InputError, UserError
 from ..protocol.audio.speech_decoder import SpeechError, SpeechFault
-from ..protocol.text import one_line
 from ..protocol.transport.link import LinkKind
 from ..settings import GatewaySettings, OfferedLink, gateway_entry
+from ..util.text import one_line
 from .delivery import Delivery, delivery_to
 
 _LOGGER = logging.getLogger(__name__)

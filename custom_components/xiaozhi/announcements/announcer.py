@@ -15,13 +15,13 @@ from ..const import MAX_MESSAGE
 from ..device.device import Device
 from ..errors import UserError
 from ..protocol.conversation.caption_text import captions, speaking_time
-from ..protocol.event_loop import loop_time
 from ..protocol.faces import Face, face_of
-from ..protocol.ranked_lock import RankedLock
-from ..protocol.text import one_line
 from ..texts.translated import async_text
 from ..timeouts import AnnouncementTimeouts
 from ..tools.stock_tools import STATUS_TOOL
+from ..util.event_loop import loop_time
+from ..util.ranked_lock import RankedLock
+from ..util.text import one_line
 from .announcement_errors import refusal, sound_error
 from .announcement_speech import one_after_other, text_utterance, voice_language
 from .delivery import Delivery, delivery_in_room, delivery_to, woken

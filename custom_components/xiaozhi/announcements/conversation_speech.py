@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from ..device.device import Device
-from ..protocol.event_loop import loop_time
 from ..protocol.messages import DOWNLINK
 from ..timeouts import AnnouncementTimeouts
+from ..util.event_loop import loop_time
 from .delivery import Delivery
 from .heard import End
 from .room_player import PIECE, RoomPlayback, report

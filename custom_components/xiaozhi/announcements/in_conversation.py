@@ -15,10 +15,10 @@ from ..protocol.audio.speech_pauses import SpeechShape
 from ..protocol.conversation.caption_text import has_words
 from ..protocol.conversation.captions import Captions
 from ..protocol.conversation.conversation import Conversation
-from ..protocol.event_loop import first_of, within
 from ..protocol.faces import Face, face_of
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import VoiceTimeouts
+from ..util.event_loop import first_of, within
 from .announcement_errors import sound_error
 from .conversation_speech import Speech
 from .delivery import Delivery

@@ -17,8 +17,8 @@ from ..device.state import SETTINGS, STATUS_READ
 from ..errors import UserError
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.device_status import StatusError, read_status
-from ..protocol.event_loop import loop_time
 from ..tools.stock_tools import BRIGHTNESS_TOOL, STATUS_TOOL, VOLUME_TOOL
+from ..util.event_loop import loop_time
 from .utterance import Utterance
 
 _LOGGER = logging.getLogger(__name__)

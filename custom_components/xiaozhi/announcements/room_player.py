@@ -48,9 +48,9 @@ from ..const import EVENT_ROOM_PLAYER, SOUND_PATH
 from ..device.device import Device
 from ..device.state import SETTINGS
 from ..errors import UserError
-from ..protocol.event_loop import log_failure, loop_time
-from ..protocol.text import one_line
 from ..timeouts import AnnouncementTimeouts
+from ..util.event_loop import log_failure, loop_time
+from ..util.text import one_line
 from .announcement_errors import SourceError
 from .delivery import Delivery
 from .heard import End, EndedByPersonError

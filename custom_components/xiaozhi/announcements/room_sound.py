@@ -22,9 +22,9 @@ from ..device.device import Device
 from ..device_http.access import DeviceView, is_outside
 from ..device_http.transfers import Transfers
 from ..protocol.audio.mp3 import BYTES_PER_SECOND, Mp3Encoder
-from ..protocol.event_loop import loop_time
 from ..protocol.messages import DOWNLINK
 from ..timeouts import AnnouncementTimeouts
+from ..util.event_loop import loop_time
 from .utterance import OpenSpeech, Rank
 
 SUFFIX: Final = ".mp3"

@@ -18,9 +18,9 @@ from aiohttp import web
 from ..const import STREAM_PATH
 from ..device_http.access import DeviceView, for_devices
 from ..device_http.transfers import Stream, Transfers
-from ..protocol.event_loop import first_of, loop_time
 from ..protocol.transport.tcp_backlog import unacknowledged
 from ..timeouts import AnnouncementTimeouts
+from ..util.event_loop import first_of, loop_time
 
 _LOGGER = logging.getLogger(__name__)
 

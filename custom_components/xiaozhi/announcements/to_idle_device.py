@@ -14,9 +14,9 @@ from ..errors import UserError
 from ..protocol import messages
 from ..protocol.audio.ogg import OggOpusEncoder
 from ..protocol.conversation.subtitles import subtitles
-from ..protocol.event_loop import loop_time, sleep_until
 from ..protocol.messages import DOWNLINK, JsonObject
 from ..timeouts import AnnouncementTimeouts
+from ..util.event_loop import loop_time, sleep_until
 from .announcement_errors import sound_error
 from .delivery import Delivery, woken
 from .heard import End

@@ -24,11 +24,11 @@ from ..device.device import Device
 from ..device.events import AlarmEvent
 from ..device.state import SETTINGS
 from ..errors import InputError, UserError
-from ..protocol.event_loop import LogAndGoOn, loop_time
-from ..protocol.text import one_line, plain_markdown
 from ..texts.issues import async_raise_issue
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
+from ..util.event_loop import LogAndGoOn, loop_time
+from ..util.text import one_line, plain_markdown
 from ..voice.pipelines import spoken_language
 from .alarm import MAX_NAME, Alarm, checked_rule, moment_of, wall_time
 from .ring import Bell, Ring, RingEnd, async_report, can_ring_idle

@@ -7,8 +7,8 @@ from homeassistant.core import CALLBACK_TYPE, callback
 from ..announcements.announcer import Announcer
 from ..device.device import Device
 from ..device.state import DeviceState
-from ..protocol.text import plain_markdown
 from ..texts.translated import async_text
+from ..util.text import plain_markdown
 from .alarm_clock import AlarmClock
 from .ring import Bell, async_report
 from .timers import VoiceTimers, set_timers

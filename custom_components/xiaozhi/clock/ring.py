@@ -29,12 +29,12 @@ from ..device.device import Device
 from ..device.state import STATUS_READ
 from ..protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
 from ..protocol.conversation.conversation import Conversation
-from ..protocol.event_loop import loop_time
 from ..protocol.messages import DOWNLINK
-from ..protocol.text import plain_name
 from ..protocol.transport.link import LinkKind
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
+from ..util.event_loop import loop_time
+from ..util.text import plain_name
 from ..voice.pipelines import chosen_pipeline, spoken_language
 
 _LOGGER = logging.getLogger(__name__)

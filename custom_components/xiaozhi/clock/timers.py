@@ -22,11 +22,11 @@ from ..const import DOMAIN
 from ..device.device import Device
 from ..device.events import TimerEvent
 from ..device.state import SETTINGS, DeviceState
-from ..protocol.event_loop import loop_time
-from ..protocol.text import one_line, plain_markdown
 from ..settings import MOMENT
 from ..texts.translated import async_text
 from ..timeouts import TimerTimeouts
+from ..util.event_loop import loop_time
+from ..util.text import one_line, plain_markdown
 from ..voice.pipelines import spoken_language
 from .ring import Bell, Ring, async_report, can_ring_idle
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from ..protocol.event_loop import loop_time
-from ..protocol.limits import TokenBucket
+from ..util.event_loop import loop_time
+from ..util.limits import TokenBucket
 
 
 class Bound(StrEnum):

@@ -4,10 +4,10 @@ import asyncio
 
 from homeassistant.core import callback
 
-from ..protocol.event_loop import within
 from ..protocol.messages import JsonObject
 from ..protocol.trace import MAX_SECONDS, Trace
 from ..protocol.transport.link import Channel, LinkClosedError
+from ..util.event_loop import within
 
 
 class ConversationRecorder:

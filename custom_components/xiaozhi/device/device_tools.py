@@ -10,12 +10,12 @@ from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from ..protocol.mcp.client import MAX_TOOLS
 from ..protocol.mcp.result import ToolResult
 from ..protocol.mcp.tool import Tool
-from ..protocol.text import one_line
-from ..protocol.untrusted_json import is_bounded
 from ..tools.answer_values import member, parse_answer
 from ..tools.stock_tools import CATALOGUE, STATUS_TOOL
 from ..tools.tool_entities import Call, Reading, ToolEntity
 from ..tools.tool_state import prepare, shape_of
+from ..util.text import one_line
+from ..util.untrusted_json import is_bounded
 from .store import DeviceRecord
 
 _LOGGER = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ from homeassistant.util.signal_type import SignalType
 from ..const import DOMAIN
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.messages import JsonObject
-from ..protocol.text import clean_data, one_line
-from ..protocol.untrusted_json import is_bounded
+from ..util.text import clean_data, one_line
+from ..util.untrusted_json import is_bounded
 from .bounds import Bound
 from .conversation_recorder import ConversationRecorder
 from .turn_times import TurnTimes

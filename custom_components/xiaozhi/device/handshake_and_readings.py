@@ -17,13 +17,13 @@ from homeassistant.core import callback
 
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.device_status import StatusError, read_status
-from ..protocol.event_loop import LogAndGoOn, within
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError, RequestHandler
 from ..protocol.timeouts import McpTimeouts
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import SessionTimeouts
 from ..tools.stock_tools import STATUS_TOOL
+from ..util.event_loop import LogAndGoOn, within
 from .bounds import Bound
 from .state import STATUS_READ
 

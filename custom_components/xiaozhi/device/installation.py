@@ -17,12 +17,12 @@ from homeassistant.exceptions import HomeAssistantError
 from ..device_http.transfers import Download
 from ..errors import UserError
 from ..protocol.checkin_reply import firmware_section
-from ..protocol.event_loop import within
 from ..protocol.faces import Face
 from ..protocol.messages import JsonObject
 from ..texts.translated import async_text
 from ..timeouts import FirmwareTimeouts
 from ..tools.stock_tools import ASSETS_TOOL
+from ..util.event_loop import within
 from .state import INSTALLATION
 
 if TYPE_CHECKING:

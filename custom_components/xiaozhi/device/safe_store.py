@@ -23,9 +23,9 @@ from homeassistant.util.json import json_loads
 
 from ..const import DOMAIN
 from ..errors import UserError
-from ..protocol.text import plain_name
 from ..texts.issues import async_raise_issue
 from ..timeouts import StoreTimeouts
+from ..util.text import plain_name
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ import voluptuous as vol
 
 from ..const import DOMAIN
 from ..errors import UserError
-from ..protocol.event_loop import LogAndGoOn
 from ..timeouts import StoreTimeouts
+from ..util.event_loop import LogAndGoOn
 from .safe_store import SafeStore
 from .state import OWNED, OWNED_FIELDS, STORED, DeviceState, VoiceMessage, changed_keys
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 from homeassistant.exceptions import HomeAssistantError
 
 from ..errors import UserError
-from ..protocol.event_loop import log_failure
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import (
     McpAnswerTooLongError,
@@ -21,6 +20,7 @@ from ..protocol.mcp.model import (
 from ..protocol.mcp.result import ToolResult
 from ..protocol.transport.link import LinkClosedError
 from ..tools.stock_tools import stock_tool
+from ..util.event_loop import log_failure
 
 if TYPE_CHECKING:
     from .device import Device

@@ -11,7 +11,7 @@ from typing import ClassVar, Final, Protocol
 from aiohttp import web
 
 from ..const import FILE_PATH, STREAM_PATH, UPLOAD_PATH
-from ..protocol.ranked_lock import RankedLock
+from ..util.ranked_lock import RankedLock
 from .picture_slots import PictureSlots
 
 # The token is the only credential of these requests.

@@ -23,11 +23,11 @@ from ..const import DOMAIN
 from ..device_http.bodies import BodyTooLargeError, read_body
 from ..protocol.checkin import Partition
 from ..protocol.firmware_version import FirmwareVersion, is_version
-from ..protocol.text import one_line
-from ..protocol.untrusted_json import parse_json
 from ..texts.issues import async_raise_issue
 from ..texts.translated import async_explain
 from ..timeouts import FirmwareTimeouts
+from ..util.text import one_line
+from ..util.untrusted_json import parse_json
 from .image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware, read_partition
 from .owner_files import read_file
 

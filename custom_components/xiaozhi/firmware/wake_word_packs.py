@@ -16,7 +16,7 @@ import unicodedata
 from ..protocol.checkin import Partition
 from ..protocol.firmware_version import FirmwareVersion
 from ..protocol.messages import identifier, named_font
-from ..protocol.untrusted_json import parse_json
+from ..util.untrusted_json import parse_json
 from .assets_pack import Asset, Models, PackError, read_models, read_pack, write_models, write_pack
 from .faces import own_faces
 from .image import FirmwareError

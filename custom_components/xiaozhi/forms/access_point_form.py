@@ -36,8 +36,8 @@ from ..const import CONF_QUESTIONS_ONLY, CONF_TOOLS
 from ..protocol.access_point.address import AccessPointAddress, AddressError
 from ..protocol.access_point.dialling import DialError, check_address
 from ..protocol.access_point.tools import ToolList
-from ..protocol.text import plain_name
 from ..texts.translated import async_text
+from ..util.text import plain_name
 from .device_permissions import multiple_choice
 
 _LOGGER = logging.getLogger(__name__)

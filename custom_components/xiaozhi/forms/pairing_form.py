@@ -27,11 +27,11 @@ from ..const import CONF_ADDRESS, CONF_BOARD, CONF_LINK, DOMAIN
 from ..device.device import name_on_page
 from ..errors import UserError
 from ..gateway import Gateway, running_gateway
-from ..protocol.text import plain_name
 from ..provisioning.address import PORTAL_URL, check_in_url, is_https_only
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, device_subentries
 from ..texts.translated import async_text, language_of_texts
+from ..util.text import plain_name
 from ..voice.missing_engines import async_missing_engines_hint
 
 # For firmware that hides the field for the address.

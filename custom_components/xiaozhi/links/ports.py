@@ -12,12 +12,12 @@ from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import ConfigEntryNotReady
 
 from ..const import DOMAIN
-from ..protocol.event_loop import close_all
 from ..protocol.transport.mqtt.mqtt_server import MqttServer
 from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerSettings
 from ..protocol.transport.udp.udp_server import UdpServer
 from ..protocol.transport.websocket.websocket_server import WebSocketServer
 from ..settings import GatewaySettings, OfferedLink
+from ..util.event_loop import close_all
 from .admission import PairedDevices
 from .problems import async_broker_changed
 

@@ -7,8 +7,8 @@ from typing import Final
 from ..device.device import Device
 from ..protocol.mcp.model import RequestError
 from ..protocol.messages import JsonObject
-from ..protocol.text import clean_text, one_line
 from ..timeouts import SessionTimeouts
+from ..util.text import clean_text, one_line
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from homeassistant.helpers import issue_registry as ir
 from ..const import DOMAIN
 from ..device.device import Device
 from ..protocol.messages import JsonObject
-from ..protocol.text import one_line, plain_markdown, plain_name
 from ..texts.translated import async_text
 from ..timeouts import SessionTimeouts
+from ..util.text import one_line, plain_markdown, plain_name
 from .question_form import FormField, parse_question_form
 
 _MAX_NAME: Final = 64

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from ..protocol.mcp.model import RequestError
 from ..protocol.messages import JsonObject
-from ..protocol.text import clean_text, label
+from ..util.text import clean_text, label
 
 _MAX_FIELDS: Final = 16
 _MAX_NAME: Final = 64

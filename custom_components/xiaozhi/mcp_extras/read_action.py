@@ -19,7 +19,7 @@ from ..protocol.mcp.model import (
     McpCallError,
     McpError,
 )
-from ..protocol.text import one_line
+from ..util.text import one_line
 from .resources import MAX_URI, get_prompt, is_uri, list_prompts, list_resources, read_resource
 
 SERVICE_READ_RESOURCE: Final = "read_resource"

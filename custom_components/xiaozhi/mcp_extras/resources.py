@@ -11,8 +11,8 @@ from typing import Any, Final
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpProtocolError
 from ..protocol.messages import MAX_MESSAGE_BYTES, JsonObject
-from ..protocol.text import clean_data, clean_text, label
-from ..protocol.untrusted_json import parse_json
+from ..util.text import clean_data, clean_text, label
+from ..util.untrusted_json import parse_json
 
 MAX_URI: Final = 1024
 _MAX_ITEMS: Final = 256

@@ -19,8 +19,8 @@ from ..const import SOUND_PATH
 from ..device.device import Device
 from ..errors import UserError
 from ..protocol import messages
-from ..protocol.event_loop import loop_time
 from ..timeouts import AnnouncementTimeouts
+from ..util.event_loop import loop_time
 from .source import text_to_speak
 from .stream import Media, MediaStream, media_sound
 

@@ -28,7 +28,7 @@ from yarl import URL
 from ..announcements.announcement_speech import speech_options
 from ..device_http.bodies import BodyTooLargeError, read_body
 from ..errors import UserError
-from ..protocol.text import one_line
+from ..util.text import one_line
 from .ffmpeg import file_input, web_input
 from .ffmpeg_log import is_public
 

@@ -18,8 +18,8 @@ from ..announcements.utterance import OpenSpeech
 from ..errors import UserError
 from ..protocol.audio.speech_decoder import SpeechError, decode_speech
 from ..protocol.messages import DOWNLINK
-from ..protocol.text import one_line
 from ..timeouts import MediaTimeouts
+from ..util.text import one_line
 from .ffmpeg import read_sound
 from .ffmpeg_log import FfmpegLog
 from .source import find_media, media_name

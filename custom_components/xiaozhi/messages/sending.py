@@ -19,9 +19,9 @@ from ..protocol.audio.ogg import OggOpusEncoder
 from ..protocol.audio.opus_codec import resampled
 from ..protocol.audio.timer_sound import tone
 from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE
-from ..protocol.event_loop import first_of, within
 from ..protocol.messages import DOWNLINK
 from ..texts.translated import async_text
+from ..util.event_loop import first_of, within
 from ..voice.pipelines import chosen_pipeline
 from ..voice.questions import Recording
 from ..voice.satellite_states import SatelliteStates

@@ -21,14 +21,14 @@ from ..device_http.access import DeviceView, for_devices, path_of
 from ..device_http.bodies import receive_body
 from ..errors import UserError
 from ..links.admission import same
-from ..protocol.event_loop import loop_time
-from ..protocol.limits import TokenBucket
 from ..protocol.multipart import FormError, parse_form
-from ..protocol.text import clean_text, one_line
 from ..texts.issues import Part, Unpromised, async_raise_issue
 from ..texts.translated import async_text
 from ..timeouts import PictureTimeouts
 from ..tools.stock_tools import PHOTO_TOOL, own_name
+from ..util.event_loop import loop_time
+from ..util.limits import TokenBucket
+from ..util.text import clean_text, one_line
 from ..voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg
 from .image_entities import async_keep_picture, picture_entity

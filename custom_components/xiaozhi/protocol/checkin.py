@@ -10,9 +10,9 @@ from ipaddress import AddressValueError, IPv4Address
 import re
 from typing import Final, NamedTuple
 
+from ..util.text import label
+from ..util.untrusted_json import parse_json
 from .messages import JsonObject
-from .text import label
-from .untrusted_json import parse_json
 
 MAX_BODY_BYTES: Final = 16 * 1024
 _MAX_PARTITIONS: Final = 95

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Final, Self
 
-from .text import label
+from ..util.text import label
 
 NETWORK_TYPES: Final = ("wifi", "cellular", "ethernet", "rndis")
 """As the firmware writes them."""

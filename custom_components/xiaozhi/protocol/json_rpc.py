@@ -6,8 +6,8 @@ Ids are returned exactly as they came: the cloud begins with 0, mcp-endpoint-ser
 from dataclasses import dataclass
 from typing import Final
 
+from ..util.untrusted_json import parse_json
 from .messages import JsonObject
-from .untrusted_json import parse_json
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600

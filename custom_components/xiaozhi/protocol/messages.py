@@ -10,9 +10,9 @@ import json
 import re
 from typing import Any, Final
 
+from ..util.text import one_line, shortened
+from ..util.untrusted_json import parse_json
 from .faces import emoji_of
-from .text import one_line, shortened
-from .untrusted_json import parse_json
 
 type JsonObject = dict[str, Any]
 

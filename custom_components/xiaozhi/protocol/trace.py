@@ -26,7 +26,7 @@ import logging
 import re
 from typing import Any, Final, Literal
 
-from .event_loop import LogAndGoOn, loop_time
+from ..util.event_loop import LogAndGoOn, loop_time
 from .messages import ConversationMessage, DeviceHello, JsonObject, McpMessage
 
 _LOGGER = logging.getLogger(__name__)

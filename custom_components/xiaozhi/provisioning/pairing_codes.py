@@ -14,7 +14,7 @@ from typing import Final
 import unicodedata
 
 from ..protocol.boards import sold_as
-from ..protocol.text import shortened
+from ..util.text import shortened
 
 # A device that is not accepted asks again about every 30 s (the firmware's main/application.cc, activation
 # task), so one that has been silent for this long is off or was pointed elsewhere.

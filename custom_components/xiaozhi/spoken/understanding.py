@@ -8,7 +8,7 @@ import re
 from typing import Any, Final
 
 from ..errors import InputError
-from ..protocol.text import one_line
+from ..util.text import one_line
 from .language import Element, Language
 
 DAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")

@@ -10,7 +10,7 @@ from homeassistant.helpers import issue_registry as ir
 from homeassistant.util.hass_dict import HassKey
 
 from ..const import DOMAIN
-from ..protocol.text import plain_name
+from ..util.text import plain_name
 from .translated import known_text
 
 _LOGGER = logging.getLogger(__name__)

@@ -11,9 +11,9 @@ from homeassistant.util.language import matches
 from ..const import DOMAIN
 from ..errors import InputError, UserError
 from ..protocol.mcp.tool import MAX_ARGUMENT_BYTES, ArgumentError, PropertyKind, ToolProperty
-from ..protocol.text import one_line
 from ..tools.stock_tools import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, REBOOT_TOOL, SNAPSHOT_TOOL, stock_tool
 from ..tools.tool_names import readable_name
+from ..util.text import one_line
 
 _ENGLISH: Final = "en"
 # Home Assistant imports integrations in a thread, which may look into folders.

@@ -10,8 +10,8 @@ from homeassistant.components.sensor import SensorEntityCapabilityAttribute, Sen
 from homeassistant.const import ATTR_ENTITY_ID, EntityCapabilityAttribute, EntityStateAttribute
 
 from ..protocol.mcp.result import ToolResult
-from ..protocol.text import clean_data, one_line
-from ..protocol.untrusted_json import is_bounded
+from ..util.text import clean_data, one_line
+from ..util.untrusted_json import is_bounded
 from .tool_names import word_set
 
 _MAX_ANSWER: Final = 4096

@@ -14,8 +14,8 @@ import voluptuous as vol
 from ..const import DOMAIN
 from ..protocol.mcp.result import ToolResult
 from ..protocol.mcp.tool import Tool, ToolProperty
-from ..protocol.text import clean_data, distinct_names, one_line
-from ..protocol.untrusted_json import is_bounded
+from ..util.text import clean_data, distinct_names, one_line
+from ..util.untrusted_json import is_bounded
 from .tool_names import words
 from .tool_risks import only_reads, risks_of
 

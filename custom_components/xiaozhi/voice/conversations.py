@@ -17,10 +17,10 @@ from ..protocol import messages
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.state_table import Interruption
 from ..protocol.conversation.turn_audio import Turn
-from ..protocol.event_loop import first_of, loop_time
 from ..protocol.transport.link import LinkClosedError
 from ..texts.issues import TURN_FAILED, async_raise_issue
 from ..timeouts import VoiceTimeouts
+from ..util.event_loop import first_of, loop_time
 from .end_of_turn import EndOfTurn
 from .held_turn import HeldTurn
 from .patience import SPEAKS_ON, after_cut

@@ -17,11 +17,11 @@ from ..protocol.boards import replaces_lines
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.state_table import Interruption
 from ..protocol.conversation.turn_audio import Turn
-from ..protocol.event_loop import log_failure, loop_time
 from ..protocol.messages import ListenMode
 from ..protocol.timeouts import ConversationTimeouts
 from ..settings import ConversationStyle
 from ..timeouts import VoiceTimeouts
+from ..util.event_loop import log_failure, loop_time
 from .answer import Answer
 from .early_transcripts import ProgressiveTranscripts
 from .interruption_by_speaking import is_echo, listen_for_interruption, says

@@ -13,9 +13,9 @@ from homeassistant.helpers.start import async_at_started
 
 from ..const import DOMAIN
 from ..device.device import Device
-from ..protocol.text import plain_name
 from ..texts.issues import async_raise_issue
 from ..texts.translated import async_text
+from ..util.text import plain_name
 from .pipelines import chosen_pipeline
 
 _SPEECH_ISSUE: Final = "no_speech"

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import Pipeline, PipelineEvent, PipelineEventType
 
-from ..protocol.text import one_line
+from ..util.text import one_line
 from .turn_errors import NOT_UNDERSTOOD, RECOGNITION_FAILED, UNSUPPORTED_SPEECH, TurnError
 
 _LOGGER = logging.getLogger(__name__)

@@ -17,11 +17,11 @@ from ..device.state import RESPONSE
 from ..device.turn_times import TurnStep, TurnTimes
 from ..protocol import messages
 from ..protocol.conversation.caption_text import has_words
-from ..protocol.event_loop import loop_time
 from ..protocol.faces import Face
 from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import VoiceTimeouts
+from ..util.event_loop import loop_time
 from .answer import Answer, time_to_read
 from .patience import after_turn
 from .pipeline_runs import run_pipeline

@@ -23,10 +23,10 @@ from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import VoiceMessage
 from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
-from custom_components.xiaozhi.protocol.event_loop import within
 from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import TimerTimeouts
+from custom_components.xiaozhi.util.event_loop import within
 from custom_components.xiaozhi.voice.pipelines import chosen_pipeline
 from simulator import SimulatedDevice, State
 from tests.integration.announcements.big_speaker import SELECT, BigSpeaker

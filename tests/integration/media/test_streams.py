@@ -18,7 +18,7 @@ from custom_components.xiaozhi.errors import UserError
 from custom_components.xiaozhi.media.ffmpeg_log import FfmpegLog
 from custom_components.xiaozhi.media.source import text_to_speak
 from custom_components.xiaozhi.media.stream import Media, MediaStream, media_sound
-from custom_components.xiaozhi.protocol.event_loop import loop_time
+from custom_components.xiaozhi.util.event_loop import loop_time
 from tests.integration.boxes import Speech
 from tests.integration.media.media_server import MediaServer, children, music, with_titles
 from tests.paths import ROOT

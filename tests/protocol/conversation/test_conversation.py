@@ -13,7 +13,6 @@ from custom_components.xiaozhi.protocol.conversation.conversation import Convers
 from custom_components.xiaozhi.protocol.conversation.readiness import MainTask
 from custom_components.xiaozhi.protocol.conversation.state_table import ConversationState, Interruption
 from custom_components.xiaozhi.protocol.conversation.turn_audio import Turn
-from custom_components.xiaozhi.protocol.event_loop import loop_time
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
 from custom_components.xiaozhi.protocol.messages import (
     DOWNLINK,
@@ -26,6 +25,7 @@ from custom_components.xiaozhi.protocol.messages import (
     ListenStart,
 )
 from custom_components.xiaozhi.protocol.transport.link import Channel, Link, LinkClosedError, LinkKind
+from custom_components.xiaozhi.util.event_loop import loop_time
 
 UPLINK = AudioFormat(16000, 60)
 NEW = FirmwareVersion(2, 4, 2)

@@ -6,7 +6,7 @@ from typing import override
 import pytest
 
 from custom_components.xiaozhi.protocol.conversation.readiness import MainTask, SpeechStart
-from custom_components.xiaozhi.protocol.event_loop import loop_time
+from custom_components.xiaozhi.util.event_loop import loop_time
 
 
 async def test_a_call_sent_before_tts_start_delays_the_speech_until_its_end() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from custom_components.xiaozhi.protocol.conversation.state_table import TurnStart
 from custom_components.xiaozhi.protocol.conversation.turn_audio import Turn
-from custom_components.xiaozhi.protocol.event_loop import loop_time
 from custom_components.xiaozhi.protocol.messages import ListenMode
+from custom_components.xiaozhi.util.event_loop import loop_time
 from tests.virtual_time import VirtualTimeLoop
 
 FRAME = 0.06

@@ -9,7 +9,6 @@ from hypothesis import given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.mcp.tool import Tool, check_arguments
-from custom_components.xiaozhi.protocol.text import clean_data
 from custom_components.xiaozhi.tools.answer_values import MAX_MEMBERS, as_flag, as_number, member, members
 from custom_components.xiaozhi.tools.arguments import enumerated_texts
 from custom_components.xiaozhi.tools.mapping import map_tools
@@ -29,6 +28,7 @@ from custom_components.xiaozhi.tools.tool_names import Verb, parse_name, readabl
 from custom_components.xiaozhi.tools.tool_risks import risks_in_name
 from custom_components.xiaozhi.tools.tool_state import MappedTools, prepare, shape_of
 from custom_components.xiaozhi.tools.units import stated_unit
+from custom_components.xiaozhi.util.text import clean_data
 from tests.protocol.growth import assert_linear
 from tests.protocol.test_growth import UNITS
 from tests.rules.tools.sample_tools import DEVICES, listed, number, only, tool

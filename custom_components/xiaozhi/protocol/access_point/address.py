@@ -16,8 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 from websockets.exceptions import InvalidURI
 from websockets.uri import parse_uri
 
-from ..text import label, one_line
-from ..untrusted_json import parse_json
+from ...util.text import label, one_line
+from ...util.untrusted_json import parse_json
 
 _MAX_ADDRESS: Final = 4096
 _SCHEME: Final = re.compile("wss?://", re.IGNORECASE)

@@ -12,8 +12,8 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
-from ..event_loop import LogAndGoOn, log_failure, loop_time, within
-from ..limits import TokenBucket
+from ...util.event_loop import LogAndGoOn, log_failure, loop_time, within
+from ...util.limits import TokenBucket
 from ..messages import encode
 from ..timeouts import AccessPointTimeouts
 from .address import AccessPointAddress

@@ -12,10 +12,10 @@ from typing import Final, override
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
-from ..text import one_line
+from ...util.text import one_line
+from ...util.untrusted_json import parse_json
 from ..timeouts import AccessPointTimeouts
 from ..transport.websocket.websocket_connection import QuietLogger
-from ..untrusted_json import parse_json
 from .address import AccessPointAddress
 from .reconnecting import Ending, EndingKind
 

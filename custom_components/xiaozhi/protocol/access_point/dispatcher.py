@@ -11,7 +11,9 @@ from enum import StrEnum
 import logging
 from typing import Any, Final, Protocol
 
-from ..event_loop import loop_time
+from ...util.event_loop import loop_time
+from ...util.limits import TokenBucket
+from ...util.text import label, one_line
 from ..json_rpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -22,10 +24,8 @@ from ..json_rpc import (
     read_request,
     result_reply,
 )
-from ..limits import TokenBucket
 from ..mcp.model import STOCK_VERSION, VERSIONS
 from ..messages import JsonObject, encode
-from ..text import label, one_line
 from ..timeouts import AccessPointTimeouts
 from .results import error_text, result_content, result_text
 from .tools import OfferedTool, ToolError, ToolList, by_shown_name

@@ -8,8 +8,8 @@ from bisect import bisect_right
 import json
 from typing import Final
 
+from ...util.text import one_line
 from ..messages import JsonObject
-from ..text import one_line
 
 MAX_RESULT: Final = 8000
 """Bytes of a text within a message. The cloud takes 8192."""

@@ -8,8 +8,8 @@ import logging
 import re
 from typing import Any, Final, Self
 
+from ...util.text import clean_text, distinct_names
 from ..messages import JsonObject
-from ..text import clean_text, distinct_names
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import re
 from typing import Final
 
-from ..text import one_line
+from ...util.text import one_line
 
 MAX_TEXT: Final = 16_000
 """Characters of a text that is spoken, of which captions are made: a quarter of an hour."""

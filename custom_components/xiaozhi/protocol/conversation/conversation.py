@@ -11,8 +11,8 @@ from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
+from ...util.event_loop import loop_time
 from ..audio.opus_codec import OpusDecoder
-from ..event_loop import loop_time
 from ..firmware_version import FirmwareVersion
 from ..messages import Abort, DeviceMessage, JsonObject, ListenMode, ListenStop, tts_stop
 from ..timeouts import ConversationTimeouts

@@ -7,9 +7,9 @@ import asyncio
 from collections.abc import AsyncIterable, Awaitable, Callable
 from typing import Final
 
+from ...util.event_loop import log_failure, loop_time, sleep_until
 from ..audio.opus_codec import OpusEncoder
 from ..audio.pacing import DownlinkPacer
-from ..event_loop import log_failure, loop_time, sleep_until
 from ..messages import DOWNLINK, JsonObject, tts_start, tts_stop
 from ..timeouts import ConversationTimeouts
 from ..transport.link import Link, LinkClosedError, LinkKind

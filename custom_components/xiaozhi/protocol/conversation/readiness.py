@@ -9,7 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
-from ..event_loop import log_failure, loop_time, sleep_until
+from ...util.event_loop import log_failure, loop_time, sleep_until
 from ..timeouts import ConversationTimeouts
 
 # Time that a free main task takes to act on `tts start`, and then to flush its play queue.

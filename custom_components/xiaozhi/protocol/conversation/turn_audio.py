@@ -5,9 +5,9 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from typing import Final
 
+from ...util.event_loop import loop_time
 from ..audio.loudness import Loudness
 from ..audio.uplink_timeline import UPLINK_SAMPLE_RATE, UplinkTimeline, concealment, silence
-from ..event_loop import loop_time
 from ..trace import Trace
 from .state_table import TurnStart
 

@@ -13,12 +13,12 @@ import logging
 from secrets import randbelow
 from typing import Any, Final, Protocol
 
-from ..event_loop import LogAndGoOn, loop_time
+from ...util.event_loop import LogAndGoOn, loop_time
+from ...util.text import label
+from ...util.untrusted_json import is_bounded
 from ..json_rpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Fault, error_reply, result_reply
 from ..messages import JsonObject, MessageTooLongError
-from ..text import label
 from ..timeouts import McpTimeouts
-from ..untrusted_json import is_bounded
 from .model import (
     LATEST_VERSION,
     STOCK_VERSION,

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import re
 from typing import Any, Final
 
+from ...util.text import one_line
 from ..messages import JsonObject
-from ..text import one_line
 
 # Names of members by their meaning.
 _OUTCOMES: Final = ("success", "succeeded", "succ", "ok", "成功")

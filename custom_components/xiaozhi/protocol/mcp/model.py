@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
+from ...util.text import label, one_line
 from ..json_rpc import INVALID_PARAMS
 from ..messages import JsonObject
-from ..text import label, one_line
 
 # The standard's first version, which stock firmware has, and later ones.
 STOCK_VERSION: Final = "2024-11-05"

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 import json
 from typing import Any, Final, Self
 
+from ...util.text import clean_text
+from ...util.untrusted_json import parse_json
 from ..messages import MAX_MESSAGE_BYTES, JsonObject
-from ..text import clean_text
-from ..untrusted_json import parse_json
 from .failure import reason_in, reported_failure
 from .model import McpProtocolError
 

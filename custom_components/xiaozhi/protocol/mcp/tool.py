@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from math import inf, isfinite, nextafter
 from typing import Any, Final, Literal, Self
 
+from ...util.text import clean_text, label, one_line
+from ...util.untrusted_json import is_bounded, is_deep
 from ..messages import JsonObject
-from ..text import clean_text, label, one_line
-from ..untrusted_json import is_bounded, is_deep
 from .schema_references import MAX_SCHEMA, resolved
 
 # The MCP standard's own limit; the longest name in stock firmware has 31 characters.

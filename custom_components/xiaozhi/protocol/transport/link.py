@@ -13,8 +13,8 @@ from math import inf
 import secrets
 from typing import Any, ClassVar, Protocol
 
-from ..event_loop import LogAndGoOn
-from ..limits import FloodGuard, LinkCounters
+from ...util.event_loop import LogAndGoOn
+from ...util.limits import FloodGuard, LinkCounters
 from ..messages import MAX_MESSAGE_BYTES, DeviceHello, DeviceMessage, JsonObject, MessageError, parse_message
 from ..trace import Trace
 

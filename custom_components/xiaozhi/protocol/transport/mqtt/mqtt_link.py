@@ -10,7 +10,7 @@ from dataclasses import asdict
 import logging
 from typing import Any, ClassVar, Final, Protocol, override
 
-from ...event_loop import loop_time
+from ....util.event_loop import loop_time
 from ...messages import (
     ConversationMessage,
     DeviceHello,

@@ -10,9 +10,9 @@ import logging
 import socket
 from typing import Final, cast
 
+from ....util.event_loop import close_all, loop_time
+from ....util.limits import FloodError, PendingConnections, TokenBucket
 from ...checkin import parse_mac
-from ...event_loop import close_all, loop_time
-from ...limits import FloodError, PendingConnections, TokenBucket
 from ...timeouts import MqttTimeouts
 from ..link import Admission, Credentials, KnownDevices, LinkClosedError, LinkKind
 from ..local_network import is_local

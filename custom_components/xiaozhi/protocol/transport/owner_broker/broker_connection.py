@@ -14,8 +14,8 @@ from typing import Final
 
 from aiomqtt import Client, Message, MqttError
 
-from ...event_loop import LogAndGoOn, close_all, first_of, loop_time
-from ...limits import FloodError
+from ....util.event_loop import LogAndGoOn, close_all, first_of, loop_time
+from ....util.limits import FloodError
 from ...messages import encode, mcp
 from ...timeouts import BrokerTimeouts
 from ..link import KnownDevices, LinkClosedError

@@ -5,7 +5,7 @@ from enum import StrEnum
 import ssl
 from typing import Final
 
-from ...text import one_line
+from ....util.text import one_line
 
 BROKER_MODULE: Final = f"{__package__}.broker_connection"
 """To be imported in an executor where a broker is used, and only there: its library takes 90 ms."""

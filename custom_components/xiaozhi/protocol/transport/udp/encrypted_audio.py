@@ -20,8 +20,8 @@ from typing import Final, NamedTuple
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from ....util.limits import TokenBucket
 from ...audio.opus_codec import is_announced
-from ...limits import TokenBucket
 from ...messages import AudioFormat
 
 HEADER_BYTES: Final = 16

@@ -9,7 +9,7 @@ import struct
 import sys
 from typing import Final, Protocol
 
-from ...event_loop import loop_time
+from ....util.event_loop import loop_time
 from ...messages import AudioFormat, JsonObject
 from ..local_network import is_local
 from .encrypted_audio import HEADER_BYTES, MAX_DATAGRAM_BYTES, EncryptedAudio, Sender, UdpCounters

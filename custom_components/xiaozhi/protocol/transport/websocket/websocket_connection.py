@@ -20,8 +20,8 @@ from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request
 from websockets.protocol import Event
 
-from ...event_loop import loop_time, within
-from ...limits import PendingConnections, TokenBucket
+from ....util.event_loop import loop_time, within
+from ....util.limits import PendingConnections, TokenBucket
 from ..link import Admission
 from ..local_network import is_local
 from ..tcp_backlog import unacknowledged

@@ -13,9 +13,9 @@ from typing import ClassVar, Final, override
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
+from ....util.event_loop import loop_time
+from ....util.limits import FloodError
 from ...audio.opus_codec import opus_samples
-from ...event_loop import loop_time
-from ...limits import FloodError
 from ...messages import (
     DeviceHello,
     Goodbye,

@@ -14,9 +14,9 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 
+from ....util.event_loop import close_all
+from ....util.limits import PendingConnections
 from ...checkin import parse_client_id, parse_mac
-from ...event_loop import close_all
-from ...limits import PendingConnections
 from ...messages import MAX_MESSAGE_BYTES
 from ...timeouts import WebSocketTimeouts
 from ..link import Credentials, KnownDevices, LinkKind
