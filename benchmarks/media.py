@@ -14,7 +14,7 @@ from typing import Final
 from homeassistant.core import HomeAssistant
 import imageio_ffmpeg
 
-from custom_components.xiaozhi.media.stream import Media, MediaStream
+from custom_components.xiaozhi.guests.media.stream import Media, MediaStream
 from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 

@@ -22,7 +22,7 @@ _ORIGINAL: Final = "original"
 def put_pack(configuration: Path, profile: Profile, word: str) -> bytes:
     """Put the pack of a release, whose wake word is `word`, where the integration looks for it; return it."""
     # It loads Home Assistant, for which each command at another terminal would wait.
-    from custom_components.xiaozhi.firmware import assets_pack as packs  # noqa: PLC0415
+    from custom_components.xiaozhi.guests.wake_words import assets_pack as packs  # noqa: PLC0415
 
     folder = configuration / "xiaozhi" / "packs"
     folder.mkdir(parents=True, exist_ok=True)

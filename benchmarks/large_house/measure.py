@@ -28,11 +28,11 @@ from benchmarks.fleet import Fleet, fleet
 from benchmarks.house import House, Site
 from benchmarks.report import Row
 from benchmarks.speech import after, spoken
-from custom_components.xiaozhi.clock.alarm import wall_time
 from custom_components.xiaozhi.const import DOMAIN, OTA_PATH
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import VoiceMessage
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
+from custom_components.xiaozhi.guests.alarms.alarm import wall_time
 from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
 from custom_components.xiaozhi.protocol.messages import DOWNLINK
 

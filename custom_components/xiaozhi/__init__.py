@@ -13,15 +13,15 @@ from .announcements.room_sound import SoundView
 from .announcements.stream_view import StreamView
 from .const import DOMAIN, ENTRY_VERSION
 from .device.store import DeviceStore
-from .firmware.speech_models import async_forget_models
 from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
+from .guests.mcp_extras import async_extend_device
+from .guests.mcp_extras.read_action import async_setup_read_action
+from .guests.messages.kept_messages import async_forget_messages
+from .guests.pictures.picture_file import async_forget_pictures
+from .guests.pictures.views import FileView, UploadView
+from .guests.pictures.vision import VisionView
+from .guests.wake_words.speech_models import async_forget_models
 from .links.problems import async_check_libraries
-from .mcp_extras import async_extend_device
-from .mcp_extras.read_action import async_setup_read_action
-from .messages.kept_messages import async_forget_messages
-from .pictures.picture_file import async_forget_pictures
-from .pictures.views import FileView, UploadView
-from .pictures.vision import VisionView
 from .provisioning.checkin_views import ActivationView, CheckInView
 from .services import async_setup_services
 from .settings import GatewaySettings, device_subentries

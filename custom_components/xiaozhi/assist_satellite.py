@@ -31,9 +31,9 @@ from .device.state import AVAILABLE, DO_NOT_DISTURB, PRESENT, SETTINGS, STATUS_R
 from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .errors import InputError
 from .gateway import Gateway, XiaozhiConfigEntry
-from .media.stream import media_sound
-from .messages.kept_messages import KeptMessages
-from .messages.sending import async_send_voice_message
+from .guests.media.stream import media_sound
+from .guests.messages.kept_messages import KeptMessages
+from .guests.messages.sending import async_send_voice_message
 from .voice.conversations import VoiceConversations
 from .voice.pipelines import (
     END_OF_SPEECH_SELECT,

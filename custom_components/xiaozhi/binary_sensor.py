@@ -13,7 +13,6 @@ from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from .access_point.entities import ConnectedSensor
 from .device.device import Device
 from .device.state import AVAILABLE, PRESENT, part_key
 from .entity import (
@@ -25,6 +24,7 @@ from .entity import (
     add_entities_of,
 )
 from .gateway import Gateway, XiaozhiConfigEntry
+from .guests.cloud.entities import ConnectedSensor
 from .protocol.transport.link import LinkKind
 from .tools.tool_entities import BinarySensorTool
 

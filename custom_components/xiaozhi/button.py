@@ -10,10 +10,8 @@ from homeassistant.const import EntityCategory
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from .access_point.entities import ReconnectButton
 from .actions.recorded_conversation import async_record_conversation, check_not_recording
 from .actions.rights import check_entity, require_admin
-from .clock.device_clock import DeviceClock
 from .device.call_log import logged_call
 from .device.device import Device
 from .entity import (
@@ -27,11 +25,13 @@ from .entity import (
 )
 from .errors import UserError
 from .gateway import Gateway, XiaozhiConfigEntry
-from .pictures.screen import async_screenshot
-from .pictures.vision import async_take_photo
+from .guests.alarms.device_clock import DeviceClock
+from .guests.cloud.entities import ReconnectButton
+from .guests.pictures.screen import async_screenshot
+from .guests.pictures.vision import async_take_photo
+from .guests.wake_words.device_wake_words import DECIDE_ABOUT_PACKS, takes_packs
 from .tools.stock_tools import ASSETS_TOOL, PHOTO_TOOL, SNAPSHOT_TOOL, own_name
 from .tools.tool_entities import ButtonTool
-from .voice.device_wake_words import DECIDE_ABOUT_PACKS, takes_packs
 
 # Devices do not wait for each other; the calls of one do in `ToolCalls`.
 PARALLEL_UPDATES = 0

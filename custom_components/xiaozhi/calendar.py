@@ -20,13 +20,13 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.util import dt as dt_util
 
-from .clock.alarm import Alarm, wall_time
-from .clock.alarm_clock import upcoming
-from .clock.repetition import TIME_FORMAT
 from .device.device import Device
 from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .errors import InputError
 from .gateway import Gateway, XiaozhiConfigEntry
+from .guests.alarms.alarm import Alarm, wall_time
+from .guests.alarms.alarm_clock import upcoming
+from .guests.alarms.repetition import TIME_FORMAT
 from .texts.translated import known_text
 from .timeouts import TimerTimeouts
 

@@ -34,7 +34,6 @@ from .const import (
     SUBENTRY_DEVICE,
 )
 from .device.link_settings import AUTO_SUBSCRIBE_TOPIC
-from .firmware.available_firmware import STOCK_RELEASES
 from .forms.access_point_form import AccessPointFlow
 from .forms.device_form import DeviceFlow
 from .forms.gateway_form import (
@@ -52,6 +51,7 @@ from .forms.gateway_form import (
 )
 from .forms.pairing_form import PairingFlow, address_placeholders, async_https_hint
 from .gateway import gateway_of
+from .guests.firmware.available_firmware import STOCK_RELEASES
 from .provisioning.address import check_in_url, found_host
 from .settings import OfferedLink, device_subentries, gateway_entry
 from .texts.translated import async_text

@@ -11,8 +11,6 @@ from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity import Entity, EntityDescription
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback, async_get_current_platform
 
-from .access_point.access_point import AccessPoint
-from .access_point.entities import AccessPointEntity
 from .actions.rights import check_entity
 from .const import DOMAIN
 from .device.call_log import logged_call
@@ -20,6 +18,8 @@ from .device.device import Device
 from .device.registered_entities import prepare_entries, refused_keys
 from .device.state import AVAILABLE, SETTINGS, part_key
 from .gateway import Gateway, XiaozhiConfigEntry
+from .guests.cloud.access_point import AccessPoint
+from .guests.cloud.entities import AccessPointEntity
 from .tools.answer_values import as_flag
 from .tools.stock_tools import STATUS_TOOL
 from .tools.tool_entities import Call, OptionSetter, Reading, Setter, ToolEntity

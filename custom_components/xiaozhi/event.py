@@ -8,12 +8,12 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.dispatcher import async_dispatcher_connect
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from .access_point.entities import ToolCalledEvent
 from .device.device import Device
 from .device.events import EVENT_SIGNAL, AlarmEvent, ConversationEvent, DeviceEvent, NotificationType
 from .device.state import SETTINGS
 from .entity import AccessPointEntities, DescribedEntities, XiaozhiEntity, add_entities_of
 from .gateway import XiaozhiConfigEntry
+from .guests.cloud.entities import ToolCalledEvent
 
 PARALLEL_UPDATES = 0
 

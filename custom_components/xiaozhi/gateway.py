@@ -8,29 +8,29 @@ from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers import device_registry as dr, issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
 
-from .access_point.access_points import AccessPoints
 from .announcements.announcer import Announcer
 from .announcements.available_players import AvailablePlayers
-from .clock.alarm import Alarm
-from .clock.device_clock import DeviceClock
 from .const import DOMAIN
 from .device.device import Device
 from .device.store import DeviceStore
 from .device_http.transfers import Transfers
-from .firmware.available_firmware import FirmwareFiles
+from .guests.alarms.alarm import Alarm
+from .guests.alarms.device_clock import DeviceClock
+from .guests.cloud.access_points import AccessPoints
+from .guests.firmware.available_firmware import FirmwareFiles
+from .guests.messages.kept_messages import KeptMessages, async_forget_messages
+from .guests.pictures.picture_file import async_forget_other_pictures, async_forget_pictures
+from .guests.pictures.vision import async_delete_model_issue
+from .guests.wake_words.device_wake_words import WakeWords
+from .guests.wake_words.pack_recovery import PackRecovery, async_forget_lost_pack
 from .links.admission import PairedDevices
 from .links.ports import Ports
 from .links.problems import BROKER_ISSUE
-from .messages.kept_messages import KeptMessages, async_forget_messages
-from .pictures.picture_file import async_forget_other_pictures, async_forget_pictures
-from .pictures.vision import async_delete_model_issue
 from .provisioning.checkins import CheckIns
 from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
 from .util.event_loop import close_all
 from .voice.alarm_sentences import async_keep_sentences
-from .voice.device_wake_words import WakeWords
-from .voice.pack_recovery import PackRecovery, async_forget_lost_pack
 from .voice.voice import Voice
 
 _FIRMWARE_INTERVAL = timedelta(minutes=10)

@@ -14,8 +14,8 @@ from .device.device import Device
 from .device.state import AVAILABLE, PICTURE_ENTITY, Picture, PictureKind
 from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .gateway import Gateway, XiaozhiConfigEntry
-from .pictures.image_entities import PICTURE_TOOLS
-from .pictures.picture_file import PictureFile
+from .guests.pictures.image_entities import PICTURE_TOOLS
+from .guests.pictures.picture_file import PictureFile
 from .tools.stock_tools import own_name
 
 PARALLEL_UPDATES = 0

@@ -11,16 +11,16 @@ from homeassistant.helpers.llm import IntentTool, Tool, ToolAnnotations
 import voluptuous as vol
 
 from .actions.rights import allowed_devices
-from .clock.spoken_alarm import async_language, wall_now
 from .const import DOMAIN
 from .errors import InputError, UserError
 from .gateway import find_device, running_gateway
-from .requests.alarms import ALARM_ACTIONS
-from .requests.device_requests import DEVICE_ACTIONS
-from .requests.speaker import AskBackError, Speaker
-from .spoken.language import Language, load_language
-from .spoken.sentences import ALARM_SENTENCE, KINDS, WORDS
-from .spoken.understanding import Meaning, read, read_fields
+from .guests.alarms.spoken_alarm import async_language, wall_now
+from .guests.requests.alarms import ALARM_ACTIONS
+from .guests.requests.device_requests import DEVICE_ACTIONS
+from .guests.requests.speaker import AskBackError, Speaker
+from .guests.spoken.language import Language, load_language
+from .guests.spoken.sentences import ALARM_SENTENCE, KINDS, WORDS
+from .guests.spoken.understanding import Meaning, read, read_fields
 from .texts.translated import async_text
 from .voice.answer import ASKS_BACK
 

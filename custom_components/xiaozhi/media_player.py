@@ -30,9 +30,9 @@ from .device.state import AVAILABLE, STATUS_READ
 from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .errors import InputError
 from .gateway import Gateway, XiaozhiConfigEntry
-from .media.player import DevicePlayer
-from .media.source import is_sound, search_sounds
-from .media.stream import Media
+from .guests.media.player import DevicePlayer
+from .guests.media.source import is_sound, search_sounds
+from .guests.media.stream import Media
 from .tools.answer_values import as_number
 from .tools.tool_entities import NumberTool
 

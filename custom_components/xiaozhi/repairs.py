@@ -3,7 +3,7 @@
 from homeassistant.components.repairs import RepairsFlow
 from homeassistant.core import HomeAssistant
 
-from .mcp_extras.question_flow import QuestionFlow
+from .guests.mcp_extras.question_flow import QuestionFlow
 
 
 async def async_create_fix_flow(

@@ -26,12 +26,12 @@ from .entity import (
     XiaozhiToolEntity,
     add_entities_of,
 )
-from .firmware.wake_word_packs import ORIGINAL
 from .gateway import Gateway, XiaozhiConfigEntry
+from .guests.wake_words.device_wake_words import DECIDE_ABOUT_PACKS, takes_packs
+from .guests.wake_words.wake_word_packs import ORIGINAL
 from .settings import ConversationStyle
 from .tools.stock_tools import ASSETS_TOOL
 from .tools.tool_entities import SelectTool
-from .voice.device_wake_words import DECIDE_ABOUT_PACKS, takes_packs
 from .voice.pipelines import BY_WHAT_WAS_SAID, END_OF_SPEECH_SELECT, PIPELINE_SELECT
 
 # Devices do not wait for each other; the calls of one do in `ToolCalls`.

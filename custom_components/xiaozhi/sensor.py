@@ -24,9 +24,6 @@ from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.util import dt as dt_util
 
-from .access_point.entities import LastCallSensor, ToolsOfferedSensor
-from .clock.alarm_clock import next_alarm
-from .clock.timers import next_timer_end
 from .const import DOMAIN
 from .device.device import Device
 from .device.state import AVAILABLE, RESPONSE, part_key
@@ -39,6 +36,9 @@ from .entity import (
     add_entities_of,
 )
 from .gateway import Gateway, XiaozhiConfigEntry
+from .guests.alarms.alarm_clock import next_alarm
+from .guests.alarms.timers import next_timer_end
+from .guests.cloud.entities import LastCallSensor, ToolsOfferedSensor
 from .protocol.conversation.state_table import ConversationState
 from .protocol.device_status import NETWORK_TYPES, SIGNALS
 from .tools.answer_values import as_attributes, as_number, as_text

@@ -32,9 +32,9 @@ from .device.device import Device
 from .device.state import SHOWN
 from .errors import InputError
 from .gateway import find_device, running_gateway
-from .pictures.screen import async_open_picture, async_screenshot, async_show_image, require_tool
-from .pictures.sources import async_fetch_entity, async_fetch_media, async_fetch_url, entity_of
-from .pictures.vision import MAX_QUESTION, async_take_photo
+from .guests.pictures.screen import async_open_picture, async_screenshot, async_show_image, require_tool
+from .guests.pictures.sources import async_fetch_entity, async_fetch_media, async_fetch_url, entity_of
+from .guests.pictures.vision import MAX_QUESTION, async_take_photo
 from .protocol import messages
 from .protocol.faces import Face
 from .protocol.mcp.model import Progress

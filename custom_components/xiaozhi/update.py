@@ -17,13 +17,13 @@ from .device.installation import Installation, PackInstallation
 from .device.state import INSTALLATION
 from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .errors import InputError
-from .firmware.available_firmware import Firmware
-from .firmware.image import FirmwareError, FirmwareImage
 from .gateway import XiaozhiConfigEntry
+from .guests.firmware.available_firmware import Firmware
+from .guests.firmware.image import FirmwareError, FirmwareImage
+from .guests.wake_words.device_wake_words import takes_packs
 from .protocol.firmware_version import FirmwareVersion
 from .texts.translated import async_explain, async_text
 from .util.text import plain_name
-from .voice.device_wake_words import takes_packs
 
 # Devices may install at the same time.
 PARALLEL_UPDATES = 0

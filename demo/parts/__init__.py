@@ -12,8 +12,8 @@ from homeassistant.components import ai_task, conversation
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.typing import ConfigType
 
-from custom_components.xiaozhi.firmware import available_firmware
-from custom_components.xiaozhi.firmware.speech_models import FIXED_WORDS, MODELS_FOLDER, TABLE
+from custom_components.xiaozhi.guests.firmware import available_firmware
+from custom_components.xiaozhi.guests.wake_words.speech_models import FIXED_WORDS, MODELS_FOLDER, TABLE
 
 from .assistant import DemoAssistant
 from .vision import DemoVision

@@ -17,7 +17,7 @@ from playwright.async_api import expect
 import pytest
 import pytest_asyncio
 
-from custom_components.xiaozhi.firmware.speech_models import TABLE
+from custom_components.xiaozhi.guests.wake_words.speech_models import TABLE
 from demo import house
 from demo.browser import WebPage
 from demo.chinese import assistant_for

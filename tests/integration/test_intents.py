@@ -13,9 +13,9 @@ from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator, WebSocketGenerator
 
+from custom_components.xiaozhi.guests.spoken.sentences import ALARM_SENTENCE
 from custom_components.xiaozhi.intent import alarm_tools
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.spoken.sentences import ALARM_SENTENCE
 from tests.integration.boxes import TWO_DEVICES, alerts
 from tests.integration.clock.alarms import has_rung, rings_no_more, set_alarm
 from tests.integration.clock.conftest import Handle, handle

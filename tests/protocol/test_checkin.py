@@ -164,7 +164,7 @@ def test_a_wifi_name_in_another_encoding_does_not_break_the_body() -> None:
         ("a/b/2.4.2", "a/b", "2.4.2"),
         ("", "bread-compact-wifi-128x64", "2.4.2"),
         ("board/", "bread-compact-wifi-128x64", "2.4.2"),
-        ("python-requests/2.34.2", "bread-compact-wifi-128x64", "2.4.2"),
+        ("python-guests/requests/2.34.2", "bread-compact-wifi-128x64", "2.4.2"),
     ],
 )
 def test_the_body_counts_more_than_the_user_agent_of_a_library(agent: str, board: str, version: str) -> None:

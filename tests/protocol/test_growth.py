@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from custom_components.xiaozhi.mcp_extras.ai_questions import read_question
-from custom_components.xiaozhi.mcp_extras.question_form import parse_question_form
+from custom_components.xiaozhi.guests.mcp_extras.ai_questions import read_question
+from custom_components.xiaozhi.guests.mcp_extras.question_form import parse_question_form
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress, AddressError
 from custom_components.xiaozhi.protocol.access_point.results import result_text
 from custom_components.xiaozhi.protocol.checkin import parse_checkin

@@ -20,7 +20,7 @@ _REPLACED = re.compile(
     "line",
     [
         'monkeypatch.setattr(library, "_MAX_FILES", 1)',
-        'monkeypatch.setattr("custom_components.xiaozhi.firmware.available_firmware._MAX_FILES", 1)',
+        'monkeypatch.setattr("custom_components.xiaozhi.guests.firmware.available_firmware._MAX_FILES", 1)',
         'patch.object(library, "_MAX_FILES", 1)',
         "library._MAX_FILES = 1",
         'for name in ["_MAX_FILES"]: setattr(library, name, 1)',

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from custom_components.xiaozhi.device.tool_calls import call_error
-from custom_components.xiaozhi.firmware import available_firmware
+from custom_components.xiaozhi.guests.firmware import available_firmware
 from custom_components.xiaozhi.links.ports import port_error
 from custom_components.xiaozhi.protocol.mcp.model import McpCallError, McpNoReasonError
 from custom_components.xiaozhi.protocol.mcp.tool import ArgumentError, ToolProperty

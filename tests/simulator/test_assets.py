@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from custom_components.xiaozhi.firmware.assets_pack import Asset, write_models, write_pack
+from custom_components.xiaozhi.guests.wake_words.assets_pack import Asset, write_models, write_pack
 from simulator import BOARDS, DeviceCrashed, Nvs, Pace, SimulatedDevice, get_profile
 from tests.simulator.servers import Http, Reply
 

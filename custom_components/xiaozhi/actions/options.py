@@ -11,7 +11,7 @@ import voluptuous as vol
 from ..const import CONF_ANNOUNCEMENT_VOLUME, CONF_CONVERSATION_STYLE, CONF_FOLLOW_UP_WAIT
 from ..device.device import Device
 from ..errors import InputError, UserError
-from ..pictures.screen import require_tool
+from ..guests.pictures.screen import require_tool
 from ..settings import ConversationStyle
 from ..texts.translated import async_explain
 from ..tools.stock_tools import VOLUME_TOOL

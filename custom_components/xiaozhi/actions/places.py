@@ -8,7 +8,7 @@ from homeassistant.helpers import area_registry as ar, entity_registry as er, fl
 
 from ..device.device import Device
 from ..errors import InputError
-from ..spoken.language import Language
+from ..guests.spoken.language import Language
 from ..util.text import one_line
 from .rights import satellite_id
 

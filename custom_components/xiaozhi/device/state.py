@@ -204,9 +204,9 @@ class DeviceState:
     followed: tuple[str, ...] = ()
     """URIs of its resources whose updates it is to report."""
     timers: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    """The voice timers that were set on it and have not rung, by id; `clock/timers.py` reads them."""
+    """The voice timers that were set on it and have not rung, by id; `guests/alarms/timers.py` reads them."""
     alarms: Mapping[str, Any] = field(default_factory=dict)
-    """Its alarms and reminders, by id, as `clock/alarm.py` reads them."""
+    """Its alarms and reminders, by id, as `guests/alarms/alarm.py` reads them."""
     messages: Mapping[str, VoiceMessage] = field(default_factory=dict)
     """Voice messages that are kept until somebody hears them, by id, the oldest first."""
     microphone: bool = True

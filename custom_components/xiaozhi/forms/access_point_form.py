@@ -23,7 +23,8 @@ from homeassistant.util import dt as dt_util
 from homeassistant.util.ssl import get_default_context
 import voluptuous as vol
 
-from ..access_point.house_tools import (
+from ..const import CONF_QUESTIONS_ONLY, CONF_TOOLS
+from ..guests.cloud.house_tools import (
     HouseTool,
     async_house,
     automatic_tools,
@@ -31,8 +32,7 @@ from ..access_point.house_tools import (
     offered_tools,
     proposed_tools,
 )
-from ..access_point.settings import access_point_subentries
-from ..const import CONF_QUESTIONS_ONLY, CONF_TOOLS
+from ..guests.cloud.settings import access_point_subentries
 from ..protocol.access_point.address import AccessPointAddress, AddressError
 from ..protocol.access_point.dialling import DialError, check_address
 from ..protocol.access_point.tools import ToolList

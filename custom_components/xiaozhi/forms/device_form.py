@@ -47,15 +47,15 @@ from ..const import (
 )
 from ..device.device import Device, name_on_page
 from ..device.link_settings import kind_of_link
-from ..firmware.wake_word_packs import MAX_PHRASES, Phrase
 from ..gateway import Gateway, gateway_of
+from ..guests.wake_words.device_wake_words import board_of
+from ..guests.wake_words.wake_word_packs import MAX_PHRASES, Phrase
 from ..protocol.boards import sold_as
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 from ..texts.translated import async_explain, async_text
 from ..tools.stock_tools import BRIGHTNESS_TOOL, VOLUME_TOOL
 from ..util.text import plain_name
-from ..voice.device_wake_words import board_of
 from .device_permissions import SECTION_RARE, merged, permissions_schema
 from .pairing_form import CODE_SELECTOR, PairingFlow
 

@@ -24,8 +24,8 @@ from homeassistant.util.file import WriteError, write_utf8_file_atomic
 from homeassistant.util.language import matches
 
 from ..const import DOMAIN
-from ..spoken.language import is_known, load_language
-from ..spoken.sentences import sentences
+from ..guests.spoken.language import is_known, load_language
+from ..guests.spoken.sentences import sentences
 from ..texts.issues import async_raise_issue
 from .pipelines import command_language
 

@@ -16,9 +16,9 @@ from homeassistant.core import Context, HomeAssistant, callback
 from homeassistant.helpers.intent import INTENT_GET_STATE
 
 from ..errors import InputError
-from ..spoken.language import load_language
-from ..spoken.sentences import ALARM_SENTENCE
-from ..spoken.understanding import SETTING, read
+from ..guests.spoken.language import load_language
+from ..guests.spoken.sentences import ALARM_SENTENCE
+from ..guests.spoken.understanding import SETTING, read
 from ..texts.issues import Part, Unpromised
 from .pipelines import command_language
 

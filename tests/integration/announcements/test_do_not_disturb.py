@@ -14,7 +14,7 @@ from custom_components.xiaozhi.announcements.heard import End
 from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.const import EVENT_ANNOUNCEMENT_SKIPPED
 from custom_components.xiaozhi.device.state import VoiceMessage
-from custom_components.xiaozhi.spoken.sentences import ALARM_SENTENCE
+from custom_components.xiaozhi.guests.spoken.sentences import ALARM_SENTENCE
 from simulator import Profile, SimulatedDevice
 from simulator.application.announcement import Outcome
 from tests.integration.announcements.quiet import (

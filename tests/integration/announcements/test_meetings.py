@@ -18,10 +18,10 @@ from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.announcements.delivery import Delivery
 from custom_components.xiaozhi.announcements.heard import End, Heard
 from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
-from custom_components.xiaozhi.clock.ring import Bell, Ring
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import VoiceMessage
+from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring
 from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
 from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from custom_components.xiaozhi.protocol.transport.link import LinkKind

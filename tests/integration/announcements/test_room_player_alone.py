@@ -15,7 +15,7 @@ from custom_components.xiaozhi.announcements.delivery import Delivery
 from custom_components.xiaozhi.announcements.heard import End
 from custom_components.xiaozhi.announcements.room_sound import Sound
 from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
-from custom_components.xiaozhi.clock.ring import Bell, Ring, RingEnd
+from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring, RingEnd
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State
 from tests.integration.announcements.big_speaker import OTHER_SELECT, SELECT, BigSpeaker, announce

@@ -13,9 +13,9 @@ from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.clock.alarm import Alarm
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.guests.alarms.alarm import Alarm
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from tests.integration.boxes import act
 from tests.integration.clock.alarms import CALENDAR, calendar, events, set_alarm, soon

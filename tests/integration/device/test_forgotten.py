@@ -8,7 +8,7 @@ import weakref
 from homeassistant.core import HomeAssistant
 import pytest
 
-from custom_components.xiaozhi.firmware.available_firmware import FirmwareFiles
+from custom_components.xiaozhi.guests.firmware.available_firmware import FirmwareFiles
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import get_profile
 from tests.integration.boxes import wait_for_state

@@ -15,10 +15,10 @@ from homeassistant.util import json as json_util
 from homeassistant.util.file import WriteError
 import pytest
 
-from custom_components.xiaozhi.clock.alarm import Alarm
 from custom_components.xiaozhi.device.state import DeviceState
 from custom_components.xiaozhi.device.store import DeviceStore
 from custom_components.xiaozhi.errors import UserError
+from custom_components.xiaozhi.guests.alarms.alarm import Alarm
 from tests.integration.names import MAC, OTHER_MAC
 from tests.paths import ROOT
 

@@ -12,7 +12,7 @@ import pytest
 from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.firmware.available_firmware import FIRMWARE_FOLDER
+from custom_components.xiaozhi.guests.firmware.available_firmware import FIRMWARE_FOLDER
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import BOARDS, Pace, SimulatedDevice, get_profile
 from tests.integration.boxes import act, state_of, wait_for_state

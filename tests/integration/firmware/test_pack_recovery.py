@@ -10,8 +10,8 @@ from custom_components.xiaozhi.device.commands import DeviceCommands
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import LostPack
 from custom_components.xiaozhi.errors import UserError
+from custom_components.xiaozhi.guests.wake_words.device_wake_words import WakeWords
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.voice.device_wake_words import WakeWords
 from tests.integration.boxes import introduce, wait_for_state
 from tests.integration.firmware.conftest import is_reported
 from tests.integration.names import CONNECTED, Boot

@@ -15,7 +15,7 @@ from homeassistant.setup import async_setup_component
 import pytest
 
 from custom_components.xiaozhi.errors import UserError
-from custom_components.xiaozhi.media.source import find_media, is_sound, media_name, search_sounds
+from custom_components.xiaozhi.guests.media.source import find_media, is_sound, media_name, search_sounds
 from tests.integration.media.media_server import add_media_source
 
 

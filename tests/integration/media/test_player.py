@@ -12,7 +12,7 @@ from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.llm import ToolInput
 import pytest
 
-from custom_components.xiaozhi.clock.ring import Bell, Ring, RingEnd
+from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring, RingEnd
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import TimerTimeouts
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile

@@ -15,9 +15,9 @@ import pytest
 
 from custom_components.xiaozhi.announcements.delivery import Delivery
 from custom_components.xiaozhi.errors import UserError
-from custom_components.xiaozhi.media.ffmpeg_log import FfmpegLog
-from custom_components.xiaozhi.media.source import text_to_speak
-from custom_components.xiaozhi.media.stream import Media, MediaStream, media_sound
+from custom_components.xiaozhi.guests.media.ffmpeg_log import FfmpegLog
+from custom_components.xiaozhi.guests.media.source import text_to_speak
+from custom_components.xiaozhi.guests.media.stream import Media, MediaStream, media_sound
 from custom_components.xiaozhi.util.event_loop import loop_time
 from tests.integration.boxes import Speech
 from tests.integration.media.media_server import MediaServer, children, music, with_titles
@@ -307,7 +307,7 @@ async def test_a_list_on_the_internet_leads_to_nothing_at_home(
     hass: HomeAssistant, server: MediaServer
 ) -> None:
     address = server.file("/list.m3u", server.file("/song.mp3", music(1)))
-    with patch("custom_components.xiaozhi.media.source.is_public", side_effect=[True, False]):
+    with patch("custom_components.xiaozhi.guests.media.source.is_public", side_effect=[True, False]):
         assert await problem_of(hass, address) == "media_failed"
     assert server.paths() == ["/list.m3u"]
 
@@ -415,7 +415,7 @@ async def test_a_silent_child_ends_with_home_assistant_however_that_ends(
     code = f"""
 import asyncio
 from pathlib import Path
-from custom_components.xiaozhi.media.ffmpeg import file_input, read_sound
+from custom_components.xiaozhi.guests.media.ffmpeg import file_input, read_sound
 sound = read_sound({str(program)!r}, file_input(Path("x")), sample_rate=24000, start=0, on_line=bool)
 asyncio.run(anext(sound))
 """

@@ -24,7 +24,7 @@ from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.state import VoiceMessage
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
 from custom_components.xiaozhi.errors import UserError
-from custom_components.xiaozhi.messages.kept_messages import KeptMessages
+from custom_components.xiaozhi.guests.messages.kept_messages import KeptMessages
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, UdpImpairment, converse
 from tests.integration.boxes import (

@@ -8,9 +8,9 @@ from homeassistant.helpers import device_registry as dr, issue_registry as ir
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.access_point.access_points import AccessPoints
 from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.guests.cloud.access_points import AccessPoints
 from custom_components.xiaozhi.provisioning.discovery import MAX_CARDS_FROM_ADDRESS
 from custom_components.xiaozhi.texts.issues import async_raise_issue
 from tests.integration.boxes import open_issues

@@ -18,9 +18,9 @@ from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.guests.spoken.language import load_language
+from custom_components.xiaozhi.guests.spoken.sentences import sentences
 from custom_components.xiaozhi.intent import async_setup_intents
-from custom_components.xiaozhi.spoken.language import load_language
-from custom_components.xiaozhi.spoken.sentences import sentences
 from custom_components.xiaozhi.voice.understood_commands import UnderstoodCommands
 
 MODEL = "conversation.model"

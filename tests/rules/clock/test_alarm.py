@@ -14,9 +14,9 @@ from homeassistant.util import dt as dt_util
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.clock.alarm import Alarm, checked_rule, wall_time
-from custom_components.xiaozhi.clock.repetition import next_time
 from custom_components.xiaozhi.errors import InputError
+from custom_components.xiaozhi.guests.alarms.alarm import Alarm, checked_rule, wall_time
+from custom_components.xiaozhi.guests.alarms.repetition import next_time
 
 SET = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

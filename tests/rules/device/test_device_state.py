@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from custom_components.xiaozhi.clock.timers import SetTimer
 from custom_components.xiaozhi.device.state import DeviceState, changed_keys
+from custom_components.xiaozhi.guests.alarms.timers import SetTimer
 from custom_components.xiaozhi.protocol.boards import cancels_echo
 from custom_components.xiaozhi.protocol.checkin import parse_checkin
 from custom_components.xiaozhi.protocol.device_status import DeviceStatus

@@ -6,7 +6,7 @@ import struct
 from typing import Any
 import zipfile
 
-from custom_components.xiaozhi.firmware.assets_pack import Asset, write_models, write_pack
+from custom_components.xiaozhi.guests.wake_words.assets_pack import Asset, write_models, write_pack
 
 TABLE_OFFSET = 0x8000
 FIRMWARE_OFFSET = 0x20000

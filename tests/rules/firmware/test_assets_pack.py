@@ -8,7 +8,7 @@ import struct
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.firmware.assets_pack import (
+from custom_components.xiaozhi.guests.wake_words.assets_pack import (
     Asset,
     PackError,
     read_models,

@@ -11,15 +11,21 @@ from typing import Any
 from PIL import Image, ImageSequence
 import pytest
 
-from custom_components.xiaozhi.firmware.assets_pack import (
+from custom_components.xiaozhi.guests.firmware.image import FirmwareError
+from custom_components.xiaozhi.guests.wake_words.assets_pack import (
     Asset,
     read_models,
     read_pack,
     write_pack,
 )
-from custom_components.xiaozhi.firmware.image import FirmwareError
-from custom_components.xiaozhi.firmware.speech_models import FIXED_WORDS, TABLE
-from custom_components.xiaozhi.firmware.wake_word_packs import ORIGINAL, Board, Choice, Phrase, build_pack
+from custom_components.xiaozhi.guests.wake_words.speech_models import FIXED_WORDS, TABLE
+from custom_components.xiaozhi.guests.wake_words.wake_word_packs import (
+    ORIGINAL,
+    Board,
+    Choice,
+    Phrase,
+    build_pack,
+)
 from custom_components.xiaozhi.protocol.checkin import Partition
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
 from tests.rules.firmware.firmware_files import FONT, OLD_WORD, base_pack

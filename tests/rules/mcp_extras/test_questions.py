@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.mcp_extras.ai_questions import read_question
-from custom_components.xiaozhi.mcp_extras.question_form import parse_question_form
+from custom_components.xiaozhi.guests.mcp_extras.ai_questions import read_question
+from custom_components.xiaozhi.guests.mcp_extras.question_form import parse_question_form
 from custom_components.xiaozhi.protocol.mcp.model import RequestError
 from custom_components.xiaozhi.protocol.messages import JsonObject
 from tests.protocol.mcp.device import JSON_VALUES

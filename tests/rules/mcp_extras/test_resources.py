@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from custom_components.xiaozhi.mcp_extras.resources import (
+from custom_components.xiaozhi.guests.mcp_extras.resources import (
     get_prompt,
     list_prompts,
     list_resources,

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from PIL import Image
 import pytest
 
-from custom_components.xiaozhi.pictures.decoder import (
+from custom_components.xiaozhi.guests.pictures.decoder import (
     CostlyPictureError,
     PictureError,
     check_jpeg,

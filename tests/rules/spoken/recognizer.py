@@ -11,9 +11,9 @@ from home_assistant_intents import get_intents
 import yaml
 
 from custom_components.xiaozhi.errors import InputError
-from custom_components.xiaozhi.spoken.language import load_language
-from custom_components.xiaozhi.spoken.sentences import ALARM_SENTENCE, sentences
-from custom_components.xiaozhi.spoken.understanding import DAYS, Meaning, read
+from custom_components.xiaozhi.guests.spoken.language import load_language
+from custom_components.xiaozhi.guests.spoken.sentences import ALARM_SENTENCE, sentences
+from custom_components.xiaozhi.guests.spoken.understanding import DAYS, Meaning, read
 
 NOW: Final = datetime.fromisoformat("2026-11-25T15:00")
 """A Wednesday."""

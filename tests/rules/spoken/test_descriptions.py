@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
-from custom_components.xiaozhi.spoken.descriptions import say_moment, say_repetition
-from custom_components.xiaozhi.spoken.language import load_language
+from custom_components.xiaozhi.guests.spoken.descriptions import say_moment, say_repetition
+from custom_components.xiaozhi.guests.spoken.language import load_language
 
 from .recognizer import NOW
 

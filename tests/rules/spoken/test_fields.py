@@ -7,8 +7,8 @@ from typing import Final
 import pytest
 
 from custom_components.xiaozhi.errors import InputError
-from custom_components.xiaozhi.spoken.language import load_language
-from custom_components.xiaozhi.spoken.understanding import DAYS, Meaning, read_fields
+from custom_components.xiaozhi.guests.spoken.language import load_language
+from custom_components.xiaozhi.guests.spoken.understanding import DAYS, Meaning, read_fields
 
 from .recognizer import NOW
 

@@ -14,8 +14,8 @@ from hassil.parse_expression import parse_sentence
 from hassil.sample import sample_sentence
 import pytest
 
-from custom_components.xiaozhi.spoken import language
-from custom_components.xiaozhi.spoken.language import load_language
+from custom_components.xiaozhi.guests.spoken import language
+from custom_components.xiaozhi.guests.spoken.language import load_language
 
 from .recognizer import CODES, HOME, recognizer, understood
 

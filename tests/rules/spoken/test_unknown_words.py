@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from custom_components.xiaozhi.spoken.language import load_language
+from custom_components.xiaozhi.guests.spoken.language import load_language
 
 from .recognizer import understood
 

@@ -8,7 +8,7 @@ from homeassistant.core import HomeAssistant
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.firmware.available_firmware import FirmwareFiles
+from custom_components.xiaozhi.guests.firmware.available_firmware import FirmwareFiles
 from simulator import SimulatedDevice, get_profile
 from tests.integration.firmware.conftest import QUICK
 from tests.integration.firmware.wake_words.packs import Web, ready

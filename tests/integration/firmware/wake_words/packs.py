@@ -9,8 +9,8 @@ from homeassistant.core import HomeAssistant
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.firmware.assets_pack import Asset
-from custom_components.xiaozhi.firmware.speech_models import TABLE
+from custom_components.xiaozhi.guests.wake_words.assets_pack import Asset
+from custom_components.xiaozhi.guests.wake_words.speech_models import TABLE
 from simulator import SimulatedDevice, State, build_image
 from tests.integration import boxes
 from tests.integration.boxes import wait_for_state

@@ -16,9 +16,9 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
 from custom_components.xiaozhi.const import DOMAIN
-from custom_components.xiaozhi.firmware.assets_pack import read_pack
-from custom_components.xiaozhi.firmware.available_firmware import FirmwareFiles
-from custom_components.xiaozhi.firmware.speech_models import TABLE
+from custom_components.xiaozhi.guests.firmware.available_firmware import FirmwareFiles
+from custom_components.xiaozhi.guests.wake_words.assets_pack import read_pack
+from custom_components.xiaozhi.guests.wake_words.speech_models import TABLE
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import BOARDS, SimulatedDevice, State, build_image, get_profile
 from tests.integration import boxes

@@ -1,0 +1,1 @@
+"""Features on top of the core, a folder each; the core works without any of them."""

@@ -1,0 +1,202 @@
+"""One access point: its connection, what is known of it, and what it does."""
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import asdict
+from datetime import datetime
+import logging
+from typing import Any, Final
+
+from homeassistant.config_entries import ConfigEntry, ConfigSubentry
+from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME, __version__
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers import device_registry as dr
+from homeassistant.helpers.device_registry import DeviceEntryType, DeviceInfo
+from homeassistant.helpers.dispatcher import async_dispatcher_send
+from homeassistant.util import dt as dt_util
+from homeassistant.util.signal_type import SignalType
+from homeassistant.util.ssl import get_default_context
+
+from ...const import DOMAIN, EVENT_ACCESS_POINT_CALL, MANUFACTURER
+from ...protocol.access_point.client import AccessPointClient
+from ...protocol.access_point.dispatcher import CallRecord
+from ...protocol.access_point.tools import ToolList
+from .house_tools import HouseTool, async_house, offered_tools
+from .issues import async_clear_issues, async_update_issues
+from .settings import AccessPointSettings
+
+_LOGGER = logging.getLogger(__name__)
+
+_MODEL: Final = "MCP access point"
+
+
+class AccessPoint:
+    """Runtime of the subentry of an access point. It gives its client the tools of the house."""
+
+    def __init__(
+        self,
+        hass: HomeAssistant,
+        entry: ConfigEntry[Any],
+        subentry: ConfigSubentry,
+    ) -> None:
+        self.settings = AccessPointSettings.from_subentry(subentry)
+        self.subentry_id = subentry.subentry_id
+        self.info = DeviceInfo(identifiers={(DOMAIN, f"access_point_{self.subentry_id}")})
+        """Connects the entities with the service device in the registry."""
+        self.signal = SignalType[CallRecord | None](f"{DOMAIN}_{self.subentry_id}")
+        """Sent after every change, with a call that was answered if that is the change."""
+        self.last_call: datetime | None = None
+        self._hass = hass
+        self._entry = entry
+        self.missing: tuple[str, ...] = ()
+        """Ids of the LLM APIs that cannot be offered."""
+        self._started = False
+        self._device_id: str | None = None
+        self.client = self._make_client()
+        """The connection; another one when the address is changed."""
+        self._replacing = asyncio.Lock()
+        self._register()
+
+    @property
+    def name(self) -> str:
+        """Name from the owner: the one on its page, if it was changed there."""
+        registered = dr.async_get(self._hass).async_get(self._device_id or "")
+        return (registered.name_by_user if registered else None) or self.settings.name
+
+    @property
+    def offered(self) -> ToolList | None:
+        """Return the tools as they were last listed; None before that."""
+        return self.client.dispatcher.current
+
+    @callback
+    def async_start(self) -> None:
+        """Begin to connect. Before Home Assistant has started, the list would be half empty."""
+        self._started = True
+        self.client.start()
+        self._create_task(self.async_refresh(), "list tools")
+        self.async_update_issues()
+
+    async def async_close(self) -> None:
+        """Close the connection, and delete its repair issues."""
+        async with self._replacing:
+            self._started = False
+            await self.client.close()
+        async_clear_issues(self._hass, self.subentry_id)
+
+    @callback
+    def apply(self, subentry: ConfigSubentry) -> None:
+        """Take changed settings; the connection stays unless the address is another."""
+        before, self.settings = self.settings, AccessPointSettings.from_subentry(subentry)
+        if self.settings == before:
+            return
+        self._register()
+        if self.settings.address != before.address:
+            self._create_task(self._replace(), "replace access point")
+        elif self._started:
+            self._create_task(self.async_refresh(), "list tools")
+        self.changed()
+
+    async def async_refresh(self) -> None:
+        """Look at the tools of the house again, and notify the cloud if they have changed."""
+        try:
+            await self.client.refresh()
+        except TimeoutError:
+            _LOGGER.debug("%s: the tools could not be listed in time", self.name)
+        except Exception:
+            _LOGGER.exception("%s: the tools could not be listed", self.name)
+        self.changed()
+
+    @callback
+    def async_update_issues(self) -> None:
+        """Raise and delete repair issues: a token expires without any other event."""
+        if self._started:
+            async_update_issues(self._hass, self)
+
+    async def tools(self) -> list[HouseTool]:
+        """Return the tools of this moment."""
+        tools, missing = await async_house(self._hass, self.settings.apis, self._device_id)
+        if missing != self.missing:
+            self.missing = missing
+            self.async_update_issues()
+        return offered_tools(tools, self.settings.tools, questions_only=self.settings.questions_only)
+
+    def describe(self) -> dict[str, Any]:
+        """Return diagnostics, without the token and without arguments of calls."""
+        client, address = self.client, self.settings.address
+        dispatcher, ending = client.dispatcher, client.last_ending
+        offered = self.offered
+        return {
+            "host": address.host,
+            "agent": address.agent,
+            "encrypted": address.secure,
+            "self_hosted": address.self_hosted,
+            "expires": address.expires,
+            "apis": list(self.settings.apis),
+            "apis_missing": list(self.missing),
+            "questions_only": self.settings.questions_only,
+            "tools_chosen": None if self.settings.tools is None else list(self.settings.tools),
+            "tools_offered": None if offered is None else [tool["name"] for tool in offered.tools],
+            "tools_bytes": None if offered is None else offered.size,
+            "connected": client.connected,
+            "problem": client.reconnecting.problem,
+            "attempts": client.reconnecting.attempts,
+            "last_ending": None if ending is None else asdict(ending),
+            "client_name": dispatcher.client_name,
+            "protocol_version": dispatcher.protocol_version,
+            "calls_running": dispatcher.running,
+            "last_call": self.last_call,
+            "connections": client.connections,
+            "failures": client.failures,
+            "requests": dispatcher.requests,
+        }
+
+    def _make_client(self) -> AccessPointClient:
+        return AccessPointClient(self.settings.address, self, version=__version__, tls=get_default_context())
+
+    async def _replace(self) -> None:
+        """Use the new address. A self-hosted server has one place only: the old connection goes first."""
+        async with self._replacing:
+            await self.client.close()
+            self.client = self._make_client()
+            if self._started:
+                self.client.start()
+        await self.async_refresh()
+
+    @callback
+    def changed(self, record: CallRecord | None = None) -> None:
+        """Show a change, with a call that was answered if that is the change."""
+        self.async_update_issues()
+        async_dispatcher_send(self._hass, self.signal, record)
+
+    @callback
+    def called(self, record: CallRecord) -> None:
+        """Report a call that was answered."""
+        self.last_call = dt_util.utcnow()
+        self._hass.bus.async_fire(
+            EVENT_ACCESS_POINT_CALL,
+            {
+                ATTR_DEVICE_ID: self._device_id,
+                ATTR_NAME: self.name,
+                "tool": record.tool,
+                "outcome": record.outcome.value,
+                "milliseconds": record.milliseconds,
+            },
+        )
+        self.changed(record)
+
+    @callback
+    def _register(self) -> None:
+        """Add the service device to the registry, or update its entry."""
+        registered = dr.async_get(self._hass).async_get_or_create(
+            config_entry_id=self._entry.entry_id,
+            config_subentry_id=self.subentry_id,
+            identifiers=self.info["identifiers"],
+            entry_type=DeviceEntryType.SERVICE,
+            manufacturer=MANUFACTURER,
+            model=_MODEL,
+            name=self.settings.name,
+        )
+        self._device_id = registered.id
+
+    def _create_task(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        self._entry.async_create_background_task(self._hass, work, f"xiaozhi {name}")

@@ -1,0 +1,67 @@
+"""Questions of a device to a language model and to people. Off by default, bounded, shown in Activity."""
+
+import asyncio
+from functools import partial
+from typing import Final
+
+from homeassistant.core import callback
+
+from ...const import EVENT_QUESTION
+from ...device.bounds import Bound
+from ...device.device import Device
+from ...device.state import SETTINGS
+from ...protocol.mcp.model import RequestError, RequestHandler
+from ...protocol.messages import JsonObject
+from .ai_questions import ask_ai
+from .person_questions import ask_people
+
+_BUSY: Final = -32000
+# Results of a question to a person, by the `action` of the answer.
+_OUTCOMES: Final = {"decline": "declined", "cancel": "cancelled"}
+
+
+@callback
+def serve_questions(device: Device) -> None:
+    """Serve those questions of a device that its owner allows, and announce them to it."""
+    ai = _limited(device, "ai", partial(ask_ai, device), Bound.AI_QUESTIONS)
+    people = _limited(device, "people", partial(ask_people, device), Bound.PEOPLE_QUESTIONS)
+
+    @callback
+    def settings_changed() -> None:
+        before = set(device.handshake.handlers)
+        for method, handler, allowed in (
+            ("sampling/createMessage", ai, device.settings.may_ask_ai),
+            ("elicitation/create", people, device.settings.may_ask_people),
+        ):
+            if allowed:
+                device.handshake.handlers[method] = handler
+            else:
+                device.handshake.handlers.pop(method, None)
+        if set(device.handshake.handlers) != before and device.session is not None:
+            device.session.readings.start_again()
+
+    device.record.listen([SETTINGS], settings_changed)
+    settings_changed()
+
+
+def _limited(device: Device, kind: str, ask: RequestHandler, bound: Bound) -> RequestHandler:
+    """Return the handler of the questions of one kind: one at a time, and only so many in the long run.
+
+    It shows the result of a question in Activity, without its words.
+    """
+    asking = asyncio.Lock()
+
+    async def answer(params: JsonObject) -> JsonObject:
+        outcome = "refused"
+        try:
+            if asking.locked() or not device.bounds.take(bound):
+                raise RequestError("Too many questions: ask again later", _BUSY)
+            async with asking:
+                result = await ask(params)
+            outcome = _OUTCOMES.get(str(result.get("action")), "answered")
+            return result
+        finally:
+            if outcome != "refused" or device.bounds.take(Bound.QUESTION_REFUSALS):
+                device.events.report(EVENT_QUESTION, kind=kind, outcome=outcome)
+
+    return answer

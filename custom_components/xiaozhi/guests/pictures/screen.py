@@ -1,0 +1,81 @@
+"""A device's screen: screenshots of it and pictures on it."""
+
+from functools import partial
+from typing import Final
+
+from homeassistant.core import HomeAssistant
+from PIL.Image import Image
+
+from ...device.device import Device
+from ...device.state import PictureKind
+from ...device_http.transfers import Download, Transfers, Upload
+from ...errors import InputError, UserError
+from ...protocol.multipart import FormError, parse_form
+from ...tools.stock_tools import PREVIEW_TOOL, SCREEN_INFO_TOOL, SNAPSHOT_TOOL
+from .decoder import PictureError, check_jpeg, fit, open_picture
+from .image_entities import async_keep_picture
+
+# The largest screen of a supported board has 1280 by 800.
+_MAX_SIDE: Final = 2048
+
+
+async def async_open_picture(hass: HomeAssistant, transfers: Transfers, content: bytes) -> Image:
+    """Decode a picture to show. Raises `InputError`."""
+    try:
+        return await transfers.pictures.decode(hass, partial(open_picture, content))
+    except PictureError as err:
+        raise InputError(err.key) from err
+
+
+async def async_screenshot(hass: HomeAssistant, device: Device) -> None:
+    """Take a screenshot of a device. Raises `HomeAssistantError`."""
+    require_tool(device, SNAPSHOT_TOOL)
+    upload, origin = Upload(), _origin(device)
+    with device.transfers.offer(upload) as path:
+        await device.commands.call_tool(SNAPSHOT_TOOL, {"url": origin + path})
+    try:
+        picture = await device.transfers.pictures.decode(
+            hass, partial(_screenshot, upload.content_type, upload.body or b"")
+        )
+    except (FormError, PictureError) as err:
+        raise UserError("no_screenshot", name=device.name) from err
+    await async_keep_picture(hass, device, PictureKind.SCREEN, picture)
+
+
+def _screenshot(content_type: str, body: bytes) -> bytes:
+    picture = parse_form(content_type, body).get("file", b"")
+    check_jpeg(picture)
+    return picture
+
+
+async def async_show_image(hass: HomeAssistant, device: Device, picture: Image) -> None:
+    """Show a picture on a device for some seconds. Raises `HomeAssistantError`."""
+    require_tool(device, PREVIEW_TOOL)
+    origin = _origin(device)
+    match (await device.commands.call_tool(SCREEN_INFO_TOOL)).json():
+        case {"width": int(width), "height": int(height), **rest} if (
+            0 < width <= _MAX_SIDE and 0 < height <= _MAX_SIDE
+        ):
+            work = partial(fit, picture, (width, height), monochrome=rest.get("monochrome") is True)
+        case _:
+            raise UserError("no_screen_size", name=device.name)
+    png = await device.transfers.pictures.decode(hass, work)
+    with device.transfers.offer(Download(png, "image/png")) as path:
+        device.commands.check_done(
+            PREVIEW_TOOL, await device.commands.call_tool(PREVIEW_TOOL, {"url": origin + path})
+        )
+
+
+def require_tool(device: Device, tool: str) -> None:
+    """Raise `InputError` if the device does not have a tool.
+
+    Until a device has listed its tools, they are unknown: the call itself then fails with the reason.
+    """
+    if device.tools and tool not in device.tools:
+        raise InputError("not_offered", name=device.name, tool=device.commands.words_for(tool))
+
+
+def _origin(device: Device) -> str:
+    if device.state.origin is None:
+        raise UserError("no_web_address", name=device.name)
+    return device.state.origin

@@ -1,0 +1,84 @@
+"""Voice messages, *Do not disturb* and the microphone, asked for in words."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
+
+from homeassistant.exceptions import HomeAssistantError
+
+from ...assist_satellite import satellite_of
+from ...const import CONF_MICROPHONE
+from ...device.state import DO_NOT_DISTURB
+from ...errors import InputError, UserError
+from ..messages.sending import names, recipients
+from ..spoken.understanding import Meaning
+from .speaker import Answer, Handler, Speaker
+
+# No event reports that an answer was said.
+_POLL: Final = 0.2
+_MOST_POLLS: Final = 100
+
+
+async def _send_message(speaker: Speaker, meaning: Meaning) -> Answer:
+    if (device := speaker.device) is None:
+        raise InputError("message_elsewhere")
+    satellite = satellite_of(device.hass, device)
+    meant = [speaker.gateway.messages(each) for each in speaker.at(meaning.place)]
+    to = recipients(device, meant)
+    satellite.questions.check_free()
+
+    async def record() -> None:
+        # The device says why nothing was sent.
+        with suppress(HomeAssistantError):
+            await satellite.async_send_voice_message(meant)
+
+    device.create_task(record(), "voice message")
+    return "message_to", {"to": names(to)}
+
+
+async def _hear_messages(speaker: Speaker, _meaning: Meaning) -> Answer:
+    kept = len(speaker.here.state.messages)
+    speaker.gateway.messages(speaker.here).play()
+    return ("messages_waiting", {"count": str(kept)}) if kept else ("no_messages", {})
+
+
+async def _disturb(speaker: Speaker, meaning: Meaning) -> Answer:
+    devices = speaker.at(meaning.place)
+    for device in devices:
+        await device.async_switch(DO_NOT_DISTURB, False)
+    if kept := sum(len(device.state.messages) for device in devices):
+        return "messages_kept", {"count": str(kept)}
+    return "do_not_disturb_off", {}
+
+
+async def _be_quiet(speaker: Speaker, meaning: Meaning) -> Answer:
+    for device in speaker.at(meaning.place):
+        await device.async_switch(DO_NOT_DISTURB, True)
+    return "do_not_disturb_on", {}
+
+
+async def _mute_microphone(speaker: Speaker, _meaning: Meaning) -> Answer:
+    device, conversation = speaker.here, speaker.here.conversation
+
+    async def switch() -> None:
+        # That ends the conversation, in which the answer is said first.
+        for _ in range(_MOST_POLLS):
+            if conversation is None or device.conversation is not conversation or not conversation.answering:
+                break
+            await asyncio.sleep(_POLL)
+        with suppress(UserError):
+            await device.async_switch(CONF_MICROPHONE, False)
+
+    device.create_task(switch(), "microphone off")
+    return "microphone_off", {}
+
+
+DEVICE_ACTIONS: Final[Mapping[str, Handler]] = {
+    "message": _send_message,
+    "messages": _hear_messages,
+    "quiet": _be_quiet,
+    "disturb": _disturb,
+    "microphone": _mute_microphone,
+}
+"""Handlers by the names in the data of the languages. They raise `UserError`."""

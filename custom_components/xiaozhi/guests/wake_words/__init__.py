@@ -1,0 +1,1 @@
+"""Wake words: packs, the models in them, and their recovery."""

@@ -1,0 +1,188 @@
+"""The wake words of a device, as its owner sees and changes them."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+import re
+from typing import Any, Final
+
+from homeassistant.core import HomeAssistant, callback
+from yarl import URL
+
+from ...device.device import Device
+from ...device.installation import PackInstallation
+from ...device.state import NO_PACK
+from ...errors import InputError
+from ...protocol.checkin import Partition
+from ...texts.translated import async_explain, known_text
+from ...tools.stock_tools import ASSETS_TOOL
+from ...voice.pipelines import spoken_language
+from ..firmware.available_firmware import FirmwareFiles
+from ..firmware.image import FirmwareError
+from .faces import FACES_FOLDER
+from .speech_models import FIXED_WORDS, async_models, source
+from .wake_word_packs import ORIGINAL, Board, Choice, Phrase, build_pack
+
+DECIDE_ABOUT_PACKS: Final = ("tools", "board", "chip", "firmware", "assets", "free_memory")
+"""Keys of the state that decide which packs a device can load."""
+_LANGUAGES: Final = {"cn": "zh", "en": "en"}
+
+
+class WakeWords:
+    """The wake words of a device, and those that it could have."""
+
+    def __init__(self, hass: HomeAssistant, device: Device, files: FirmwareFiles) -> None:
+        self._hass = hass
+        self._device = device
+        self._files = files
+
+    @property
+    def board(self) -> Board:
+        """The properties that decide about its wake words."""
+        return board_of(self._device)
+
+    @property
+    def phrases(self) -> Sequence[Phrase]:
+        """Phrases of its owner, if it can have any."""
+        if self.board.objection_to_phrases is not None:
+            return ()
+        return tuple(filter(None, map(Phrase.parse, self._device.settings.wake_phrases)))
+
+    @property
+    def available(self) -> Mapping[str, tuple[str, str]]:
+        """Words and languages, by id; empty where there is no choice."""
+        board = self.board
+        if board.objection is not None:
+            return {}
+        return {
+            ORIGINAL: (known_text(self._hass, "wake_word_original"), ""),
+            **{phrase.text: (phrase.text, _LANGUAGES[phrase.language]) for phrase in self.phrases},
+            **board.fixed_words,
+        }
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """Ids of the installed wake words, since the device does not report them.
+
+        Empty if they are unknown: while others are on their way, and after the device has reported another
+        word.
+        """
+        state = self._device.state
+        return () if state.sent_pack else state.installed_wake_words
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Ids of those that are active; where that is unknown, of the one that the device has reported."""
+        if self.active or self._device.state.sent_pack or not (heard := self._device.state.wake_words[:1]):
+            return self.active
+        words = (model for model in self.board.fixed_words if _is_heard(model, _plain(*heard)))
+        # None of ours: it is the one that the device has come with.
+        return (next(words, ORIGINAL),)
+
+    @callback
+    def compare(self) -> None:
+        """Forget what was installed if the device reports another word: it was flashed with another tool."""
+        state = self._device.state
+        installed, heard = state.installed_wake_words, _plain(*state.wake_words[:1])
+        # The word of a release is unknown.
+        fits = not heard or ORIGINAL in installed or any(_is_heard(each, heard) for each in installed)
+        if not fits and installed:
+            self._device.record.update(installed_wake_words=())
+
+    @property
+    def hint(self) -> str:
+        """A hint at downloads for a choice, or at the owner's next step; empty if there is none."""
+        running = self._device.installation
+        if not isinstance(running, PackInstallation):
+            hosts = {"releases": _host(self._files.releases), "models": str(source().host)}
+            return known_text(self._hass, "wake_words_ask", **hosts)
+        if running.source is not None:
+            host, size = running.source
+            return known_text(self._hass, "wake_words_fetching", host=host, size=f"{size / 1e6:.1f}")
+        return known_text(self._hass, "wake_words_waiting") if running.waiting else ""
+
+    async def async_choose(self, ids: Sequence[str]) -> None:
+        """Put wake words on the device, which restarts for them. Raises `HomeAssistantError`."""
+        device = self._device
+        if device.installation is not None:
+            raise InputError("update_running", name=device.name)
+        if device.state.origin is None:
+            raise InputError("pack_no_address", name=device.name)
+        installation = PackInstallation(device, tuple(ids), spoken_language(self._hass, device))
+        with device.installing(installation):
+            try:
+                pack, font = await self._pack(ids, installation)
+            except FirmwareError as err:
+                reason = await async_explain(self._hass, err)
+                raise InputError("wake_words_unusable", name=device.name, reason=reason) from err
+            installation.check()
+            known: dict[str, Any] = {}
+            try:
+                await installation.deliver(pack)
+                known = {"installed_wake_words": tuple(ids), "font": font}
+            finally:
+                # A word that it has heard before may no longer wake it.
+                changes = NO_PACK | known if installation.begun else {}
+                waits = () if installation.settled else device.state.sent_pack
+                device.record.update(**changes | {"sent_pack": waits})
+            await device.record.async_save()
+
+    async def async_renew(self) -> None:
+        """Put the pack of its firmware on the device, with its active or chosen wake words.
+
+        Phrases of its owner are replaced by the present ones. Raises `HomeAssistantError`.
+        """
+        wanted = self._device.state.sent_pack or self.active or (ORIGINAL,)
+        if not FIXED_WORDS.keys() >= {*wanted} - {ORIGINAL}:
+            wanted = tuple(phrase.text for phrase in self.phrases) or (ORIGINAL,)
+        await self.async_choose(wanted)
+
+    async def _pack(self, ids: Sequence[str], installation: PackInstallation) -> tuple[bytes, str | None]:
+        board, state = self.board, self._device.state
+        settings = self._device.settings
+        choice = Choice.of(ids, self.phrases, settings.wake_threshold, board)
+        base = await self._files.async_load_pack(
+            board.name or "",
+            state.firmware or "",
+            board.chip or "",
+            board.partition or Partition(0, 0),
+            installation,
+        )
+        wanted = () if choice is None else choice.models
+        models = await async_models(self._hass, wanted, installation)
+        faces = Path(self._hass.config.path(*FACES_FOLDER))
+        return await self._hass.async_add_executor_job(build_pack, base, choice, models, board, faces)
+
+
+def takes_packs(device: Device) -> bool:
+    """Return whether a device can be given a pack."""
+    return board_of(device).objection is None
+
+
+def board_of(device: Device) -> Board:
+    """Return the properties that decide about the wake words of a device."""
+    state = device.state
+    return Board(
+        name=state.board,
+        chip=state.chip,
+        firmware=state.firmware_version,
+        memory=state.free_memory,
+        partition=state.assets if ASSETS_TOOL in device.tools else None,
+    )
+
+
+def _host(address: str) -> str:
+    with suppress(ValueError):
+        return URL(address).host or address
+    return address
+
+
+def _is_heard(wake_word: str, heard: str) -> bool:
+    """Whether a device reports the wake word with this id."""
+    word, _ = FIXED_WORDS.get(wake_word, (wake_word, ""))
+    return any(_plain(part) in heard for part in word.split(", "))
+
+
+def _plain(*words: str) -> str:
+    """Return the letters of words: devices write `Hi,ESP`, people `Hi ESP`."""
+    return re.sub(r"[\W_]", "", "".join(words)).casefold()
