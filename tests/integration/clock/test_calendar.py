@@ -140,7 +140,7 @@ async def test_the_calendar_page_edits_one_time_or_all_that_follow(
 async def test_a_changed_repetition_keeps_its_deleted_days(
     hass: HomeAssistant, known: Device, hours: int
 ) -> None:
-    page, first = calendar(hass), soon(3600)
+    page, first = calendar(hass), soon(86400).replace(hour=12)
     await page.async_create_event(summary="Up", dtstart=first, rrule="FREQ=DAILY;COUNT=5")
     (uid,) = known.state.alarms
     await page.async_delete_event(uid, recurrence_id=f"{first + timedelta(days=2):%Y%m%dT%H%M%S}")

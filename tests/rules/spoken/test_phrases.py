@@ -37,7 +37,7 @@ def test_phrases_mean_what_people_mean(table: Path) -> None:
     ("key", "time"), [("alarm_time_missing", "07:00"), ("alarm_not_understood", "07:30")]
 )
 def test_the_examples_in_answers_are_understood(code: str, key: str, time: str) -> None:
-    texts = json.loads((_DATA.parents[1] / "translations" / f"{code}.json").read_text(encoding="utf-8"))
+    texts = json.loads((_DATA.parents[2] / "translations" / f"{code}.json").read_text(encoding="utf-8"))
     answer: str = texts["exceptions"][key]["message"]
     example = re.search("[“「](.+)[”」]|[:：](.+)$", answer)
     assert example is not None
