@@ -16,17 +16,17 @@ from ..device.turn_times import TurnStep, TurnTimes
 from ..protocol import messages
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.state_table import Interruption
-from ..protocol.conversation.turn_audio import Turn
+from ..protocol.conversation.turn_audio import TurnAudio
 from ..protocol.transport.link import LinkClosedError
 from ..texts.issues import TURN_FAILED, async_raise_issue
 from ..timeouts import VoiceTimeouts
 from ..util.event_loop import first_of, loop_time
+from .assist_run import TurnResult
 from .end_of_turn import EndOfTurn
-from .held_turn import HeldTurn
 from .patience import SPEAKS_ON, after_cut
 from .pipelines import chosen_pipeline
 from .satellite_states import SatelliteStates
-from .turn import TurnResult
+from .turn import Turn
 from .turn_errors import FAILED, MICROPHONE_OFF, async_error_text
 from .voice import Voice
 
@@ -125,7 +125,7 @@ class HeldConversation:
                     await self._show(MICROPHONE_OFF)
                 goes_on = False
             else:
-                last = await HeldTurn(self, turn, last).take()
+                last = await Turn(self, turn, last).take()
                 goes_on = last.goes_on
             # The last look before the channel is closed: on WebSocket, there is no other occasion.
             while not goes_on and self.voice.announcements.waiting and not self.conversation.closed.is_set():
@@ -160,7 +160,7 @@ class HeldConversation:
         await conversation.show(messages.tts_caption(text))
         await asyncio.sleep(VoiceTimeouts.reading)
 
-    async def _next_turn(self) -> Turn | None:
+    async def _next_turn(self) -> TurnAudio | None:
         """Wait for the next turn; make announcements while the device rests."""
         while True:
             # Behind a question waits all that can wait: the button that is pressed next answers it.

@@ -17,7 +17,7 @@ from homeassistant.core import HomeAssistant, callback
 from ..device.device import Device
 from ..errors import UserError
 from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE
-from ..protocol.conversation.turn_audio import Turn
+from ..protocol.conversation.turn_audio import TurnAudio
 from ..texts.translated import async_text
 
 _LONGEST_MESSAGE: Final = 60
@@ -69,7 +69,7 @@ class Recording(Question):
         super().__init__()
         self.sound = bytearray()
         """16 kHz mono 16-bit PCM; empty as long as nobody has spoken."""
-        self._turn: Turn | None = None
+        self._turn: TurnAudio | None = None
         self.thanked: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """The sentence that says whether it was sent."""
 
@@ -78,7 +78,7 @@ class Recording(Question):
         """Whether the end is missing."""
         return self._turn is not None and self._turn.cut_off
 
-    async def record(self, turn: Turn, audio: AsyncIterable[bytes]) -> None:
+    async def record(self, turn: TurnAudio, audio: AsyncIterable[bytes]) -> None:
         """Take the words, up to their end."""
         self._turn = turn
         self.sound.clear()

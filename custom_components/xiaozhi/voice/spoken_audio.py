@@ -14,7 +14,7 @@ from ..protocol.audio.speech_detector import (
     SpeechResumed,
 )
 from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE, silence
-from ..protocol.conversation.turn_audio import Turn
+from ..protocol.conversation.turn_audio import TurnAudio
 from .speech_detectors import BLIND_MS
 from .speech_input import SpeechInput
 
@@ -34,7 +34,7 @@ class SpokenAudio:
 
     def __init__(
         self,
-        turn: Turn,
+        turn: TurnAudio,
         speech_input: SpeechInput,
         patience: float,
         hurries: Callable[[], bool],

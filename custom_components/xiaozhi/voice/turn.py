@@ -1,395 +1,363 @@
-"""One turn of a conversation: speech into the Assist pipeline, its events onto the screen and loudspeaker."""
+"""One turn of a held conversation: its claim, its question and what follows."""
 
 import asyncio
-from contextlib import aclosing, suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import replace
 import logging
-from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
-from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType
 from homeassistant.core import callback
-from homeassistant.exceptions import HomeAssistantError
 
+from ..announcements.announcement_speech import text_utterance, voice_language
+from ..announcements.room_sound import Said, said_in_house
+from ..device.bounds import Bound
+from ..device.device import Device
 from ..device.events import ConversationEvent
-from ..device.state import RESPONSE
-from ..device.turn_times import TurnStep, TurnTimes
-from ..protocol import messages
-from ..protocol.conversation.caption_text import has_words
-from ..protocol.faces import Face
+from ..device.turn_times import TurnStep
+from ..protocol.boards import replaces_lines
+from ..protocol.conversation.conversation import Conversation
+from ..protocol.conversation.state_table import Interruption
+from ..protocol.conversation.turn_audio import TurnAudio
 from ..protocol.messages import ListenMode
-from ..protocol.transport.link import LinkClosedError
+from ..protocol.timeouts import ConversationTimeouts
+from ..settings import ConversationStyle
 from ..timeouts import VoiceTimeouts
-from ..util.event_loop import loop_time
-from .answer import Answer, time_to_read
-from .patience import after_turn
-from .pipeline_runs import run_pipeline
+from ..util.event_loop import log_failure, loop_time
+from .answer import Answer
+from .assist_run import AssistRun, TurnResult
+from .early_transcripts import ProgressiveTranscripts
+from .interruption_by_speaking import is_echo, listen_for_interruption, says
+from .pipelines import chosen_pipeline
+from .questions import Question, Recording
+from .repeated_prompt import repeats_prompt
 from .speech_input import SpeechInput
-from .speech_to_text import checked_transcript
-from .spoken_audio import SpokenAudio
 from .turn_errors import (
-    ASSISTANT_HANGS,
+    ANSWERED_ELSEWHERE,
     NO_SPEECH,
-    RECOGNITION_HANGS,
-    SPEECH_FAILED,
-    SPEECH_HANGS,
-    UNHEARD,
-    TurnError,
-    async_error_text,
+    OWN_ECHO,
 )
+from .wake_word_arbitration import Claim, hears_silently
 
 if TYPE_CHECKING:
-    from .held_turn import HeldTurn
+    from .conversations import HeldConversation
 
 _LOGGER = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnResult:
-    """The result of a turn, and whether the conversation goes on after it."""
-
-    answered: bool = False
-    asked_back: bool = False
-    """Whether the answer ends with a question of the assistant."""
-    refused: bool = False
-    """Whether there was nothing to act on: no failure."""
-    error: str | None = None
-    """Code of the error; empty for one without a code."""
-    goes_on: bool = False
-    spoken_over: Answer | None = None
-    """The answer over which the user speaks in the next turn."""
+# Seconds between two comparisons with other devices that may have heard the same person.
+_COMPARISONS: Final = 0.25
 
 
-# Errors after which the text of the answer is known, but not spoken.
-_VOICE_ERRORS: Final = frozenset({SPEECH_FAILED, SPEECH_HANGS})
-# The types of events are documented, the names of their members are not. The first piece of a streamed answer
-# is a first word, too.
-_STEPS: Final = {
-    "stt-vad-end": TurnStep.DETECTED,
-    "stt-end": TurnStep.TRANSCRIPT,
-    "intent-end": TurnStep.FIRST_WORD,
-}
+class Turn:
+    """One turn of a conversation."""
 
+    def __init__(self, held: HeldConversation, audio: TurnAudio, last: TurnResult | None) -> None:
+        """`last` is the result of the turn before; None if the device was woken for this one."""
+        self.device: Device = held.device
+        self.conversation: Conversation = held.conversation
+        self.audio = audio
+        self.satellite = held.voice.satellite
+        self.question: Question | None = None
+        """The question of an automation that this turn answers."""
+        self._held = held
+        self._voice = held.voice
+        self._last = last
+        self._overheard: list[Said] = []
+        """Texts that were being said when this turn began, here or by media players."""
+        if last is not None and last.spoken_over is not None:
+            self._overheard.append(last.spoken_over)
+        self._has_heard_messages = False
+        """Whether this turn was only to hear messages."""
+        self._just_woken = False
+        """Whether this turn follows a wake word, which a noise may have been."""
+        self._assist: AssistRun | None = None
+        """None until it is known how to listen."""
+        self._answered_elsewhere: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when another device answers this turn."""
 
-class VoiceTurn:
-    """Runs one turn on a conversation.
-
-    Pipeline events come from a callback; one task takes them in order and talks to the device, another plays.
-    """
-
-    def __init__(
-        self, held: HeldTurn, speech_input: SpeechInput, no_speech: float, *, is_repeated: bool
-    ) -> None:
-        """Speech may begin for `no_speech` seconds; in a patient turn, the pipeline runs from then on.
-
-        With `is_repeated`, Home Assistant knows the wake word already.
-        """
-        self.held = held
-        self.speech_input = speech_input
-        self._is_repeated = is_repeated
-        self.device = held.device
-        self.conversation = held.conversation
-        self._hass = held.device.hass
-        self._turn = held.turn
-        self._no_speech = no_speech
-        self._is_push_to_talk = held.turn.start.mode is ListenMode.MANUAL
-        self.answer = Answer(
-            self.device, self.conversation, partial(self.passed, TurnStep.FIRST_SOUND), self.speaks
+    async def take(self) -> TurnResult:
+        """Run the turn until it has ended or is interrupted. Raises `LinkClosedError`."""
+        running = asyncio.create_task(self._finish(), name="turn")
+        tasks: list[asyncio.Task[Any]] = [running]
+        if self._may_be_spoken_over:
+            listening = listen_for_interruption(
+                self.conversation, self._hears_only_the_user, self._voice.shared.detectors
+            )
+            tasks.append(asyncio.create_task(listening, name="listening meanwhile"))
+        for task in tasks:
+            task.add_done_callback(log_failure)
+            self._voice.track(task)
+        interruption = asyncio.create_task(self.conversation.interruption())
+        elsewhere = self._answered_elsewhere
+        try:
+            await asyncio.wait((running, interruption, elsewhere), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            has_ended, is_elsewhere = running.done(), elsewhere.done()
+            answer = self._end(is_heard=has_ended)
+            self._leave_question()
+            self._voice.shared.arbitration.turn_over(elsewhere)
+            for each in (*tasks, interruption):
+                each.cancel()
+            await asyncio.wait((running,), timeout=VoiceTimeouts.ending)
+        if has_ended:
+            return running.result()
+        if is_elsewhere or interruption.result() is Interruption.CLOSED:
+            return TurnResult()
+        is_spoken_over = interruption.result() is Interruption.SPOKEN_OVER
+        self._voice.speaks_on(TurnStep.FIRST_PACKET if is_spoken_over else TurnStep.DETECTED)
+        if is_spoken_over:
+            self.device.events.fire(ConversationEvent.INTERRUPTED)
+        if interruption.result() is not Interruption.NEXT_TURN:
+            await self.conversation.stop_speaking()
+        return TurnResult(
+            asked_back=self._answers_assistant, goes_on=True, spoken_over=answer if is_spoken_over else None
         )
-        self.error: str | None = None
-        """Code of the error; None without one, empty for one without a code."""
-        self.times = TurnTimes()
-        self.taught_patience = False
-        """Whether the last of the device's pauses is that of this turn."""
-        self._events: asyncio.Queue[PipelineEvent | None] = asyncio.Queue()
-        self._token: str | None = None
-        self._acknowledges = False
-        self._pipeline: asyncio.Task[None] | None = None
-        self._playing: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._speech_ended = False
-        self._silent_for = 0.0
-        self._reported = False
-        self._ended = False
 
     @property
-    def result(self) -> TurnResult:
-        """The result of the turn after its run."""
-        answered = self.error is None
-        return TurnResult(
-            answered=answered,
-            asked_back=answered and self.answer.asks_back,
-            refused=self.error in UNHEARD,
-            error=self.error,
+    def _may_be_spoken_over(self) -> bool:
+        """Whether the owner lets speech interrupt the answer, and the device can hear it."""
+        return self.audio.start.mode is ListenMode.REALTIME and self.device.settings.interrupt_by_speaking
+
+    def _hears_only_the_user(self) -> bool:
+        """Whether a voice beside the answer is the user's.
+
+        A singer would be taken for the user, and so would another loudspeaker: a comparison with its sound
+        was tried, and is not reliable (docs/measurements.md).
+        """
+        return not self._voice.announcements.only_music and self.device.settings.loudspeaker is None
+
+    @property
+    def is_patient(self) -> bool:
+        """Whether a program listens for as long as it stays."""
+        is_spoken = self.audio.start.question is None and self.audio.start.mode is not ListenMode.MANUAL
+        return is_spoken and self.device.state.is_program
+
+    @property
+    def recording(self) -> Recording | None:
+        """The voice message that this turn is, if it is one."""
+        return self.question if isinstance(self.question, Recording) else None
+
+    def hurries(self) -> bool:
+        """Whether speech has to begin at once, although the turn is patient: something is to be said."""
+        return self.is_patient and self._voice.announcements.waiting
+
+    @property
+    def _answers_assistant(self) -> bool:
+        """Whether the last turn ended with a question of the assistant."""
+        return self._last is not None and self._last.asked_back
+
+    @callback
+    def _end(self, *, is_heard: bool) -> Answer | None:
+        """Drop later events of the pipeline, and show idle. Returns the answer; `is_heard` if to its end."""
+        run, self._assist = self._assist, None
+        if run is None:
+            return None
+        run.end()
+        # Who has heard the answer was not cut off.
+        if run.taught_patience and not (is_heard and run.times.response):
+            self._voice.last_times = run.times
+        if self._voice.satellite.enabled:
+            self._voice.satellite.tts_response_finished()
+        return run.answer
+
+    async def _finish(self) -> TurnResult:
+        bounds = self.device.bounds
+        await asyncio.sleep(bounds.delay(Bound.TURNS))
+        bounds.take(Bound.TURNS)
+        no_speech = VoiceTimeouts.no_speech
+        if self.is_patient or self._last is not None:
+            follow_up_wait = self.device.settings.follow_up_wait
+            no_speech = ConversationTimeouts.program if self.is_patient else follow_up_wait
+            self.audio.extend(no_speech)
+        await self._run(no_speech)
+        if (run := self._assist) is None or run.error == ANSWERED_ELSEWHERE:
+            return TurnResult(goes_on=self._has_heard_messages)
+        result = run.result
+        if self.recording is not None:
+            # Also without a word: its outcome is known.
+            self.recording.end("")
+        has_failed = not (result.answered or result.refused)
+        if has_failed:
+            self.device.events.fire(ConversationEvent.FAILED, reason=result.error or "unknown")
+        if (has_failed or (result.refused and not self._expects(result))) and self.recording is None:
+            await run.show_error()
+        if self.question is not None and self.question.answered:
+            await self._thank()
+        return replace(result, goes_on=await self._go_on(result))
+
+    def _expects(self, refused: TurnResult) -> bool:
+        """Whether a turn without a command needs no explanation.
+
+        The user has stopped it, or the device has heard itself, or has listened by itself.
+        """
+        may_be_silent = self._last is not None or self.is_patient
+        is_silent = refused.error == NO_SPEECH and may_be_silent
+        return self.audio.stopped or refused.error == OWN_ECHO or is_silent
+
+    async def _go_on(self, result: TurnResult) -> bool:
+        """Make waiting announcements, and listen again or prepare the end; return whether it goes on."""
+        conversation = self.conversation
+        is_open = self.device.settings.conversation_style is ConversationStyle.OPEN
+        listens_again = result.asked_back or (is_open and result.answered)
+        if (
+            await self._voice.announcements.speak(conversation)
+            or await self._held.hear_messages()
+            or listens_again
+        ):
+            await conversation.end_answer()
+            return True
+        is_silent = result.error == NO_SPEECH and not (self.audio.stopped or conversation.answering)
+        if self.device.state.is_program and not is_silent:
+            await self._stay()
+            return True
+        await conversation.loudspeaker.wait_played()
+        if (session := self.device.session) is not None:
+            await session.read_at_rest()
+        if self.audio.start.question is not None and conversation.answering:
+            # Programs type, also those that pass for a device.
+            await conversation.end_answer()
+            await asyncio.sleep(VoiceTimeouts.typed)
+        return False
+
+    async def _stay(self) -> None:
+        """Let a program listen again when it wants to. It hangs up by itself."""
+        if self.conversation.answering:
+            await self.conversation.end_answer()
+        else:
+            await self.conversation.end_turn(silently=self.audio.stopped)
+        if (session := self.device.session) is not None:
+            await session.read_at_rest()
+
+    async def _thank(self) -> None:
+        """Acknowledge the answer to a question of an automation, or a message: no assistant does."""
+        hass = self.device.hass
+        pipeline = chosen_pipeline(hass, self.device, self._held.woken_by)
+        if self.question is None or not (text := await self.question.thanks(hass, voice_language(pipeline))):
+            return
+        if self._voice.announcements.waiting and self.recording is None:
+            # What is said next is acknowledgement enough. Of a message, only this says what became of it.
+            return
+        await self._voice.announcements.acknowledge(self.conversation, text_utterance(hass, text, pipeline))
+
+    async def _run(self, no_speech: float) -> None:
+        voice, device, start = self._voice, self.device, self.audio.start
+        followed_up = self._last is not None
+        if start.question is not None:
+            speech_input = SpeechInput(device, chosen_pipeline(device.hass, device))
+            await self._begin(speech_input, no_speech).run()
+            return
+        by_button = start.mode is ListenMode.MANUAL
+        self._just_woken = not (by_button or followed_up)
+        self._overheard += said_in_house(device)
+        if not self._is_woken_by_a_person():
+            _LOGGER.debug("%s: a media player said the wake word for a device", device.name)
+            return
+        # After an answer, the device listens by itself.
+        is_claimed = not by_button and (start.wake_word is not None or not followed_up)
+        claim = self._claim() if is_claimed else Claim.NEW
+        if claim is Claim.ELSEWHERE:
+            _LOGGER.debug("%s: another device answers this wake word", device.name)
+            return
+        # Which of several is the nearest is not known yet: that one plays them after its turn.
+        is_alone = not voice.shared.arbitration.competing(device.mac)
+        is_asked = voice.satellite.questions.pending is not None
+        if self._just_woken and is_alone and not is_asked and await self._held.hear_messages():
+            self._has_heard_messages = self.conversation.answering
+            if self._has_heard_messages:
+                await self.conversation.end_answer()
+                return
+        if not followed_up:
+            voice.speaks_on(TurnStep.DETECTED)
+        self._take_question()
+        if self.recording is not None:
+            self.audio.extend(VoiceTimeouts.message)
+            speech_input = await voice.shared.inputs.recording(device, by_button=by_button)
+        else:
+            speech_input = await voice.shared.inputs.speech_input(
+                device,
+                self._held.woken_by,
+                by_button=by_button,
+                answers_question=self._answers_assistant or self.question is not None,
+            )
+        comparing = asyncio.create_task(self._compare(), name="comparing")
+        comparing.add_done_callback(log_failure)
+        run = self._begin(speech_input, no_speech, is_repeated=claim is Claim.AGAIN)
+        try:
+            await run.run()
+        finally:
+            comparing.cancel()
+            speech_input.close()
+        if run.error == ANSWERED_ELSEWHERE:
+            voice.shared.arbitration.withdraw(device.mac)
+
+    @callback
+    def _is_woken_by_a_person(self) -> bool:
+        """Note a wake word, or that the device has begun without one; False if a media player said it."""
+        record, state, word = self.device.record, self.device.state, self.audio.start.wake_word
+        if word is None:
+            if self._just_woken:
+                record.set_state(state.after_silent_waking())
+            return True
+        if any(says(said.text, word) for said in self._overheard):
+            return False
+        self._held.woken_by = word
+        record.set_state(state.after_wake_word(word))
+        return True
+
+    @callback
+    def _claim(self) -> Claim:
+        """Claim the turn, which other devices may have heard, too."""
+        state, start = self.device.state, self.audio.start
+        return self._voice.shared.arbitration.claim(
+            self.device.mac,
+            start.wake_word,
+            loop_time(),
+            self.audio.loudness,
+            self._answered_elsewhere,
+            asked=self.satellite.questions.pending is not None,
+            silent=hears_silently(state.chip, state.wake_words, state.silent_wakings),
         )
 
     @callback
-    def end(self) -> None:
-        """Take no more events of the run, which may not let itself be cancelled."""
-        self._ended = True
-        self._stop_timer()
+    def _begin(self, speech_input: SpeechInput, no_speech: float, *, is_repeated: bool = False) -> AssistRun:
+        run = AssistRun(self, speech_input, no_speech, is_repeated=is_repeated)
+        board = self.device.state.board
+        if isinstance(speech_input.early, ProgressiveTranscripts) and board and replaces_lines(board):
+            speech_input.early.show = run.show_progress
+        self._assist = run
+        return run
 
     @callback
-    def take_event(self, event: PipelineEvent) -> bool:
-        """Take an event of this turn's pipeline run; False if the turn has ended.
-
-        Raises `TurnError`, which ends the run.
-        """
-        if self._ended:
-            return False
-        data = event.data or {}
-        if (trace := self._turn.trace) is not None:
-            trace.text("pipeline", (data.get("stt_output") or {}).get("text"), event=str(event.type))
-        match str(event.type):
-            case "stt-start" | "stt-vad-start":
-                self._wait_for_transcript(data)
-            case "stt-vad-end":
-                self._wait_at_most(VoiceTimeouts.recognition)
-            case "stt-end":
-                self.speech_input.understood()
-                if (code := self.held.refuse(checked_transcript(data["stt_output"]["text"]))) is not None:
-                    raise TurnError(code)
-                self._wait_at_most(VoiceTimeouts.quiet)
-            case _:
-                self._wait_at_most(VoiceTimeouts.quiet)
-        if (step := _STEPS.get(event.type)) is not None or _content(data):
-            self.passed(step or TurnStep.FIRST_WORD)
-        self._events.put_nowait(event)
-        return True
-
-    async def run(self) -> None:
-        """Run the turn until the answer is sent. Raises `LinkClosedError` when the device goes away."""
-        try:
-            if self._turn.start.question is not None:
-                self.passed(TurnStep.TRANSCRIPT)
-                await self._heard(self._turn.start.question)
-            if not self.held.is_patient:
-                self._wait_at_most(VoiceTimeouts.quiet)
-            async with asyncio.TaskGroup() as group:
-                # Somebody who holds a button may think for as long as they hold it.
-                patience = inf if self._is_push_to_talk else self._no_speech
-                spoken = SpokenAudio(
-                    self._turn,
-                    self.speech_input,
-                    patience,
-                    self.held.hurries,
-                    is_patient=self.held.is_patient,
-                )
-                listening = group.create_task(self._listen(spoken))
-                self._pipeline = group.create_task(self._run(spoken))
-                # Also if it is cancelled before it has begun, since nothing was said.
-                self._pipeline.add_done_callback(lambda _: self._events.put_nowait(None))
-                self._pipeline.add_done_callback(lambda _: listening.cancel())
-                group.create_task(self._follow(group))
-        except ExceptionGroup as errors:
-            if broken_off := errors.subgroup(LinkClosedError):
-                raise LinkClosedError(str(broken_off.exceptions[0])) from errors
-            raise
-        finally:
-            self._stop_timer()
-        if self.answer.complete:
-            self._report_answer()
-        if self.error is None or (self.answer.complete and self.error in _VOICE_ERRORS):
-            rest = await self.answer.show_rest()
-            if rest and (self.error or self._playing is None):
-                await time_to_read(self.conversation)
-
-    async def show_error(self) -> None:
-        """Show the error on the screen, and give time to read it."""
-        text = await async_error_text(self._hass, self.error or "", self.speech_input.pipeline.language)
-        await self.conversation.show(messages.face(Face.CONFUSED))
-        await self.conversation.show(messages.tts_caption(text))
-        await time_to_read(self.conversation)
-
-    async def _run(self, spoken: SpokenAudio) -> None:
-        try:
-            if self.held.is_patient:
-                await spoken.begun.wait()
-                self._wait_at_most(VoiceTimeouts.quiet)
-            async with aclosing(spoken.for_pipeline()) as audio:
-                if (recording := self.held.recording) is None:
-                    await run_pipeline(
-                        self.held.satellite,
-                        self.speech_input,
-                        self._turn.start,
-                        audio,
-                        self.take_event,
-                        is_repeated=self._is_repeated,
-                        is_answer=self.held.question is not None,
-                    )
-                else:
-                    self._stop_timer()
-                    await recording.record(self._turn, audio)
-                    recording.cut_pause(self._silent_for)
-        except (HomeAssistantError, RuntimeError) as err:
-            # Errors of Home Assistant's pipelines have codes, too.
-            code = getattr(err, "code", "")
-            if not code:
-                # A pipeline that cannot even start, because a part of it was deleted.
-                _LOGGER.warning("The voice pipeline could not start: %s", err)
-            self._fail(code)
-
-    async def _listen(self, spoken: SpokenAudio) -> None:
-        if await spoken.listen():
-            self._all_heard(spoken.silent_for)
-        else:
-            self.give_up(NO_SPEECH)
+    def _take_question(self) -> None:
+        """Let this turn answer the question of an automation, if there is one."""
+        self.question = self._voice.satellite.questions.pending
+        if self.question is not None:
+            self.question.turn = asyncio.current_task()
 
     @callback
-    def _all_heard(self, silent_for: float | None) -> None:
-        """Note the end of the audio. Speech ended so many seconds before; None if that is unknown."""
-        self._speech_ended = True
-        if self.answer.begun:
-            return
-        if silent_for is not None:
-            self._silent_for = silent_for
-            self.times.ended_by = self.speech_input.ending.value
-            if self.speech_input.teaches_patience:
-                self.taught_patience = True
-                pauses = after_turn(self.device.state.pauses, self.speech_input.longest_pause)
-                self.device.record.update(pauses=pauses)
-            self.times.passed(TurnStep.SPEECH_ENDED, loop_time() - silent_for)
-            if (trace := self._turn.trace) is not None:
-                trace.note("speech", event="ended by", reason=self.times.ended_by)
-        self.passed(TurnStep.DETECTED)
-        self._wait_at_most(VoiceTimeouts.recognition)
-        self._events.put_nowait(PipelineEvent(PipelineEventType("stt-vad-end")))
+    def _leave_question(self) -> None:
+        """Leave a question that this turn has not answered to the next one."""
+        if self.question is not None:
+            self.question.leave()
+            self.question = None
 
     @callback
-    def _wait_for_transcript(self, data: dict[str, Any]) -> None:
-        if self._speech_ended:
-            self._wait_at_most(VoiceTimeouts.recognition)
-            return
-        self._stop_timer()
-        if self.speech_input.pipeline_silence is None:
-            # The audio will end; the computer may only be too busy to listen to all of it yet.
-            return
-        # Only the pipeline's own detector reports the beginning of speech; an engine's own does not.
-        if (data.get("audio_processing") or {}).get("requires_external_vad"):
-            patience = min(self._no_speech, VoiceTimeouts.pipeline_silence)
-            self._timer = self._hass.loop.call_later(patience, self.give_up, NO_SPEECH)
-        else:
-            # Nor does such an engine report the end.
-            self._wait_at_most(VoiceTimeouts.transcript)
+    def refuse(self, transcript: str) -> str | None:
+        """Return the code of the error if a transcript is not to be acted on."""
+        if any(is_echo(transcript, said.text) for said in self._overheard):
+            return OWN_ECHO
+        if self._just_woken and self.question is None and repeats_prompt(self.device.hass, transcript):
+            return NO_SPEECH
+        self.conversation.person_at = loop_time()
+        self._voice.shared.arbitration.answer(self.device.mac, loop_time())
+        if self._answered_elsewhere.done():
+            return ANSWERED_ELSEWHERE
+        if self.question is not None:
+            self.question.end(transcript.strip())
+        return None
 
-    async def _follow(self, group: asyncio.TaskGroup) -> None:
-        while (event := await self._events.get()) is not None:
-            data = event.data or {}
-            match str(event.type):
-                case "run-start":
-                    self._token = (data.get("tts_output") or {}).get("token")
-                # A device whose button is held would record no more, and not report its release.
-                case "stt-vad-end" if self._turn.ended or not self._is_push_to_talk:
-                    await self.answer.prepare()
-                case "stt-end":
-                    # Whisper's text begins with a space.
-                    await self._heard(data["stt_output"]["text"].strip())
-                case "intent-progress":
-                    self.answer.add(_content(data))
-                    if data.get("tts_start_streaming"):
-                        self._play(group)
-                case "intent-end":
-                    self.answer.understood(data["intent_output"])
-                case "tts-start":
-                    self._acknowledges = data.get("acknowledge_override") is True
-                case "tts-end":
-                    self._token = data["tts_output"]["token"]
-                    self._play(group)
-                case "error":
-                    self._fail(data.get("code", ""))
-
-    @callback
-    def _wait_at_most(self, seconds: float) -> None:
-        self._stop_timer()
-        if self._ended:
-            return
-        self._timer = self._hass.loop.call_later(seconds, self._engine_hangs, seconds)
-
-    @callback
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    @callback
-    def _engine_hangs(self, seconds: float) -> None:
-        if self.conversation.loudspeaker.held_up:
-            # The engine has delivered; the device is busy.
-            self._wait_at_most(seconds)
-            return
-        if not self.answer.begun:
-            code = RECOGNITION_HANGS
-        else:
-            code = SPEECH_HANGS if self.answer.complete else ASSISTANT_HANGS
-        _LOGGER.warning("Nothing has come from the voice pipeline for %.0f seconds: %s", seconds, code)
-        self.give_up(code)
-
-    @callback
-    def give_up(self, code: str) -> None:
-        """End the turn with an error."""
-        self._fail(code)
-        for task in (self._pipeline, self._playing):
-            if task is not None:
-                task.cancel()
-
-    @callback
-    def _fail(self, code: str) -> None:
-        if self.error is None:
-            self.error = code
-
-    async def show_progress(self, text: str) -> None:
-        """Show the text so far, while somebody still speaks."""
-        if not self._speech_ended:
-            with suppress(LinkClosedError):
-                await self.conversation.show(messages.transcript(text))
-
-    async def _heard(self, text: str) -> None:
-        recognizer = self.speech_input.recognizer
-        speaker = {"speaker": recognizer.speaker} if recognizer and recognizer.speaker else {}
-        self.device.events.fire(ConversationEvent.HEARD, text, **speaker)
-        await self.answer.begin(text)
-
-    @callback
-    def _play(self, group: asyncio.TaskGroup) -> None:
-        # A text without a word is only shown: engines have no sound for it, or fail.
-        is_silent = self.answer.complete and bool(self.answer.text) and not has_words(self.answer.text)
-        if self._playing is None and self._token and (self._acknowledges or not is_silent):
-            self._playing = group.create_task(self._speak(self._token))
-
-    async def _speak(self, token: str) -> None:
-        if not await self.answer.speak(token, as_it_is=self._acknowledges):
-            self._fail(SPEECH_FAILED)
-        self.passed(TurnStep.ALL_SENT)
-        self.device.record.notify(RESPONSE)
-
-    @callback
-    def passed(self, step: TurnStep) -> None:
-        """Note that a step is passed."""
-        self.times.passed(step, loop_time())
-
-    @callback
-    def speaks(self) -> None:
-        """Note that a packet of the answer is sent."""
-        self._wait_at_most(VoiceTimeouts.quiet)
-        self.passed(TurnStep.FIRST_PACKET)
-        if self.answer.complete:
-            self._report_answer()
-
-    @callback
-    def _report_answer(self) -> None:
-        """Report the answer once, when the first packet of it has been sent."""
-        if not self._reported:
-            self._reported = True
-            self._hass.loop.call_soon(self._answered, self.answer.text)
-
-    @callback
-    def _answered(self, text: str) -> None:
-        self.device.conversations.add_answer(text, self.times)
-        self.device.record.notify(RESPONSE)
-
-
-def _content(data: dict[str, Any]) -> str:
-    """Return the text of a streamed piece of the answer."""
-    content = (data.get("chat_log_delta") or {}).get("content")
-    return content if isinstance(content, str) else ""
+    async def _compare(self) -> None:
+        """Compare this device with those that began to listen before it."""
+        while competing := self._voice.shared.arbitration.competing(self.device.mac):
+            await asyncio.sleep(_COMPARISONS)
+            for loudness in competing:
+                await loudness.hear_wake_word()
+            self._voice.shared.arbitration.compare(loop_time())

@@ -12,7 +12,7 @@ from custom_components.xiaozhi.protocol.audio.opus_codec import OpusDecoder, Opu
 from custom_components.xiaozhi.protocol.conversation.conversation import Conversation
 from custom_components.xiaozhi.protocol.conversation.readiness import MainTask
 from custom_components.xiaozhi.protocol.conversation.state_table import ConversationState, Interruption
-from custom_components.xiaozhi.protocol.conversation.turn_audio import Turn
+from custom_components.xiaozhi.protocol.conversation.turn_audio import TurnAudio
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion
 from custom_components.xiaozhi.protocol.messages import (
     DOWNLINK,
@@ -103,7 +103,7 @@ async def in_turn(
     firmware: FirmwareVersion | None = NEW,
     mode: ListenMode = ListenMode.AUTO,
     main_task: MainTask | None = None,
-) -> tuple[LoggingLink, Conversation, Turn, list[ConversationState]]:
+) -> tuple[LoggingLink, Conversation, TurnAudio, list[ConversationState]]:
     link, conversation, states = make(firmware, main_task=main_task)
     conversation.message_received(ListenStart(mode))
     turn = await conversation.next_turn()
@@ -119,7 +119,7 @@ async def nothing(_seconds: float) -> None:
     """Do nothing before a packet."""
 
 
-async def read(turn: Turn) -> bytes:
+async def read(turn: TurnAudio) -> bytes:
     return b"".join([frame async for frame in turn.audio()])
 
 

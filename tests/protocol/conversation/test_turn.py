@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from custom_components.xiaozhi.protocol.conversation.state_table import TurnStart
-from custom_components.xiaozhi.protocol.conversation.turn_audio import Turn
+from custom_components.xiaozhi.protocol.conversation.turn_audio import TurnAudio
 from custom_components.xiaozhi.protocol.messages import ListenMode
 from custom_components.xiaozhi.util.event_loop import loop_time
 from tests.virtual_time import VirtualTimeLoop
@@ -29,7 +29,7 @@ def numbers(pcm: bytes) -> list[int]:
     return [int.from_bytes(frame[:2], "little") - 1 for frame in frames]
 
 
-def send(turn: Turn, schedule: Iterable[tuple[float, int, int]]) -> None:
+def send(turn: TurnAudio, schedule: Iterable[tuple[float, int, int]]) -> None:
     """Let packets arrive: seconds from now, number of the frame, frames known to be missing before it."""
     loop = asyncio.get_running_loop()
 
@@ -43,15 +43,15 @@ def send(turn: Turn, schedule: Iterable[tuple[float, int, int]]) -> None:
         loop.call_later(seconds, later, partial(turn.put, frame(number), missing))
 
 
-async def hear(turn: Turn, seconds: float, *, end: bool = True) -> list[int]:
+async def hear(turn: TurnAudio, seconds: float, *, end: bool = True) -> list[int]:
     """Listen, as a detector that needs no time does, and let the turn end after so many seconds."""
     if end:
         asyncio.get_running_loop().call_later(seconds, turn.end_speech)
     return numbers(b"".join([pcm async for pcm in turn.audio()]))
 
 
-def make(longest: float = 30, mode: ListenMode = ListenMode.AUTO) -> Turn:
-    return Turn(TurnStart(mode=mode), 60, longest=longest)
+def make(longest: float = 30, mode: ListenMode = ListenMode.AUTO) -> TurnAudio:
+    return TurnAudio(TurnStart(mode=mode), 60, longest=longest)
 
 
 def steady(count: int, first: float = FRAME) -> list[tuple[float, int, int]]:

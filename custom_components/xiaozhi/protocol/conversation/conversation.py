@@ -31,7 +31,7 @@ from .state_table import (
     State,
     TurnStart,
 )
-from .turn_audio import Turn
+from .turn_audio import TurnAudio
 
 # The beginning of a word is too soft to be found.
 _BEFORE_WORDS: Final = 0.2
@@ -74,7 +74,7 @@ class Conversation:
         frame_duration = channel.hello.audio.frame_duration
         self._decoder = OpusDecoder(frame_duration)
         self._shown = self.state
-        self._turn: Turn | None = None
+        self._turn: TurnAudio | None = None
         self._wake_word: deque[bytes] = deque(maxlen=_WAKE_WORD // frame_duration)
         self._barge_in = BargeInBuffer(ConversationTimeouts.turn)
         self._next_words_since = float("inf")
@@ -147,7 +147,7 @@ class Conversation:
 
     # For the holder of the conversation.
 
-    async def next_turn(self) -> Turn | None:
+    async def next_turn(self) -> TurnAudio | None:
         """Wait until the user speaks. None when the channel is gone or the device does not listen in time."""
         if self._table.realtime and not self._table.turn_waits:
             await self.main_task.wait_free()
@@ -310,9 +310,9 @@ class Conversation:
         if not self._interruption.done():
             self._interruption.set_result(reason)
 
-    def _make_turn(self, start: TurnStart) -> Turn:
+    def _make_turn(self, start: TurnStart) -> TurnAudio:
         longest = ConversationTimeouts.held if start.mode is ListenMode.MANUAL else ConversationTimeouts.turn
-        turn = Turn(start, self._channel.hello.audio.frame_duration, self._wake_word, longest=longest)
+        turn = TurnAudio(start, self._channel.hello.audio.frame_duration, self._wake_word, longest=longest)
         turn.trace = self.trace
         return turn
 

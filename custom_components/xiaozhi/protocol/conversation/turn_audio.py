@@ -15,7 +15,7 @@ from .state_table import TurnStart
 _LOST_BYTES: Final = 2 * UPLINK_SAMPLE_RATE
 
 
-class Turn:
+class TurnAudio:
     """The user speaks once.
 
     Time is counted in audio: late packets, or late reads of ours, end nothing.
