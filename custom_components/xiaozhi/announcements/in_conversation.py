@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from homeassistant.core import callback
@@ -11,9 +11,7 @@ from homeassistant.core import callback
 from ..device.device import Device
 from ..errors import UserError
 from ..protocol import messages
-from ..protocol.audio.speech_pauses import SpeechShape
 from ..protocol.conversation.caption_text import has_words
-from ..protocol.conversation.captions import Captions
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of
 from ..protocol.transport.link import LinkClosedError
@@ -207,41 +205,38 @@ class ConversationAnnouncements:
             raise UserError("announcement_unheard", name=self._device.name)
 
     async def _speak(self, conversation: Conversation, utterance: Utterance, how: Delivery) -> End:
-        captions = Captions()
-        captions.replace(utterance.text)
-        shape = SpeechShape(messages.DOWNLINK.sample_rate)
-
-        async def shaped(how: Delivery) -> AsyncGenerator[bytes]:
-            nonlocal shape
-            shape = SpeechShape(messages.DOWNLINK.sample_rate)
-            async with aclosing(utterance.speech(how)) as pcm:
-                async for piece in pcm:
-                    if heard := shape.take(piece):
-                        yield heard
-
         is_music = utterance.rank is Rank.MUSIC
         # Pauses show the position in the text only if nothing but the text is heard.
         is_text = not (utterance.text_begins or is_music) and has_words(utterance.text)
-        said = replace(utterance, speech=shaped) if is_text else utterance
-        speech = Speech(self._device, said, how, device_only=is_music or utterance.device_only)
-        begun = False
 
-        async def before_packet(seconds: float) -> None:
-            nonlocal begun
-            if not begun:
-                begun = True
+        async def shaped(how: Delivery) -> AsyncGenerator[bytes]:
+            async with aclosing(utterance.speech(how)) as pcm:
+                async for piece in pcm:
+                    if heard := speech.shape.take(piece):
+                        yield heard
+
+        speech = Speech(
+            self._device,
+            conversation,
+            shaped if is_text else utterance.speech,
+            utterance.rank,
+            text_begins=utterance.text_begins,
+            device_only=is_music or utterance.device_only,
+        )
+        speech.complete_text(utterance.text, face_of(utterance.text) or Face.NEUTRAL)
+        has_begun = False
+
+        @callback
+        def begin() -> None:
+            nonlocal has_begun
+            if not has_begun:
+                has_begun = True
                 utterance.on_start(how)
-                await conversation.show(messages.face(face_of(utterance.text) or Face.NEUTRAL))
-            seconds -= utterance.text_begins + speech.begins
-            if seconds >= 0 and (caption := captions.due(seconds, complete=True, resumed=shape.resumed)):
-                await conversation.show(messages.tts_caption(caption))
 
-        async with aclosing(speech.pcm()) as pcm:
-            await conversation.play(pcm, before_packet)
-        for caption in captions.rest():
-            await conversation.show(messages.tts_caption(caption))
+        end = await speech.play(how, begin)
+        await speech.show_rest()
         await conversation.loudspeaker.wait_silent()
         # It may have left unnoticed. Nobody hears what is said to it then.
         if not (speech.elsewhere or await conversation.is_there()):
             raise UserError("announcement_interrupted", name=self._device.name)
-        return speech.end
+        return end

@@ -1,7 +1,7 @@
 """The answer of a turn: its text and face on the screen, its voice on the loudspeaker."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 import logging
 from typing import Any, Final
@@ -16,8 +16,6 @@ from ..announcements.utterance import Rank
 from ..device.device import Device
 from ..protocol import messages
 from ..protocol.audio.speech_decoder import SpeechError, decode_speech
-from ..protocol.audio.speech_pauses import SpeechShape
-from ..protocol.conversation.captions import Captions
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of
 from ..protocol.transport.link import LinkClosedError
@@ -35,7 +33,6 @@ ASKS_BACK: Final = "asks_back"
 class Answer:
     """One answer on one conversation. Sending raises `LinkClosedError`."""
 
-    rank = Rank.ANSWER
     _stream: tts.ResultStream
 
     def __init__(
@@ -46,23 +43,15 @@ class Answer:
         speaks: Callable[[], None],
     ) -> None:
         """`sounds` is called with each piece of its sound, and `speaks` before each packet."""
+        self.speech = Speech(device, conversation, self._open, Rank.ANSWER)
         self._device = device
-        self._hass = device.hass
         self._conversation = conversation
         self._sounds, self._speaks = sounds, speaks
-        self._captions = Captions()
-        self._shape = SpeechShape(messages.DOWNLINK.sample_rate)
-        self._spoken: Speech | None = None
-        self._face: Face | None = None
         self._prepared = False
         self._dry: asyncio.TimerHandle | None = None
         self.begun = False
         """Whether the user has been understood."""
-        self.complete = False
-        """Whether the text of the answer is complete."""
         self.asks_back = False
-        self.text = ""
-        """Text of the answer so far."""
 
     async def prepare(self) -> None:
         """Make the device ready to speak, as soon as the user has finished; do nothing the second time."""
@@ -80,8 +69,7 @@ class Answer:
     @callback
     def add(self, text: str) -> None:
         """Append a piece of the assistant's text."""
-        self.text += text
-        self._captions.add(text)
+        self.speech.add(text)
         if text and self._dry is not None:
             self._wait_for_more()
 
@@ -93,28 +81,25 @@ class Answer:
         # Home Assistant's own assistant has no way to ask.
         asks = ASKS_BACK in (plain.get("extra_data") or {})
         self.asks_back = asks or output.get("continue_conversation") is True
-        speech = plain.get("speech") or ""
-        self.text = speech
-        self._captions.replace(speech)
-        self.complete = self._conversation.loudspeaker.text_complete = True
-        self._face = face_of(speech) or _face_of_response(response)
+        text = plain.get("speech") or ""
+        self.speech.complete_text(text, face_of(text) or _face_of_response(response))
+        self._conversation.loudspeaker.text_complete = True
 
     async def speak(self, token: str, *, as_it_is: bool) -> bool:
         """Play the speech of a text-to-speech token. Return False, and log the reason, if that fails.
 
         With `as_it_is`, the engine is asked for no other format than its own.
         """
-        if (stream := tts.async_get_stream(self._hass, token)) is None:
+        if (stream := tts.async_get_stream(self._device.hass, token)) is None:
             return False
         if as_it_is:
             # Where all that was switched is in the same area, a short sound takes the place of the answer. It
             # comes from a file; to convert it would take ffmpeg.
             stream.options = {}
         await self.prepare()
-        self._stream, self._spoken = stream, Speech(self._device, self, Delivery.CONVERSATION)
+        self._stream = stream
         try:
-            async with aclosing(self._spoken.pcm()) as speech:
-                await self._conversation.play(self._heard(speech), self._before_packet)
+            await self.speech.play(Delivery.CONVERSATION, self._packet_is_due)
         except (SpeechError, HomeAssistantError) as err:
             _LOGGER.warning("The answer could not be spoken: %s", err)
             return False
@@ -128,21 +113,28 @@ class Answer:
             self._stop_waiting()
         return True
 
-    def speech(self, _how: Delivery) -> AsyncGenerator[bytes]:
-        """Open the sound of the answer."""
-        self._shape = SpeechShape(messages.DOWNLINK.sample_rate)
-        return decode_speech(
+    async def _open(self, _how: Delivery) -> AsyncGenerator[bytes]:
+        decoded = decode_speech(
             self._stream.async_stream_result(),
             sample_rate=messages.DOWNLINK.sample_rate,
             extension=self._stream.extension,
-            shape=self._shape,
+            shape=self.speech.shape,
         )
+        async with aclosing(decoded) as speech:
+            async for pcm in speech:
+                self._sounds()
+                yield pcm
+
+    @callback
+    def _packet_is_due(self) -> None:
+        self._speaks()
+        self._wait_for_more()
 
     @callback
     def _wait_for_more(self) -> None:
         """Show an unfinished sentence when text and sound have run dry: its end may never come."""
         self._stop_waiting()
-        self._dry = self._hass.loop.call_later(VoiceTimeouts.dry, self._run_dry)
+        self._dry = self._device.hass.loop.call_later(VoiceTimeouts.dry, self._run_dry)
 
     @callback
     def _stop_waiting(self) -> None:
@@ -153,49 +145,11 @@ class Answer:
     @callback
     def _run_dry(self) -> None:
         self._dry = None
-        self._device.create_task(self._show_written(), "show caption")
+        self._device.create_task(self._show_unfinished(), "show caption")
 
-    async def _show_written(self) -> None:
+    async def _show_unfinished(self) -> None:
         with suppress(LinkClosedError):
-            for caption in self._captions.unfinished():
-                await self._conversation.show(messages.tts_caption(caption))
-
-    async def _heard(self, speech: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-        async for pcm in speech:
-            self._sounds()
-            yield pcm
-
-    async def show_rest(self) -> bool:
-        """Show the text that was not shown during the speech, to be read. Return whether there was any."""
-        await self._show_face()
-        rest = self._captions.rest()
-        for number, caption in enumerate(rest):
-            if number:
-                await time_to_read(self._conversation)
-            await self._conversation.show(messages.tts_caption(caption))
-        return bool(rest)
-
-    async def _before_packet(self, seconds: float) -> None:
-        self._speaks()
-        self._wait_for_more()
-        await self._show_face()
-        seconds -= self._spoken.begins if self._spoken else 0
-        if seconds >= 0 and (
-            caption := self._captions.due(seconds, complete=self.complete, resumed=self._shape.resumed)
-        ):
-            await self._conversation.show(messages.tts_caption(caption))
-
-    async def _show_face(self) -> None:
-        if self._face is not None:
-            face, self._face = self._face, None
-            await self._conversation.show(messages.face(face))
-
-
-async def time_to_read(conversation: Conversation) -> None:
-    """Give the user time to read the screen."""
-    # It shows nothing while it runs a tool.
-    await conversation.main_task.wait_free()
-    await asyncio.sleep(VoiceTimeouts.reading)
+            await self.speech.show_unfinished()
 
 
 def _face_of_response(response: dict[str, Any]) -> Face:

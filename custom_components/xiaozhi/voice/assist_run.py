@@ -12,6 +12,8 @@ from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEven
 from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
+from ..announcements.conversation_speech import time_to_read
+from ..announcements.room_sound import Said
 from ..device.events import ConversationEvent
 from ..device.state import RESPONSE
 from ..device.turn_times import TurnStep, TurnTimes
@@ -22,7 +24,7 @@ from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import VoiceTimeouts
 from ..util.event_loop import loop_time
-from .answer import Answer, time_to_read
+from .answer import Answer
 from .patience import after_turn
 from .pipeline_runs import run_pipeline
 from .speech_input import SpeechInput
@@ -57,7 +59,7 @@ class TurnResult:
     error: str | None = None
     """Code of the error; empty for one without a code."""
     goes_on: bool = False
-    spoken_over: Answer | None = None
+    spoken_over: Said | None = None
     """The answer over which the user speaks in the next turn."""
 
 
@@ -186,10 +188,10 @@ class AssistRun:
             raise
         finally:
             self._stop_timer()
-        if self.answer.complete:
+        if self.answer.speech.complete:
             self._report_answer()
-        if self.error is None or (self.answer.complete and self.error in _VOICE_ERRORS):
-            rest = await self.answer.show_rest()
+        if self.error is None or (self.answer.speech.complete and self.error in _VOICE_ERRORS):
+            rest = await self.answer.speech.show_rest()
             if rest and (self.error or self._playing is None):
                 await time_to_read(self.conversation)
 
@@ -319,7 +321,7 @@ class AssistRun:
         if not self.answer.begun:
             code = RECOGNITION_HANGS
         else:
-            code = SPEECH_HANGS if self.answer.complete else ASSISTANT_HANGS
+            code = SPEECH_HANGS if self.answer.speech.complete else ASSISTANT_HANGS
         _LOGGER.warning("Nothing has come from the voice pipeline for %.0f seconds: %s", seconds, code)
         self.give_up(code)
 
@@ -351,7 +353,8 @@ class AssistRun:
     @callback
     def _play(self, group: asyncio.TaskGroup) -> None:
         # A text without a word is only shown: engines have no sound for it, or fail.
-        is_silent = self.answer.complete and bool(self.answer.text) and not has_words(self.answer.text)
+        said = self.answer.speech
+        is_silent = said.complete and bool(said.text) and not has_words(said.text)
         if self._playing is None and self._token and (self._acknowledges or not is_silent):
             self._playing = group.create_task(self._speak(self._token))
 
@@ -371,7 +374,7 @@ class AssistRun:
         """Note that a packet of the answer is sent."""
         self._wait_at_most(VoiceTimeouts.quiet)
         self.passed(TurnStep.FIRST_PACKET)
-        if self.answer.complete:
+        if self.answer.speech.complete:
             self._report_answer()
 
     @callback
@@ -379,7 +382,7 @@ class AssistRun:
         """Report the answer once, when the first packet of it has been sent."""
         if not self._reported:
             self._reported = True
-            self._hass.loop.call_soon(self._answered, self.answer.text)
+            self._hass.loop.call_soon(self._answered, self.answer.speech.text)
 
     @callback
     def _answered(self, text: str) -> None:

@@ -22,7 +22,6 @@ from ..protocol.timeouts import ConversationTimeouts
 from ..settings import ConversationStyle
 from ..timeouts import VoiceTimeouts
 from ..util.event_loop import log_failure, loop_time
-from .answer import Answer
 from .assist_run import AssistRun, TurnResult
 from .early_transcripts import ProgressiveTranscripts
 from .interruption_by_speaking import is_echo, listen_for_interruption, says
@@ -145,7 +144,7 @@ class Turn:
         return self._last is not None and self._last.asked_back
 
     @callback
-    def _end(self, *, is_heard: bool) -> Answer | None:
+    def _end(self, *, is_heard: bool) -> Said | None:
         """Drop later events of the pipeline, and show idle. Returns the answer; `is_heard` if to its end."""
         run, self._assist = self._assist, None
         if run is None:
@@ -156,7 +155,7 @@ class Turn:
             self._voice.last_times = run.times
         if self._voice.satellite.enabled:
             self._voice.satellite.tts_response_finished()
-        return run.answer
+        return run.answer.speech
 
     async def _finish(self) -> TurnResult:
         bounds = self.device.bounds
