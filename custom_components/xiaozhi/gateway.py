@@ -105,7 +105,7 @@ class Gateway:
         self.voice.async_start()
         self.entry.async_on_unload(self.players.start())
         wanted = self.settings.understands_alarms
-        self.entry.async_on_unload(await async_keep_sentences(self.hass, is_wanted=wanted))
+        self.entry.async_on_unload(await async_keep_sentences(self.hass, self.devices, is_wanted=wanted))
         refresh = self.firmware_files.async_refresh
         self.entry.async_create_background_task(self.hass, refresh(), "xiaozhi refresh firmware")
         self.entry.async_on_unload(

@@ -1,10 +1,12 @@
 """Intents for alarms, voice messages and *Do not disturb*: for our sentences, and for assistants."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, override
 
 from homeassistant.auth.permissions.const import POLICY_CONTROL, POLICY_READ
+from homeassistant.components.light.intent import INTENT_SET as INTENT_LIGHT_SET
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import config_validation as cv, intent
 from homeassistant.helpers.llm import IntentTool, Tool, ToolAnnotations
@@ -16,8 +18,10 @@ from .errors import InputError, UserError
 from .gateway import find_device, running_gateway
 from .guests.alarms.spoken_alarm import async_language, wall_now
 from .guests.requests.alarms import ALARM_ACTIONS
+from .guests.requests.box_requests import ACTIONS, async_ask
 from .guests.requests.device_requests import DEVICE_ACTIONS
-from .guests.requests.speaker import AskBackError, Speaker
+from .guests.requests.speaker import Answer, AskBackError, Speaker
+from .guests.spoken.box_sentences import BOX_SENTENCE
 from .guests.spoken.language import Language, load_language
 from .guests.spoken.sentences import ALARM_SENTENCE, KINDS, WORDS
 from .guests.spoken.understanding import Meaning, read, read_fields
@@ -25,6 +29,13 @@ from .texts.translated import async_text
 from .voice.answer import ASKS_BACK
 
 _ACTIONS: Final = {**ALARM_ACTIONS, **DEVICE_ACTIONS}
+_NOT_OURS: Final = {
+    "alarm_not_understood",
+    "alarm_elsewhere",
+    "message_elsewhere",
+    "box_elsewhere",
+    "box_cannot",
+}
 # Language models write English in any language.
 _ENGLISH: Final = "en"
 _DAYS_ONLY: Final = "today, tomorrow, monday to sunday, or a date such as 2026-11-25"
@@ -70,9 +81,8 @@ class AlarmIntent(intent.IntentHandler):
         try:
             speaker = await self._async_speaker(intent_obj)
             slots = self._checked(intent_obj.slots)
-            action, meaning = await hass.async_add_executor_job(self._read, slots, speaker.language)
             try:
-                key, placeholders = await _ACTIONS[action](speaker, meaning)
+                key, placeholders = await self._async_act(intent_obj, speaker, slots)
             except AskBackError as asked:
                 await speaker.ask(asked)
                 text = await async_text(hass, asked.key, language, **asked.placeholders)
@@ -81,14 +91,21 @@ class AlarmIntent(intent.IntentHandler):
             response.async_set_speech(await async_text(hass, key, language, **placeholders))
         except UserError as err:
             given_back = slots.get("action") == "turn_off" and err.key == "no_alarm_rings"
-            if given_back and (done := await _async_turn_off(intent_obj, speaker.language)) is not None:
+            called = speaker.language.data["called"] if given_back else ()
+            if (done := await _async_to_named(intent_obj, intent.INTENT_TURN_OFF, called)) is not None:
+                done.async_set_speech(await async_text(hass, "switched_off", language))
                 return done
-            if err.key in ("alarm_not_understood", "alarm_elsewhere", "message_elsewhere"):
+            if err.key in _NOT_OURS:
                 # A pipeline that prefers local commands hands it to its language model then.
                 code = intent.IntentResponseErrorCode.NO_INTENT_MATCH
             text = await async_text(hass, err.key, language, **err.placeholders)
             response.async_set_error(code, text)
         return response
+
+    async def _async_act(self, intent_obj: intent.Intent, speaker: Speaker, slots: dict[str, Any]) -> Answer:
+        """Act, and return the answer. Raises `UserError`."""
+        action, meaning = await intent_obj.hass.async_add_executor_job(self._read, slots, speaker.language)
+        return await _ACTIONS[action](speaker, meaning)
 
     def _read(self, slots: dict[str, Any], language: Language) -> tuple[str, Meaning]:
         """Return the action and the alarm that is meant. Raises `InputError`."""
@@ -130,16 +147,17 @@ class AlarmIntent(intent.IntentHandler):
             raise InputError("slot_invalid", slot=slot, reason=problem.msg) from err
 
 
-async def _async_turn_off(intent_obj: intent.Intent, language: Language) -> intent.IntentResponse | None:
-    """Switch off what the owner has named just "alarm", as without our sentences; None if there is none."""
-    hass = intent_obj.hass
-    for name in language.data["called"]:
-        try:
-            response = await intent.async_handle(
-                hass,
+async def _async_to_named(
+    intent_obj: intent.Intent, intent_type: str, names: Iterable[str], **slots: int
+) -> intent.IntentResponse | None:
+    """Act upon what the owner calls by one of these names, as without us; None if there is none."""
+    for name in names:
+        with suppress(intent.IntentError):
+            return await intent.async_handle(
+                intent_obj.hass,
                 intent_obj.platform,
-                intent.INTENT_TURN_OFF,
-                {"name": {"value": name}},
+                intent_type,
+                {slot: {"value": value} for slot, value in {**slots, "name": name}.items()},
                 intent_obj.text_input,
                 intent_obj.context,
                 intent_obj.language,
@@ -148,10 +166,6 @@ async def _async_turn_off(intent_obj: intent.Intent, language: Language) -> inte
                 intent_obj.satellite_id,
                 intent_obj.conversation_agent_id,
             )
-        except intent.IntentError:
-            continue
-        response.async_set_speech(await async_text(hass, "switched_off", intent_obj.language))
-        return response
     return None
 
 
@@ -160,6 +174,25 @@ def _check_numbers(slots: dict[str, Any]) -> None:
     for name, slot in slots.items():
         if isinstance(value := slot.get("value"), float) and not value.is_integer():
             raise vol.Invalid("expected a whole number", [name])
+
+
+class BoxIntent(AlarmIntent):
+    """An intent for what the device that is spoken to can do itself."""
+
+    _part = "value"
+
+    @override
+    def _only_reads(self, slots: Mapping[str, Any]) -> bool:
+        return slots.get("action", {}).get("value") in ("battery", "read")
+
+    @override
+    async def _async_act(self, intent_obj: intent.Intent, speaker: Speaker, slots: dict[str, Any]) -> Answer:
+        if slots.get("tool") == "screen" and (level := slots.get("value")) is not None:
+            # It may be a light's name.
+            called = speaker.language.data["box"]["called"]
+            if await _async_to_named(intent_obj, INTENT_LIGHT_SET, called, brightness=level) is not None:
+                return "box_done", {}
+        return await async_ask(speaker, intent_obj.context, slots, intent_obj.text_input or "")
 
 
 class AlarmTool(AlarmIntent):
@@ -277,12 +310,22 @@ _SENTENCE: Final = AlarmIntent(
     },
 )
 
+_BOX: Final = BoxIntent(
+    BOX_SENTENCE,
+    "What somebody asks a device itself to do, in sentences that come with the integration.",
+    {
+        vol.Required("action"): vol.In([*ACTIONS]),
+        vol.Optional("tool"): cv.string,
+        vol.Optional("value"): vol.Coerce(int),
+    },
+)
+
 
 async def async_setup_intents(hass: HomeAssistant) -> None:
     """Register the intents."""
     # It is cached.
     await async_language(hass, _ENGLISH)
-    for handler in (_SENTENCE, *_TOOLS):
+    for handler in (_SENTENCE, _BOX, *_TOOLS):
         intent.async_register(hass, handler)
 
 

@@ -16,7 +16,6 @@ from ..device.device import Device
 from ..device.state import SETTINGS, STATUS_READ
 from ..errors import UserError
 from ..protocol.conversation.state_table import ConversationState
-from ..protocol.device_status import StatusError, read_status
 from ..tools.stock_tools import BRIGHTNESS_TOOL, STATUS_TOOL, VOLUME_TOOL
 from ..util.event_loop import loop_time
 from .utterance import Utterance
@@ -171,7 +170,7 @@ class Level:
             if self._is_usual or not {tool, STATUS_TOOL} <= device.tools.keys():
                 return None
             try:
-                before = await self._read()
+                before: int | None = getattr(await device.commands.read_status(), self._name)
                 changes, level = self._plan(before)
                 if changes is not None:
                     self._keep(changes)
@@ -188,11 +187,3 @@ class Level:
     @callback
     def _keep(self, changes: tuple[int, int] | None) -> None:
         self._device.record.update(**{f"{self._name}_to_restore": changes})
-
-    async def _read(self) -> int | None:
-        try:
-            status = read_status((await self._device.commands.call_tool(STATUS_TOOL)).json())
-        except StatusError:
-            return None
-        level: int | None = getattr(status, self._name)
-        return level

@@ -8,6 +8,7 @@ from homeassistant.core import CALLBACK_TYPE, callback
 
 from ..errors import UserError
 from ..protocol import messages
+from ..protocol.device_status import DeviceStatus, StatusError, read_status
 from ..protocol.faces import Face
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import McpError, Progress
@@ -15,7 +16,7 @@ from ..protocol.mcp.result import ToolResult
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkClosedError, LinkKind
 from ..texts.translated import tool_words
-from ..tools.stock_tools import REBOOT_TOOL, stock_tool
+from ..tools.stock_tools import REBOOT_TOOL, STATUS_TOOL, stock_tool
 from .link_session import LinkSession
 from .tool_calls import call_error
 
@@ -60,6 +61,13 @@ class DeviceCommands:
         result = await self.call_tool(tool, arguments, changes=True)
         self.check_done(tool, result)
         return result
+
+    async def read_status(self) -> DeviceStatus:
+        """Read the status now; without values if the answer is none. Raises as `call_tool`."""
+        try:
+            return read_status((await self.call_tool(STATUS_TOOL)).json())
+        except StatusError:
+            return DeviceStatus()
 
     def check_done(self, tool: str, result: ToolResult) -> None:
         """Raise the error for the user if a tool answers that it did nothing."""

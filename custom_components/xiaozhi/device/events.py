@@ -178,6 +178,8 @@ class DeviceConversations:
         self.recorder = ConversationRecorder()
         """Records the next conversation when its owner asks for that."""
         self._holders: list[Callable[[Conversation], bool]] = []
+        self.last_answer = ""
+        """What was said last, to be said again; in memory only."""
         self._turns: deque[TurnTimes] = deque(maxlen=_LAST_TURNS)
 
     @callback
@@ -200,6 +202,7 @@ class DeviceConversations:
     def add_answer(self, text: str, times: TurnTimes) -> None:
         """Take the text of an answer that the user has begun to hear or read, and how long it took."""
         self._turns.append(times)
+        self.last_answer = text
         self.events.fire(ConversationEvent.ANSWERED, text, **times.as_dict())
 
     def describe(self) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ Home Assistant offers integrations no other way: sentence triggers would keep th
 models.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from hashlib import sha256
@@ -24,6 +24,8 @@ from homeassistant.util.file import WriteError, write_utf8_file_atomic
 from homeassistant.util.language import matches
 
 from ..const import DOMAIN
+from ..device.device import Device
+from ..guests.spoken.box_sentences import Ability, abilities
 from ..guests.spoken.language import is_known, load_language
 from ..guests.spoken.sentences import sentences
 from ..texts.issues import async_raise_issue
@@ -39,25 +41,33 @@ _ISSUE: Final = "sentences_changed"
 _INTERVAL: Final = timedelta(seconds=10)
 
 
-async def async_keep_sentences(hass: HomeAssistant, *, is_wanted: bool) -> CALLBACK_TYPE:
-    """Write or remove the files at once and after changes of pipelines. Returns a function that ends this."""
-    written: set[str] | None = None
+async def async_keep_sentences(
+    hass: HomeAssistant, devices: Mapping[str, Device], *, is_wanted: bool
+) -> CALLBACK_TYPE:
+    """Write or remove the files at once, and after changes of pipelines and of what devices can do.
+
+    Returns a function that ends this.
+    """
+    written: tuple[set[str], set[Ability]] | None = None
 
     async def check(_: object = None) -> None:
         nonlocal written
         languages = {command_language(pipeline) for pipeline in async_get_pipelines(hass) if is_wanted}
-        if languages != written:
-            written = languages
-            await async_write_sentences(hass, languages)
+        house = {ability for device in devices.values() for ability in abilities(device)}
+        if (languages, house) != written:
+            written = languages, house
+            await async_write_sentences(hass, languages, house)
 
     await check()
     return async_track_time_interval(hass, check, _INTERVAL, cancel_on_shutdown=True)
 
 
-async def async_write_sentences(hass: HomeAssistant, languages: Iterable[str]) -> None:
+async def async_write_sentences(
+    hass: HomeAssistant, languages: Iterable[str], house: Collection[Ability] = ()
+) -> None:
     """Write the files of these languages and remove all others, except those that the owner has changed."""
     folder = Path(hass.config.path(_FOLDER))
-    has_changed, left_alone = await hass.async_add_executor_job(_write, folder, set(languages))
+    has_changed, left_alone = await hass.async_add_executor_job(_write, folder, set(languages), house)
     if left_alone:
         async_raise_issue(hass, _ISSUE, files=", ".join(f"`{path}`" for path in left_alone))
     else:
@@ -70,10 +80,10 @@ async def async_write_sentences(hass: HomeAssistant, languages: Iterable[str]) -
             _LOGGER.warning("The sentences about alarms are used after a restart: %s", err)
 
 
-def _write(folder: Path, languages: set[str]) -> tuple[bool, list[Path]]:
+def _write(folder: Path, languages: set[str], house: Collection[Ability]) -> tuple[bool, list[Path]]:
     """Return whether a file has changed, and the files that were left alone."""
     variants = {next(iter(matches(language, get_languages())), "") for language in languages}
-    wanted = {folder / code / _NAME: _content(code) for code in variants if is_known(code)}
+    wanted = {folder / code / _NAME: _content(code, house) for code in variants if is_known(code)}
     has_changed, left_alone = False, []
     for path in sorted({*folder.glob(f"*/{_NAME}"), *wanted}):
         try:
@@ -94,8 +104,8 @@ def _write(folder: Path, languages: set[str]) -> tuple[bool, list[Path]]:
     return has_changed, left_alone
 
 
-def _content(code: str) -> str:
-    content = sentences(load_language(code), code)
+def _content(code: str, house: Collection[Ability]) -> str:
+    content = sentences(load_language(code), code, house)
     return f"{_MARK}{_digest(content)}\n{content}"
 
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from functools import cache
+from itertools import chain
 from typing import Any, Final
 
 from hassil.intents import Intents, SlotList, TextSlotList
@@ -11,9 +12,12 @@ from home_assistant_intents import get_intents
 import yaml
 
 from custom_components.xiaozhi.errors import InputError
+from custom_components.xiaozhi.guests.spoken.box_sentences import BOX_SENTENCE, Ability, abilities_of
 from custom_components.xiaozhi.guests.spoken.language import load_language
 from custom_components.xiaozhi.guests.spoken.sentences import ALARM_SENTENCE, sentences
 from custom_components.xiaozhi.guests.spoken.understanding import DAYS, Meaning, read
+from custom_components.xiaozhi.tools.mapping import map_tools
+from scripts.tool_table import stock_tools
 
 NOW: Final = datetime.fromisoformat("2026-11-25T15:00")
 """A Wednesday."""
@@ -30,12 +34,22 @@ HOME: Final[dict[str, SlotList]] = {name: TextSlotList.from_tuples(listed) for n
 
 
 @cache
+def house() -> frozenset[Ability]:
+    """Return what devices of all stock boards can do by themselves, and one of somebody's own."""
+    entities = chain.from_iterable(map(map_tools, stock_tools().values()))
+    boards = {ability for entity in entities for ability, _ in abilities_of(entity)}
+    others = {Ability(action) for action in ("repeat", "photo", "look", "battery")}
+    own = {Ability("do", "magic trick"), Ability("read", "soil moisture")}
+    return frozenset(boards | others | own)
+
+
+@cache
 def recognizer(code: str, *, with_theirs: bool = True, with_ours: bool = True) -> Intents:
     theirs: dict[str, Any] = get_intents(CODES.get(code, code)) or {}
     if not with_theirs:
         theirs["intents"] = {}
     if with_ours:
-        ours = yaml.safe_load(sentences(load_language(code), CODES.get(code, code)))
+        ours = yaml.safe_load(sentences(load_language(code), CODES.get(code, code), house()))
         for intent in ours["intents"].values():
             for data in intent["data"]:
                 data["metadata"] = {"is_custom": True}
@@ -61,6 +75,8 @@ def recognized(code: str, phrase: str) -> tuple[str, dict[str, str]]:
 def understood(code: str, phrase: str) -> str:
     """Return in a few words what a phrase means: of its alarm, the time, repetition and text."""
     intent, slots = recognized(code, phrase)
+    if intent == BOX_SENTENCE:
+        return " ".join(str(slots[name]) for name in ("action", "tool", "value") if name in slots)
     if intent != ALARM_SENTENCE:
         return intent
     action = slots["action"]

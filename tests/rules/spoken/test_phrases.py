@@ -20,10 +20,10 @@ from custom_components.xiaozhi.guests.spoken.language import load_language
 from .recognizer import CODES, HOME, recognizer, understood
 
 _DATA = Path(language.__file__).parent / "languages"
-_TABLES = sorted((Path(__file__).parent / "phrases").glob("*.json"))
+TABLES = sorted((Path(__file__).parent / "phrases").glob("*.json"))
 
 
-@pytest.mark.parametrize("table", _TABLES, ids=lambda table: str(table.stem))
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: str(table.stem))
 def test_phrases_mean_what_people_mean(table: Path) -> None:
     phrases: dict[str, str] = json.loads(table.read_text(encoding="utf-8"))
     found = {phrase: understood(table.stem, phrase) for phrase in phrases}
@@ -32,7 +32,7 @@ def test_phrases_mean_what_people_mean(table: Path) -> None:
     assert load_language(table.stem).code == table.stem
 
 
-@pytest.mark.parametrize("code", [table.stem for table in _TABLES])
+@pytest.mark.parametrize("code", [table.stem for table in TABLES])
 @pytest.mark.parametrize(
     ("key", "time"), [("alarm_time_missing", "07:00"), ("alarm_not_understood", "07:30")]
 )
@@ -44,7 +44,7 @@ def test_the_examples_in_answers_are_understood(code: str, key: str, time: str) 
     assert understood(code, example[1] or example[2].strip()) == f"set 2026-11-26 {time}"
 
 
-@pytest.mark.parametrize("table", _TABLES, ids=lambda table: str(table.stem))
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: str(table.stem))
 def test_templates_have_the_placeholders_that_their_meaning_needs(table: Path) -> None:
     data = _data(table.stem)
     needed = [
@@ -63,7 +63,7 @@ def _placeholders(template: str) -> set[str]:
     return set(re.findall(r"{(\w+)}", template))
 
 
-@pytest.mark.parametrize("table", _TABLES, ids=lambda table: str(table.stem))
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: str(table.stem))
 def test_each_form_of_a_template_is_understood_as_a_whole(table: Path) -> None:
     data, known = _data(table.stem), load_language(table.stem)
     words = {
@@ -104,7 +104,7 @@ def _data(code: str) -> dict[str, Any]:
 
 
 # Of these Home Assistant has more variants than the integration has translations.
-@pytest.mark.parametrize("code", [*(table.stem for table in _TABLES), "pt", "zh-HK"])
+@pytest.mark.parametrize("code", [*(table.stem for table in TABLES), "pt", "zh-HK"])
 def test_home_assistants_own_sentences_keep_their_meaning(code: str) -> None:
     """Also of devices and items that are called by the words for alarm, reminder and message, and two more.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 import json
 from pathlib import Path
 import re
@@ -113,6 +113,24 @@ class Language:
         self._before_time = re.compile(
             rf"(?:{_either(data['every'])})\b|(?:{_either(prefixes)})\s*(?={number})", re.IGNORECASE
         )
+
+    def entity_name(self, key: str) -> str:
+        """Return the name of an entity or an option, such as `button.dance`; else the key. For threads."""
+        return self._entity_names.get(key, key)
+
+    @cached_property
+    def _entity_names(self) -> Mapping[str, str]:
+        path = _FOLDER.parents[2] / "translations" / f"{self.code}.json"
+        entities = json.loads(path.read_text(encoding="utf-8"))["entity"]
+        return {
+            f"{platform}.{key}{option}": name
+            for platform, listed in entities.items()
+            for key, texts in listed.items()
+            for option, name in (
+                ("", texts.get("name", "")),
+                *((f".{each}", shown) for each, shown in texts.get("state", {}).items()),
+            )
+        }
 
     def _compiled(self, template: str, placeholders: Mapping[str, str]) -> re.Pattern[str]:
         return re.compile(self._pattern.format(_regex(template, placeholders)), re.IGNORECASE)

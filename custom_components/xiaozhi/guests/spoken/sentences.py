@@ -4,12 +4,13 @@ The words of a time are one list with one template, made of literal words only: 
 Home Assistant's search for unknown names would try all combinations, which takes minutes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 import re
 from typing import Any, Final
 
 from homeassistant.util.yaml import dump
 
+from .box_sentences import BOX_SENTENCE, Ability, box_blocks
 from .language import Language
 
 ALARM_SENTENCE: Final = "XiaozhiAlarm"
@@ -40,8 +41,11 @@ _MOST_ELEMENTS: Final = 10
 _ELSEWHERE: Final = {"set", "quiet", "disturb"}
 
 
-def sentences(language: Language, code: str) -> str:
-    """Return the content of a file of custom sentences, by Home Assistant's code of the language."""
+def sentences(language: Language, code: str, house: Collection[Ability] = ()) -> str:
+    """Return the content of a file of custom sentences, by Home Assistant's code of the language.
+
+    `house` is what the devices themselves can do.
+    """
     element = f"({'|'.join(map(_rules, language.elements_in.values()))})"
     when = "<xiaozhi_element>"
     for _ in range(_MOST_ELEMENTS):
@@ -50,9 +54,13 @@ def sentences(language: Language, code: str) -> str:
     days = [language.elements_in[kind] for kind in ("day", "weekday", "week") if kind in language.elements_in]
     data: dict[str, Any] = {
         "language": code,
-        "intents": {ALARM_SENTENCE: {"data": [*_blocks(language)]}},
+        "intents": {
+            ALARM_SENTENCE: {"data": [*_blocks(language)]},
+            BOX_SENTENCE: {"data": [*box_blocks(language, house)]},
+        },
         "lists": {
             "xiaozhi_words": {"wildcard": True},
+            "xiaozhi_number": {"range": {"from": 0, "to": 100}},
             "xiaozhi_when": {"values": [{"in": "<xiaozhi_when>"}]},
             "xiaozhi_day": {"values": [{"in": _rules(each)} for each in days]},
         },

@@ -1,0 +1,276 @@
+"""People ask a device for what it can do itself, without a language model."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, override
+
+from homeassistant.auth.const import GROUP_ID_READ_ONLY
+from homeassistant.components.conversation import DOMAIN as CONVERSATION, HOME_ASSISTANT_AGENT, async_converse
+from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
+from homeassistant.components.light import ColorMode, LightEntity
+from homeassistant.const import Platform
+from homeassistant.core import Context, HomeAssistant
+from homeassistant.helpers.intent import IntentResponseErrorCode
+from homeassistant.setup import async_setup_component
+import pytest
+
+from custom_components.xiaozhi.const import CONF_UNDERSTAND_ALARMS
+from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import SimulatedDevice, converse, get_profile
+from tests.integration.boxes import TWO_DEVICES, Speech
+from tests.integration.names import NEW, OTHER_MAC, Boot
+from tests.integration.pictures.eyes import open_eyes
+from tests.integration.provisioning.forms import change_device, submit_device
+from tests.integration.speech import add_entities
+from tests.integration.tools.own_tools import calls, colour, register, tool
+
+LINK = LinkKind.MQTT
+ROVER = get_profile("rover", version="2.5.0")
+
+# AI Task has a view.
+pytestmark = [pytest.mark.own_home, pytest.mark.usefixtures("wall_clock")]
+
+type Say = Callable[..., Awaitable[str]]
+
+SENTENCES = {
+    "en": {
+        "dance": "dance for us",
+        "forward": "drive forward",
+        "brighter": "brighter screen",
+        "set": "screen brightness to 40",
+        "louder": "speak a bit louder",
+        "quieter": "you are too loud",
+        "on": "turn your light on",
+        "off": "switch off your lamp",
+        "battery": "how full is your battery?",
+        "photo": "take a photo of us",
+        "look": "what do you see",
+        "repeat": "say that again please",
+    },
+    "de": {
+        "dance": "Tanz mal",
+        "forward": "fahr vorwärts",
+        "brighter": "mach den Bildschirm heller",
+        "set": "Bildschirmhelligkeit auf 40 Prozent",
+        "louder": "sprich etwas lauter",
+        "quieter": "du bist zu laut",
+        "on": "mach dein Licht an",
+        "off": "schalte deine Lampe aus",
+        "battery": "Wie voll ist dein Akku?",
+        "photo": "mach ein Foto von uns",
+        "look": "was siehst du",
+        "repeat": "sag das noch mal",
+    },
+    "zh-CN": {
+        "dance": "跳个舞",
+        "forward": "前进",
+        "brighter": "屏幕亮一点",
+        "set": "屏幕亮度调到40",
+        "louder": "大声一点",
+        "quieter": "你的声音太大了",
+        "on": "打开你的灯",
+        "off": "把你的灯关掉",
+        "battery": "你还有多少电",
+        "photo": "拍张照片",
+        "look": "你看到了什么",
+        "repeat": "再说一遍",
+    },
+}
+DONE = {"en": "Done.", "de": "Erledigt.", "zh-CN": "好了。"}
+LEVELS = {
+    "en": ["Brightness: 95 %.", "Brightness: 40 %.", "Volume: 80 %.", "Volume: 70 %."],
+    "de": ["Helligkeit: 95 %.", "Helligkeit: 40 %.", "Lautstärke: 80 %.", "Lautstärke: 70 %."],
+    "zh-CN": ["屏幕亮度：95 %。", "屏幕亮度：40 %。", "音量：80 %。", "音量：70 %。"],
+}
+
+
+@pytest.fixture
+def link_data(mqtt_data: dict[str, Any]) -> dict[str, Any]:
+    return mqtt_data | {CONF_UNDERSTAND_ALARMS: True}
+
+
+@pytest.fixture
+async def core(hass: HomeAssistant, core: None) -> None:
+    assert await async_setup_component(hass, "ai_task", {})
+
+
+@pytest.fixture
+def say(hass: HomeAssistant, boot: Boot) -> Say:
+    """Return what says something to the first device, or to none, and returns the answer."""
+
+    async def say(text: str, language: str = "en", at: str | None = "", user: str | None = None) -> str:
+        at = boot.device_id if at == "" else at
+        context = Context(user_id=user)
+        result = await async_converse(hass, text, None, context, language, HOME_ASSISTANT_AGENT, device_id=at)
+        said = str(result.response.speech["plain"]["speech"])
+        no_match = result.response.error_code is IntentResponseErrorCode.NO_INTENT_MATCH
+        return f"? {said}" if no_match else said
+
+    return say
+
+
+async def learn(boot: Boot, **options: Any) -> SimulatedDevice:
+    """Switch the first device on, and wait until its sentences are written."""
+    device = await boot(ROVER, **options)
+    await asyncio.sleep(15)
+    await boot.hass.async_block_till_done()
+    return device
+
+
+@pytest.mark.parametrize("language", list(SENTENCES))
+async def test_what_a_device_can_do_is_done_when_it_is_said(
+    hass: HomeAssistant, boot: Boot, speech: Speech, language: str, say: Say
+) -> None:
+    await speech.use(conversation_language=language)
+    device = await learn(boot)
+    said, done = SENTENCES[language], DONE[language]
+    assert await say(said["dance"], language) == done
+    assert await say(said["forward"], language) == done
+    moved = [name for name in calls(device) if "chassis" in name]
+    assert moved == ["self.chassis.dance", "self.chassis.go_forward"]
+    levels = [await say(said[each], language) for each in ("brighter", "set", "louder", "quieter")]
+    assert levels == LEVELS[language]
+    assert (device.values["brightness"], device.values["volume"]) == (40, 70)
+    assert await say(said["on"], language) == done
+    assert colour(device) == (255, 255, 255)
+    assert await say(said["off"], language) == done
+    assert colour(device) == (0, 0, 0)
+    assert str(device.values["battery_level"]) in await say(said["battery"], language)
+    eyes = await open_eyes(hass)
+    assert "Home Assistant" in await say(said["photo"], language)
+    assert eyes.questions == []
+    assert await say(said["look"], language) == "A cat on the sofa."
+    assert eyes.questions == [said["look"]]
+    speech.recognizer.lines = [said["dance"]]
+    await converse(device, speech.command)
+    assert await say(said["repeat"], language) == done
+
+
+def chassis(device: SimulatedDevice) -> list[str]:
+    """Return the movements of a device."""
+    return [name for name in calls(device) if "chassis" in name]
+
+
+@TWO_DEVICES
+async def test_only_the_device_that_is_spoken_to_acts_and_what_it_can(boot: Boot, say: Say) -> None:
+    """A phone is told to whom to say it. A language model may be asked what no device has done."""
+    device = await learn(boot)
+    other = await boot(NEW, mac=OTHER_MAC)
+    await asyncio.sleep(5)
+    assert await say("dance", at=boot.device_ids[1]) == "? Bedroom box cannot do that."
+    assert await say("take a photo", at=boot.device_ids[1]) == "? Bedroom box cannot do that."
+    assert await say("louder", at=boot.device_ids[1]) == "Volume: 80 %."
+    assert (device.values["volume"], other.values["volume"]) == (70, 80)
+    assert await say("dance", at=None) == "? Say that to the XiaoZhi device that is to do it."
+    assert chassis(device) == []
+
+
+async def test_what_no_device_of_the_house_has_stays_home_assistants(boot: Boot, say: Say) -> None:
+    await boot(NEW)
+    await asyncio.sleep(15)
+    for sentence in ("dance", "drive forward", "take a photo"):
+        assert await say(sentence) == "? Sorry, I couldn't understand that", sentence
+    assert await say("turn on your light") == "Sorry, I am not aware of any device called your"
+    assert await say("say that again") == "There is no answer yet that could be repeated."
+
+
+async def test_the_owners_choice_makes_it_less_and_risks_stay_out(boot: Boot, say: Say) -> None:
+    device = await learn(boot)
+    risky = [tool("self.robot.erase_all"), tool("self.robot.jump", user_only=True), tool("self.robot.wave")]
+    register(device, *risky)
+    await asyncio.sleep(25)
+    assert await say("wave") == "Done."
+    assert calls(device)[-1] == "self.robot.wave"
+    for sentence in ("do the robot erase all", "do the erase all", "jump", "restart", "do the reboot"):
+        assert (await say(sentence)).startswith("? "), sentence
+    form = await change_device(boot.hass, boot.entry)
+    await submit_device(boot.hass, form, permissions={"assistant_tools": ["self.chassis.dance"]})
+    await asyncio.sleep(15)
+    assert await say("dance") == "Done."
+    for sentence in ("drive forward", "take a photo", "how full is your battery", "louder"):
+        assert (await say(sentence)).startswith("? "), sentence
+
+
+async def test_tools_of_somebodys_own_are_named_as_the_device_names_them(boot: Boot, say: Say) -> None:
+    device = await learn(boot)
+    level = {"level": {"type": "integer", "minimum": 0, "maximum": 9}}
+    own = [
+        tool("self.robot.moonwalk"),
+        tool("self.magic_trick"),
+        tool("self.fan.set_speed", properties=level),
+        tool("self.soil.get_moisture", "Moisture of the soil in percent (%).", get="moisture"),
+        tool("self.turn_on_all_lights"),
+    ]
+    register(device, *own)
+    device.values["moisture"] = 31
+    await asyncio.sleep(30)
+    assert await say("do a moonwalk") == "Done."
+    assert await say("show me a magic trick") == "Done."
+    assert calls(device)[-2:] == ["self.robot.moonwalk", "self.magic_trick"]
+    assert await say("set your fan speed to 4") == "Fan speed: 4."
+    assert await say("set your fan speed to 40") == "It can be set from 0 to 9."
+    assert await say("what is your soil moisture") == "Soil moisture: 31 %."
+    # Only with words of its own before it.
+    assert "Done" not in await say("turn on all lights")
+
+
+class _Screen(LightEntity):
+    _attr_name = _attr_unique_id = "Screen"
+    _attr_color_mode = ColorMode.BRIGHTNESS
+    _attr_is_on = False
+
+    def __init__(self) -> None:
+        self._attr_supported_color_modes = {ColorMode.BRIGHTNESS}
+
+    @override
+    async def async_turn_on(self, **kwargs: Any) -> None:
+        self._attr_is_on, self._attr_brightness = True, kwargs.get("brightness")
+
+
+async def test_a_light_that_is_called_screen_is_meant_as_before(
+    hass: HomeAssistant, boot: Boot, say: Say
+) -> None:
+    device, screen = await learn(boot), _Screen()
+    await add_entities(hass, "house", {Platform.LIGHT: [screen]})
+    async_expose_entity(hass, CONVERSATION, screen.entity_id, True)
+    assert await say("set the screen brightness to 40 percent") == "Done."
+    assert screen.brightness == 102
+    assert device.values["brightness"] == 75
+
+
+async def test_who_may_only_read_asks_for_the_battery_and_no_more(
+    hass: HomeAssistant, boot: Boot, say: Say
+) -> None:
+    await hass.auth.async_create_user("Owner", group_ids=["system-admin"])
+    guest = await hass.auth.async_create_user("Guest", group_ids=[GROUP_ID_READ_ONLY])
+    device = await learn(boot)
+    assert (await say("how full is your battery", user=guest.id)).startswith("The battery is at ")
+    for sentence in ("dance", "louder", "take a photo", "say that again", "turn your light on"):
+        said = await say(sentence, user=guest.id)
+        assert said == "You do not have permission to do this with Kitchen box.", sentence
+    assert chassis(device) == []
+
+
+async def test_quieter_never_mutes_and_a_silent_battery_is_not_guessed(boot: Boot, say: Say) -> None:
+    device = await learn(boot)
+    device.values["volume"] = 14
+    answers = [await say("quieter") for _ in range(2)]
+    assert answers == ["Volume: 10 %.", "Volume: 10 %."]
+    device.values["volume"] = 95
+    assert await say("louder") == "Volume: 100 %."
+    assert await say("set your volume to 30") == "Volume: 30 %."
+
+
+async def test_sentences_come_with_a_device_and_go_with_it(hass: HomeAssistant, boot: Boot) -> None:
+    assert "dance" not in written(hass)
+    await learn(boot)
+    assert "dance" in written(hass)
+    hass.config_entries.async_remove_subentry(boot.entry, boot.known.subentry_id)
+    await asyncio.sleep(15)
+    await hass.async_block_till_done()
+    assert "dance" not in written(hass)
+
+
+def written(hass: HomeAssistant) -> str:
+    return Path(hass.config.path("custom_sentences", "en", "xiaozhi.yaml")).read_text()

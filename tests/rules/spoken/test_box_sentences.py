@@ -1,0 +1,55 @@
+"""Sentences about a device itself take nothing from Home Assistant, and none has two meanings."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import chain, islice
+from random import Random
+from typing import Final
+
+from hassil import recognize_best
+from hassil.parse_expression import parse_sentence
+from hassil.sample import sample_sentence
+import pytest
+
+from custom_components.xiaozhi.guests.requests.box_requests import ACTIONS
+from custom_components.xiaozhi.guests.spoken.box_sentences import Ability, box_blocks
+from custom_components.xiaozhi.guests.spoken.language import load_language
+
+from .recognizer import CODES, HOME, house, recognizer
+from .test_phrases import TABLES
+
+_LANGUAGES: Final = [table.stem for table in TABLES]
+# A search for music takes any words, also "your light".
+_TAKES_ALL: Final = "HassMediaSearchAndPlay"
+_AREA: Final = {"area": {"value": "kitchen", "text": "kitchen"}}
+
+
+def _samples(code: str) -> Iterator[tuple[Ability, list[str]]]:
+    """Yield each ability with forms of each of its sentences."""
+    for block in box_blocks(load_language(code), house()):
+        ability = Ability(block["slots"]["action"], block["slots"].get("tool", ""))
+        for sentence in block["sentences"]:
+            parsed = parse_sentence(sentence.replace("{xiaozhi_number:value}", "40"))
+            yield ability, list(islice(sample_sentence(parsed), 4000))
+
+
+@pytest.mark.parametrize("code", _LANGUAGES)
+def test_no_sentence_about_a_device_itself_is_home_assistants(code: str) -> None:
+    """In a room, where it understands more."""
+    theirs, random = recognizer(code, with_ours=False), Random(36)
+    for _, samples in _samples(code):
+        for sample in {samples[0], *random.sample(samples, min(8, len(samples)))}:
+            found = recognize_best(
+                sample, theirs, slot_lists=HOME, language=CODES.get(code, code), intent_context=_AREA
+            )
+            assert found is None or found.intent.name == _TAKES_ALL, sample
+
+
+@pytest.mark.parametrize("code", _LANGUAGES)
+def test_no_sentence_asks_a_device_for_two_things(code: str) -> None:
+    meanings = defaultdict[str, set[Ability]](set)
+    for ability, samples in _samples(code):
+        for sample in samples:
+            meanings[" ".join(sample.split()).casefold()].add(ability)
+    assert {sample: found for sample, found in meanings.items() if len(found) > 1} == {}
+    assert {ability.action for ability in chain.from_iterable(meanings.values())} == set(ACTIONS)
