@@ -29,13 +29,6 @@ from .texts.translated import async_text
 from .voice.answer import ASKS_BACK
 
 _ACTIONS: Final = {**ALARM_ACTIONS, **DEVICE_ACTIONS}
-_NOT_OURS: Final = {
-    "alarm_not_understood",
-    "alarm_elsewhere",
-    "message_elsewhere",
-    "box_elsewhere",
-    "box_cannot",
-}
 # Language models write English in any language.
 _ENGLISH: Final = "en"
 _DAYS_ONLY: Final = "today, tomorrow, monday to sunday, or a date such as 2026-11-25"
@@ -95,7 +88,7 @@ class AlarmIntent(intent.IntentHandler):
             if (done := await _async_to_named(intent_obj, intent.INTENT_TURN_OFF, called)) is not None:
                 done.async_set_speech(await async_text(hass, "switched_off", language))
                 return done
-            if err.key in _NOT_OURS:
+            if err.key in ("alarm_not_understood", "box_cannot") or err.key.endswith("_elsewhere"):
                 # A pipeline that prefers local commands hands it to its language model then.
                 code = intent.IntentResponseErrorCode.NO_INTENT_MATCH
             text = await async_text(hass, err.key, language, **err.placeholders)

@@ -13,6 +13,7 @@ from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator, WebSocketGenerator
 
+from custom_components.xiaozhi.guests.spoken.box_sentences import BOX_SENTENCE
 from custom_components.xiaozhi.guests.spoken.sentences import ALARM_SENTENCE
 from custom_components.xiaozhi.intent import alarm_tools
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -47,7 +48,7 @@ async def token(hass: HomeAssistant, user: User) -> str:
 def ours(hass: HomeAssistant) -> dict[str, bool]:
     """Return all our intents, with whether they only read."""
     reads = {tool.intent_type: tool.annotations.read_only for tool in alarm_tools()}
-    reads[ALARM_SENTENCE] = False
+    reads |= dict.fromkeys((ALARM_SENTENCE, BOX_SENTENCE), False)
     return {
         handler.intent_type: reads[handler.intent_type]
         for handler in intent.async_get(hass)

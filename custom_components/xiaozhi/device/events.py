@@ -179,7 +179,7 @@ class DeviceConversations:
         """Records the next conversation when its owner asks for that."""
         self._holders: list[Callable[[Conversation], bool]] = []
         self.last_answer = ""
-        """What was said last, to be said again; in memory only."""
+        """The last answer, to be said again; in memory only."""
         self._turns: deque[TurnTimes] = deque(maxlen=_LAST_TURNS)
 
     @callback

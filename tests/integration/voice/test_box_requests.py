@@ -38,7 +38,7 @@ SENTENCES = {
         "dance": "dance for us",
         "forward": "drive forward",
         "brighter": "brighter screen",
-        "set": "screen brightness to 40",
+        "set": "set the screen brightness to forty percent",
         "louder": "speak a bit louder",
         "quieter": "you are too loud",
         "on": "turn your light on",

@@ -3,6 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import chain, islice
+import json
+from pathlib import Path
 from random import Random
 from typing import Final
 
@@ -15,9 +17,10 @@ from custom_components.xiaozhi.guests.requests.box_requests import ACTIONS
 from custom_components.xiaozhi.guests.spoken.box_sentences import Ability, box_blocks
 from custom_components.xiaozhi.guests.spoken.language import load_language
 
-from .recognizer import CODES, HOME, house, recognizer
+from .recognizer import CODES, HOME, house, recognizer, understood
 from .test_phrases import TABLES
 
+_PHRASES: Final = Path(__file__).parent / "box_phrases.json"
 _LANGUAGES: Final = [table.stem for table in TABLES]
 # A search for music takes any words, also "your light".
 _TAKES_ALL: Final = "HassMediaSearchAndPlay"
@@ -53,3 +56,9 @@ def test_no_sentence_asks_a_device_for_two_things(code: str) -> None:
             meanings[" ".join(sample.split()).casefold()].add(ability)
     assert {sample: found for sample, found in meanings.items() if len(found) > 1} == {}
     assert {ability.action for ability in chain.from_iterable(meanings.values())} == set(ACTIONS)
+
+
+@pytest.mark.parametrize("code", _LANGUAGES)
+def test_phrases_ask_a_device_for_what_people_mean(code: str) -> None:
+    phrases: dict[str, str] = json.loads(_PHRASES.read_text(encoding="utf-8"))[code]
+    assert {phrase: understood(code, phrase) for phrase in phrases} == phrases

@@ -85,7 +85,7 @@ def abilities(device: Device) -> dict[Ability, ToolEntity | Call | None]:
         found[Ability("battery")] = None
     for entity in device.tools.entities.values():
         if allowed.issuperset(entity.tools):
-            found |= {each: does for each, does in abilities_of(entity) if each not in found}
+            found = dict(abilities_of(entity)) | found
     return found
 
 
@@ -94,6 +94,8 @@ def abilities_of(entity: ToolEntity) -> Iterator[tuple[Ability, ToolEntity | Cal
     stock, tool = entity.translation_key, entity.tools[0]
     key = f"{entity.platform}.{stock}"
     name = _CALLED.get(key, key) if stock else _NOT_IN_NAMES.sub(" ", entity.name or "").strip()
+    if not name:
+        return
     match entity:
         case ButtonTool(category=None) if stock or tool not in CATALOGUE:
             parsed = parse_name(tool)

@@ -116,21 +116,16 @@ class Language:
 
     def entity_name(self, key: str) -> str:
         """Return the name of an entity or an option, such as `button.dance`; else the key. For threads."""
-        return self._entity_names.get(key, key)
+        platform, _, named = key.partition(".")
+        name, _, option = named.partition(".")
+        texts = self._entities.get(platform, {}).get(name, {})
+        return str((texts.get("state", {}).get(option) if option else texts.get("name")) or key)
 
     @cached_property
-    def _entity_names(self) -> Mapping[str, str]:
+    def _entities(self) -> Mapping[str, Any]:
         path = _FOLDER.parents[2] / "translations" / f"{self.code}.json"
-        entities = json.loads(path.read_text(encoding="utf-8"))["entity"]
-        return {
-            f"{platform}.{key}{option}": name
-            for platform, listed in entities.items()
-            for key, texts in listed.items()
-            for option, name in (
-                ("", texts.get("name", "")),
-                *((f".{each}", shown) for each, shown in texts.get("state", {}).items()),
-            )
-        }
+        entities: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["entity"]
+        return entities
 
     def _compiled(self, template: str, placeholders: Mapping[str, str]) -> re.Pattern[str]:
         return re.compile(self._pattern.format(_regex(template, placeholders)), re.IGNORECASE)
