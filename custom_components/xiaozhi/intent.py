@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, Final, override
 
 from homeassistant.auth.permissions.const import POLICY_CONTROL, POLICY_READ
-from homeassistant.components.light.intent import INTENT_SET as INTENT_LIGHT_SET
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import config_validation as cv, intent
 from homeassistant.helpers.llm import IntentTool, Tool, ToolAnnotations
@@ -29,6 +28,7 @@ from .texts.translated import async_text
 from .voice.answer import ASKS_BACK
 
 _ACTIONS: Final = {**ALARM_ACTIONS, **DEVICE_ACTIONS}
+_LIGHT_SET: Final = "HassLightSet"
 # Language models write English in any language.
 _ENGLISH: Final = "en"
 _DAYS_ONLY: Final = "today, tomorrow, monday to sunday, or a date such as 2026-11-25"
@@ -183,7 +183,7 @@ class BoxIntent(AlarmIntent):
         if slots.get("tool") == "screen" and (level := slots.get("value")) is not None:
             # It may be a light's name.
             called = speaker.language.data["box"]["called"]
-            if await _async_to_named(intent_obj, INTENT_LIGHT_SET, called, brightness=level) is not None:
+            if await _async_to_named(intent_obj, _LIGHT_SET, called, brightness=level) is not None:
                 return "box_done", {}
         return await async_ask(speaker, intent_obj.context, slots, intent_obj.text_input or "")
 

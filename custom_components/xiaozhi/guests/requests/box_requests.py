@@ -4,8 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from homeassistant.components.light import DOMAIN as LIGHT_DOMAIN
-from homeassistant.const import ATTR_ENTITY_ID
+from homeassistant.const import ATTR_ENTITY_ID, Platform
 from homeassistant.core import Context
 from homeassistant.helpers import entity_registry as er
 
@@ -72,11 +71,11 @@ async def _call(asked: _Request) -> Answer:
 async def _switch(asked: _Request) -> Answer:
     """Switch a light by its entity, which knows the last colour."""
     hass, unique_id = asked.device.hass, f"{asked.device.mac}_{asked.does.key}"
-    entity_id = er.async_get(hass).async_get_entity_id(LIGHT_DOMAIN, DOMAIN, unique_id)
+    entity_id = er.async_get(hass).async_get_entity_id(Platform.LIGHT, DOMAIN, unique_id)
     if entity_id is None or hass.states.get(entity_id) is None:
         raise InputError("box_cannot", name=asked.device.name)
     target = {ATTR_ENTITY_ID: entity_id}
-    await hass.services.async_call(LIGHT_DOMAIN, f"turn_{asked.action}", target, True, asked.context)
+    await hass.services.async_call(Platform.LIGHT, f"turn_{asked.action}", target, True, asked.context)
     return "box_done", {}
 
 
