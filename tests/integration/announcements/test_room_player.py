@@ -180,10 +180,35 @@ async def test_two_devices_with_one_player_do_not_speak_at_the_same_time(
     assert "for another device" in reported[0]
     # What need not be said at once waits.
     both = [SATELLITE, "assist_satellite.bedroom_box"]
-    await act(speech.hass, "assist_satellite", "announce", both, message=SIX_SECONDS)
+    await asyncio.gather(
+        *(act(speech.hass, "assist_satellite", "announce", each, message=SIX_SECONDS) for each in both)
+    )
     assert len(player.played) == 3
     assert player.began[2] - player.began[1] > 6
     assert len(reported) == 1
+    # In one action for both, it is the same room.
+    await act(speech.hass, "assist_satellite", "announce", both, message=SIX_SECONDS)
+    assert len(player.played) == 4
+
+
+@TWO_DEVICES
+@pytest.mark.usefixtures("chosen")
+async def test_a_second_device_says_what_their_player_could_not(
+    boot: Boot, speech: Speech, player: BigSpeaker
+) -> None:
+    await choose(speech.hass, OTHER_SELECT, "Big speaker")
+    await boot(OLD)
+    second = await boot(NEW, mac=OTHER_MAC)
+    player.error = HomeAssistantError("It is broken")
+    with pytest.raises(HomeAssistantError, match="Kitchen box"):
+        await act(
+            speech.hass,
+            "assist_satellite",
+            "announce",
+            [SATELLITE, "assist_satellite.bedroom_box"],
+            message="Dinner is ready.",
+        )
+    assert (await second.wait_announced()).outcome is Outcome.PLAYED
 
 
 @TWO_DEVICES

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import aclosing
 from pathlib import Path
 import resource
 import sys
@@ -332,6 +333,14 @@ async def test_files_of_the_media_library_open_no_other_ones(
     (tmp_path / "parts.mp3").write_text("ffconcat version 1.0\nfile song.ts\n")
     for name in ("list.mp3", "parts.mp3"):
         assert await problem_of(hass, f"media-source://media_source/local/{name}") == "media_failed"
+
+
+async def test_the_announcement_of_a_station_ends_after_ten_minutes(
+    hass: HomeAssistant, server: MediaServer
+) -> None:
+    sound = media_sound(hass, server.pieces("/endless", [music(10)], then="again"))(Delivery.NOTIFY)
+    async with aclosing(sound):
+        assert sum([len(piece) async for piece in sound]) == 600 * 2 * 24000
 
 
 async def test_media_are_decoded_by_a_child_with_little_memory(

@@ -137,6 +137,16 @@ async def test_a_wav_cut_within_a_sample_keeps_the_whole_ones() -> None:
 
 
 @pytest.mark.parametrize(
+    ("stated", "logged"), [(len(TONE), False), (2 * len(TONE), True), (2**31 - 1, False)]
+)
+async def test_speech_that_ends_before_its_stated_length_is_logged(
+    stated: int, logged: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert await decode(wav_header(RATE, stated) + TONE) == TONE
+    assert ("ended 2.0 s before" in caplog.text) is logged
+
+
+@pytest.mark.parametrize(
     ("container", "codec", "extension"),
     [
         ("mp3", "libmp3lame", "mp3"),

@@ -31,6 +31,8 @@ _RATE: Final = DOWNLINK.sample_rate
 _PIECE: Final = 32 * 1024
 # More than any device reads ahead of what it plays.
 _KEPT: Final = 20 * 2 * _RATE
+# Ten minutes, as long as an alarm rings.
+_LONGEST: Final = 600 * 2 * _RATE
 # Seconds between two changes of the facts: a station may send titles at any rate, and each is recorded.
 _MIN_PAUSE: Final = 1.0
 
@@ -213,14 +215,20 @@ class MediaStream:
 
 
 def media_sound(hass: HomeAssistant, media_id: str, entity_id: str | None = None) -> OpenSpeech:
-    """Return a function that opens media of the library or at a web address."""
+    """Return a function that opens media of the library or at a web address, for an announcement.
+
+    A radio station has no end, so only its first minutes are played.
+    """
 
     async def play(_how: Delivery) -> AsyncGenerator[bytes]:
+        left = _LONGEST
         async with aclosing(MediaStream(hass, Media(media_id=media_id, entity_id=entity_id))) as stream:
             await stream.open()
             async with aclosing(stream.pcm()) as pcm:
                 async for piece in pcm:
-                    yield piece
+                    yield piece[:left]
+                    if (left := left - len(piece)) <= 0:
+                        return
 
     return play
 

@@ -25,6 +25,9 @@ _MAX_PIECES: Final = 8
 _MAX_PIECE: Final = 16 * 1024
 # A tenth of a second of usual speech: samples come in pieces of any size.
 _WAV_READ: Final = 4096
+# Seconds. Who writes a head before the samples exist states a length of hours.
+_LOGGED_AS_MISSING: Final = 0.5
+_UNKNOWN_LENGTH: Final = 3600.0
 _OPTIONS: Final = {
     # Reading ahead finds nothing that decoding does not.
     "probesize": "2048",
@@ -255,6 +258,9 @@ def _wav_frames(stream: _Stream, header: WavHeader) -> Iterator[av.AudioFrame]:
         if whole := len(samples) - len(samples) % block:
             yield audio_frame(samples[:whole], header.sample_rate, header.channels)
             samples = samples[whole:]
+    missing = left / block / header.sample_rate
+    if _LOGGED_AS_MISSING <= missing < _UNKNOWN_LENGTH:
+        _LOGGER.warning("Speech has ended %.1f s before the length that its WAV states", missing)
 
 
 def _container_frames(stream: _Stream | _WavPart) -> Iterator[av.AudioFrame]:
