@@ -1,7 +1,6 @@
 """The voice satellite: holds a device's conversations with Assist."""
 
 import asyncio
-from collections.abc import Collection
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -32,8 +31,6 @@ from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .errors import InputError
 from .gateway import Gateway, XiaozhiConfigEntry
 from .guests.media.stream import media_sound
-from .guests.messages.kept_messages import KeptMessages
-from .guests.messages.sending import async_send_voice_message
 from .voice.conversations import VoiceConversations
 from .voice.pipelines import (
     END_OF_SPEECH_SELECT,
@@ -42,7 +39,7 @@ from .voice.pipelines import (
     chosen_pipeline,
     engine_locations,
 )
-from .voice.questions import Question, matching_answer
+from .voice.questions import matching_answer
 from .voice.satellite_states import SatelliteStates
 
 PARALLEL_UPDATES = 0
@@ -74,9 +71,8 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     ) -> None:
         """Prepare the satellite of a device."""
         XiaozhiEntity.__init__(self, gateway, device, description)
-        SatelliteStates.__init__(self, device)
-        self._announcer = gateway.announcer(device)
-        self._conversations = VoiceConversations(device, self, gateway.voice, self._announcer.in_conversation)
+        SatelliteStates.__init__(self, device, gateway.announcer(device))
+        self._conversations = VoiceConversations(self, gateway.voice)
 
     @property
     @override
@@ -114,8 +110,8 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         A broadcast is one action for all satellites, which would fail as a whole.
         """
         broadcasts = self.gateway.voice.broadcasts
-        with broadcasts.joined(self.device, self._announcer, self._caller, (args, more)) as part:
-            if not self._announcer.can_announce:
+        with broadcasts.joined(self.device, self.announcer, self._caller, (args, more)) as part:
+            if not self.announcer.can_announce:
                 # Home Assistant calls all satellites of an action at once.
                 await asyncio.sleep(0)
                 if part.others_can_announce:
@@ -135,30 +131,19 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     async def async_start_conversation(self, start_announcement: AssistSatelliteAnnouncement) -> None:
         """Say something in the conversation that goes on, and listen. Raises `HomeAssistantError`."""
         await self._say(start_announcement, expects_answer=True)
-        self.asked(self.device.conversation)
+        await self.wait_for_answer()
 
     async def async_ask_user(
         self, question: str, answers: list[dict[str, Any]], seconds: float
     ) -> AssistSatelliteAnswer | None:
         """Ask a question that is answered now, or in the next conversation. Raises `HomeAssistantError`."""
         check_length(self.device, question)
-        pipeline = chosen_pipeline(self.hass, self.device)
-        asked = Question()
-        with self.questions.asking(asked):
-            async with self.speaking() as on_start:
-                await self._announcer.ask(
-                    question, pipeline, lambda: asked.was_asked(self.device.conversation), on_start
-                )
-            sentence = await self.questions.answer(asked, seconds)
-        if sentence is None:
-            return None
-        if not answers:
-            return AssistSatelliteAnswer(id=None, sentence=sentence)
-        return matching_answer(sentence, answers, self.hass.config.language)
-
-    async def async_send_voice_message(self, to: Collection[KeptMessages]) -> None:
-        """Record the next words, and leave them on other devices. Raises `UserError` if that fails."""
-        await async_send_voice_message(self, self._announcer, to)
+        async with self.next_turn(question, seconds) as turn:
+            if turn is None:
+                return None
+            if not answers:
+                return AssistSatelliteAnswer(id=None, sentence=turn.transcript)
+            return matching_answer(turn.transcript, answers, self.hass.config.language)
 
     async def _say(self, announcement: AssistSatelliteAnnouncement, *, expects_answer: bool) -> None:
         utterance = await announcement_utterance(
@@ -169,7 +154,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
             sound_before=self.sound_before,
             expects_answer=expects_answer,
         )
-        if utterance.fetched_lazily and not self._announcer.can_announce:
+        if utterance.fetched_lazily and not self.announcer.can_announce:
             # The voice set-up waits for the device to fetch the sound. Its next step, the wake word, needs no
             # loudspeaker.
             async with aclosing(utterance.speech(Delivery.NONE)) as sound:
@@ -178,7 +163,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         if self.show_turn():
             speaks = PipelineEvent(PipelineEventType.TTS_START)
             utterance = replace(utterance, on_start=lambda _how: self.show_stage(speaks))
-        heard = await self._announcer.say(utterance)
+        heard = await self.announcer.say(utterance)
         # Home Assistant only checks that the device has fetched its test sound.
         if heard.end is not End.WOKEN or not utterance.fetched_lazily:
             heard.check()
@@ -224,7 +209,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
 
     @callback
     def _ring_changed(self) -> None:
-        if self._announcer.rings:
+        if self.announcer.rings:
             self.show_stage(PipelineEvent(PipelineEventType.TTS_START))
         elif not (self.show_turn() or self.announcing.locked()):
             self.tts_response_finished()

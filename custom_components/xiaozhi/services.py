@@ -32,6 +32,7 @@ from .device.device import Device
 from .device.state import SHOWN
 from .errors import InputError
 from .gateway import find_device, running_gateway
+from .guests.messages.sending import async_send_voice_message
 from .guests.pictures.screen import async_open_picture, async_screenshot, async_show_image, require_tool
 from .guests.pictures.sources import async_fetch_entity, async_fetch_media, async_fetch_url, entity_of
 from .guests.pictures.vision import MAX_QUESTION, async_take_photo
@@ -142,7 +143,7 @@ async def _send_voice_message(call: ServiceCall) -> None:
     await check_device(call.hass, call.context, sender, POLICY_CONTROL)
     gateway.announcer(sender).check_may_disturb(call.context)
     to = [gateway.messages(device) for device in devices]
-    await satellite_of(call.hass, sender).async_send_voice_message(to)
+    await async_send_voice_message(satellite_of(call.hass, sender), to)
 
 
 async def _get_tools(call: ServiceCall) -> ServiceResponse:

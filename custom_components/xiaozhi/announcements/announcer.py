@@ -108,6 +108,11 @@ class Announcer:
             case delivery:
                 return delivery is not Delivery.NONE
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is being said for which no conversation is waited."""
+        return self._now is not None and not self.in_conversation.waiting
+
     @callback
     def check_may_disturb(self, context: Context | None = None) -> None:
         """Check that the device may disturb, or that somebody has asked it for this. Raises `UserError`.

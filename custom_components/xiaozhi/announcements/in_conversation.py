@@ -15,7 +15,6 @@ from ..protocol.conversation.caption_text import has_words
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of
 from ..protocol.transport.link import LinkClosedError
-from ..timeouts import VoiceTimeouts
 from ..util.event_loop import first_of, within
 from .announcement_errors import sound_error
 from .conversation_speech import Speech
@@ -23,9 +22,6 @@ from .delivery import Delivery
 from .heard import End
 from .levels import Level
 from .utterance import Rank, Utterance
-
-type Messages = Callable[[], Coroutine[Any, Any, None]]
-"""Says messages one after the other."""
 
 # Seconds to wait for further utterances at the same occasion.
 _NEXT: Final = 0.1
@@ -52,8 +48,8 @@ class ConversationAnnouncements:
         self._volume = volume
         self._waiting: _Waiting | None = None
         self._there = asyncio.Event()
-        self.kept: Callable[[], Messages | None] = lambda: None
-        """Returns the messages that are kept for who wakes the device, if there are any."""
+        self.before_first_turn: Callable[[Conversation], Coroutine[Any, Any, bool]] | None = None
+        """Says what is kept for who wakes the device; returns whether there was anything."""
         self.only_music = False
         """Whether the channel is open only for music, and for utterances that interrupt it."""
 
@@ -111,25 +107,28 @@ class ConversationAnnouncements:
             self.only_music = False
         return expects_answer
 
-    async def speak_kept(self, conversation: Conversation, messages: Messages) -> bool | None:
-        """Say kept messages, up to a question; return as `speak`, or None if nothing was said.
+    async def speak_kept(self, conversation: Conversation) -> bool | None:
+        """Say what is kept for who wakes the device, up to a question.
 
-        They may have to wait for other utterances, or fail. The turn waits for a short time only.
+        Returns as `speak`, or None if there is nothing that can be said now.
         """
-        expects_answer: bool | None = None
-        over: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        saying = asyncio.create_task(messages(), name="say messages")
-        saying.add_done_callback(over.set_result)
+        if self.before_first_turn is None:
+            return None
+        expects_answer, over = False, asyncio.Event()
+        # It is known at once whether there is anything; if not, other utterances wait until after the turn.
+        kept = self.before_first_turn(conversation)
+        saying = asyncio.create_task(kept, name="say what is kept", eager_start=True)
+        saying.add_done_callback(lambda _: over.set())
         try:
-            while not (over.done() or expects_answer):
-                async with first_of(within(VoiceTimeouts.kept, self.wait()), over):
-                    if not self.waiting:
-                        break
-                expects_answer = await self.speak(conversation)
+            while not (saying.done() or expects_answer):
+                async with first_of(self.wait(), over.wait()):
+                    pass
+                if self.waiting and not saying.done():
+                    expects_answer = await self.speak(conversation)
         finally:
             saying.cancel()
             await asyncio.wait((saying,))
-        return expects_answer
+        return expects_answer if saying.cancelled() or saying.result() else None
 
     async def _say_at_once(self, conversation: Conversation, waiting: _Waiting) -> bool:
         """Say something as long as it is wanted; return whether the user is to answer it."""

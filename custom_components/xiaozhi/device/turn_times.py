@@ -50,6 +50,10 @@ class TurnTimes:
         """Note when a step was passed; only the first time counts."""
         self._times.setdefault(step, now)
 
+    def has_passed(self, step: TurnStep) -> bool:
+        """Whether a step was passed."""
+        return step in self._times
+
     def since(self, step: TurnStep, now: float) -> float:
         """Return the seconds since a step was passed; endless if it was not."""
         return now - self._times.get(step, -inf)

@@ -3,65 +3,65 @@
 import asyncio
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
 import logging
 from typing import Any
 
 from homeassistant.core import callback
 
-from ..announcements.in_conversation import ConversationAnnouncements
-from ..device.device import Device
+from ..announcements.room_sound import Said
+from ..device.bounds import Bound
 from ..device.events import ConversationEvent
 from ..device.turn_times import TurnStep, TurnTimes
 from ..protocol import messages
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.state_table import Interruption
 from ..protocol.conversation.turn_audio import TurnAudio
+from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
+from ..settings import ConversationStyle
 from ..texts.issues import TURN_FAILED, async_raise_issue
 from ..timeouts import VoiceTimeouts
-from ..util.event_loop import first_of, loop_time
-from .assist_run import TurnResult
+from ..util.event_loop import first_of, log_failure, loop_time
 from .end_of_turn import EndOfTurn
+from .interruption_by_speaking import listen_for_interruption
 from .patience import SPEAKS_ON, after_cut
 from .pipelines import chosen_pipeline
 from .satellite_states import SatelliteStates
-from .turn import Turn
-from .turn_errors import FAILED, MICROPHONE_OFF, async_error_text
+from .turn import Turn, TurnResult
+from .turn_errors import ANSWERED_ELSEWHERE, FAILED, MICROPHONE_OFF, NO_SPEECH, async_error_text
 from .voice import Voice
 
 _LOGGER = logging.getLogger(__name__)
 
 
-@dataclass(eq=False, slots=True)
 class VoiceConversations:
     """Holds the conversations of one device; a new one takes the place of one that is still going on."""
 
-    device: Device
-    satellite: SatelliteStates
-    """Shows the conversations in its states."""
-    shared: Voice
-    announcements: ConversationAnnouncements
-    """Announcements between two turns."""
-    last_times: TurnTimes = field(default_factory=TurnTimes)
-    """When the last turn that has taught patience passed its steps."""
-    _task: asyncio.Task[None] | None = None
-    _unfinished: set[asyncio.Task[Any]] = field(default_factory=set)
+    def __init__(self, satellite: SatelliteStates, shared: Voice) -> None:
+        """Show the conversations in the states of a satellite."""
+        self.device = satellite.device
+        self.satellite = satellite
+        self.shared = shared
+        self.last_times = TurnTimes()
+        """When the last turn that has taught patience passed its steps."""
+        self._task: asyncio.Task[None] | None = None
+        self._unfinished = set[asyncio.Task[Any]]()
 
     @callback
     def begin(self, conversation: Conversation) -> bool:
         """Hold a conversation; one that is still going on is cancelled."""
         self.cancel()
         before = tuple(self._unfinished)
-        self._task = self.device.create_task(self._hold(conversation, before), "conversation")
-        self.track(self._task)
+        self._task = self.track(self.device.create_task(self._hold(conversation, before), "conversation"))
         return True
 
     @callback
-    def track(self, task: asyncio.Task[Any]) -> None:
+    def track[T](self, task: asyncio.Task[T]) -> asyncio.Task[T]:
         """Let the next conversation wait for the end of a task."""
         self._unfinished.add(task)
         task.add_done_callback(self._unfinished.discard)
+        return task
 
     @callback
     def cancel(self) -> None:
@@ -97,7 +97,8 @@ class VoiceConversations:
             _LOGGER.exception("Unexpected error in the conversation of %s", self.device.name)
             await held.show_fault(err)
         finally:
-            self.satellite.questions.conversation_ended(conversation)
+            if (question := self.satellite.questions.open) is not None:
+                question.conversation_ended(conversation)
             await conversation.end()
 
 
@@ -105,48 +106,35 @@ class HeldConversation:
     """One conversation: turn after turn, until one side ends it."""
 
     def __init__(self, voice: VoiceConversations, conversation: Conversation) -> None:
-        self.device = voice.device
-        self.voice = voice
-        self.conversation = conversation
-        self.woken_by: str | None = None
-        """The last wake word of this conversation."""
-        self._messages = voice.announcements.kept()
-        """Messages that are to be heard before the first turn, or after it."""
+        self._device = voice.device
+        self._voice = voice
+        self._announcements = voice.satellite.announcer.in_conversation
+        self._conversation = conversation
+        self._has_heard_kept = False
+        """Whether what was kept for who wakes the device was said."""
 
     async def take_turns(self) -> None:
         """Take turns until the conversation is over. Raises `LinkClosedError`."""
         last: TurnResult | None = None
         goes_on = True
         while goes_on:
-            turn = await self._next_turn()
+            audio = await self._next_turn()
             # A question that was typed needs no microphone.
-            if turn is None or (not self.device.microphone and turn.start.question is None):
-                if turn is not None:
+            if audio is None or (not self._device.microphone and audio.start.question is None):
+                if audio is not None:
                     await self._show(MICROPHONE_OFF)
                 goes_on = False
             else:
-                last = await Turn(self, turn, last).take()
+                turn = Turn(self._voice.satellite, self._voice.shared, self._conversation, audio, last)
+                last = await self._take(turn)
                 goes_on = last.goes_on
             # The last look before the channel is closed: on WebSocket, there is no other occasion.
-            while not goes_on and self.voice.announcements.waiting and not self.conversation.closed.is_set():
+            while not goes_on and self._announcements.waiting and not self._conversation.closed.is_set():
                 goes_on = await self._announce()
-
-    async def hear_messages(self) -> bool:
-        """Let the person who has woken the device hear what is kept; return whether they may answer it."""
-        messages, self._messages = self._messages, None
-        if messages is None:
-            return False
-        is_asked = await self.voice.announcements.speak_kept(self.conversation, messages)
-        if is_asked is None:
-            # Something else is heard for now.
-            self._messages = messages
-            return False
-        # Who presses the talk button begins another conversation.
-        return is_asked or not self.conversation.pushes_to_talk
 
     async def show_fault(self, err: Exception) -> None:
         """Tell the person at the device, and the owner, of an error that is ours or Home Assistant's."""
-        device = self.device
+        device = self._device
         while isinstance(err, ExceptionGroup):
             err = err.exceptions[0]
         device.events.fire(ConversationEvent.FAILED, reason=FAILED)
@@ -155,8 +143,8 @@ class HeldConversation:
             await self._show(FAILED)
 
     async def _show(self, code: str) -> None:
-        hass, conversation = self.device.hass, self.conversation
-        text = await async_error_text(hass, code, chosen_pipeline(hass, self.device).language)
+        hass, conversation = self._device.hass, self._conversation
+        text = await async_error_text(hass, code, chosen_pipeline(hass, self._device).language)
         await conversation.show(messages.tts_caption(text))
         await asyncio.sleep(VoiceTimeouts.reading)
 
@@ -164,19 +152,19 @@ class HeldConversation:
         """Wait for the next turn; make announcements while the device rests."""
         while True:
             # Behind a question waits all that can wait: the button that is pressed next answers it.
-            is_asked = self.voice.satellite.questions.pending is not None
-            waiting = self.voice.announcements.wait(for_ring=is_asked)
-            async with first_of(self.conversation.next_turn(), waiting) as (turn, _):
-                if turn.done() or not self.conversation.resting:
+            is_asked = self._voice.satellite.questions.open is not None
+            waiting = self._announcements.wait(for_ring=is_asked)
+            async with first_of(self._conversation.next_turn(), waiting) as (turn, _):
+                if turn.done() or not self._conversation.resting:
                     return await turn
             if not await self._announce():
-                await self.conversation.end_answer()
+                await self._conversation.end_answer()
 
     async def _announce(self) -> bool:
         """Say what waits; return whether the device listens after that, or to who has interrupted it."""
-        conversation = self.conversation
+        conversation = self._conversation
         conversation.forget_interruption()
-        speaking = self.voice.announcements.speak(conversation)
+        speaking = self._announcements.speak(conversation)
         async with first_of(speaking, conversation.interruption()) as (said, interruption):
             if not interruption.done():
                 if expects_answer := said.result():
@@ -185,3 +173,111 @@ class HeldConversation:
             if interruption.result() is Interruption.ABORTED:
                 await conversation.stop_speaking()
             return True
+
+    async def _take(self, turn: Turn) -> TurnResult:
+        """Take a turn until it has ended or is interrupted. Raises `LinkClosedError`."""
+        running = self._voice.track(asyncio.create_task(self._complete(turn), name="turn"))
+        interruption = asyncio.create_task(self._interruption(turn))
+        tasks: list[asyncio.Task[Any]] = [running, interruption]
+        if turn.audio.start.mode is ListenMode.REALTIME and self._device.settings.interrupt_by_speaking:
+            detectors = self._voice.shared.detectors
+            listening = listen_for_interruption(self._conversation, self._hears_only_the_user, detectors)
+            tasks.append(asyncio.create_task(listening, name="listening meanwhile"))
+        for task in tasks:
+            task.add_done_callback(log_failure)
+        answer: Said | None = None
+        try:
+            await asyncio.wait((running, interruption), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            has_ended = running.done()
+            answer = turn.end()
+            # Who has heard the answer was not cut off.
+            run = turn.assist
+            if run is not None and run.taught_patience and not (has_ended and run.times.response):
+                self._voice.last_times = run.times
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait((running,), timeout=VoiceTimeouts.ending)
+        if has_ended:
+            return running.result()
+        result = TurnResult(woken_by=turn.woken_by)
+        if (reason := interruption.result()) is Interruption.CLOSED:
+            return result
+        is_spoken_over = reason is Interruption.SPOKEN_OVER
+        self._voice.speaks_on(TurnStep.FIRST_PACKET if is_spoken_over else TurnStep.DETECTED)
+        if is_spoken_over:
+            self._device.events.fire(ConversationEvent.INTERRUPTED)
+        if reason is not Interruption.NEXT_TURN:
+            await self._conversation.stop_speaking()
+        over = answer if is_spoken_over else None
+        return replace(result, asked_back=turn.answers_assistant, goes_on=True, spoken_over=over)
+
+    async def _interruption(self, turn: Turn) -> Interruption:
+        """Wait until a turn must stop; that another device answers it ends the conversation."""
+        interruption = self._conversation.interruption()
+        async with first_of(interruption, turn.answered_elsewhere) as (interrupted, elsewhere):
+            return Interruption.CLOSED if elsewhere.done() else interrupted.result()
+
+    def _hears_only_the_user(self) -> bool:
+        """Whether a voice beside the answer is the user's.
+
+        A singer would be taken for the user, and so would another loudspeaker: a comparison with its sound
+        was tried, and is not reliable (docs/measurements.md).
+        """
+        return not self._announcements.only_music and self._device.settings.loudspeaker is None
+
+    async def _complete(self, turn: Turn) -> TurnResult:
+        """Take a turn with what comes before and after it."""
+        bounds, conversation = self._device.bounds, self._conversation
+        await asyncio.sleep(bounds.delay(Bound.TURNS))
+        bounds.take(Bound.TURNS)
+        if not turn.claim():
+            return TurnResult()
+        if turn.may_begin_with_messages and await self._hear_kept() and conversation.answering:
+            await conversation.end_answer()
+            return TurnResult(woken_by=turn.woken_by, goes_on=True)
+        if not (turn.follows or turn.is_typed):
+            self._voice.speaks_on(TurnStep.DETECTED)
+        result = await turn.run()
+        if result.error == ANSWERED_ELSEWHERE:
+            return result
+        return replace(result, goes_on=await self._go_on(turn, result))
+
+    async def _hear_kept(self) -> bool:
+        """Say what is kept for who has woken the device; return whether that person may answer it."""
+        if self._has_heard_kept:
+            return False
+        # Who interrupts it hears it the next time.
+        self._has_heard_kept = True
+        if (is_asked := await self._announcements.speak_kept(self._conversation)) is None:
+            # Something else may be heard for now.
+            self._has_heard_kept = False
+            return False
+        # Who presses the talk button begins another conversation.
+        return is_asked or not self._conversation.pushes_to_talk
+
+    async def _go_on(self, turn: Turn, result: TurnResult) -> bool:
+        """Make waiting announcements, and listen again or prepare the end; return whether it goes on."""
+        conversation = self._conversation
+        is_open = self._device.settings.conversation_style is ConversationStyle.OPEN
+        listens_again = result.asked_back or (is_open and result.answered)
+        if await self._announcements.speak(conversation) or await self._hear_kept() or listens_again:
+            await conversation.end_answer()
+            return True
+        stays = self._device.state.is_program and (
+            result.error != NO_SPEECH or turn.audio.stopped or conversation.answering
+        )
+        if not stays:
+            await conversation.loudspeaker.wait_played()
+        elif conversation.answering:
+            await conversation.end_answer()
+        else:
+            await conversation.end_turn(silently=turn.audio.stopped)
+        if (session := self._device.session) is not None:
+            await session.read_at_rest()
+        if not stays and turn.is_typed and conversation.answering:
+            # Programs type, also those that pass for a device.
+            await conversation.end_answer()
+            await asyncio.sleep(VoiceTimeouts.typed)
+        # A program listens again when it wants to, and hangs up by itself.
+        return stays

@@ -1,14 +1,15 @@
-"""A question that an automation asks on a device, from asking to the answer. One at a time.
+"""What is asked on a device: it owns the turn in which somebody answers. One thing at a time.
 
-It is asked by our action *Ask* or by Home Assistant's *Ask question*. The next words answer it: in the
-conversation in which it was asked or, if the device was idle, in the next one.
+The next words answer it: in the conversation in which it was asked or, if the device was idle, in the next
+one. Other announcements wait until who has asked has left the turn.
 """
 
 import asyncio
-from collections.abc import AsyncIterable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Final, override
+from typing import Any
 
 from hassil import Group, Intents, WildcardSlotList, recognize
 from homeassistant.components.assist_satellite import AssistSatelliteAnswer
@@ -16,109 +17,98 @@ from homeassistant.core import HomeAssistant, callback
 
 from ..device.device import Device
 from ..errors import UserError
-from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE
-from ..protocol.conversation.turn_audio import TurnAudio
 from ..texts.translated import async_text
+from ..util.event_loop import first_of
 
-_LONGEST_MESSAGE: Final = 60
-# Part of the pause at the end of a message that is kept.
-_PAUSE_KEPT: Final = 0.3
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class AskedTurn:
+    """The turn in which somebody has answered."""
+
+    transcript: str = ""
+    sound: bytes = b""
+    """16 kHz mono 16-bit PCM, if it was recorded."""
+    cut_off: bool = False
+    """Whether the end of the sound may be missing."""
+    reply: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    """Keys of the sentences that are said to it, with placeholders."""
+
+    async def reply_in(self, hass: HomeAssistant, language: str) -> str:
+        """Return what is said to it."""
+        return " ".join([await async_text(hass, key, language, **given) for key, given in self.reply])
 
 
 class Question:
-    """A question that is being asked, or whose answer is awaited."""
+    """Something that is asked, until the answer."""
 
-    def __init__(self) -> None:
-        self.transcript: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        """The transcript of the answer; None if there will be none."""
-        self.pending = False
+    def __init__(self, *, is_recorded: bool) -> None:
+        self.is_recorded = is_recorded
+        """Whether the answer is recorded instead of being understood."""
+        self.turn: asyncio.Future[AskedTurn | None] = asyncio.get_running_loop().create_future()
+        """The turn that has answered it; None if there will be none."""
+        self.left = asyncio.Event()
+        """Set when who has asked has left that turn."""
+        self.is_open = False
         """Whether the next words answer it."""
-        self.answered = False
-        self.turn: asyncio.Task[Any] | None = None
-        """The turn that may answer it, while it runs."""
-        self.conversation: object = None
+        self.error: UserError | None = None
+        """The reason why nobody can answer."""
+        self._conversation: object = None
         """The only conversation in which it can be answered; None if any can."""
+        self._unheard = asyncio.Event()
+        self._unheard.set()
 
     @callback
-    def was_asked(self, conversation: object) -> None:
-        """Note that words from now on answer it, in a `conversation` if one goes on."""
-        if not self.transcript.done():
-            self.pending, self.conversation = True, conversation
+    def open(self, conversation: object) -> None:
+        """Let words from now on answer it, in a `conversation` if one goes on."""
+        if not self.turn.done():
+            self.is_open, self._conversation = True, conversation
+
+    @contextmanager
+    def heard(self) -> Generator[None]:
+        """Let who has asked wait for the end of a turn that may answer it."""
+        self._unheard.clear()
+        try:
+            yield
+        finally:
+            self._unheard.set()
 
     @callback
-    def end(self, text: str | None = None) -> None:
-        """Take the answer, or None if there will be none."""
-        if not self.transcript.done():
-            self.pending, self.answered = False, text is not None
-            self.transcript.set_result(text)
+    def end(self, turn: AskedTurn | None = None) -> None:
+        """End it with the turn that has answered it, or with None if there will be none."""
+        if not self.turn.done():
+            self.is_open = False
+            self.turn.set_result(turn)
 
     @callback
-    def leave(self) -> None:
-        """Note that the turn is over; without an answer, the next one may answer it."""
-        self.turn = None
+    def conversation_ended(self, conversation: object) -> None:
+        """End it if it can be answered only in this conversation."""
+        if self._conversation is conversation:
+            self.end()
 
-    async def thanks(self, hass: HomeAssistant, language: str) -> str:
-        """Return what is said to the answer."""
-        return await async_text(hass, "question_answered", language)
+    async def answer(self, seconds: float | None) -> AskedTurn | None:
+        """Return the turn that answers it, also of another conversation; None if none begins in time.
 
-
-class Recording(Question):
-    """A voice message that is awaited: the next turn is recorded instead of being understood."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sound = bytearray()
-        """16 kHz mono 16-bit PCM; empty as long as nobody has spoken."""
-        self._turn: TurnAudio | None = None
-        self.thanked: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """The sentence that says whether it was sent."""
-
-    @property
-    def cut_off(self) -> bool:
-        """Whether the end is missing."""
-        return self._turn is not None and self._turn.cut_off
-
-    async def record(self, turn: TurnAudio, audio: AsyncIterable[bytes]) -> None:
-        """Take the words, up to their end."""
-        self._turn = turn
-        self.sound.clear()
-        async for pcm in audio:
-            self.sound += pcm
-            if len(self.sound) >= 2 * UPLINK_SAMPLE_RATE * _LONGEST_MESSAGE:
-                break
-
-    @callback
-    def cut_pause(self, seconds: float) -> None:
-        """Cut the pause that has ended the message, of so many seconds."""
-        if (samples := round(UPLINK_SAMPLE_RATE * (seconds - _PAUSE_KEPT))) > 0:
-            del self.sound[-2 * samples :]
-
-    @callback
-    @override
-    def leave(self) -> None:
-        """End the message with the turn: by its button, the device closes the channel."""
-        super().leave()
-        if self.sound:
-            self.end("")
-
-    @override
-    async def thanks(self, hass: HomeAssistant, language: str) -> str:
-        return await asyncio.shield(self.thanked)
+        Raises `error`.
+        """
+        await asyncio.wait((self.turn,), timeout=seconds)
+        async with first_of(self.turn, self._unheard.wait()):
+            if self.error is not None:
+                raise self.error
+        return self.turn.result() if self.turn.done() else None
 
 
 class Questions:
-    """The questions of automations to one device."""
+    """What is asked on one device."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._question: Question | None = None
-        self._stopped = asyncio.Event()
 
     @property
-    def pending(self) -> Question | None:
+    def open(self) -> Question | None:
         """The question that the next words answer."""
         question = self._question
-        return question if question is not None and question.pending else None
+        return question if question is not None and question.is_open else None
 
     @callback
     def check_free(self) -> None:
@@ -127,40 +117,21 @@ class Questions:
             raise UserError("question_pending", name=self._device.name)
 
     @contextmanager
-    def asking(self, question: Question) -> Generator[None]:
-        """Ask a question. Raises `UserError` if there is one already."""
+    def asking(self, *, is_recorded: bool = False) -> Generator[Question]:
+        """Ask something. Raises `UserError` if there is a question already."""
         self.check_free()
-        self._question = question
+        question = self._question = Question(is_recorded=is_recorded)
         try:
-            yield
+            yield question
         finally:
             self._question = None
-
-    async def answer(self, question: Question, seconds: float) -> str | None:
-        """Return the next words, also of another conversation; None if there are none in so many seconds.
-
-        Raises `UserError` if the satellite goes.
-        """
-        answer = question.transcript
-        await asyncio.wait((answer,), timeout=seconds)
-        if question.turn is not None:
-            # Somebody has begun in time.
-            await asyncio.wait((answer, question.turn), return_when=asyncio.FIRST_COMPLETED)
-        if self._stopped.is_set():
-            raise UserError("announcement_stopped", name=self._device.name)
-        return answer.result() if answer.done() else None
-
-    @callback
-    def conversation_ended(self, conversation: object) -> None:
-        """End a question that can be answered only in this conversation."""
-        if self._question is not None and self._question.conversation is conversation:
-            self._question.end()
+            question.left.set()
 
     @callback
     def stop(self) -> None:
         """End the question: the satellite goes."""
-        self._stopped.set()
         if self._question is not None:
+            self._question.error = UserError("announcement_stopped", name=self._device.name)
             self._question.end()
 
 

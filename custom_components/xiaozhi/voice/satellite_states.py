@@ -20,9 +20,14 @@ from homeassistant.core import callback
 from homeassistant.helpers.chat_session import ChatSession, async_get_chat_session
 
 from ..announcements.announcement_errors import check_length
+from ..announcements.announcer import Announcer
 from ..device.device import Device
+from ..protocol.audio.timer_sound import tone
+from ..protocol.messages import DOWNLINK
 from ..texts.issues import Part, Unpromised
-from .questions import Question, Questions
+from ..util.event_loop import first_of
+from .pipelines import chosen_pipeline
+from .questions import AskedTurn, Question, Questions
 
 # Since Home Assistant 2026.11 a run has a user: none for a satellite.
 NO_USER: Final[dict[str, Any]] = (
@@ -43,28 +48,13 @@ class _BegunConversation:
     prompt: str | None
 
 
-class _HomeAssistantsQuestion(Question):
-    """A question whose answer Home Assistant takes as a pipeline event."""
-
-    def __init__(self, satellite: SatelliteStates) -> None:
-        super().__init__()
-        self._satellite = satellite
-
-    @override
-    @callback
-    def end(self, text: str | None = None) -> None:
-        is_new = not self.transcript.done()
-        super().end(text)
-        if is_new:
-            self._satellite.answer_home_assistant(text)
-
-
 class SatelliteStates(AssistSatelliteEntity):
     """A satellite whose pipelines are run by `pipeline_runs`, one run at a time."""
 
     device: Device
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, announcer: Announcer) -> None:
+        self.announcer = announcer
         self.wake_word_awaited = False
         """Whether Home Assistant's voice set-up waits for the next wake word, and no pipeline is to run."""
         self.questions = Questions(device)
@@ -75,9 +65,8 @@ class SatelliteStates(AssistSatelliteEntity):
         """The owner's sound before what is being announced."""
         self._begun: _BegunConversation | None = None
         """The conversation that the next run goes on with."""
-        self._beginning: _BegunConversation | None = None
-        """The same, while it is being said."""
-        self._home_assistants_question: Question | None = None
+        self._asked: Question | None = None
+        """Home Assistant's question."""
         self._stage: PipelineEvent | None = None
         """The last stage of the turn that goes on."""
         self._take_event: Callable[[PipelineEvent], object] | None = None
@@ -201,25 +190,21 @@ class SatelliteStates(AssistSatelliteEntity):
         check_length(self.device, message)
         self.questions.check_free()
         async with self.announcing:
-            self._beginning = _BegunConversation(message or "", given.get("extra_system_prompt") or message)
-            try:
-                await start(*args, **self._without_sound(start, *args, **given))
-            finally:
-                self._beginning = None
+            await start(*args, **self._without_sound(start, *args, **given))
+        self._begun = _BegunConversation(message or "", given.get("extra_system_prompt") or message)
 
     @override
     async def async_internal_ask_question(self, *args: Any, **given: Any) -> AssistSatelliteAnswer | None:
         """Ask in turn."""
         ask = super().async_internal_ask_question
         check_length(self.device, given.get("question"))
-        self.questions.check_free()
-        async with self.announcing:
-            try:
-                asked = self._home_assistants_question = _HomeAssistantsQuestion(self)
-                with self.questions.asking(asked):
+        with self.questions.asking() as asked:
+            async with self.announcing:
+                self._asked = asked
+                try:
                     return await ask(*args, **self._without_sound(ask, *args, **given))
-            finally:
-                self._home_assistants_question = None
+                finally:
+                    self._asked = None
 
     def _without_sound(self, method: Callable[..., object], *args: Any, **given: Any) -> dict[str, Any]:
         """Return arguments for a method of Home Assistant's without the sound before the words.
@@ -233,22 +218,47 @@ class SatelliteStates(AssistSatelliteEntity):
             return given | {"preannounce": False}
         return given
 
-    @callback
-    def asked(self, conversation: object) -> None:
-        """Note that the user is to speak now, in a conversation if that goes on."""
-        self._begun, self._beginning = self._beginning, None
-        if (question := self._home_assistants_question) is not None:
-            question.was_asked(conversation)
-            if conversation is None:
-                question.end()
+    @asynccontextmanager
+    async def next_turn(
+        self, prompt: str, patience: float, *, is_recorded: bool = False
+    ) -> AsyncGenerator[AskedTurn | None]:
+        """Say a prompt, and yield the turn in which somebody answers; None if nobody does in so many seconds.
 
-    @callback
-    def answer_home_assistant(self, text: str | None) -> None:
-        """Answer Home Assistant's question. A run that Home Assistant makes answers it by itself."""
-        if self._take_event is not None:
+        It is understood, or recorded after a tone. In a conversation it is the next one, otherwise one that
+        begins later. What is left as its reply is said after this. Raises `HomeAssistantError`.
+        """
+        pipeline = chosen_pipeline(self.hass, self.device)
+        with self.questions.asking(is_recorded=is_recorded) as question:
+            async with self.speaking() as on_start:
+                asking = self.announcer.ask(
+                    prompt,
+                    pipeline,
+                    lambda: question.open(self.device.conversation),
+                    on_start,
+                    tone(DOWNLINK.sample_rate) if is_recorded else b"",
+                )
+                # Somebody may have interrupted it to speak, and waits for the reply.
+                async with first_of(asking, question.turn) as (asked, _):
+                    if asked.done():
+                        asked.result()
+            yield await question.answer(patience)
+
+    async def wait_for_answer(self) -> None:
+        """Wait for the answer to Home Assistant's question, if it has asked one, which takes it as an event.
+
+        A run that Home Assistant makes reports it by itself.
+        """
+        if (question := self._asked) is None:
             return
-        with Unpromised(self.hass, Part.RUNS):
-            event = PipelineEvent(PipelineEventType.RUN_END)
-            if text is not None:
-                event = PipelineEvent(PipelineEventType.STT_END, {"stt_output": {"text": text}})
-            self._internal_on_pipeline_event(event)
+        if (conversation := self.device.conversation) is None:
+            question.end()
+        question.open(conversation)
+        turn = await question.answer(None)
+        if self._take_event is None:
+            with Unpromised(self.hass, Part.RUNS):
+                event = PipelineEvent(PipelineEventType.RUN_END)
+                if turn is not None:
+                    event = PipelineEvent(
+                        PipelineEventType.STT_END, {"stt_output": {"text": turn.transcript}}
+                    )
+                self._internal_on_pipeline_event(event)

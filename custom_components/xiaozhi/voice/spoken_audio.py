@@ -34,7 +34,7 @@ class SpokenAudio:
 
     def __init__(
         self,
-        turn: TurnAudio,
+        audio: TurnAudio,
         speech_input: SpeechInput,
         patience: float,
         hurries: Callable[[], bool],
@@ -45,11 +45,13 @@ class SpokenAudio:
 
         If nobody speaks, the audio does not end: speech recognition would make words of a noise.
         """
-        self._turn = turn
-        self._hurries, self._is_patient = hurries, is_patient
-        self._input = speech_input
-        self._detector = self._input.detector
-        self._early = self._input.early
+        self.audio = audio
+        self.input = speech_input
+        self.patience = patience
+        self.is_patient = is_patient
+        self._hurries = hurries
+        self._detector = speech_input.detector
+        self._early = speech_input.early
         self._said = bytearray()
         self._patience_bytes = (patience + _NOTICING) * _BYTES_PER_SECOND
         self._held: deque[bytes] = deque()
@@ -66,7 +68,7 @@ class SpokenAudio:
 
     async def listen(self) -> bool:
         """Take the audio as it comes, however fast the pipeline takes it; return whether anybody spoke."""
-        async with aclosing(self._turn.audio()) as audio:
+        async with aclosing(self.audio.audio()) as audio:
             async for pcm in audio:
                 self._hold(pcm)
                 if self._detector is not None and self._is_over(await self._detector.hear(pcm)):
@@ -79,7 +81,7 @@ class SpokenAudio:
 
     async def for_pipeline(self) -> AsyncGenerator[bytes]:
         """Yield 16 kHz mono 16-bit PCM, perhaps after the silence that Home Assistant's detector needs."""
-        if self._input.pipeline_silence is not None:
+        if self.input.pipeline_silence is not None:
             yield silence(BLIND_MS)
         while (piece := await self._pieces.get()) is not None:
             yield piece
@@ -93,7 +95,7 @@ class SpokenAudio:
         self._heard_bytes += len(pcm)
         if self.begun.is_set():
             self._hand_on()
-        while self._is_patient and self._held_bytes > _MAX_HELD_BYTES:
+        while self.is_patient and self._held_bytes > _MAX_HELD_BYTES:
             self._held_bytes -= len(self._held.popleft())
 
     def _hand_on(self) -> None:
@@ -106,20 +108,20 @@ class SpokenAudio:
 
     def _is_over(self, events: list[SpeechEvent]) -> bool:
         for event in events:
-            if self._turn.trace is not None:
+            if self.audio.trace is not None:
                 at = getattr(event, "at", None)
                 known = {} if at is None else {"at": round(1000 * at)}
-                self._turn.trace.note("speech", event=type(event).__name__, **known)
+                self.audio.trace.note("speech", event=type(event).__name__, **known)
             match event:
                 case SpeechBegan():
                     self.begun.set()
                     self._hand_on()
-                    self._input.began()
+                    self.input.began()
                 case SpeechPaused(at) if self._early is not None:
                     self._paused_at = at
                     self._early.paused(event, bytes(self._said))
                 case SpeechResumed(at) if self._early is not None:
-                    self._input.longest_pause = max(self._input.longest_pause, at - self._paused_at)
+                    self.input.longest_pause = max(self.input.longest_pause, at - self._paused_at)
                     self._early.resumed()
                 case SpeechEnded(at):
                     self.silent_for = max(0.0, self._heard_bytes / _BYTES_PER_SECOND - at)

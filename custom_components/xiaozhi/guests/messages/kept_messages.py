@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing, suppress
 from datetime import timedelta
-from functools import partial
 import logging
 from pathlib import Path
 from shutil import rmtree
@@ -22,7 +21,6 @@ from ...announcements.announcement_speech import text_utterance, voice_language
 from ...announcements.announcer import Announcer
 from ...announcements.delivery import Delivery
 from ...announcements.heard import End
-from ...announcements.in_conversation import Messages
 from ...announcements.utterance import OpenSpeech, Utterance
 from ...const import DOMAIN, EVENT_VOICE_MESSAGE
 from ...device.device import Device
@@ -31,6 +29,7 @@ from ...device.state import VoiceMessage
 from ...errors import InputError, UserError
 from ...protocol.audio.loudness import as_loud_as
 from ...protocol.audio.speech_decoder import SpeechError, decode_speech
+from ...protocol.conversation.conversation import Conversation
 from ...protocol.messages import DOWNLINK
 from ...texts.translated import async_text
 from ...voice.pipelines import chosen_pipeline
@@ -61,6 +60,8 @@ class KeptMessages:
         self._announcer = announcer
         self._folder = Path(device.hass.config.path(*_FOLDER, _folder_name(device.mac)))
         self._playing, self._storing = asyncio.Lock(), asyncio.Lock()
+        self._interrupted_by: Conversation | None = None
+        """The conversation that has interrupted a message, which waits for the next one."""
         self._ends: list[CALLBACK_TYPE] = []
 
     def is_full_for(self, sender: str) -> bool:
@@ -75,7 +76,7 @@ class KeptMessages:
             self._hass, self._clean, _INTERVAL, name="xiaozhi old messages", cancel_on_shutdown=True
         )
         self._ends = [every_hour]
-        self._announcer.in_conversation.kept = self._for_who_wakes
+        self._announcer.in_conversation.before_first_turn = self.before_first_turn
         self.device.create_task(self._clean(), "old messages")
 
     @callback
@@ -120,11 +121,17 @@ class KeptMessages:
         """Delete all, unheard."""
         await self._async_delete(self.device.state.messages)
 
-    @callback
-    def _for_who_wakes(self) -> Messages | None:
-        messages = self.device.state.messages
-        # A message that was just interrupted by waking the device waits for the next time.
-        return partial(self._play, messages) if messages and not self._playing.locked() else None
+    async def before_first_turn(self, conversation: Conversation) -> bool:
+        """Play all to who has woken the device; return whether there is anything that can be said now."""
+        if (
+            not self.device.state.messages
+            or conversation is self._interrupted_by
+            or self._playing.locked()
+            or self._announcer.is_busy
+        ):
+            return False
+        await self._play(self.device.state.messages)
+        return True
 
     @callback
     def play(self) -> None:
@@ -143,6 +150,8 @@ class KeptMessages:
                     if uid not in self.device.state.messages:
                         # Its sound is damaged.
                         continue
+                    if heard.end is End.WOKEN:
+                        self._interrupted_by = self.device.conversation
                     _LOGGER.debug("%s keeps a message: %s", self.device.name, heard.error)
                     return
                 async_report(self.device, MessageEvent.HEARD, message.sender)

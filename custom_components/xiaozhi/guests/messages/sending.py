@@ -7,23 +7,20 @@ from typing import Final
 from homeassistant.core import callback
 from homeassistant.util import dt as dt_util
 
-from ...announcements.announcement_speech import text_utterance, voice_language
-from ...announcements.announcer import Announcer
+from ...announcements.announcement_speech import text_utterance
 from ...announcements.delivery import woken
-from ...announcements.utterance import Utterance
 from ...device.device import Device, area_name
 from ...device.events import MessageEvent
 from ...device.state import VoiceMessage
 from ...errors import InputError, UserError
 from ...protocol.audio.ogg import OggOpusEncoder
 from ...protocol.audio.opus_codec import resampled
-from ...protocol.audio.timer_sound import tone
 from ...protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE
 from ...protocol.messages import DOWNLINK
 from ...texts.translated import async_text
-from ...util.event_loop import first_of, within
-from ...voice.pipelines import chosen_pipeline
-from ...voice.questions import Recording
+from ...util.event_loop import within
+from ...voice.pipelines import chosen_pipeline, spoken_language
+from ...voice.questions import AskedTurn
 from ...voice.satellite_states import SatelliteStates
 from .kept_messages import KeptMessages, async_report
 
@@ -50,69 +47,49 @@ def names(to: Collection[KeptMessages]) -> str:
     return ", ".join(sorted(each.device.name for each in to))
 
 
-async def async_send_voice_message(
-    satellite: SatelliteStates, announcer: Announcer, meant: Collection[KeptMessages]
-) -> None:
+async def async_send_voice_message(satellite: SatelliteStates, meant: Collection[KeptMessages]) -> None:
     """Record the next words to a satellite, and keep them for others. Raises `UserError` if that fails.
 
     An idle device says that it is to be woken, and nothing more is said than that if nobody does.
     """
-    sender, recording, text = satellite.device, Recording(), ""
-    hass, pipeline = sender.hass, chosen_pipeline(sender.hass, sender)
-    language = voice_language(pipeline)
-    to = names(recipients(sender, meant))
-
-    async def ask() -> None:
-        key = "message_question" if sender.conversation is None else "message_prompt"
-        prompt = await async_text(hass, key, language, to=to)
-        async with satellite.speaking() as on_start:
-            await announcer.ask(
-                prompt,
-                pipeline,
-                lambda: recording.was_asked(sender.conversation),
-                on_start,
-                tone(DOWNLINK.sample_rate),
-            )
-
-    try:
-        with satellite.questions.asking(recording):
-            # Somebody may have interrupted it to speak, and waits for the outcome.
-            async with first_of(ask(), recording.transcript) as (asking, _):
-                if asking.done():
-                    asking.result()
-            await satellite.questions.answer(recording, _PATIENCE)
-        missed = await _async_keep(sender, recording, meant)
-        key = "message_sent_except" if missed else "message_sent"
-        text = await async_text(hass, key, language, names=missed)
-        if recording.cut_off:
-            text += " " + await async_text(hass, "message_cut_off", language)
+    sender, hass = satellite.device, satellite.hass
+    to, language = names(recipients(sender, meant)), spoken_language(hass, sender)
+    key = "message_question" if sender.conversation is None else "message_prompt"
+    prompt = await async_text(hass, key, language, to=to)
+    async with satellite.next_turn(prompt, _PATIENCE, is_recorded=True) as turn:
+        if turn is None:
+            raise UserError("message_not_spoken", name=sender.name)
+        try:
+            missed = await _async_keep(sender, turn, meant)
+        except UserError as err:
+            key = "message_cancelled" if err.key == "message_not_spoken" else err.key
+            turn.reply.append((key, err.placeholders))
+            raise
+        turn.reply.append(("message_sent_except" if missed else "message_sent", {"names": missed}))
+        if turn.cut_off:
+            turn.reply.append(("message_cut_off", {}))
             # The device may be out of reach.
-            report = _report_at_next_wake(sender, announcer, text_utterance(hass, text, pipeline))
-            sender.create_task(report, "report a message")
-    except UserError as err:
-        key = "message_cancelled" if err.key == "message_not_spoken" else err.key
-        text = await async_text(hass, key, language, **err.placeholders)
-        raise
-    finally:
-        recording.thanked.set_result(text)
+            sender.create_task(_report_at_next_wake(satellite, turn), "report a message")
 
 
-async def _report_at_next_wake(sender: Device, announcer: Announcer, said: Utterance) -> None:
-    """Say something in the next conversation, if that comes soon."""
+async def _report_at_next_wake(satellite: SatelliteStates, turn: AskedTurn) -> None:
+    """Say the reply in the next conversation, if that comes soon."""
+    sender, hass = satellite.device, satellite.hass
     if (conversation := sender.conversation) is not None:
         await conversation.closed.wait()
     with woken(sender) as is_woken:
         if await within(_TOLD_WITHIN, is_woken.wait()):
-            await announcer.say(said)
+            text = await turn.reply_in(hass, spoken_language(hass, sender))
+            await satellite.announcer.say(text_utterance(hass, text, chosen_pipeline(hass, sender)))
 
 
-async def _async_keep(sender: Device, recording: Recording, meant: Collection[KeptMessages]) -> str:
+async def _async_keep(sender: Device, turn: AskedTurn, meant: Collection[KeptMessages]) -> str:
     """Keep a message for others, and return the names of those who cannot have it. Raises `UserError`."""
-    if not recording.sound:
+    if not turn.sound:
         raise UserError("message_not_spoken", name=sender.name)
     to = recipients(sender, meant)
-    sound = await sender.hass.async_add_executor_job(_ogg, bytes(recording.sound))
-    message = VoiceMessage(sender=_place(sender), sent=dt_util.utcnow(), cut_off=recording.cut_off)
+    sound = await sender.hass.async_add_executor_job(_ogg, turn.sound)
+    message = VoiceMessage(sender=_place(sender), sent=dt_util.utcnow(), cut_off=turn.cut_off)
     results = await asyncio.gather(*(each.async_keep(message, sound) for each in to), return_exceptions=True)
     kept = [each for each, error in zip(to, results, strict=True) if error is None]
     if not kept:

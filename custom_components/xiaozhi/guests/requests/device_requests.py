@@ -11,7 +11,7 @@ from ...assist_satellite import satellite_of
 from ...const import CONF_MICROPHONE
 from ...device.state import DO_NOT_DISTURB
 from ...errors import InputError, UserError
-from ..messages.sending import names, recipients
+from ..messages.sending import async_send_voice_message, names, recipients
 from ..spoken.understanding import Meaning
 from .speaker import Answer, Handler, Speaker
 
@@ -31,7 +31,7 @@ async def _send_message(speaker: Speaker, meaning: Meaning) -> Answer:
     async def record() -> None:
         # The device says why nothing was sent.
         with suppress(HomeAssistantError):
-            await satellite.async_send_voice_message(meant)
+            await async_send_voice_message(satellite, meant)
 
     device.create_task(record(), "voice message")
     return "message_to", {"to": names(to)}

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, override
+from typing import Final
 
 from homeassistant.core import HomeAssistant
 
@@ -12,8 +12,6 @@ from ...assist_satellite import satellite_of
 from ...device.device import Device
 from ...errors import InputError, UserError
 from ...gateway import Gateway
-from ...texts.translated import async_text
-from ...voice.questions import Question
 from ..alarms.device_clock import DeviceClock
 from ..spoken.language import Language
 from ..spoken.understanding import Meaning
@@ -86,32 +84,19 @@ class Speaker:
 
     async def ask(self, asked: AskBackError) -> None:
         """Let the next words to the device answer a question, if it can be asked now."""
-        device, question = self.here, _SpokenQuestion(self, asked.reply)
+        device = self.here
         satellite = satellite_of(device.hass, device)
 
         async def wait() -> None:
-            with suppress(UserError), satellite.questions.asking(question):
-                question.was_asked(device.conversation)
-                await satellite.questions.answer(question, _PATIENCE)
+            with suppress(UserError), satellite.questions.asking() as question:
+                question.open(device.conversation)
+                if (turn := await question.answer(_PATIENCE)) is not None:
+                    try:
+                        turn.reply.append(await asked.reply(turn.transcript))
+                    except UserError as err:
+                        turn.reply.append((err.key, err.placeholders))
 
         device.create_task(wait(), "question about an alarm")
-
-
-class _SpokenQuestion(Question):
-    """A question about an alarm."""
-
-    def __init__(self, speaker: Speaker, reply: Reply) -> None:
-        super().__init__()
-        self._speaker, self._reply = speaker, reply
-
-    @override
-    async def thanks(self, hass: HomeAssistant, language: str) -> str:
-        """Act upon the answer, and return what is said to it."""
-        try:
-            key, placeholders = await self._reply(self.transcript.result() or "")
-        except UserError as err:
-            key, placeholders = err.key, err.placeholders
-        return await async_text(hass, key, language, **placeholders)
 
 
 type Handler = Callable[[Speaker, Meaning], Awaitable[Answer]]
