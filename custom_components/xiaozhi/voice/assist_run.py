@@ -90,7 +90,8 @@ class AssistRun:
         """The pipeline, and the playing of its answer."""
         self._timer: asyncio.TimerHandle | None = None
         self._reported = False
-        self._ended = False
+        self.ended = False
+        """Whether events of the run are dropped."""
 
     @property
     def taught_patience(self) -> bool:
@@ -100,7 +101,7 @@ class AssistRun:
     @callback
     def end(self) -> None:
         """Take no more events of the run, which may not let itself be cancelled."""
-        self._ended = True
+        self.ended = True
         self._stop_timer()
 
     @callback
@@ -109,7 +110,7 @@ class AssistRun:
 
         Raises `TurnError`, which ends the run.
         """
-        if self._ended:
+        if self.ended:
             return False
         data = event.data or {}
         if (trace := self._audio.trace) is not None:
@@ -269,7 +270,7 @@ class AssistRun:
     @callback
     def _wait_at_most(self, seconds: float) -> None:
         self._stop_timer()
-        if self._ended:
+        if self.ended:
             return
         self._timer = self.device.hass.loop.call_later(seconds, self._engine_hangs, seconds)
 

@@ -273,6 +273,8 @@ class HeldConversation:
             await conversation.end_answer()
         else:
             await conversation.end_turn(silently=turn.audio.stopped)
+        # To be read may take a device several seconds.
+        turn.end()
         if (session := self._device.session) is not None:
             await session.read_at_rest()
         if not stays and turn.is_typed and conversation.answering:

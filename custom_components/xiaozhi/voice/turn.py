@@ -178,12 +178,13 @@ class Turn:
     def end(self) -> Said | None:
         """Drop later events of the pipeline, and show idle. Returns the answer."""
         self._shared.arbitration.turn_over(self.answered_elsewhere)
-        if self.assist is None:
+        if (run := self.assist) is None:
             return None
-        self.assist.end()
-        if self._satellite.enabled:
-            self._satellite.tts_response_finished()
-        return self.assist.answer.speech
+        if not run.ended:
+            run.end()
+            if self._satellite.enabled:
+                self._satellite.tts_response_finished()
+        return run.answer.speech
 
     def _spoken(self, speech_input: SpeechInput) -> SpokenAudio:
         no_speech = VoiceTimeouts.no_speech

@@ -158,6 +158,27 @@ async def test_a_program_is_heard_after_each_answer_also_much_later(
     assert client.connection.close_code is None
 
 
+async def test_after_an_answer_it_is_idle_also_if_it_answers_no_call(
+    speech: Speech, linked_entry: MockConfigEntry, hass_client_no_auth: ClientSessionGenerator
+) -> None:
+    """It is asked for its tools then."""
+    hass = speech.hass
+    speech.recognizer.lines = [COMMAND]
+
+    def answer_nobody(_method: str, _params: dict[str, Any]) -> dict[str, Any]:
+        return {"id": -1, "result": {}}
+
+    about = {"mac": MAC, "client_id": CLIENT_ID, "board": "pc-client", "version": "2.0.3"}
+    async with connected(await hass_client_no_auth(), answer_nobody, **about) as client:
+        await client.hello()
+        await client.say("listen", state="start", mode="auto")
+        talking = asyncio.create_task(talk(client, speech.command))
+        await wait_for_state(hass, SATELLITE, "responding", 30)
+        await until(lambda: stops(client) == 1, 30)
+        talking.cancel()
+        await wait_for_state(hass, SATELLITE, "idle", 1)
+
+
 async def test_a_program_that_shows_listening_lets_an_announcement_be_made(
     hass: HomeAssistant, speech: Speech, client: WebSocketClient
 ) -> None:
