@@ -223,7 +223,8 @@ class RoomPlayback:
         if self.over:
             return
         sound, hass, device = self._sound, self._hass, self._device
-        music = _music_to_resume(hass, self.player)
+        interrupted = device.transfers.interrupted
+        music = interrupted.pop(self.player, None) or _music_to_resume(hass, self.player)
         making = device.create_task(
             sound.make(sound.said.speech(self._how), self._gain), "sound for a player"
         )
@@ -250,13 +251,25 @@ class RoomPlayback:
             calling.cancel()
             if end is not End.DONE:
                 await self._silence(stops=self._reports or returned)
-        if music is not None and end in {End.DONE, End.WOKEN, End.FAULT}:
+        if music is None or end not in {End.DONE, End.WOKEN, End.FAULT}:
+            return
+        resuming = device.create_task(self._resume(music), "play on")
+        resuming.add_done_callback(log_failure)
+        if device.conversation is None:
             # The next owner has to find it playing, or would not know of it.
-            resuming = device.create_task(
-                hass.services.async_call(MEDIA_PLAYER, SERVICE_PLAY_MEDIA, music, blocking=True), "play on"
-            )
-            resuming.add_done_callback(log_failure)
             await asyncio.wait((resuming,), timeout=AnnouncementTimeouts.ring_waits)
+
+    async def _resume(self, music: dict[str, str]) -> None:
+        """Play music again, after the conversation: the device would hear it."""
+        if (conversation := self._device.conversation) is not None:
+            interrupted = self._device.transfers.interrupted
+            interrupted[self.player] = music
+            await conversation.closed.wait()
+            state = self._hass.states.get(self.player)
+            if interrupted.get(self.player) is not music or (state is not None and state.state in _ACTIVE):
+                return
+            del interrupted[self.player]
+        await self._hass.services.async_call(MEDIA_PLAYER, SERVICE_PLAY_MEDIA, music, blocking=True)
 
     @property
     def _gain(self) -> float:
@@ -350,7 +363,8 @@ class RoomPlayback:
             self._is_heard()
         if self._since is None:
             return
-        if state.state in _ENDED_BY_PERSON and was_active:
+        if state.state in _ENDED_BY_PERSON and old is not None and old.state not in _ENDED_BY_PERSON:
+            # Also of one that has not reported that it plays.
             self._end(End.STOPPED)
         elif state.state in _ACTIVE and self._shown and content and not is_ours:
             self._end(self._end_of_idle(None))

@@ -88,6 +88,8 @@ class Transfers:
         self.pictures = PictureSlots()
         self.speaking = defaultdict[str, RankedLock](RankedLock)
         """Held, by its entity id, while a media player speaks for a device."""
+        self.interrupted: dict[str, dict[str, str]] = {}
+        """Music that a media player is to go on with after a conversation, by its entity id."""
         self._open: dict[str, Offered] = {}
 
     @contextmanager

@@ -199,9 +199,32 @@ async def test_music_stays_on_the_device_and_is_given_back_to_a_simple_player(
     assert len(device.announcements) == 1
 
 
-async def test_a_paused_announcement_and_an_early_failing_voice_are_errors(
-    hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker, announcer: Announcer
+async def test_music_of_a_simple_player_resumes_after_the_conversation(
+    device: SimulatedDevice, speech: Speech, player: BigSpeaker
 ) -> None:
+    player._attr_supported_features &= ~MediaPlayerEntityFeature.MEDIA_ANNOUNCE
+    player.show(MediaPlayerState.PLAYING, "library://jazz")
+    await speech.answer_with("Which lamp?", "Done.", heard=[COMMAND, COMMAND])
+    await device.wake()
+    device.say(speech.command)
+    await device.wait_for(lambda: len(player.began) == 1, 30)
+    await device.wait_state(State.LISTENING, 30)
+    await asyncio.sleep(1)
+    assert "library://jazz" not in player.asked
+    device.say(speech.command)
+    await device.wait_for(lambda: len(player.began) == 2, 20)
+    assert "library://jazz" not in player.asked
+    await device.wait_state(State.IDLE, 60)
+    await device.wait_for(lambda: player.asked[-1] == "library://jazz", 5)
+    assert len(player.asked) == 3
+
+
+@pytest.mark.parametrize("reports", [True, False])
+async def test_a_paused_announcement_and_an_early_failing_voice_are_errors(
+    hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker, announcer: Announcer, reports: bool
+) -> None:
+    # One that is polled, as VLC, reports only what it was told to do.
+    player.reports = reports
     saying = asyncio.create_task(announcer.say(Utterance(text="Dinner.", speech=beep(20))))
     await device.wait_for(lambda: bool(player.began), 10)
     await asyncio.sleep(2)
