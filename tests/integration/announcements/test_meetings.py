@@ -67,7 +67,8 @@ ACTS = (
 QUIET = "do not disturb"
 ASKED = ("question", "message being recorded")
 QUESTION = "Shall I close the garage?"
-_ANSWER_ROW = re.compile(r"^\| ([a-z, ]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
+SPOKEN = "tts.speak"
+_ANSWER_ROW = re.compile(r"^\| ([a-z., ]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 _ROW = re.compile(r"^\| ([a-z, ]+) \| ([a-z, ]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
 # A timer and an alarm ring for a quarter of a minute here, and are given up after half of one.
@@ -114,12 +115,20 @@ class House:
             return self.answers()
         if kind == "message":
             return self.sends()
+        if kind == SPOKEN:
+            return self.speaks()
         return self.asks() if kind == "question" else self.says(kind)
 
     async def says(self, kind: str) -> str:
         rank = Rank.MUSIC if kind == "music" else Rank.ANNOUNCEMENT
         heard = await self.announcer.say(Utterance(text=f"{kind}.", speech=beep(8), rank=rank))
         return outcome(heard)
+
+    async def speaks(self) -> str:
+        """Say a text at the device's media player."""
+        said = {"media_player_entity_id": "media_player.kitchen_box_speaker", "message": "Open."}
+        await act(self.hass, "tts", "speak", self.speech.voice.entity_id, **said)
+        return "heard" if "Open." in self.device.screen.captions else "not heard"
 
     async def sends(self) -> str:
         """Keep a voice message, and see whether it is heard within a minute."""
@@ -310,7 +319,7 @@ async def test_what_comes_while_something_is_asked(
     prompt = QUESTION if asked == "question" else PROMPT
     await device.wait_for(lambda: prompt in device.screen.captions, 30)
     second: asyncio.Task[str] | None = None
-    if coming in KINDS:
+    if coming in {*KINDS, SPOKEN}:
         second = asyncio.create_task(house.start(coming))
     else:
         await house.act(coming)
@@ -326,7 +335,7 @@ async def test_what_comes_while_something_is_asked(
 
 async def test_the_table_is_complete() -> None:
     """There is a cell for each meeting."""
-    comings = ({*KINDS} - {"answer", "question"}) | {*ACTS} - {"radio lost", "player paused", QUIET}
+    comings = ({*KINDS, SPOKEN} - {"answer", "question"}) | {*ACTS} - {"player paused", QUIET}
     assert sorted(cell[:2] for cell in answers()) == sorted(product(comings, ASKED))
     meetings = [*product(KINDS, (*KINDS[1:], *ACTS), LOUDSPEAKERS), *product([QUIET], KINDS, LOUDSPEAKERS)]
     assert sorted(cell[:3] for cell in cells()) == sorted(meetings)
