@@ -30,9 +30,11 @@ from benchmarks.report import Row
 from benchmarks.speech import after, spoken
 from custom_components.xiaozhi.const import DOMAIN, OTA_PATH
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.device.state import VoiceMessage
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
 from custom_components.xiaozhi.guests.alarms.alarm import wall_time
+from custom_components.xiaozhi.guests.alarms.device_clock import DeviceClock
+from custom_components.xiaozhi.guests.messages.kept_messages import KeptMessages
+from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
 from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
 from custom_components.xiaozhi.protocol.messages import DOWNLINK
 
@@ -206,13 +208,13 @@ class _Life:
         for device in self._with_much():
             for _ in range(_MESSAGES):
                 message = VoiceMessage(sender="Attic", sent=dt_util.utcnow())
-                await self._tried(self._site.gateway.messages(device).async_keep(message, sound))
+                await self._tried(device.part(KeptMessages).async_keep(message, sound))
 
     async def _set_alarms(self) -> None:
         """Set alarms and timers on some devices."""
         now = dt_util.utcnow()
         for device in self._with_much():
-            clock = self._site.gateway.clock(device).alarms
+            clock = device.part(DeviceClock).alarms
             for alarm in range(_ALARMS):
                 start = wall_time(now + timedelta(hours=2 + alarm, minutes=alarm))
                 await self._tried(clock.async_set(start, f"Alarm {alarm}", "", _RULES[alarm % len(_RULES)]))
@@ -283,7 +285,7 @@ class _Life:
         """Ring on a device of each floor, and stop it after some seconds."""
         gateway, clocks = self._site.gateway, []
         for paired in self._site.devices[self._at_once :: 2][:4]:
-            clock = gateway.clock(gateway.devices[paired.mac])
+            clock = gateway.devices[paired.mac].part(DeviceClock)
             clocks.append(clock)
             start = wall_time(dt_util.utcnow() + timedelta(seconds=2))
             await self._tried(clock.alarms.async_set(start, "Now", "", ""))

@@ -21,7 +21,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .actions.rights import satellite_id
 from .announcements.announcement_errors import check_length
 from .announcements.announcement_speech import announcement_utterance, speech_options
-from .announcements.announcer import RINGS
+from .announcements.announcer import RINGS, Announcer
 from .announcements.delivery import Delivery
 from .announcements.heard import End
 from .const import DOMAIN, EVENT_ANNOUNCEMENT_SKIPPED
@@ -31,6 +31,7 @@ from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .errors import InputError
 from .gateway import Gateway, XiaozhiConfigEntry
 from .guests.media.stream import media_sound
+from .guests.wake_words.device_wake_words import WakeWords
 from .voice.conversations import VoiceConversations
 from .voice.pipelines import (
     END_OF_SPEECH_SELECT,
@@ -71,7 +72,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     ) -> None:
         """Prepare the satellite of a device."""
         XiaozhiEntity.__init__(self, gateway, device, description)
-        SatelliteStates.__init__(self, device, gateway.announcer(device))
+        SatelliteStates.__init__(self, device, device.part(Announcer))
         self._conversations = VoiceConversations(self, gateway.voice)
 
     @property
@@ -176,7 +177,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         An unknown active wake word is replaced by the last one that was heard. Before that none is returned:
         Home Assistant's voice set-up asks the user to say the active one.
         """
-        wake_words = self.gateway.wake_words(self.device)
+        wake_words = self.device.part(WakeWords)
         available = wake_words.available
         active = tuple(each for each in wake_words.active if each in available)
         if not active:
@@ -195,7 +196,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     async def async_set_configuration(self, config: AssistSatelliteConfiguration) -> None:
         """Put wake words on the device, if others are wanted. Raises `HomeAssistantError`."""
         if config.active_wake_words != self.async_get_configuration().active_wake_words:
-            await self.gateway.wake_words(self.device).async_choose(config.active_wake_words)
+            await self.device.part(WakeWords).async_choose(config.active_wake_words)
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -242,4 +243,4 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the satellites of all devices, now and later."""
-    add_entities_of(entry, async_add_entities, DescribedEntities(XiaozhiSatellite, [_SATELLITE]))
+    await add_entities_of(entry, async_add_entities, DescribedEntities(XiaozhiSatellite, [_SATELLITE]))

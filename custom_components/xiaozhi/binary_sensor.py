@@ -16,7 +16,6 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from .device.device import Device
 from .device.state import AVAILABLE, PRESENT, part_key
 from .entity import (
-    AccessPointEntities,
     DescribedEntities,
     ToolEntities,
     XiaozhiEntity,
@@ -24,7 +23,6 @@ from .entity import (
     add_entities_of,
 )
 from .gateway import Gateway, XiaozhiConfigEntry
-from .guests.cloud.entities import ConnectedSensor
 from .protocol.transport.link import LinkKind
 from .tools.tool_entities import BinarySensorTool
 
@@ -97,11 +95,10 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the binary sensors of all devices, now and later."""
-    add_entities_of(
+    await add_entities_of(
         entry,
         async_add_entities,
         # Connectivity waits for the first check-in: only then is the kind of link known.
         DescribedEntities(XiaozhiBinarySensor, BINARY_SENSORS),
         ToolEntities(XiaozhiToolBinarySensor, BinarySensorTool),
-        AccessPointEntities(ConnectedSensor),
     )

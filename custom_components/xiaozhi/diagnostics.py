@@ -31,6 +31,7 @@ _PRIVATE: Final = {
     CONF_FIRMWARE_RELEASES,
     CONF_HOST,
     CONF_MAC,
+    CONF_NAME,
     CONF_PASSWORD,
     CONF_TOKEN,
     CONF_USERNAME,
@@ -38,8 +39,10 @@ _PRIVATE: Final = {
     "followed",
     "ip",
     "origin",
+    "sender",
     "session",
     "ssid",
+    "text",
 }
 
 
@@ -56,15 +59,18 @@ async def async_get_config_entry_diagnostics(
     }
     if (gateway := gateway_of(entry)) is None:
         return {"running": False, "state": entry.state.value, **common}
+    of_guests: dict[str, Any] = {}
+    for part in gateway.parts.values():
+        of_guests |= part.describe()
     return {
         "running": True,
         **common,
+        **of_guests,
         "speech_detector": gateway.voice.detectors.available,
         "preferred_pipeline_is_whole": not await async_missing_engines_hint(hass),
         "ports": gateway.ports.counters(),
         "waiting_devices": len(gateway.discovery.registry.devices),
         "devices": [_describe(device) for device in gateway.devices.values()],
-        "access_points": [point.describe() for point in gateway.access_points.all],
     }
 
 
@@ -75,9 +81,9 @@ async def async_get_device_diagnostics(
     if (gateway := gateway_of(entry)) is not None:
         if (known := find_device(hass, device.id)) is not None:
             return _describe(known)
-        for point in gateway.access_points.all:
-            if point.info["identifiers"] & device.identifiers:
-                return point.describe()
+        for part in gateway.parts.values():
+            if found := part.describe_device(device):
+                return found
     return {}
 
 
@@ -108,10 +114,7 @@ def _describe(device: Device) -> dict[str, Any]:
     # Answers and arguments may hold private data.
     for known in ("answers", "calls"):
         record[known] = sorted(record[known])
-    record["messages"] = len(record["messages"])
-    for known in ("timers", "alarms"):
-        record[known] = async_redact_data(record[known], {CONF_NAME, "text"})
     described: dict[str, Any] = async_redact_data(record, _PRIVATE)
-    if (recorded := device.conversations.recorder.last) is not None:
-        described["recording"] = recorded.lines
+    for part in device.parts.values():
+        described |= part.describe()
     return described

@@ -4,9 +4,10 @@ from abc import ABC, abstractmethod
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, ClassVar, Final, override
 
-from homeassistant.core import Context, callback
+from homeassistant.core import Context, HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity import Entity, EntityDescription
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback, async_get_current_platform
@@ -15,19 +16,16 @@ from .actions.rights import check_entity
 from .const import DOMAIN
 from .device.call_log import logged_call
 from .device.device import Device
+from .device.guest import async_files
 from .device.registered_entities import prepare_entries, refused_keys
 from .device.state import AVAILABLE, SETTINGS, part_key
 from .gateway import Gateway, XiaozhiConfigEntry
-from .guests.cloud.access_point import AccessPoint
-from .guests.cloud.entities import AccessPointEntity
 from .tools.answer_values import as_flag
 from .tools.stock_tools import STATUS_TOOL
 from .tools.tool_entities import Call, OptionSetter, Reading, Setter, ToolEntity
 
 # Keys on which the existence of entities depends.
-_SHOW_WHAT_EXISTS: Final = (
-    *("tools", "status", "link", "ip", "timers", "alarms", "messages", "board", "listens_while_speaking"),
-)
+_SHOW_WHAT_EXISTS: Final = (*("tools", "status", "link", "ip", "board", "listens_while_speaking"),)
 
 
 class XiaozhiEntity(Entity):
@@ -186,35 +184,34 @@ def _key(reading: Reading) -> str:
     return part_key("answers", reading.tool)
 
 
-@callback
-def add_entities_of(
+async def add_entities_of(
     entry: XiaozhiConfigEntry,
     async_add_entities: AddConfigEntryEntitiesCallback,
-    *sources: AccessPointEntities | DeviceEntities[Any],
+    *sources: EntitySource,
 ) -> None:
-    """Add the entities of a platform from these sources, now and whenever there are more of them."""
-    for source in sources:
+    """Add the entities of a platform from these sources and from guests, now and whenever there are more."""
+    gateway, platform = entry.runtime_data, async_get_current_platform().domain
+    added = [file.ENTITIES for file in await async_files(gateway.hass, gateway.guests, platform)]
+    for source in chain(sources, *added):
         source.follow(entry, async_add_entities)
 
 
-class AccessPointEntities:
-    """The entities of these classes, which every access point has."""
+async def async_setup_guests(
+    _hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+) -> None:
+    """Add the entities of a platform that only guests have."""
+    await add_entities_of(entry, async_add_entities)
 
-    def __init__(self, *kinds: type[AccessPointEntity]) -> None:
-        self._kinds = kinds
 
+class EntitySource(ABC):
+    """Entities of a platform: those that exist, and those that are to come."""
+
+    @abstractmethod
     def follow(self, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback) -> None:
         """Add the entities, until the entry is unloaded."""
 
-        @callback
-        def add(point: AccessPoint) -> None:
-            entities = [kind(point) for kind in self._kinds]
-            async_add_entities(entities, config_subentry_id=point.subentry_id)
 
-        entry.async_on_unload(entry.runtime_data.access_points.listen(add))
-
-
-class DeviceEntities[SpecT](ABC):
+class DeviceEntities[SpecT](EntitySource):
     """Entities of each device: now, and when one of the `keys` of its record changes."""
 
     keys: Iterable[str] = _SHOW_WHAT_EXISTS
@@ -227,12 +224,11 @@ class DeviceEntities[SpecT](ABC):
     def create(self, gateway: Gateway, device: Device, spec: SpecT) -> Entity:
         """Create an entity."""
 
-    def prepare_registry(self, device: Device, wanted: Mapping[str, SpecT]) -> None:  # noqa: B027 - most need none
+    def prepare_registry(self, device: Device, wanted: Mapping[str, SpecT]) -> None:
         """Prepare the entity registry for the wanted entities, before new ones are added."""
 
+    @override
     def follow(self, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback) -> None:
-        """Add the entities, until the entry is unloaded."""
-
         @callback
         def begin(device: Device) -> None:
             kept = _KeptEntities(self, entry, async_add_entities, device)
@@ -255,8 +251,12 @@ class DescribedEntities[DescriptionT: EntityDescription](DeviceEntities[Descript
         self._kind = kind
         self._descriptions = descriptions
         self.keys = keys
-        # Those of a platform are made while it is set up.
+        self._domain = ""
+
+    @override
+    def follow(self, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback) -> None:
         self._domain = async_get_current_platform().domain
+        super().follow(entry, async_add_entities)
 
     @override
     def wanted(self, device: Device) -> dict[str, DescriptionT]:

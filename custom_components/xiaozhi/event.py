@@ -1,5 +1,7 @@
 """Event entities of a device."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, override
 
 from homeassistant.components.event import EventEntity, EventEntityDescription
@@ -9,26 +11,33 @@ from homeassistant.helpers.dispatcher import async_dispatcher_connect
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .device.device import Device
-from .device.events import EVENT_SIGNAL, AlarmEvent, ConversationEvent, DeviceEvent, NotificationType
+from .device.events import EVENT_SIGNAL, ConversationEvent, DeviceEvent, NotificationType
 from .device.state import SETTINGS
-from .entity import AccessPointEntities, DescribedEntities, XiaozhiEntity, add_entities_of
+from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .gateway import XiaozhiConfigEntry
-from .guests.cloud.entities import ToolCalledEvent
 
 PARALLEL_UPDATES = 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class XiaozhiEventDescription(EventEntityDescription):
+    """Describes an event entity."""
+
+    exists: Callable[[Device], bool]
+    """Whether a device ever had such an event: a disabled entity would be an empty card on its page."""
+
+
 EVENTS: Final = tuple(
-    EventEntityDescription(
+    XiaozhiEventDescription(
         key=key,
         translation_key=key,
-        event_types=[event_type.value for event_type in types],
-        entity_category=category,
+        event_types=[*types],
+        entity_category=EntityCategory.DIAGNOSTIC,
+        exists=exists,
     )
-    for key, types, category in (
-        ("notification", NotificationType, EntityCategory.DIAGNOSTIC),
-        ("conversation", ConversationEvent, EntityCategory.DIAGNOSTIC),
-        ("alarm", AlarmEvent, None),
+    for key, types, exists in (
+        ("notification", NotificationType, lambda device: device.state.notified),
+        ("conversation", ConversationEvent, lambda device: device.settings.share_transcripts),
     )
 )
 
@@ -41,17 +50,8 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
 
     @override
     @classmethod
-    def exists(cls, device: Device, description: EventEntityDescription) -> bool:
-        """Whether the device ever had such an event.
-
-        Disabled entities would be an empty card of their own on the page of the device.
-        """
-        wanted = {
-            "notification": device.state.notified,
-            "conversation": device.settings.share_transcripts,
-            "alarm": bool(device.state.alarms),
-        }
-        return wanted[description.key]
+    def exists(cls, device: Device, description: XiaozhiEventDescription) -> bool:
+        return description.exists(device)
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -69,9 +69,8 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the events of all devices, now and later."""
-    add_entities_of(
+    await add_entities_of(
         entry,
         async_add_entities,
-        DescribedEntities(XiaozhiEvent, EVENTS, ("notified", SETTINGS, "alarms")),
-        AccessPointEntities(ToolCalledEvent),
+        DescribedEntities(XiaozhiEvent, EVENTS, ("notified", SETTINGS)),
     )

@@ -1,39 +1,33 @@
 """The gateway: owns the ports and the devices."""
 
-from collections.abc import Callable, Iterable
-from datetime import timedelta
+from collections.abc import Callable, Collection
+from itertools import chain
+from typing import cast
 
 from homeassistant.config_entries import ConfigEntry, ConfigEntryState
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers import device_registry as dr, issue_registry as ir
-from homeassistant.helpers.event import async_track_time_interval
+from homeassistant.util.ulid import ulid_now
 
 from .announcements.announcer import Announcer
 from .announcements.available_players import AvailablePlayers
 from .const import DOMAIN
 from .device.device import Device
+from .device.guest import DevicePart, GatewayPart, Guest, async_forget
 from .device.store import DeviceStore
 from .device_http.transfers import Transfers
-from .guests.alarms.alarm import Alarm
-from .guests.alarms.device_clock import DeviceClock
-from .guests.cloud.access_points import AccessPoints
-from .guests.firmware.available_firmware import FirmwareFiles
-from .guests.messages.kept_messages import KeptMessages, async_forget_messages
-from .guests.pictures.picture_file import async_forget_other_pictures, async_forget_pictures
-from .guests.pictures.vision import async_delete_model_issue
-from .guests.wake_words.device_wake_words import WakeWords
-from .guests.wake_words.pack_recovery import PackRecovery, async_forget_lost_pack
 from .links.admission import PairedDevices
 from .links.ports import Ports
 from .links.problems import BROKER_ISSUE
 from .provisioning.checkins import CheckIns
 from .provisioning.discovery import DeviceDiscovery
 from .settings import GatewaySettings, device_subentries, gateway_entry
+from .texts.notifications import async_notify
 from .util.event_loop import close_all
+from .util.text import plain_name
 from .voice.alarm_sentences import async_keep_sentences
 from .voice.voice import Voice
 
-_FIRMWARE_INTERVAL = timedelta(minutes=10)
 # Home Assistant waits ten seconds for the whole stop, and the next gateway needs the ports.
 _STOP_SECONDS = 9.5
 # For the announcements, and then for the links, before the ports take five seconds at most.
@@ -70,8 +64,9 @@ def find_device(hass: HomeAssistant, device_id: str) -> Device | None:
 class Gateway:
     """Runtime of the gateway entry."""
 
-    def __init__(self, hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
+    def __init__(self, hass: HomeAssistant, entry: XiaozhiConfigEntry, guests: Collection[Guest]) -> None:
         self.hass = hass
+        self.guests = guests
         self.entry = entry
         self.settings = GatewaySettings.from_entry(entry)
         self.devices: dict[str, Device] = {}
@@ -79,16 +74,12 @@ class Gateway:
         self.discovery = DeviceDiscovery(hass, entry)
         self.transfers = Transfers()
         self.players = AvailablePlayers(hass, self.devices)
-        self.access_points = AccessPoints(hass, entry)
         paired = PairedDevices(self.settings, self.devices)
         self.ports = Ports(hass, entry, self.settings, paired)
         self.check_ins = CheckIns(entry, paired, self.discovery, self.ports)
-        self.firmware_files = FirmwareFiles(hass, self.settings.firmware_releases)
         self.voice = Voice(hass, entry, self.devices)
-        self.store = DeviceStore(hass, entry.entry_id, Alarm.from_dict)
-        self._announcers: dict[str, Announcer] = {}
-        self._clocks: dict[str, DeviceClock] = {}
-        self._messages: dict[str, KeptMessages] = {}
+        self.store = DeviceStore(hass, entry.entry_id, [kind for guest in guests for kind in guest.owned])
+        self.parts = {kind: kind(hass, entry) for guest in guests for kind in guest.gateway_parts}
         self._areas: dict[str, str] = {}
         self._device_listeners: list[Callable[[Device], None]] = []
 
@@ -98,94 +89,67 @@ class Gateway:
         # From here on: devices can be added and deleted while the ports open, and the platforms are set up.
         self.entry.async_on_unload(self.entry.add_update_listener(_follow))
         self.async_entry_updated()
-        await async_forget_messages(self.hass, keep=self.devices)
-        await async_forget_other_pictures(self.hass, keep=self.devices)
+        await async_forget(self.hass, self.guests, keep=self.devices)
         await self.ports.start()
-        self.access_points.async_start()
         self.voice.async_start()
         self.entry.async_on_unload(self.players.start())
         wanted = self.settings.understands_alarms
         self.entry.async_on_unload(await async_keep_sentences(self.hass, self.devices, is_wanted=wanted))
-        refresh = self.firmware_files.async_refresh
-        self.entry.async_create_background_task(self.hass, refresh(), "xiaozhi refresh firmware")
-        self.entry.async_on_unload(
-            async_track_time_interval(self.hass, refresh, _FIRMWARE_INTERVAL, cancel_on_shutdown=True)
-        )
+        for part in self.parts.values():
+            await part.async_start()
 
     async def async_stop(self) -> None:
         """Close the ports and all links, and save the state of the devices, whatever fails."""
-        for clock in self._clocks.values():
-            clock.stop()
-        for messages in self._messages.values():
-            messages.stop()
+        for device in self.devices.values():
+            for part in device.parts.values():
+                part.end()
         await close_all(
             self._close_links(),
             self.discovery.async_stop(),
-            self.access_points.async_stop(),
+            *(part.async_stop() for part in self.parts.values()),
             patience=_STOP_SECONDS,
         )
         await self.store.async_close()
-        # Nothing runs that could raise them again.
-        for mac in self.devices:
-            async_forget_lost_pack(self.hass, mac)
-        self.firmware_files.async_stop()
         self.voice.async_stop()
         ir.async_delete_issue(self.hass, DOMAIN, BROKER_ISSUE)
-        async_delete_model_issue(self.hass)
 
-    def wake_words(self, device: Device) -> WakeWords:
-        """Return the wake words of a device."""
-        return WakeWords(self.hass, device, self.firmware_files)
+    def part[PartT: GatewayPart](self, kind: type[PartT]) -> PartT:
+        """Return the part of this class."""
+        return cast("PartT", self.parts[kind])
 
     async def _close_links(self) -> None:
-        await _close(self._announcers.values(), self.devices.values())
+        await _close(self.devices.values())
         await self.ports.stop()
-
-    def announcer(self, device: Device) -> Announcer:
-        """Return the announcer of a device."""
-        return self._announcers[device.mac]
-
-    def clock(self, device: Device) -> DeviceClock:
-        """Return the timers and alarms of a device."""
-        return self._clocks[device.mac]
-
-    def messages(self, device: Device) -> KeptMessages:
-        """Return the voice messages that a device keeps."""
-        return self._messages[device.mac]
 
     @callback
     def async_entry_updated(self) -> None:
         """Follow the entry: add, change and remove devices without disturbing the others."""
         subentries = device_subentries(self.entry)
         for mac in self.devices.keys() - subentries.keys():
-            gone, announcer = self.devices.pop(mac), self._announcers.pop(mac)
-            clock = self._clocks.pop(mac)
-            clock.stop()
-            clock.report_deleted()
-            self._messages.pop(mac).stop()
-            async_forget_lost_pack(self.hass, mac)
-            gone.create_task(_close([announcer], [gone]), "close link")
-            gone.create_task(async_forget_messages(self.hass, keep={*self.devices}), "forget messages")
-            # Also of entities that are disabled.
-            gone.create_task(async_forget_pictures(self.hass, mac), "forget pictures")
+            gone = self.devices.pop(mac)
+            for part in gone.parts.values():
+                part.end()
+            gone.create_task(_report_loss(gone), "report what is deleted")
+            gone.create_task(_close([gone]), "close link")
+            gone.create_task(async_forget(self.hass, self.guests, keep={*self.devices}), "forget its files")
         for mac, subentry in subentries.items():
             if (known := self.devices.get(mac)) is not None:
                 known.apply(subentry)
                 self._register(known)
                 continue
             self.devices[mac] = device = Device(
-                self.hass, self.entry, subentry, self.store, self.settings, self.transfers
+                self.hass, self.entry, subentry, self.store, self.settings, self.transfers, self.parts
             )
-            self._announcers[mac] = announcer = Announcer(device)
             self._register(device)
-            self._clocks[mac] = clock = DeviceClock(device, announcer)
-            clock.start()
-            self._messages[mac] = messages = KeptMessages(device, announcer)
-            messages.start()
-            PackRecovery(self.hass, device, self.wake_words(device)).start()
+            of_guests = (kind for guest in self.guests for kind in guest.parts)
+            for kind in chain[type[DevicePart]]([Announcer], of_guests):
+                device.parts[kind] = kind(device)
+            for part in device.parts.values():
+                part.start()
             for listener in tuple(self._device_listeners):
                 listener(device)
-        self.access_points.async_entry_updated()
+        for part in self.parts.values():
+            part.async_entry_updated()
         self.store.async_keep(set(subentries))
         self.discovery.async_remove_paired()
         self.players.check_chosen()
@@ -215,7 +179,17 @@ async def _follow(_hass: HomeAssistant, entry: XiaozhiConfigEntry) -> None:
     entry.runtime_data.async_entry_updated()
 
 
-async def _close(announcers: Iterable[Announcer], devices: Iterable[Device]) -> None:
+async def _report_loss(device: Device) -> None:
+    """Notify the owner of what was deleted with a device."""
+    parts = device.parts.values()
+    if lost := ", ".join([each for part in parts for each in await part.described_loss()]):
+        placeholders = {"name": plain_name(device.name), "deleted": lost}
+        key = "deleted_with_device"
+        await async_notify(device.hass, key, f"{key}_{device.mac}_{ulid_now()}", **placeholders)
+
+
+async def _close(devices: Collection[Device]) -> None:
     # While the links still exist: the volume that an announcement has changed is restored.
-    await close_all(*(announcer.async_close() for announcer in announcers), patience=_CLOSE_SECONDS)
+    parts = [part for device in devices for part in device.parts.values()]
+    await close_all(*(part.async_close() for part in parts), patience=_CLOSE_SECONDS)
     await close_all(*(device.async_close() for device in devices), patience=_CLOSE_SECONDS)

@@ -122,7 +122,6 @@ class AlarmIntent(intent.IntentHandler):
             hass=hass,
             device=device,
             devices=allowed,
-            gateway=gateway,
             language=language,
             languages=(language, await async_language(hass, _ENGLISH)),
             is_heard=device is not None and device.conversation is not None and self._can_ask,

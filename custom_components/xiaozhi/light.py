@@ -156,4 +156,4 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the lights of all devices, now and later."""
-    add_entities_of(entry, async_add_entities, ToolEntities(XiaozhiLight, LightTool))
+    await add_entities_of(entry, async_add_entities, ToolEntities(XiaozhiLight, LightTool))

@@ -6,6 +6,7 @@ from homeassistant.components.notify import NotifyEntity, NotifyEntityDescriptio
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
+from .announcements.announcer import Announcer
 from .const import MAX_MESSAGE, MAX_STATUS
 from .device.state import SHOWN
 from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
@@ -37,7 +38,7 @@ class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
     @override
     async def async_send_message(self, message: str, title: str | None = None) -> None:
         """Show the message, with the title in the status bar, both cut to what fits; and make a sound."""
-        self.gateway.announcer(self.device).check_may_disturb()
+        self.device.part(Announcer).check_may_disturb()
         status, text = shortened(title or _DEFAULT_TITLE, MAX_STATUS), shortened(message, MAX_MESSAGE)
         await self.device.commands.send(messages.alert(status=status, message=text, emotion=Face.NEUTRAL))
 
@@ -46,4 +47,4 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the notify entities of all devices, now and later. One without a screen only makes the sound."""
-    add_entities_of(entry, async_add_entities, DescribedEntities(XiaozhiNotify, [_SCREEN]))
+    await add_entities_of(entry, async_add_entities, DescribedEntities(XiaozhiNotify, [_SCREEN]))

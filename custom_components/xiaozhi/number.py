@@ -96,7 +96,7 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the numbers of all devices, now and later."""
-    add_entities_of(
+    await add_entities_of(
         entry,
         async_add_entities,
         DescribedEntities(XiaozhiSettingNumber, SETTING_NUMBERS),

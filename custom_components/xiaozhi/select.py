@@ -1,36 +1,28 @@
 """Selects of a device: choices of tools, pipeline, wake words, ends of speech and of conversations."""
 
-from typing import Any, Final, override
+from typing import Final, override
 
 from homeassistant.components.assist_pipeline import AssistPipelineSelect, VadSensitivity
 from homeassistant.components.select import SelectEntity, SelectEntityDescription
 from homeassistant.const import EntityCategory
 from homeassistant.core import Context, HomeAssistant, callback
-from homeassistant.helpers.entity import EntityDescription
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraData, RestoreEntity
 
-from .actions.rights import check_entity
 from .announcements.available_players import THIS_DEVICE, area_of
 from .announcements.delivery import unfit_to_speak_for
 from .const import CONF_CONVERSATION_STYLE, CONF_LOUDSPEAKER, DOMAIN
 from .device.device import Device
-from .device.installation import PackInstallation
-from .device.state import INSTALLATION, SETTINGS
 from .entity import (
     DescribedEntities,
     DeviceEntities,
     ToolEntities,
-    XiaozhiEntity,
     XiaozhiSettingEntity,
     XiaozhiToolEntity,
     add_entities_of,
 )
 from .gateway import Gateway, XiaozhiConfigEntry
-from .guests.wake_words.device_wake_words import DECIDE_ABOUT_PACKS, takes_packs
-from .guests.wake_words.wake_word_packs import ORIGINAL
 from .settings import ConversationStyle
-from .tools.stock_tools import ASSETS_TOOL
 from .tools.tool_entities import SelectTool
 from .voice.pipelines import BY_WHAT_WAS_SAID, END_OF_SPEECH_SELECT, PIPELINE_SELECT
 
@@ -38,12 +30,6 @@ from .voice.pipelines import BY_WHAT_WAS_SAID, END_OF_SPEECH_SELECT, PIPELINE_SE
 PARALLEL_UPDATES = 0
 
 _CHOSEN: Final = "chosen"
-_OWN_PHRASES: Final = "own_phrases"
-_NOT_KNOWN: Final = "not_known"
-_ON_ITS_WAY: Final = "on_its_way"
-_WAKE_WORD: Final = SelectEntityDescription(
-    key="wake_word", translation_key="wake_word", entity_category=EntityCategory.CONFIG
-)
 _CONVERSATIONS: Final = SelectEntityDescription(
     key=CONF_CONVERSATION_STYLE,
     translation_key=CONF_CONVERSATION_STYLE,
@@ -95,60 +81,6 @@ class XiaozhiConversationsSelect(XiaozhiSettingEntity, SelectEntity):
     @override
     async def async_select_option(self, option: str) -> None:
         self.device.set_option(CONF_CONVERSATION_STYLE, option)
-
-
-class XiaozhiWakeWordSelect(XiaozhiEntity, SelectEntity):
-    """The wake words of a device, if other words are known to fit."""
-
-    follows = (INSTALLATION, SETTINGS, *DECIDE_ABOUT_PACKS, "wake_words", "installed_wake_words", "sent_pack")
-    stays = False
-    _unrecorded_attributes = frozenset({"fetched", "sent", "hint"})
-
-    def __init__(self, gateway: Gateway, device: Device, described: EntityDescription) -> None:
-        super().__init__(gateway, device, described)
-        self._words = gateway.wake_words(device)
-
-    @override
-    @classmethod
-    def exists(cls, device: Device, description: SelectEntityDescription) -> bool:
-        return takes_packs(device)
-
-    @property
-    def _choices(self) -> dict[str, tuple[str, ...]]:
-        """Ids of wake words by option. The phrases are one option: a device listens to all of them."""
-        own = tuple(phrase.text for phrase in self._words.phrases)
-        fixed = {word: (model,) for model, (word, _) in self._words.board.fixed_words.items()}
-        return {ORIGINAL: (ORIGINAL,), **({_OWN_PHRASES: own} if own else {}), **fixed}
-
-    @property
-    @override
-    def options(self) -> list[str]:
-        known, current = [*self._choices], self.current_option
-        return known if current in known else [current, *known]
-
-    @property
-    @override
-    def current_option(self) -> str:
-        """Return the active wake words; unknown after a change of the phrases, which can then be chosen."""
-        if isinstance(self.device.installation, PackInstallation):
-            return _ON_ITS_WAY
-        active = {*self._words.shown}
-        return next((option for option, ids in self._choices.items() if active == {*ids}), _NOT_KNOWN)
-
-    @property
-    @override
-    def extra_state_attributes(self) -> dict[str, Any]:
-        """Return a hint at the next steps, and the progress of Home Assistant and of the device."""
-        running, hint = self.device.installation, self._words.hint
-        if not isinstance(running, PackInstallation):
-            return {"hint": hint}
-        return {"fetched": running.fetched, "sent": running.percentage, **({"hint": hint} if hint else {})}
-
-    @override
-    async def async_select_option(self, option: str) -> None:
-        await check_entity(self.hass, self._caller, self.device, ASSETS_TOOL)
-        if option not in {_NOT_KNOWN, _ON_ITS_WAY}:
-            await self._words.async_choose(self._choices[option])
 
 
 class XiaozhiLoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
@@ -272,12 +204,11 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the selects of all devices, now and later."""
-    add_entities_of(
+    await add_entities_of(
         entry,
         async_add_entities,
         ToolEntities(XiaozhiSelect, SelectTool),
         DescribedEntities(XiaozhiConversationsSelect, [_CONVERSATIONS]),
         DescribedEntities(XiaozhiLoudspeakerSelect, [_LOUDSPEAKER]),
-        DescribedEntities(XiaozhiWakeWordSelect, [_WAKE_WORD], DECIDE_ABOUT_PACKS),
         _AssistSelects(),
     )

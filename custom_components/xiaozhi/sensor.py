@@ -28,7 +28,6 @@ from .const import DOMAIN
 from .device.device import Device
 from .device.state import AVAILABLE, RESPONSE, part_key
 from .entity import (
-    AccessPointEntities,
     DescribedEntities,
     ToolEntities,
     XiaozhiOccasionalEntity,
@@ -36,9 +35,6 @@ from .entity import (
     add_entities_of,
 )
 from .gateway import Gateway, XiaozhiConfigEntry
-from .guests.alarms.alarm_clock import next_alarm
-from .guests.alarms.timers import next_timer_end
-from .guests.cloud.entities import LastCallSensor, ToolsOfferedSensor
 from .protocol.conversation.state_table import ConversationState
 from .protocol.device_status import NETWORK_TYPES, SIGNALS
 from .tools.answer_values import as_attributes, as_number, as_text
@@ -94,36 +90,6 @@ SENSORS: Final = (
         value=lambda device: device.state.last_contact,
         follows=("last_contact",),
         exists=_always,
-    ),
-    XiaozhiSensorDescription(
-        key="next_timer",
-        translation_key="next_timer",
-        entity_category=None,
-        device_class=SensorDeviceClass.TIMESTAMP,
-        value=next_timer_end,
-        hidden_without_value=True,
-        follows=("timers",),
-        exists=lambda device: bool(device.state.timers),
-    ),
-    XiaozhiSensorDescription(
-        key="next_alarm",
-        translation_key="next_alarm",
-        entity_category=None,
-        device_class=SensorDeviceClass.TIMESTAMP,
-        value=next_alarm,
-        hidden_without_value=True,
-        follows=("alarms",),
-        exists=lambda device: bool(device.state.alarms),
-    ),
-    XiaozhiSensorDescription(
-        key="voice_messages",
-        translation_key="voice_messages",
-        entity_category=None,
-        value=lambda device: len(device.state.messages),
-        hidden_without_value=True,
-        follows=("messages",),
-        exists=lambda device: bool(device.state.messages),
-        attributes=lambda device: {"waiting": [each.as_dict() for each in device.state.messages.values()]},
     ),
     XiaozhiSensorDescription(
         key="response_time",
@@ -330,10 +296,9 @@ async def async_setup_entry(
 ) -> None:
     """Add the sensors of all devices, now and later."""
     async_add_entities(GatewaySensor(entry.runtime_data, description) for description in GATEWAY_SENSORS)
-    add_entities_of(
+    await add_entities_of(
         entry,
         async_add_entities,
         DescribedEntities(XiaozhiSensor, SENSORS),
         ToolEntities(XiaozhiToolSensor, SensorTool),
-        AccessPointEntities(LastCallSensor, ToolsOfferedSensor),
     )

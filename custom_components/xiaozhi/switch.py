@@ -10,6 +10,7 @@ from homeassistant.core import HomeAssistant
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .announcements.announcement_speech import text_utterance, voice_language
+from .announcements.announcer import Announcer
 from .announcements.utterance import Rank
 from .const import CONF_INTERRUPT_BY_SPEAKING, CONF_MICROPHONE
 from .device.device import Device
@@ -100,11 +101,11 @@ class XiaozhiDoNotDisturbSwitch(XiaozhiOwnedSwitch):
         device = self.device
         if self.gateway.devices.get(device.mac) is not device:
             return
-        if (kept := len(device.state.messages)) and not device.do_not_disturb:
+        if (kept := len(device.state.owned.get("messages", ()))) and not device.do_not_disturb:
             pipeline = chosen_pipeline(self.hass, device)
             text = await async_text(self.hass, "messages_kept", voice_language(pipeline), count=str(kept))
             said = replace(text_utterance(self.hass, text, pipeline), rank=Rank.ANSWER)
-            await self.gateway.announcer(device).say(said)
+            await self.device.part(Announcer).say(said)
 
 
 class XiaozhiInterruptSwitch(XiaozhiSettingSwitch):
@@ -150,7 +151,7 @@ async def async_setup_entry(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
 ) -> None:
     """Add the switches of all devices, now and later."""
-    add_entities_of(
+    await add_entities_of(
         entry,
         async_add_entities,
         DescribedEntities(XiaozhiMicrophoneSwitch, [_MICROPHONE]),

@@ -39,7 +39,8 @@ async def _async_info(hass: HomeAssistant) -> dict[str, Any]:
     devices = list(gateway.devices.values())
     firmware = Counter(device.state.firmware or "?" for device in devices)
     speech = {place for device in devices for place in engine_locations(hass, device).values()}
-    points = gateway.access_points.all
+    for part in gateway.parts.values():
+        info |= part.system_health()
     return info | {
         "link": settings.link.value,
         "ports": ", ".join(ports),
@@ -49,5 +50,4 @@ async def _async_info(hass: HomeAssistant) -> dict[str, Any]:
         "detector": gateway.voice.detectors.available,
         "pipelines": EngineLocation.MISSING not in speech,
         "cloud": EngineLocation.CLOUD in speech,
-        "access_points": f"{sum(point.client.connected for point in points)}/{len(points)}",
     }

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 from homeassistant.core import HomeAssistant
 
+from .device.guest import async_files
+from .guests.guest_list import GUESTS
 from .texts.issues import Part, async_report_change
 
 if TYPE_CHECKING:
@@ -18,7 +20,13 @@ except (ImportError, AttributeError, TypeError) as err:
 
 
 async def async_get_triggers(hass: HomeAssistant) -> dict[str, type[Trigger]]:
-    """Return the triggers by their names."""
-    if _missing is not None:
-        async_report_change(hass, Part.AUTOMATIONS, _missing)
-    return dict(TRIGGERS)
+    """Return the triggers by their names, with those of guests."""
+    found, missing = dict(TRIGGERS), _missing
+    try:
+        for file in await async_files(hass, () if missing else GUESTS, "trigger"):
+            found |= file.TRIGGERS
+    except (ImportError, AttributeError, TypeError) as err:
+        missing = err
+    if missing is not None:
+        async_report_change(hass, Part.AUTOMATIONS, missing)
+    return found

@@ -71,7 +71,7 @@ async def test_the_assistant_does_for_a_reader_only_what_reads(
         return {tool.name: tool for tool in api.tools if tool.integration == DOMAIN}
 
     context = Context(user_id=reader.id)
-    everything, before = await offered(Context()), (calls(camera), boot.known.state.alarms)
+    everything, before = await offered(Context()), (calls(camera), boot.known.state.owned["alarms"])
     reads = {name for name, tool in everything.items() if tool.annotations.read_only}
     assert len(reads) >= 1
     assert len(everything) - len(reads) >= 10
@@ -83,7 +83,7 @@ async def test_the_assistant_does_for_a_reader_only_what_reads(
         except HomeAssistantError as err:
             answer = str(err)
         assert (REFUSED in answer) is (name not in reads), name
-    assert (calls(camera), boot.known.state.alarms) == before
+    assert (calls(camera), boot.known.state.owned["alarms"]) == before
 
 
 async def refuses(hass: HomeAssistant, domain: str, action: str, reader: User, **target: str) -> bool:
@@ -120,14 +120,14 @@ async def test_every_action_of_ours_and_for_our_entities_refuses_a_reader(
     targets = {DOMAIN: {"device_id": boot.device_id}} | {
         domain: {"entity_id": entity_id} for domain, entity_id in entities.items()
     }
-    before = calls(camera), len(alerts(camera)), boot.known.state.alarms
+    before = calls(camera), len(alerts(camera)), boot.known.state.owned["alarms"]
     doors = [
         (domain, action) for domain in targets for action in hass.services.async_services_for_domain(domain)
     ]
     passed = [door for door in doors if not await refuses(hass, *door, reader, **targets[door[0]])]
     assert len(doors) > 40
     assert passed == [(DOMAIN, "get_tools")]
-    assert (calls(camera), len(alerts(camera)), boot.known.state.alarms) == before
+    assert (calls(camera), len(alerts(camera)), boot.known.state.owned["alarms"]) == before
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ async def test_views_and_the_socket_of_the_page_do_nothing_for_a_reader(
     """Our views are for devices' keys, and no user's. Commands and sources of media of ours are none."""
     hass, camera = boot.hass, await boot(get_profile("camera"))
     await set_alarm(hass, 3600)
-    before, [uid] = (calls(camera), boot.known.state.alarms), boot.known.state.alarms
+    before, [uid] = (calls(camera), boot.known.state.owned["alarms"]), boot.known.state.owned["alarms"]
     token = await hass.auth.async_create_refresh_token(reader, "https://example.com/app")
     access = hass.auth.async_create_access_token(token)
     client = await hass_client(access)
@@ -172,4 +172,4 @@ async def test_views_and_the_socket_of_the_page_do_nothing_for_a_reader(
     ):
         await socket.send_json_auto_id({"type": f"calendar/event/{name}", "entity_id": CALENDAR, **fields})
         assert (await socket.receive_json())["error"]["code"] == "unauthorized", name
-    assert (calls(camera), boot.known.state.alarms) == before
+    assert (calls(camera), boot.known.state.owned["alarms"]) == before

@@ -74,7 +74,7 @@ async def test_a_user_who_may_only_read_has_no_intent_do_anything(
     await set_alarm(hass, 10)
     await set_alarm(hass, 3600, "Bread")
     await has_rung(device, 2)
-    before = boot.known.state.alarms
+    before = boot.known.state.owned["alarms"]
     client, access = await hass_client_no_auth(), await token(hass, guest)
     assert len(ours(hass)) >= 5
     for name, reads in ours(hass).items():
@@ -84,7 +84,7 @@ async def test_a_user_who_may_only_read_has_no_intent_do_anything(
             assert answer, name
             assert reads or at is None or answer == REFUSED, name
             assert "Bread" not in answer or (reads and at == boot.device_id)
-    assert boot.known.state.alarms == before
+    assert boot.known.state.owned["alarms"] == before
     await has_rung(device, len(alerts(device)) + 2)
 
 
@@ -174,5 +174,5 @@ async def test_slots_that_mean_nothing_are_named_in_the_answer(
         answer = await said(client, access, "XiaozhiSetAlarm", boot.device_id, **slots)
         assert f"“{wrong}”" in answer, slots
     assert "“all”" in await handle("XiaozhiDeleteAlarm", all="perhaps")
-    assert not boot.known.state.alarms
+    assert not boot.known.state.owned["alarms"]
     assert "Traceback" not in caplog.text

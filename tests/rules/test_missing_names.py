@@ -35,6 +35,7 @@ READ_AT_IMPORT = {
     "SupportsResponse",
     "VadSensitivity",
 }
+TRIGGERS = {"actions.triggers", "guests.alarms.trigger", "guests.messages.trigger"}
 OF_UNITS = re.compile("UnitOf.*|.*(Device|State)Class|const")
 
 
@@ -109,7 +110,7 @@ def test_a_missing_name_of_one_platform_costs_only_that_platform() -> None:
     flows = {"AbortFlow", "BooleanSelector", "NumberSelector", "NumberSelectorConfig", "NumberSelectorMode"}
     assert costs == {
         "diagnostics": {"async_redact_data", "CONF_NAME"},
-        "intent": {"IntentHandler", "IntentTool", "Tool", "ToolAnnotations"},
+        "intent": {"IntentHandler", "IntentTool", "Tool", "ToolAnnotations", "boolean"},
         "logbook": {"LOGBOOK_ENTRY_MESSAGE", "LOGBOOK_ENTRY_NAME"},
         "repairs": {
             *flows,
@@ -134,9 +135,9 @@ def test_no_type_of_a_pipeline_event_is_needed_for_the_import() -> None:
     ("module", "name", "lost"),
     [
         ("homeassistant.helpers.condition", "EntityStateConditionBase", {"actions.conditions"}),
-        ("homeassistant.helpers.trigger", "EntityTargetStateTriggerBase", {"actions.triggers"}),
+        ("homeassistant.helpers.trigger", "EntityTargetStateTriggerBase", TRIGGERS),
         ("homeassistant.components.diagnostics", "async_redact_data", {"diagnostics"}),
-        ("homeassistant.components.calendar", "EVENT_RRULE", {"calendar"}),
+        ("homeassistant.components.calendar", "EVENT_RRULE", {"guests.alarms.calendar"}),
     ],
 )
 def test_the_same_is_lost_when_it_is_imported_anew(

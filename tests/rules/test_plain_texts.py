@@ -23,6 +23,7 @@ _OURS: Final = {
     "config_flow.py": {"problem", "releases_example", "found", "subscribe_topic"},
     # Descriptions in Markdown, of names that were made plain.
     "guests/alarms/ring.py": {None},
+    "gateway.py": {"deleted"},
 }
 """Placeholders that are Markdown of ours, by module."""
 
@@ -41,7 +42,7 @@ def _placeholders(tree: ast.Module) -> Iterator[tuple[str | None, ast.expr]]:
                 for keyword in keywords:
                     if (keyword.arg or "").endswith("placeholders"):
                         yield from _members(keyword.value)
-                if _name_of(node.func) in _OUR_TEXTS:
+                if _name_of(node.func) in {*_OUR_TEXTS, "async_notify"}:
                     yield from ((keyword.arg, keyword.value) for keyword in keywords)
             case ast.Assign(targets=[target], value=value) | ast.AugAssign(target=target, value=value):
                 match target:
@@ -114,7 +115,7 @@ def _is_made_plain(value: ast.expr) -> bool:
 def _shown_in() -> list[str]:
     steps = ("show_form", "show_menu", "abort", "create_entry")
     makers = {f"self.async_{step}" for step in steps}
-    makers |= {"ir.async_create_issue", "persistent_notification.async_create"}
+    makers |= {"ir.async_create_issue", "persistent_notification.async_create", "async_notify"}
     calls = {
         module: {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
         for module, tree in _modules().items()

@@ -11,12 +11,11 @@ import voluptuous as vol
 from ..const import CONF_ANNOUNCEMENT_VOLUME, CONF_CONVERSATION_STYLE, CONF_FOLLOW_UP_WAIT
 from ..device.device import Device
 from ..errors import InputError, UserError
-from ..guests.pictures.screen import require_tool
 from ..settings import ConversationStyle
 from ..texts.translated import async_explain
 from ..tools.stock_tools import VOLUME_TOOL
 from ..voice.pipelines import BY_WHAT_WAS_SAID, END_OF_SPEECH_SELECT, assist_select
-from .targets import target_devices
+from .targets import require_tool, target_devices
 
 _END_OF_SPEECH: Final = "end_of_speech"
 

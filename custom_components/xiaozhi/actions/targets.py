@@ -82,3 +82,12 @@ def _device_id(hass: HomeAssistant, entity_id: str) -> str | None:
     """Return the device of one of our entities."""
     entry = er.async_get(hass).async_get(entity_id)
     return entry.device_id if entry is not None and entry.platform == DOMAIN else None
+
+
+def require_tool(device: Device, tool: str) -> None:
+    """Raise `InputError` if the device does not have a tool.
+
+    Until a device has listed its tools, they are unknown: the call itself then fails with the reason.
+    """
+    if device.tools and tool not in device.tools:
+        raise InputError("not_offered", name=device.name, tool=device.commands.words_for(tool))

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, Final, override
 
 from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
-from homeassistant.const import ATTR_DEVICE_ID, ATTR_ENTITY_ID, CONF_FOR, CONF_NAME, CONF_OPTIONS
+from homeassistant.const import ATTR_DEVICE_ID, ATTR_ENTITY_ID, CONF_FOR, CONF_OPTIONS
 from homeassistant.core import CALLBACK_TYPE, Event, HomeAssistant, State, callback
 from homeassistant.helpers import config_validation as cv
 from homeassistant.helpers.automation import DomainSpec
@@ -33,11 +33,8 @@ from ..device.device import Device
 from ..device.events import (
     EVENT_NOTIFICATION,
     EVENT_SIGNAL,
-    AlarmEvent,
     ConversationEvent,
     DeviceEvent,
-    MessageEvent,
-    TimerEvent,
 )
 from ..gateway import find_device
 from .targets import TARGET_SCHEMA, devices_in, own_satellites
@@ -47,35 +44,10 @@ _UNREACHABLE_SCHEMA: Final = TARGET_SCHEMA.extend(
     {vol.Optional(CONF_OPTIONS, default={}): {vol.Optional(CONF_FOR, default=60): cv.positive_time_period}}
 )
 
-# Name of an alarm or a timer.
-_NAMED_SCHEMA: Final = TARGET_SCHEMA.extend(
-    {vol.Optional(CONF_OPTIONS, default={}): {vol.Optional(CONF_NAME): cv.string}}
-)
 _CONF_METHOD: Final = "method"
 _NOTIFICATION_SCHEMA: Final = TARGET_SCHEMA.extend(
     {vol.Optional(CONF_OPTIONS, default={}): {vol.Optional(_CONF_METHOD): cv.string}}
 )
-
-
-_CONVERSATION_EVENTS: Final[Mapping[str, StrEnum]] = {
-    "woken": ConversationEvent.WAKE_WORD,
-    "conversation_started": ConversationEvent.STARTED,
-    "answered": ConversationEvent.ANSWERED,
-    "interrupted": ConversationEvent.INTERRUPTED,
-    "conversation_failed": ConversationEvent.FAILED,
-    "conversation_ended": ConversationEvent.ENDED,
-    "voice_message_sent": MessageEvent.SENT,
-    "voice_message_heard": MessageEvent.HEARD,
-}
-_NAMED_EVENTS: Final[Mapping[str, StrEnum]] = {
-    "alarm_rings": AlarmEvent.RINGING,
-    "alarm_snoozed": AlarmEvent.SNOOZED,
-    "alarm_stopped": AlarmEvent.STOPPED,
-    "alarm_unanswered": AlarmEvent.STOPPED,
-    "timer_finished": TimerEvent.FINISHED,
-}
-_EVENTS: Final = {**_CONVERSATION_EVENTS, **_NAMED_EVENTS}
-_UNANSWERED: Final = {"alarm_stopped": False, "alarm_unanswered": True}
 
 
 class _TargetTrigger(Trigger):
@@ -101,36 +73,42 @@ class _TargetTrigger(Trigger):
         return device in devices_in(self._hass, self._target)[0]
 
 
-class _EventTrigger(_TargetTrigger):
-    """An event of a conversation, or of a message."""
+class EventTrigger(_TargetTrigger):
+    """An event of a device."""
+
+    kinds: ClassVar[Mapping[str, StrEnum]]
+    """By the keys of the triggers."""
+
+    @callback
+    def _is_wanted(self, event: DeviceEvent) -> bool:
+        return event.type is self.kinds[self._key]
 
     @override
     async def async_attach_runner(
         self, run_action: TriggerActionRunner, did_not_trigger: TriggerNotTriggeredReporter | None = None
     ) -> CALLBACK_TYPE:
         """Run the action at each such event of a device in the target."""
-        kind, unanswered = _EVENTS[self._key], _UNANSWERED.get(self._key)
-        name = self._options.get(CONF_NAME, "").casefold()
 
         @callback
         def happened(device: Device, event: DeviceEvent) -> None:
-            about = event.attributes
-            if (
-                event.type is kind
-                and unanswered in (None, about.get("unanswered"))
-                and name in ("", str(about.get("name")).casefold())
-                and self._is_meant(device)
-            ):
-                variables: dict[str, Any] = {"device_id": device.registry_id, "data": dict(about)}
+            if self._is_wanted(event) and self._is_meant(device):
+                variables = {"device_id": device.registry_id, "data": dict(event.attributes)}
                 run_action(variables, f"{self._key} of {device.name}")
 
         return async_dispatcher_connect(self._hass, EVENT_SIGNAL, happened)
 
 
-class _NamedEventTrigger(_EventTrigger):
-    """An event of an alarm or a timer, optionally of those with one name."""
+class _ConversationTrigger(EventTrigger):
+    """An event of a conversation."""
 
-    _schema = _NAMED_SCHEMA
+    kinds: ClassVar = {
+        "woken": ConversationEvent.WAKE_WORD,
+        "conversation_started": ConversationEvent.STARTED,
+        "answered": ConversationEvent.ANSWERED,
+        "interrupted": ConversationEvent.INTERRUPTED,
+        "conversation_failed": ConversationEvent.FAILED,
+        "conversation_ended": ConversationEvent.ENDED,
+    }
 
 
 class _NotificationTrigger(_TargetTrigger):
@@ -219,8 +197,7 @@ def _is_reachable(state: State | None) -> bool:
 
 
 TRIGGERS: Mapping[str, type[Trigger]] = {
-    **dict.fromkeys(_CONVERSATION_EVENTS, _EventTrigger),
-    **dict.fromkeys(_NAMED_EVENTS, _NamedEventTrigger),
+    **dict.fromkeys(_ConversationTrigger.kinds, _ConversationTrigger),
     "notification": _NotificationTrigger,
     "reachable": _ReachableTrigger,
     "unreachable": _UnreachableTrigger,

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Final, override
 
 from homeassistant.components.assist_pipeline import Pipeline
 from homeassistant.core import CALLBACK_TYPE, Context, callback
@@ -13,6 +13,7 @@ from homeassistant.exceptions import HomeAssistantError
 
 from ..const import MAX_MESSAGE
 from ..device.device import Device
+from ..device.guest import DevicePart
 from ..errors import UserError
 from ..protocol.conversation.caption_text import captions, speaking_time
 from ..protocol.faces import Face, face_of
@@ -77,13 +78,14 @@ class _Said:
             self.scope.reschedule(loop_time())
 
 
-class Announcer:
+class Announcer(DevicePart):
     """Says and plays on one device all that its user has not asked for, the most important first.
 
     Music is interrupted by everything else, and may begin again after that.
     """
 
     def __init__(self, device: Device) -> None:
+        super().__init__(device)
         self._volume, self._brightness = Level(device, "volume"), Level(device, "brightness")
         self.in_conversation = ConversationAnnouncements(device, self._volume)
         """Announcements between two turns of a conversation."""
@@ -222,6 +224,7 @@ class Announcer:
         """End what is being said or played, and what waits for its turn."""
         await self._end_all(End.STOPPED)
 
+    @override
     async def async_close(self) -> None:
         """End everything, for good."""
         self._closed = True

@@ -1,7 +1,7 @@
 """A paired device: what is known of it, and its link."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 import logging
 from typing import Any, override
@@ -58,6 +58,7 @@ class Device:
         store: DeviceStore,
         gateway: GatewaySettings,
         transfers: Transfers,
+        gateway_parts: Mapping[type[Any], Any],
     ) -> None:
         self.hass = hass
         self.transfers = transfers
@@ -80,6 +81,9 @@ class Device:
         self.open_questions: dict[str, Any] = {}
         """Its questions that a person can answer now, by the id of their repair issue."""
         self.main_task = _DeviceMainTask(self)
+        self.parts: dict[type[Any], Any] = {}
+        """Its parts by their class, made by the gateway; none until it is in the device registry."""
+        self._gateway_parts = gateway_parts
         self.installation: Installation | None = None
         """The running installation of a firmware, if any."""
         self._last_statistics: dict[str, Any] = {}
@@ -148,6 +152,11 @@ class Device:
 
     # For entities.
 
+    def part[PartT](self, kind: type[PartT]) -> PartT:
+        """Return the part of this class, of the device or of its gateway."""
+        found: PartT = self.parts[kind] if kind in self.parts else self._gateway_parts[kind]
+        return found
+
     @property
     def conversation(self) -> Conversation | None:
         """The conversation on its audio channel, also while the device rests in push-to-talk."""
@@ -158,7 +167,7 @@ class Device:
         link = self.session.link if self.session else None
         return (
             self.state.as_dict()
-            | self.state.owned_as_dict()
+            | self.record.owned_as_dict()
             | {
                 "conversation_style": self.settings.conversation_style,
                 "follow_up_wait": self.settings.follow_up_wait,
@@ -280,7 +289,6 @@ class Device:
         """End the link and any installation, for good."""
         while self._ends:
             self._ends.pop()()
-        self.conversations.recorder.close()
         if self.installation is not None:
             self.installation.stop()
         if (session := self.session) is not None:

@@ -15,10 +15,11 @@ from homeassistant.util.signal_type import SignalType
 from ..const import DOMAIN
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.messages import JsonObject
+from ..protocol.trace import Trace
+from ..protocol.transport.link import Channel
 from ..util.text import clean_data, one_line
 from ..util.untrusted_json import is_bounded
 from .bounds import Bound
-from .conversation_recorder import ConversationRecorder
 from .turn_times import TurnTimes
 
 if TYPE_CHECKING:
@@ -54,29 +55,6 @@ class ConversationEvent(StrEnum):
     FAILED = "failed"
 
 
-class AlarmEvent(StrEnum):
-    """Kinds of events of an alarm."""
-
-    RINGING = "alarm_ringing"
-    SNOOZED = "alarm_snoozed"
-    STOPPED = "alarm_stopped"
-
-
-class TimerEvent(StrEnum):
-    """Kinds of events of a timer."""
-
-    FINISHED = "timer_finished"
-
-
-class MessageEvent(StrEnum):
-    """Kinds of events of a voice message."""
-
-    SENT = "voice_message_sent"
-    HEARD = "voice_message_heard"
-    UNHEARD = "voice_message_unheard"
-    """It was deleted, because it was unheard for too long."""
-
-
 # Methods of MCP, except `state_changed`. Stock firmware sends none of them.
 _TYPE_OF_METHOD: Final = {
     "notifications/state_changed": NotificationType.STATE_CHANGED,
@@ -90,7 +68,7 @@ _TYPE_OF_METHOD: Final = {
 class DeviceEvent:
     """An event with its attributes."""
 
-    type: NotificationType | ConversationEvent | AlarmEvent | TimerEvent | MessageEvent
+    type: StrEnum
     attributes: Mapping[str, Any] = field(hash=False)
 
 
@@ -146,7 +124,7 @@ class DeviceEvents:
     @callback
     def fire(
         self,
-        event: ConversationEvent | AlarmEvent | TimerEvent | MessageEvent,
+        event: StrEnum,
         text: str | None = None,
         **attributes: str | float,
     ) -> None:
@@ -175,8 +153,8 @@ class DeviceConversations:
     def __init__(self, events: DeviceEvents) -> None:
         """Notify `events` when a conversation starts and when a turn is answered."""
         self.events = events
-        self.recorder = ConversationRecorder()
-        """Records the next conversation when its owner asks for that."""
+        self.traced: Callable[[Channel], Trace | None] = lambda _: None
+        """Returns the trace of a conversation that begins, if it is to be recorded."""
         self._holders: list[Callable[[Conversation], bool]] = []
         self.last_answer = ""
         """The last answer, to be said again; in memory only."""

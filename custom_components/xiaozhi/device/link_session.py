@@ -98,7 +98,7 @@ class LinkSession(LinkHandler, McpOwner):
         if channel.hello.supports_mcp:
             self.readings.start()
         self._notified_state = ConversationState.IDLE
-        self.link.trace = self.device.conversations.recorder.begin(channel)
+        self.link.trace = self.device.conversations.traced(channel)
         self.conversation = Conversation(
             self.link,
             channel,

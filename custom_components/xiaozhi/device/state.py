@@ -113,30 +113,6 @@ class Picture:
     taken: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VoiceMessage:
-    """A message in somebody's own voice that nobody has heard yet. Its sound is in a file."""
-
-    sender: str
-    """Name of the room, or else of the device, in which it was spoken."""
-    sent: datetime
-    cut_off: bool = False
-    """Whether its end is missing."""
-
-    @classmethod
-    def from_dict(cls, stored: Any) -> Self:
-        """Read the stored form. Raises if it is damaged."""
-        return cls(
-            sender=vol.Schema(str)(stored["sender"]),
-            sent=vol.Schema(MOMENT)(stored["sent"]),
-            cut_off=stored.get("cut_off") is True,
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the stored form."""
-        return {"sender": self.sender, "sent": self.sent.isoformat(), "cut_off": self.cut_off}
-
-
 def part_key(name: str, part: str) -> str:
     """Return the key of a part of a field: a member of the status, the answer or the last call of a tool."""
     return f"{name}.{part}"
@@ -203,12 +179,8 @@ class DeviceState:
     """The same of its screen."""
     followed: tuple[str, ...] = ()
     """URIs of its resources whose updates it is to report."""
-    timers: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    """The voice timers that were set on it and have not rung, by id; `guests/alarms/timers.py` reads them."""
-    alarms: Mapping[str, Any] = field(default_factory=dict)
-    """Its alarms and reminders, by id, as `guests/alarms/alarm.py` reads them."""
-    messages: Mapping[str, VoiceMessage] = field(default_factory=dict)
-    """Voice messages that are kept until somebody hears them, by id, the oldest first."""
+    owned: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What its owner has made, by kind and id; see `Owned`."""
     microphone: bool = True
     """Whether conversations are held; otherwise each is ended at once, unheard."""
     do_not_disturb: bool = False
@@ -262,13 +234,7 @@ class DeviceState:
 
     def owned_as_dict(self) -> dict[str, Any]:
         """Return the owner's fields as JSON values."""
-        alarms = {uid: alarm.as_dict() for uid, alarm in self.alarms.items()}
-        return {
-            "alarms": alarms,
-            "timers": dict(self.timers),
-            "messages": {uid: message.as_dict() for uid, message in self.messages.items()},
-            **{name: getattr(self, name) for name in OWNED_FIELDS},
-        }
+        return {name: getattr(self, name) for name in OWNED_FIELDS}
 
     @property
     def available(self) -> bool:
@@ -392,7 +358,7 @@ OWNED_FIELDS: Final[Mapping[str, vol.Schema]] = {
     },
 }
 """Schemas of the other fields that the owner has set, that were learned, or that are to be restored."""
-OWNED: Final = frozenset({"alarms", "timers", "messages", *OWNED_FIELDS})
+OWNED: Final = frozenset({"owned", *OWNED_FIELDS})
 """Fields that the owner has set, and that no device reports again."""
 _FLEETING: Final = {AVAILABLE, PRESENT, "pictures", "notified", "linked", "lingers", "conversation"}
 STORED: Final = frozenset(_FIELDS) - OWNED - _FLEETING
@@ -410,7 +376,8 @@ def changed_keys(old: DeviceState, new: DeviceState) -> Iterator[str]:
             was, now = _parts(before), _parts(after)
             latest = [*now][-1:] if ordered else []
             changed = (part for part in was.keys() | now.keys() if was.get(part) != now.get(part))
-            yield from (part_key(name, part) for part in {*changed, *latest})
+            # The kinds of things that an owner has made have keys of their own.
+            yield from (part if name == "owned" else part_key(name, part) for part in {*changed, *latest})
 
 
 def _parts(value: Any) -> Mapping[str, Any]:

@@ -18,8 +18,9 @@ from ..const import DOMAIN
 from ..errors import UserError
 from ..timeouts import StoreTimeouts
 from ..util.event_loop import LogAndGoOn
+from .owned import Owned
 from .safe_store import SafeStore
-from .state import OWNED, OWNED_FIELDS, STORED, DeviceState, VoiceMessage, changed_keys
+from .state import OWNED, OWNED_FIELDS, STORED, DeviceState, changed_keys
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ class DeviceRecord:
 
     def __init__(self, mac: str, state: DeviceState, store: DeviceStore) -> None:
         self.mac = mac
-        self._state = state
+        self._state = replace(state, owned={**{key: {} for key in store.owned}, **state.owned})
         self._store = store
         self._listeners: list[tuple[tuple[str, ...], Callable[[], None]]] = []
         self._go_on = LogAndGoOn(_LOGGER, "A change of a device could not be shown")
@@ -60,7 +61,10 @@ class DeviceRecord:
 
     @callback
     def update(self, **fields: Any) -> None:
-        """Change fields of the state."""
+        """Change fields of the state, and things of the owner's, by their key."""
+        owned = {key: fields.pop(key) for key in self._store.owned.keys() & fields.keys()}
+        if owned:
+            fields["owned"] = {**self._state.owned, **owned}
         self.set_state(replace(self._state, **fields))
 
     @callback
@@ -85,6 +89,14 @@ class DeviceRecord:
             with self._go_on:
                 listener()
 
+    def owned_as_dict(self) -> dict[str, Any]:
+        """Return the owner's things and fields as JSON values."""
+        things = {
+            key: {uid: kind.write(thing) for uid, thing in kind.of(self.state).items()}
+            for key, kind in self._store.owned.items()
+        }
+        return things | self.state.owned_as_dict()
+
     async def async_save(self) -> None:
         """Save the owner's fields, and return when they are on the disk. Raises `UserError` if that fails."""
         await self._store.async_save()
@@ -93,16 +105,10 @@ class DeviceRecord:
 class DeviceStore:
     """The records of all devices of a gateway, by MAC."""
 
-    def __init__(
-        self, hass: HomeAssistant, entry_id: str, read_alarm: Callable[[Any], Any] = lambda stored: stored
-    ) -> None:
-        """Store for a gateway. `read_alarm` returns None or raises for one that is damaged."""
+    def __init__(self, hass: HomeAssistant, entry_id: str, owned: Iterable[Owned[Any]] = ()) -> None:
         self._hass = hass
-        self._read: dict[str, Callable[[Any], Any]] = {
-            "alarms": read_alarm,
-            "timers": _mapping,
-            "messages": VoiceMessage.from_dict,
-        }
+        self.owned = {kind.key: kind for kind in owned}
+        """Kinds of things of the owner's."""
         key = f"{DOMAIN}.{entry_id}"
         self._readings = SafeStore(hass, key, self._data, survives_power_cut=False)
         self._owned = SafeStore(hass, f"{key}.owned", self._owned_data, survives_power_cut=True)
@@ -125,7 +131,7 @@ class DeviceStore:
         states = await self._hass.async_add_executor_job(_states, readings)
         for mac, data in readings.items():
             if moving := {
-                name: data[name] for name in self._read if isinstance(data, dict) and data.get(name)
+                name: data[name] for name in self.owned if isinstance(data, dict) and data.get(name)
             }:
                 self._moving[mac] = moving
         for source, store in ((self._moving, self._readings), (owned, self._owned)):
@@ -154,19 +160,20 @@ class DeviceStore:
                 parts[name] = OWNED_FIELDS[name](data[name])
             except vol.Invalid:
                 damaged.append(name)
-        for name, read in self._read.items():
+        things: dict[str, dict[str, Any]] = {}
+        for name, kind in self.owned.items():
             stored = data.get(name, {})
-            parts[name] = dict(getattr(state, name))
+            things[name] = dict(kind.of(state))
             for uid, each in stored.items() if isinstance(stored, dict) else [("", stored)]:
                 # One that raises must not take the others with it.
                 found = None
                 with suppress(Exception):
-                    found = read(each)
+                    found = kind.read(each)
                 if found is None:
                     damaged.append(name)
                 else:
-                    parts[name][uid] = found
-        return replace(state, **parts)
+                    things[name][uid] = found
+        return replace(state, owned={**state.owned, **things}, **parts)
 
     @callback
     def record(self, mac: str, board: str | None = None) -> DeviceRecord:
@@ -236,12 +243,8 @@ class DeviceStore:
 
     @callback
     def _owned_data(self) -> dict[str, Any]:
-        owned = {mac: record.state.owned_as_dict() for mac, record in self._records.items()}
+        owned = {mac: record.owned_as_dict() for mac, record in self._records.items()}
         return {_CHECKED: self._checked, **owned}
-
-
-def _mapping(stored: Any) -> dict[str, Any] | None:
-    return stored if isinstance(stored, dict) else None
 
 
 def _states(stored: dict[str, Any]) -> dict[str, DeviceState]:

@@ -236,7 +236,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
                 fields |= {**_PHRASES, threshold: _THRESHOLD}
             else:
                 notes.append(await async_explain(self.hass, objection))
-        if count := len(device.state.alarms):
+        if count := len(device.state.owned.get("alarms", ())):
             text = async_text(
                 self.hass, "alarms_deleted_with_device", name=plain_name(device.name), count=str(count)
             )

@@ -41,7 +41,7 @@ from ..const import (
     DEFAULT_WEBSOCKET_PORT,
 )
 from ..guests.firmware.available_firmware import STOCK_RELEASES, async_fetch_releases
-from ..guests.firmware.image import FirmwareError
+from ..guests.firmware.firmware_image import FirmwareError
 from ..protocol.checkin_reply import is_mqtt_name
 from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerError, BrokerProblem
 from ..provisioning.address import (

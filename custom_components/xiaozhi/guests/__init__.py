@@ -1,1 +1,1 @@
-"""Features on top of the core, a folder each; the core works without any of them."""
+"""Features beside the core, a folder each; see `guest_list.py`."""

@@ -19,6 +19,7 @@ from custom_components.xiaozhi.diagnostics import (
     async_get_config_entry_diagnostics,
     async_get_device_diagnostics,
 )
+from custom_components.xiaozhi.guests.cloud.access_points import AccessPoints
 from simulator.access_point import Cloud
 from tests.integration.access_point.conftest import LAMP, LIGHT_SET, LIVE, TURN_ON, Offer, access_point
 from tests.integration.boxes import activity, state_of
@@ -153,7 +154,7 @@ async def test_the_button_reconnects_at_once_beside_an_unreadable_address(
     hass.config_entries.async_update_subentry(entry, subentry, data={"url": "nonsense"})
     assert await hass.config_entries.async_setup(entry.entry_id)
     assert entry.state is ConfigEntryState.LOADED
-    assert entry.runtime_data.access_points.all == []
+    assert entry.runtime_data.part(AccessPoints).all == []
 
 
 async def test_the_token_is_nowhere(

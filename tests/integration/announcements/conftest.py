@@ -28,7 +28,7 @@ def link() -> LinkKind:
 @pytest.fixture
 def announcer(linked_entry: MockConfigEntry) -> Announcer:
     gateway = linked_entry.runtime_data
-    found: Announcer = gateway.announcer(gateway.devices[MAC])
+    found: Announcer = gateway.devices[MAC].part(Announcer)
     return found
 
 

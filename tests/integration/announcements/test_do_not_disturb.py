@@ -13,7 +13,7 @@ from custom_components.xiaozhi.announcements.delivery import Delivery
 from custom_components.xiaozhi.announcements.heard import End
 from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.const import EVENT_ANNOUNCEMENT_SKIPPED
-from custom_components.xiaozhi.device.state import VoiceMessage
+from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
 from custom_components.xiaozhi.guests.spoken.sentences import ALARM_SENTENCE
 from simulator import Profile, SimulatedDevice
 from simulator.application.announcement import Outcome

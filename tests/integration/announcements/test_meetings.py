@@ -20,8 +20,9 @@ from custom_components.xiaozhi.announcements.heard import End, Heard
 from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.device.state import VoiceMessage
 from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring
+from custom_components.xiaozhi.guests.messages.kept_messages import KeptMessages
+from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
 from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
 from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -105,7 +106,7 @@ class House:
 
     @property
     def announcer(self) -> Announcer:
-        found: Announcer = self.entry.runtime_data.announcer(self.known)
+        found: Announcer = self.known.part(Announcer)
         return found
 
     def start(self, kind: str) -> Coroutine[Any, Any, str]:
@@ -134,10 +135,10 @@ class House:
         """Keep a voice message, and see whether it is heard within a minute."""
         sound = OggOpusEncoder().encode_whole(tone(8, DOWNLINK.sample_rate))
         message = VoiceMessage(sender="Bedroom", sent=dt_util.utcnow())
-        await self.entry.runtime_data.messages(self.known).async_keep(message, sound)
+        await self.known.part(KeptMessages).async_keep(message, sound)
         for _ in range(60):
             await asyncio.sleep(1)
-            if not self.known.state.messages:
+            if not self.known.state.owned["messages"]:
                 return "heard"
         return "kept"
 

@@ -13,7 +13,8 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.device.state import VoiceMessage
+from custom_components.xiaozhi.guests.messages.kept_messages import KeptMessages
+from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
 from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
 from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from simulator import SimulatedDevice
@@ -36,9 +37,9 @@ async def mute(hass: HomeAssistant, player: str) -> None:
 async def is_kept(gateway: Any, known: Device) -> bool:
     sound = OggOpusEncoder().encode_whole(tone(1, DOWNLINK.sample_rate))
     message = VoiceMessage(sender="Bedroom", sent=dt_util.utcnow())
-    await gateway.messages(known).async_keep(message, sound)
+    await known.part(KeptMessages).async_keep(message, sound)
     await known.hass.async_block_till_done()
-    return bool(known.state.messages)
+    return bool(known.state.owned["messages"])
 
 
 @RINGS

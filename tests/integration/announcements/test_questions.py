@@ -281,7 +281,7 @@ async def test_the_microphone_opens_after_a_question_before_what_waits(
         asking = act(hass, "assist_satellite", "start_conversation", SATELLITE, start_message=QUESTION)
         expected, after = None, ["I close it.", "The door."]
     device = await boot(OLD)
-    announcer = boot.entry.runtime_data.announcer(boot.entry.runtime_data.devices[MAC])
+    announcer = boot.entry.runtime_data.devices[MAC].part(Announcer)
     await device.wake()
     task = hass.async_create_task(asking)
     await asyncio.sleep(0.1)

@@ -166,7 +166,7 @@ async def test_a_ring_does_not_wait_for_a_player_busy_for_another_device(
     long = asyncio.create_task(announcer.say(Utterance(text="A radio play.", speech=beep(90))))
     await device.wait_for(lambda: bool(player.began), 10)
     gateway = boot.entry.runtime_data
-    waits = gateway.announcer(gateway.devices[OTHER_MAC])
+    waits = gateway.devices[OTHER_MAC].part(Announcer)
     ring = Ring(is_alarm=False, text="Timer ended.")
     ringing = asyncio.create_task(Bell(waits._device, waits).ring(ring, hass.loop.time() + 60))
     if talks:
@@ -295,7 +295,7 @@ async def test_what_waits_for_a_player_does_not_wait_on_when_another_is_chosen(
     long = asyncio.create_task(announcer.say(Utterance(text="A radio play.", speech=beep(20))))
     await device.wait_for(lambda: bool(player.began), 10)
     gateway = boot.entry.runtime_data
-    waits = gateway.announcer(gateway.devices[OTHER_MAC])
+    waits = gateway.devices[OTHER_MAC].part(Announcer)
     saying = asyncio.create_task(waits.say(Utterance(text="Dinner.", speech=beep(1))))
     await asyncio.sleep(1)
     await choose(boot.hass, OTHER_SELECT, "this_device")

@@ -12,6 +12,7 @@ from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUser
 
+from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.announcements.heard import End
 from custom_components.xiaozhi.announcements.utterance import Utterance
 from custom_components.xiaozhi.const import DOMAIN
@@ -112,10 +113,10 @@ async def test_it_is_stopped_and_does_not_ring_again(
             await act(hass, "button", "press", STOP)
             assert not stored()
         case "deleted":
-            (uid,) = boot.known.state.alarms
+            (uid,) = boot.known.state.owned["alarms"]
             await calendar(hass).async_delete_event(uid)
         case _:
-            (uid,) = boot.known.state.alarms
+            (uid,) = boot.known.state.owned["alarms"]
             times = {"dtstart": soon(86400), "dtend": soon(90000)}
             await calendar(hass).async_update_event(uid, {"summary": "Up!", **times})
     await asyncio.sleep(5)
@@ -228,7 +229,7 @@ async def test_a_timer_that_rings_with_an_alarm_is_named_and_stopped_with_it(
     await asyncio.sleep(5)
     await rings_no_more(device, 120)
     assert happened(hass) == ("alarm_snoozed" if by == SNOOZE else "alarm_stopped")
-    assert not boot.known.state.timers
+    assert not boot.known.state.owned["timers"]
 
 
 @TWO_DEVICES
@@ -241,7 +242,7 @@ async def test_it_rings_as_soon_as_its_loudspeaker_has_spoken_for_another_device
     await choose(hass, OTHER_SELECT, "Big speaker")
     await boot()
     gateway = linked_entry.runtime_data
-    other = gateway.announcer(gateway.devices[OTHER_MAC])
+    other = gateway.devices[OTHER_MAC].part(Announcer)
     await set_alarm(hass, 10)
     play = Utterance(text="A radio play.", speech=beep(100))
     saying = hass.async_create_task(other.say(play))
@@ -285,7 +286,7 @@ async def test_a_snoozed_alarm_rings_no_more_when_its_time_is_deleted(
     await calendar(hass).async_create_event(dtstart=first, summary="Up", rrule="FREQ=DAILY")
     await has_rung(device, 2)
     await act(hass, "button", "press", SNOOZE)
-    (uid,) = known.state.alarms
+    (uid,) = known.state.owned["alarms"]
     await calendar(hass).async_delete_event(uid, recurrence_id=f"{first:%Y%m%dT%H%M%S}")
     await rings_no_more(device, 700)
     assert dt_util.parse_datetime(state_of(hass, NEXT_ALARM).state) == first + timedelta(days=1)
@@ -303,7 +304,7 @@ async def test_a_snoozed_alarm_that_is_renamed_stays_snoozed(
     await calendar(hass).async_create_event(**event)
     await has_rung(device, 2)
     await act(hass, "button", "press", SNOOZE)
-    (uid,) = known.state.alarms
+    (uid,) = known.state.owned["alarms"]
     start = first + timedelta(days=renamed == "later ones")
     which = [] if renamed in {"all", "single"} else [f"{start:%Y%m%dT%H%M%S}"]
     which += ["THISANDFUTURE"] if "later" in renamed else []
@@ -405,13 +406,13 @@ async def test_words_end_a_ring_here_then_elsewhere_and_then_a_snooze(
         await handle(words, kitchen)
         await rings_no_more(other, 60)
         assert happened(hass) == "alarm_snoozed"
-    (snoozed,) = boot.known.state.alarms.values()
+    (snoozed,) = boot.known.state.owned["alarms"].values()
     assert snoozed.snoozed
     assert await handle("XiaozhiStopAlarm", bedroom) == "Alarm stopped."
     assert happened(hass) == "alarm_snoozed"
     assert await handle("XiaozhiStopAlarm", bedroom) == "No alarm rings."
     assert await handle("XiaozhiStopAlarm", kitchen) == "Alarm stopped."
-    assert not boot.known.state.alarms
+    assert not boot.known.state.owned["alarms"]
     assert await handle("XiaozhiStopAlarm", kitchen) == "No alarm rings."
 
 

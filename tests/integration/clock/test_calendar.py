@@ -115,10 +115,10 @@ async def test_the_calendar_page_edits_one_time_or_all_that_follow(
         return [(name, (start.date() - first.date()).days) for name, start in starts]
 
     await page.async_create_event(**event(0, "Up", rrule="FREQ=DAILY;COUNT=6"))
-    (uid,) = known.state.alarms
+    (uid,) = known.state.owned["alarms"]
     await page.async_delete_event(uid, recurrence_id=at(1))
-    stored = {str(known.state.alarms)}
-    stop = known.record.listen(["alarms"], lambda: stored.add(str(known.state.alarms)))
+    stored = {str(known.state.owned["alarms"])}
+    stop = known.record.listen(["alarms"], lambda: stored.add(str(known.state.owned["alarms"])))
     await page.async_update_event(uid, event(2, "Late"), recurrence_id=at(2))
     stop()
     assert len(stored) == 2, "a power cut between two steps would leave both times, or none"
@@ -128,7 +128,7 @@ async def test_the_calendar_page_edits_one_time_or_all_that_follow(
     await page.async_delete_event(uid, recurrence_id=at(3), recurrence_range="THISANDFUTURE")
     await page.async_update_event(uid, event(1, "Once"))
     assert await shown() == [("Once", 1), ("Late", 2), ("New", 4), ("New", 5)]
-    repeated = next(uid for uid, stored in known.state.alarms.items() if stored.rule)
+    repeated = next(uid for uid, stored in known.state.owned["alarms"].items() if stored.rule)
     for unknown in (("nothing", None), (repeated, "nonsense"), (repeated, at(17)), (repeated, at(3))):
         with pytest.raises(HomeAssistantError, match="no such alarm"):
             await page.async_delete_event(*unknown)
@@ -142,7 +142,7 @@ async def test_a_changed_repetition_keeps_its_deleted_days(
 ) -> None:
     page, first = calendar(hass), soon(86400).replace(hour=12)
     await page.async_create_event(summary="Up", dtstart=first, rrule="FREQ=DAILY;COUNT=5")
-    (uid,) = known.state.alarms
+    (uid,) = known.state.owned["alarms"]
     await page.async_delete_event(uid, recurrence_id=f"{first + timedelta(days=2):%Y%m%dT%H%M%S}")
     start = first + timedelta(hours=hours)
     for begin in (0, 1):

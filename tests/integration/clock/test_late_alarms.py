@@ -19,9 +19,10 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.device.events import EVENT_SIGNAL, AlarmEvent, DeviceEvent
-from custom_components.xiaozhi.device.state import VoiceMessage
+from custom_components.xiaozhi.device.events import EVENT_SIGNAL, DeviceEvent
+from custom_components.xiaozhi.guests.alarms.alarm_clock import AlarmEvent
 from custom_components.xiaozhi.guests.alarms.timers import SetTimer
+from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice
 from tests.integration.announcements.big_speaker import PLAYER, SELECT

@@ -52,7 +52,9 @@ def talk(boot: Boot, speech: Speech) -> Talk:
 
 def alarms(known: Device) -> list[str]:
     """Return the times and rules of all alarms."""
-    return sorted(f"{alarm.start:%H:%M} {alarm.rule}".strip() for alarm in known.state.alarms.values())
+    return sorted(
+        f"{alarm.start:%H:%M} {alarm.rule}".strip() for alarm in known.state.owned["alarms"].values()
+    )
 
 
 async def test_a_missing_time_is_asked_for_and_its_answer_sets_the_alarm(

@@ -98,19 +98,19 @@ async def test_alarms_are_talked_about_as_people_talk(boot: Boot, known: Device,
     assert off.startswith("Off: ")
     assert off.endswith(". The rest stays: every weekday at 6:30 AM.")
     assert await say(f"delete the alarm on {day}") == "There is no such alarm."
-    before = known.state.alarms
+    before = known.state.owned["alarms"]
     for unknown in ("wake me at dawn", "wake me when it rains", "remind me in three fortnights to call mum"):
         assert (await say(unknown)).startswith("I did not understand when."), unknown
     assert await say("set an alarm for the party") == "Sorry, I couldn't understand that"
     assert await say("wake me tomorrow") == "At what time? Say, for example: wake me tomorrow at seven."
     assert await say("alarm clock kitchen banana")
     assert await say("stop the alarm") == "No alarm rings."
-    assert known.state.alarms == before
+    assert known.state.owned["alarms"] == before
     assert await say("delete all alarms") == "Deleted: every weekday at 6:30 AM."
-    assert [alarm.text for alarm in known.state.alarms.values()] == ["turn the oven off"]
+    assert [alarm.text for alarm in known.state.owned["alarms"].values()] == ["turn the oven off"]
     assert await say("cancel my alarm") == "There is no such alarm."
     assert (await say("delete all alarms and reminders")).startswith("Deleted: ")
-    assert not known.state.alarms
+    assert not known.state.owned["alarms"]
 
 
 async def test_sentences_come_in_the_languages_of_the_pipelines(
@@ -172,7 +172,7 @@ async def test_what_is_not_understood_counts_as_no_match(
     ):
         result = await async_converse(hass, text, None, Context(), "en", HOME_ASSISTANT_AGENT)
         assert result.response.error_code is code
-    assert not known.state.alarms
+    assert not known.state.owned["alarms"]
 
 
 async def test_an_unwritable_file_and_a_failing_reload_stop_nothing(

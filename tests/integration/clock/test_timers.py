@@ -69,7 +69,7 @@ async def test_a_device_has_thirty_timers_at_most_with_short_names(
         await handle("HassStartTimer", minutes=50, name=f"{number}" * 1000)
     with pytest.raises(intent.IntentHandleError, match="30 timers run already on Kitchen box"):
         await handle("HassStartTimer", seconds=5, name="one more")
-    timers = boot.known.state.timers
+    timers = boot.known.state.owned["timers"]
     assert len(timers) == 30
     assert {len(timer["name"]) for timer in timers.values()} == {100}
     await rings_no_more(device, 30)

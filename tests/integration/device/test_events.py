@@ -13,10 +13,10 @@ from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.events import (
     EVENT_NOTIFICATION,
     EVENT_SIGNAL,
-    AlarmEvent,
     ConversationEvent,
     DeviceEvent,
 )
+from custom_components.xiaozhi.guests.alarms.alarm_clock import AlarmEvent
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, converse
 from tests.integration.boxes import Speech, change_settings, open_conversation, state_of, wait_for_state

@@ -7,6 +7,7 @@ import weakref
 
 from homeassistant.core import HomeAssistant
 import pytest
+from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.guests.firmware.available_firmware import FirmwareFiles
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -56,10 +57,10 @@ async def test_a_file_that_is_no_firmware_is_not_kept_in_memory(hass: HomeAssist
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     file = folder / "board_2.0.0.bin"
     await asyncio.to_thread(file.write_bytes, bytes(8 * 1024 * 1024))
-    files = FirmwareFiles(hass, None)
+    files = FirmwareFiles(hass, MockConfigEntry())
     await files.async_refresh()
     gc.collect()
     frames = [each for each in gc.get_objects() if type(each).__name__ == "frame"]
     assert not [frame for frame in frames if len(frame.f_locals.get("data", b"")) == 8 * 1024 * 1024]
-    files.async_stop()
+    await files.async_stop()
     file.unlink()

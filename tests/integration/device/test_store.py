@@ -18,7 +18,7 @@ import pytest
 from custom_components.xiaozhi.device.state import DeviceState
 from custom_components.xiaozhi.device.store import DeviceStore
 from custom_components.xiaozhi.errors import UserError
-from custom_components.xiaozhi.guests.alarms.alarm import Alarm
+from custom_components.xiaozhi.guests.guest_list import GUESTS
 from tests.integration.names import MAC, OTHER_MAC
 from tests.paths import ROOT
 
@@ -70,6 +70,8 @@ OWNED_AS = {
 }
 
 
+OWNED = [kind for guest in GUESTS for kind in guest.owned]
+NOTHING: dict[str, Any] = {kind.key: {} for kind in OWNED}
 TIMER = {"name": "tea", "seconds": 240, "ends_at": None}
 ALARM = {
     "start": "2026-03-02T07:00:00",
@@ -82,10 +84,15 @@ ALARM = {
 }
 
 
-async def test_the_owner_can_read_all_that_is_stored() -> None:
+async def test_the_owner_can_read_all_that_is_stored(hass: HomeAssistant) -> None:
+    record = DeviceStore(hass, "an_entry", OWNED).record(MAC)
     for row_of, stored, described in (
         ("| `xiaozhi.<id of the entry>`", DeviceState().as_dict(), STORED_AS),
-        ("| `xiaozhi.<id of the entry>.owned`", DeviceState().owned_as_dict(), OWNED_AS),
+        (
+            "| `xiaozhi.<id of the entry>.owned`",
+            record.owned_as_dict(),
+            OWNED_AS,
+        ),
     ):
         (row,) = [line for line in PRIVACY.read_text().splitlines() if line.startswith(row_of)]
         assert stored.keys() == described.keys()
@@ -141,7 +148,7 @@ async def close_stores() -> AsyncGenerator[None]:
 
 
 async def opened(hass: HomeAssistant) -> DeviceStore:
-    store = DeviceStore(hass, "an_entry", Alarm.from_dict)
+    store = DeviceStore(hass, "an_entry", OWNED)
     _opened.append(store)
     await store.async_load()
     return store
@@ -192,7 +199,7 @@ async def test_what_is_to_be_restored_survives_an_older_version(
             hass_storage[key] = {"version": 1, "data": {MAC: data}}
         state = (await opened(hass)).record(MAC).state
         assert (state.volume_to_restore, state.brightness_to_restore) == ((70, 30), (75, 10))
-        assert state.timers == {"a": TIMER}
+        assert state.owned["timers"] == {"a": TIMER}
         found.append(state.pauses)
     assert found == [(0, 40, 20), (7,)]
 
@@ -207,7 +214,7 @@ async def test_a_damaged_file_is_set_aside_and_the_gateway_starts(
             each.unlink()
         await asyncio.to_thread(path.write_text, content)
         store = await opened(hass)
-        assert store.record(MAC).state == DeviceState()
+        assert store.record(MAC).state == DeviceState(owned=NOTHING)
         store.record(MAC).update(firmware="2.2.5", timers={"a": TIMER})
         await store.async_close()
         assert (await read(file))[MAC]["firmware"] == "2.2.5", content
@@ -230,7 +237,7 @@ async def test_what_could_not_be_read_is_never_written_over(
     path = file.with_name(key)
     content = json.dumps({"version": 99 if fault == "newer" else 1, "data": {MAC: {"alarms": {"a": ALARM}}}})
     await asyncio.to_thread(path.write_text, content)
-    store = DeviceStore(hass, "an_entry", Alarm.from_dict)
+    store = DeviceStore(hass, "an_entry", OWNED)
     with monkeypatch.context() as patch:
         if fault == "unreadable":
             # Tests may run as root, to whom every file is readable.
@@ -247,7 +254,7 @@ async def test_what_could_not_be_read_is_never_written_over(
     await asyncio.sleep(70)
     assert await asyncio.to_thread(path.read_text) == content
     if fault != "newer":
-        assert (await opened(hass)).record(MAC).state.alarms.keys() == {"a"}
+        assert (await opened(hass)).record(MAC).state.owned["alarms"].keys() == {"a"}
 
 
 async def test_alarms_of_0_5_0_are_moved_once_and_what_is_damaged_is_kept(
@@ -274,7 +281,7 @@ async def test_alarms_of_0_5_0_are_moved_once_and_what_is_damaged_is_kept(
     data = await read(file)
     data[MAC]["alarms"] = {"c": ALARM}
     await asyncio.to_thread(file.write_text, json.dumps({"version": 1, "data": data}))
-    assert (await opened(hass)).record(MAC).state.alarms.keys() == {"c"}
+    assert (await opened(hass)).record(MAC).state.owned["alarms"].keys() == {"c"}
     caplog.clear()
 
 
@@ -332,7 +339,7 @@ async def test_switches_are_kept_and_a_damaged_one_is_as_at_first(
 async def test_a_damaged_record_costs_no_other_device_its_own(
     hass: HomeAssistant, hass_storage: dict[str, Any]
 ) -> None:
-    good = DeviceState(firmware="2.2.4", session_id="the last one")
+    good = DeviceState(firmware="2.2.4", session_id="the last one", owned=NOTHING)
     damaged: tuple[Any, ...] = (
         None,
         "nonsense",
@@ -350,7 +357,7 @@ async def test_a_damaged_record_costs_no_other_device_its_own(
     )
     for record in damaged:
         hass_storage[KEY] = {"version": 1, "data": {OTHER_MAC: record, MAC: good.as_dict()}}
-        store = DeviceStore(hass, "an_entry", Alarm.from_dict)
+        store = DeviceStore(hass, "an_entry", OWNED)
         await store.async_load()
         assert store.record(MAC).state == good
         bad = store.record(OTHER_MAC).state
@@ -361,8 +368,8 @@ async def test_a_damaged_record_costs_no_other_device_its_own(
             rest = {"timers": {"a": TIMER, "b": None}, "alarms": {"a": ALARM, "b": None, "c": {"start": 7}}}
             hass_storage.pop(OWNED_KEY, None)
             hass_storage[KEY]["data"][OTHER_MAC] = record | rest
-            store = DeviceStore(hass, "an_entry", Alarm.from_dict)
+            store = DeviceStore(hass, "an_entry", OWNED)
             await store.async_load()
-            assert store.record(OTHER_MAC).state.timers == {"a": TIMER}, record
-            assert store.record(OTHER_MAC).state.alarms.keys() == {"a"}, record
+            assert store.record(OTHER_MAC).state.owned["timers"] == {"a": TIMER}, record
+            assert store.record(OTHER_MAC).state.owned["alarms"].keys() == {"a"}, record
         await store.async_close()

@@ -14,7 +14,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.test_util.aiohttp import AiohttpClientMocker
 
 from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, DOMAIN
-from custom_components.xiaozhi.guests.firmware.available_firmware import STOCK_RELEASES
+from custom_components.xiaozhi.guests.firmware.available_firmware import STOCK_RELEASES, FirmwareFiles
 from simulator import build_image
 from tests.integration.boxes import state_of
 from tests.integration.firmware.conftest import (
@@ -93,13 +93,13 @@ async def test_releases_on_the_web_are_offered_and_fetched_when_they_are_wanted(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, releases: Releases, as_list: bool
 ) -> None:
     """The list may be of all releases or of the last one, and holds a thousand files at most."""
-    await point_to(hass, linked_entry, releases.url)
     newest = release("2.4.2", releases.file)
     old, draft = release("2.3.0", releases.file), release("2.5.0", releases.file, draft=True)
     others = [{"name": f"v1.{n}.0_b.zip", "browser_download_url": releases.file} for n in range(1000)]
     beyond = [{"assets": others}, release("2.6.0", releases.file)]
     listed = [None, old, newest, draft, {"assets": [{"name": 7}, "?"]}, *beyond]
     releases.list(listed if as_list else newest)
+    await point_to(hass, linked_entry, releases.url)
     box = await boot_linked(hass, boot)
     await look(hass)
     assert versions(hass) == ("on", "2.4.1", "2.4.2")
@@ -115,8 +115,8 @@ async def test_releases_on_the_web_are_offered_and_fetched_when_they_are_wanted(
 async def test_a_release_that_is_not_what_it_says_is_refused(
     hass: HomeAssistant, boot: Boot, linked_entry: MockConfigEntry, releases: Releases
 ) -> None:
-    await point_to(hass, linked_entry, releases.url)
     releases.list([release("2.4.3", releases.file), release("2.4.4", releases.url)])
+    await point_to(hass, linked_entry, releases.url)
     box = await boot_linked(hass, boot)
     await look(hass)
     for version, reason in (
@@ -153,7 +153,7 @@ async def test_a_list_that_cannot_be_used_is_told(
     # A look that goes on when the gateway has stopped tells nobody: nothing would delete its issue.
     answer = releases.hold("<html>")
     await point_to(hass, linked_entry, releases.url)
-    late = hass.async_create_task(linked_entry.runtime_data.firmware_files.async_refresh())
+    late = hass.async_create_task(linked_entry.runtime_data.part(FirmwareFiles).async_refresh())
     assert await hass.config_entries.async_unload(linked_entry.entry_id)
     answer.set()
     await late
@@ -187,6 +187,7 @@ async def test_the_form_tries_the_address_of_a_list_such_as_the_stock_one(
         assert linked_entry.data[CONF_FIRMWARE_RELEASES] == url
         # What is saved is not tried again: while it is down, all else can be changed.
         aioclient_mock.clear_requests()
+        aioclient_mock.get(url, exc=ClientError)
         result = await change(hass, linked_entry, address="ha.lan", **{field: given})
         assert result["reason"] == "reconfigure_successful"
         form: Any = await linked_entry.start_reconfigure_flow(hass)

@@ -17,7 +17,7 @@ from pytest_homeassistant_custom_component.typing import WebSocketGenerator
 
 from custom_components.xiaozhi.device_http import transfers
 from custom_components.xiaozhi.guests.firmware import available_firmware
-from custom_components.xiaozhi.guests.firmware.image import FirmwareImage
+from custom_components.xiaozhi.guests.firmware.firmware_image import FirmwareImage
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import PictureTimeouts
 from simulator import SimulatedDevice, build_image, get_profile

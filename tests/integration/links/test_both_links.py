@@ -8,6 +8,7 @@ from homeassistant.exceptions import HomeAssistantError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.announcements.utterance import Utterance
 from custom_components.xiaozhi.const import CONF_WEBSOCKET_PORT
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -121,7 +122,7 @@ async def test_an_announcement_is_spoken_between_two_turns(
     await device.wake()
     gateway = boot.entry.runtime_data
     utterance = Utterance(text="Dinner is ready.", speech=beep(1))
-    announcing = hass.async_create_task(gateway.announcer(gateway.devices[MAC]).say(utterance))
+    announcing = hass.async_create_task(gateway.devices[MAC].part(Announcer).say(utterance))
     talk = await converse(device, command)
     await announcing
     assert talk.answers == ["Turned on the switch", "Dinner is ready."]

@@ -12,6 +12,7 @@ from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.llm import ToolInput
 import pytest
 
+from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring, RingEnd
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import TimerTimeouts
@@ -375,7 +376,7 @@ async def test_an_alarm_ends_the_music_of_a_silent_conversation_and_rings_on(
     device.say(speech.command)
     await wait_for_state(hass, PLAYER, "playing", 30)
     await asyncio.sleep(2)
-    bell = Bell(boot.known, boot.entry.runtime_data.announcer(boot.known))
+    bell = Bell(boot.known, boot.known.part(Announcer))
     ringing = asyncio.create_task(bell.ring(Ring(is_alarm=True, text="Alarm"), hass.loop.time() + 60))
     await asyncio.sleep(10)
     assert (player(hass).state, device.state, ringing.done()) == ("idle", State.SPEAKING, False)

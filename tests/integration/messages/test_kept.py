@@ -21,10 +21,10 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, async_
 
 from custom_components.xiaozhi.const import DOMAIN, EVENT_VOICE_MESSAGE
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.device.state import VoiceMessage
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
 from custom_components.xiaozhi.errors import UserError
 from custom_components.xiaozhi.guests.messages.kept_messages import KeptMessages
+from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, UdpImpairment, converse
 from tests.integration.boxes import (
@@ -54,7 +54,7 @@ pytestmark = pytest.mark.usefixtures("speech", "wall_clock")
 
 @pytest.fixture
 def kept(linked_entry: MockConfigEntry, bedroom: Device) -> KeptMessages:
-    found: KeptMessages = linked_entry.runtime_data.messages(bedroom)
+    found: KeptMessages = bedroom.part(KeptMessages)
     return found
 
 
@@ -134,14 +134,14 @@ async def test_an_idle_device_is_woken_for_it_and_the_talk_button_ends_it(
         await sending
     await device.wait_for(lambda: device.screen.captions[-1] == "Sent.", 30)
     assert not speech.recognizer.streams
-    assert len(bedroom.state.messages) == 1
+    assert len(bedroom.state.owned["messages"]) == 1
     await device.wait_state(State.IDLE, 60)
     # Nobody speaks the second time.
     action = call_action(speech.hass, "send_voice_message", other, sender=kitchen)
     began = speech.hass.loop.time()
     assert await failure_of(action) == "message_not_spoken"
     assert 120 <= speech.hass.loop.time() - began < 140
-    assert len(bedroom.state.messages) == 1
+    assert len(bedroom.state.owned["messages"]) == 1
     speech.recognizer.lines = ["turn on the kitchen light"]
     assert (await converse(device, speech.command)).answers == ["Turned on the switch"]
 
@@ -160,7 +160,7 @@ async def test_an_undisturbed_device_keeps_it_also_when_it_is_woken(
     assert other.screen.captions == ["I did not hear anything."]
     await bedroom.async_switch("do_not_disturb", False)
     await asyncio.sleep(60)
-    assert len(bedroom.state.messages) == 1
+    assert len(bedroom.state.owned["messages"]) == 1
     await other.wake("hello again")
     await other.wait_for(lambda: "A message from Kitchen box" in other.screen.captions[-1], 30)
 
@@ -180,7 +180,7 @@ async def test_a_device_that_was_not_meant_by_the_wake_word_keeps_it(
     await asyncio.sleep(60)
     assert not other.announcements
     assert not other.played_seconds
-    assert len(bedroom.state.messages) == 1
+    assert len(bedroom.state.owned["messages"]) == 1
 
 
 async def test_by_the_talk_button_it_is_heard_after_what_was_said(
@@ -193,7 +193,7 @@ async def test_by_the_talk_button_it_is_heard_after_what_was_said(
     await other.wait_for(lambda: len(other.screen.captions) == 2, 60)
     assert other.screen.captions[0] == "Fine."
     assert other.screen.captions[1].startswith("A message from Kitchen box")
-    await other.wait_for(lambda: not bedroom.state.messages, 60)
+    await other.wait_for(lambda: not bedroom.state.owned["messages"], 60)
     # Old firmware hears no wake word while its channel is open.
     await other.wait_for(lambda: not other.channel_open, 5)
 
@@ -232,7 +232,7 @@ async def test_nothing_is_said_to_be_sent_that_is_not_stored(
     assert await failure_of(sending) == key
     await kitchen.wait_for(lambda: words in kitchen.screen.captions[-1], 30)
     assert not sounds(hass)
-    assert not bedroom.state.messages
+    assert not bedroom.state.owned["messages"]
 
 
 async def test_of_several_those_who_cannot_have_it_are_named(
@@ -261,11 +261,11 @@ async def test_those_who_do_not_get_it_are_named_after_sent(
 ) -> None:
     kitchen = await boot(OLD)
     attic = boot.entry.runtime_data.devices[mac_of(3)]
-    await keep(boot.entry.runtime_data.messages(attic), 10)
+    await keep(attic.part(KeptMessages), 10)
     await speak_to(speech.hass, kitchen, speech, speech.command, message, *boot.device_ids)
     await kitchen.wait_for(lambda: kitchen.screen.captions[-1] == "Sent, but not to Attic box.", 30)
-    assert len(bedroom.state.messages) == 1
-    assert len(attic.state.messages) == 10
+    assert len(bedroom.state.owned["messages"]) == 1
+    assert len(attic.state.owned["messages"]) == 10
 
 
 async def test_one_sender_leaves_places_for_others(
@@ -277,14 +277,14 @@ async def test_one_sender_leaves_places_for_others(
     sending = call_action(speech.hass, "send_voice_message", bedroom_id, sender=kitchen)
     assert await failure_of(sending) == "message_full"
     await keep(kept)
-    assert len(bedroom.state.messages) == 4
+    assert len(bedroom.state.owned["messages"]) == 4
 
 
 async def test_ten_are_kept_also_if_several_people_send_at_once(kept: KeptMessages, bedroom: Device) -> None:
     await keep(kept, 9)
     results = await asyncio.gather(*(keep(kept) for _ in range(3)), return_exceptions=True)
     assert [getattr(each, "key", each) for each in results] == [None, "message_full", "message_full"]
-    assert len(bedroom.state.messages) == len(sounds(bedroom.hass)) == 10
+    assert len(bedroom.state.owned["messages"]) == len(sounds(bedroom.hass)) == 10
 
 
 @pytest.mark.parametrize("fault", ["deleted", "reloaded"])
@@ -304,7 +304,7 @@ async def test_a_message_is_not_said_to_be_kept_where_nobody_will_play_it(
         await sending
     await asyncio.sleep(2)
     known = linked_entry.runtime_data.devices.get(OTHER_MAC)
-    assert len(sounds(bedroom.hass)) == (0 if known is None else len(known.state.messages))
+    assert len(sounds(bedroom.hass)) == (0 if known is None else len(known.state.owned["messages"]))
 
 
 async def test_its_outcome_is_said_also_if_something_waits(
@@ -322,7 +322,7 @@ async def test_its_outcome_is_said_also_if_something_waits(
     await sending
     await announcing
     assert kitchen.screen.captions[-2:] == ["Sent.", "Dinner is ready."]
-    assert len(bedroom.state.messages) == 1
+    assert len(bedroom.state.owned["messages"]) == 1
 
 
 async def test_one_that_is_damaged_does_not_keep_others_from_being_heard(
@@ -336,7 +336,7 @@ async def test_one_that_is_damaged_does_not_keep_others_from_being_heard(
     await other.wait_for(lambda: other.played_seconds > len(message) / 32000, 60)
     await other.wait_state(State.LISTENING, 60)
     await asyncio.sleep(3)
-    assert not bedroom.state.messages
+    assert not bedroom.state.owned["messages"]
     assert not sounds(speech.hass)
 
 
@@ -371,15 +371,15 @@ async def test_a_message_is_deleted_by_button_by_week_and_with_its_device(
     await keep(kept, 2)
     await wait_for_state(hass, DELETE, "unknown")
     await act(hass, "button", "press", DELETE)
-    assert not bedroom.state.messages
+    assert not bedroom.state.owned["messages"]
     assert not sounds(hass)
     await keep(kept)
     wall_clock(timedelta(days=6, hours=23))
     await keep(kept)
     await asyncio.sleep(7300)
-    assert len(bedroom.state.messages) == len(sounds(hass)) == 1
+    assert len(bedroom.state.owned["messages"]) == len(sounds(hass)) == 1
     told = await async_get_config_entry_diagnostics(hass, linked_entry)
-    assert [device["messages"] for device in told["devices"]] == [0, 1]
+    assert [len(device["messages"]) for device in told["devices"]] == [0, 1]
     assert "Attic" not in str(told)
     assert lines == ["deleted a voice message from Attic, which nobody has heard for a week"]
     # A crash may leave one without the other.
@@ -387,9 +387,9 @@ async def test_a_message_is_deleted_by_button_by_week_and_with_its_device(
     file.rename(file.with_stem("another"))
     assert await hass.config_entries.async_reload(linked_entry.entry_id)
     await asyncio.sleep(2)
-    assert not linked_entry.runtime_data.devices[OTHER_MAC].state.messages
+    assert not linked_entry.runtime_data.devices[OTHER_MAC].state.owned["messages"]
     assert not sounds(hass)
-    await keep(linked_entry.runtime_data.messages(linked_entry.runtime_data.devices[OTHER_MAC]))
+    await keep(linked_entry.runtime_data.devices[OTHER_MAC].part(KeptMessages))
     hass.config_entries.async_remove_subentry(linked_entry, bedroom.subentry_id)
     await asyncio.sleep(2)
     assert not sounds(hass)
@@ -439,5 +439,5 @@ async def test_a_device_that_is_woken_by_its_button_hears_it_or_keeps_it(
         await other.wait_state(State.LISTENING, 60)
         assert other.played_seconds > len(message) / 32000
     await other.wait_state(State.IDLE, 60)
-    assert bool(bedroom.state.messages) is deaf
+    assert bool(bedroom.state.owned["messages"]) is deaf
     assert any("A message from" in text for text in other.screen.captions) is not deaf

@@ -47,7 +47,7 @@ async def test_a_message_is_spoken_to_one_device_and_heard_on_the_other(
         assert [text for _, text in heard.shown] == [FROM_KITCHEN]
         pcm = heard.pcm
     else:
-        assert len(bedroom.state.messages) == len(sounds(hass)) == 1
+        assert len(bedroom.state.owned["messages"]) == len(sounds(hass)) == 1
         await asyncio.sleep(300)
         await other.wake("good evening")
         await other.wait_for(lambda: bool(other.screen.captions), 30)
@@ -56,7 +56,7 @@ async def test_a_message_is_spoken_to_one_device_and_heard_on_the_other(
         pcm = other.speaker.played_pcm
     assert likeness(message, 16000, pcm, other.speaker.rate) > ALIKE
     await asyncio.sleep(3)
-    assert not bedroom.state.messages
+    assert not bedroom.state.owned["messages"]
     assert not sounds(hass)
 
 
@@ -74,7 +74,7 @@ async def test_what_cannot_be_heard_now_is_shown_and_heard_before_anything_else(
     assert await speech.hass.config_entries.async_reload(boot.entry.entry_id)
     await wait_for_state(speech.hass, "binary_sensor.bedroom_box_connectivity", "on", 30)
     known = boot.entry.runtime_data.devices[OTHER_MAC]
-    assert len(known.state.messages) == len(sounds(speech.hass)) == 2
+    assert len(known.state.owned["messages"]) == len(sounds(speech.hass)) == 2
     played = other.played_seconds
     await asyncio.sleep(600)
     assert other.played_seconds == played
@@ -87,7 +87,7 @@ async def test_what_cannot_be_heard_now_is_shown_and_heard_before_anything_else(
     other.say(speech.command)
     await other.wait_state(State.IDLE, 60)
     assert other.screen.captions[-1] == "Fine."
-    assert not known.state.messages
+    assert not known.state.owned["messages"]
     assert not sounds(speech.hass)
 
 
@@ -112,7 +112,7 @@ async def test_who_interrupts_a_message_hears_it_the_next_time(
             await other.wait_state(State.LISTENING, 60)
             await other.leave()
         await other.wait_state(State.IDLE, 60)
-        assert bool(bedroom.state.messages) is (number == 0)
+        assert bool(bedroom.state.owned["messages"]) is (number == 0)
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
@@ -141,7 +141,10 @@ async def test_two_who_send_each_other_a_message_lose_none(
     assert other.screen.captions[-3:] == [PROMPT, "Sent.", FROM_KITCHEN]
     await asyncio.sleep(3)
     # The kitchen is idle again when its message comes, and cannot speak then.
-    known = {device.name: len(device.state.messages) for device in boot.entry.runtime_data.devices.values()}
+    known = {
+        device.name: len(device.state.owned["messages"])
+        for device in boot.entry.runtime_data.devices.values()
+    }
     assert known == {"Kitchen box": 1, "Bedroom box": 0}
 
 
@@ -162,7 +165,7 @@ async def test_where_our_detector_cannot_run_a_message_ends_with_what_was_said(
         speech.hass, kitchen, speech, speech.command, bytes(32000), *boot.device_ids, word="hello again"
     )
     assert await failure_of(saying) == "message_not_spoken"
-    assert len(bedroom.state.messages) == 1
+    assert len(bedroom.state.owned["messages"]) == 1
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
@@ -193,7 +196,7 @@ async def test_a_message_ends_with_what_was_said(
         assert await failure_of(sending) == "message_not_spoken"
         await kitchen.wait_for(lambda: kitchen.screen.captions[-1] == "Cancelled.", 10)
     await asyncio.sleep(1)
-    assert len(bedroom.state.messages) == len(sounds(speech.hass)) == (0 if silent else 1)
+    assert len(bedroom.state.owned["messages"]) == len(sounds(speech.hass)) == (0 if silent else 1)
 
 
 async def test_both_are_told_that_the_end_of_a_message_is_missing(
@@ -239,7 +242,7 @@ async def test_somebody_asks_for_it_by_a_sentence_also_if_undisturbed(
     await other.wait_for(lambda: bool(other.screen.captions), 30)
     await other.wait_state(State.LISTENING, 60)
     await asyncio.sleep(3)
-    assert not bedroom.state.messages
+    assert not bedroom.state.owned["messages"]
 
 
 @pytest.mark.parametrize("link", [LinkKind.MQTT])
@@ -260,4 +263,4 @@ async def test_a_microphone_that_is_never_off_records_a_minute_at_most(
     assert other.played_seconds == pytest.approx(61.5, abs=2)
     assert likeness(long[: 10 * 32000], 16000, other.speaker.played_pcm, other.speaker.rate) > ALIKE
     await asyncio.sleep(3)
-    assert not bedroom.state.messages
+    assert not bedroom.state.owned["messages"]

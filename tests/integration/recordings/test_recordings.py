@@ -14,6 +14,7 @@ import pytest
 
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.diagnostics import async_get_device_diagnostics
+from custom_components.xiaozhi.guests.recordings.conversation_recorder import ConversationRecorder
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State
 from simulator.replay import Recording, RecordingError, main, replay
@@ -113,8 +114,8 @@ async def record(known: Device, device_id: str, talking: Awaitable[None], **opti
     await asyncio.sleep(0.1)
     await talking
     answer = await recording
-    assert known.conversations.recorder.last is not None
-    lines = known.conversations.recorder.last.lines
+    assert known.part(ConversationRecorder).last is not None
+    lines = known.part(ConversationRecorder).last.lines
     assert answer["lines"] == len(lines)
     return Recording.read("\n".join(lines))
 
@@ -143,7 +144,7 @@ async def test_a_recorded_conversation_plays_again_as_it_was(
     answer = "Which one?" if scene is a_click_when_the_answer_is_over else ANSWER
     await speech.answer_with(answer, answer, heard=[COMMAND] * 3)
     before = await record(boot.known, device_id, scene(device, command), sound=sound)
-    if KEPT is not None and (last := boot.known.conversations.recorder.last) is not None:
+    if KEPT is not None and (last := boot.known.part(ConversationRecorder).last) is not None:
         (KEPT / f"{scene.__name__}.jsonl").write_text("\n".join(last.lines) + "\n")
     await device.power_off()
     prepare(speech, before)
@@ -205,7 +206,7 @@ async def test_the_button_records_lengths_and_says_when_nobody_has_talked(
     await device.wait_for(lambda: len(device.speaker.answers) > 0 and not device.channel_open, 30)
     await hass.async_block_till_done()
     assert "is recorded" in notes[-1]
-    assert boot.known.conversations.recorder.last is not None
+    assert boot.known.part(ConversationRecorder).last is not None
     await act(hass, "button", "press", "button.kitchen_box_record_conversation")
     await asyncio.sleep(301)
     assert "Nobody has talked" in notes[-1]
@@ -219,7 +220,7 @@ async def test_nothing_is_recorded_twice_at_a_time_or_when_nobody_talks(
     await asyncio.sleep(0)
     assert await failure_of(call_action(hass, "record_conversation", device_id)) == "recording_busy"
     assert await first == "recording_none"
-    assert boot.known.conversations.recorder.last is None
+    assert boot.known.part(ConversationRecorder).last is None
 
 
 async def test_a_stop_of_the_gateway_is_told_to_who_waits(

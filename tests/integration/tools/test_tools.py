@@ -20,7 +20,7 @@ from pytest_homeassistant_custom_component.common import async_capture_events
 from custom_components.xiaozhi.device.bounds import Bound
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.device_tools import DeviceTools
-from custom_components.xiaozhi.device.state import VoiceMessage
+from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.timeouts import McpTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -206,6 +206,7 @@ async def test_an_unreachable_device_is_unavailable_and_a_command_says_so(
         er.async_get(hass).async_get_or_create(
             platform, "xiaozhi", f"{MAC}_{key}", suggested_object_id=f"kitchen_box_{key}"
         )
+    known.record.notify("timers", "alarms")
     device = await boot(get_profile("led-strip"))
     await wait_for_state(hass, STRIP, "unknown")
     await device.power_off()

@@ -60,7 +60,7 @@ async def talk(speech: Speech, device: SimulatedDevice, *heard: str) -> list[str
 
 def starts(device: Device) -> list[str]:
     """Return the times of the alarms of a device."""
-    return sorted(alarm.start.strftime("%H:%M") for alarm in device.state.alarms.values())
+    return sorted(alarm.start.strftime("%H:%M") for alarm in device.state.owned["alarms"].values())
 
 
 async def test_a_time_that_lacks_is_asked_for_and_said_in_the_same_talk(
@@ -79,7 +79,7 @@ async def test_an_answer_that_is_no_time_sets_nothing(boot: Boot, known: Device,
     asked, answer = await talk(speech, device, "wake me tomorrow", "when it rains")
     assert asked == WHAT_TIME
     assert answer.startswith("I did not understand when.")
-    assert not known.state.alarms
+    assert not known.state.owned["alarms"]
 
 
 async def test_a_question_that_is_typed_is_not_waited_for(
@@ -105,7 +105,7 @@ async def test_an_alarm_is_set_in_another_room(boot: Boot, bedroom: str, known: 
     answer = await say("set an alarm for seven thirty tomorrow in the bedroom")
     assert answer == "Alarm set: tomorrow at 7:30 AM."
     assert starts(boot.entry.runtime_data.devices[OTHER_MAC]) == ["07:30"]
-    assert not known.state.alarms
+    assert not known.state.owned["alarms"]
 
 
 @TWO_DEVICES
@@ -116,7 +116,7 @@ async def test_a_room_with_two_devices_gets_no_alarm_and_both_are_named(
     dr.async_get(boot.hass).async_update_device(boot.device_id, area_id=bedroom)
     answer = await say("set an alarm for seven thirty tomorrow in the bedroom")
     assert "Bedroom box, Kitchen box" in answer
-    assert not any(each.state.alarms for each in boot.entry.runtime_data.devices.values())
+    assert not any(each.state.owned["alarms"] for each in boot.entry.runtime_data.devices.values())
 
 
 @TWO_DEVICES

@@ -228,7 +228,7 @@ async def test_every_sentence_of_the_page_works(
             player.is_volume_muted,
             tuple(player.done),
             todo,
-            dict(boot.known.state.alarms),
+            dict(boot.known.state.owned["alarms"]),
             boot.known.do_not_disturb,
             len(other.announcements),
         )

@@ -13,7 +13,8 @@ from homeassistant.util import dt as dt_util
 import pytest
 
 from custom_components.xiaozhi.const import CONF_MICROPHONE, CONF_UNDERSTAND_ALARMS, DOMAIN
-from custom_components.xiaozhi.device.state import VoiceMessage
+from custom_components.xiaozhi.guests.messages.kept_messages import KeptMessages
+from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse
 from tests.integration.boxes import TWO_DEVICES, Speech, wait_for_state
@@ -54,7 +55,7 @@ async def test_another_room_is_left_in_peace_by_a_sentence(hass: HomeAssistant, 
     quiet = "All right. Only alarms and timers will be heard."
     assert await say("do not disturb in the nursery") == quiet
     assert (nursery.do_not_disturb, boot.known.do_not_disturb) == (True, False)
-    kept = boot.entry.runtime_data.messages(nursery)
+    kept = nursery.part(KeptMessages)
     await kept.async_keep(VoiceMessage(sender="Attic", sent=dt_util.utcnow()), b"no sound")
     back = "You can be disturbed again."
     assert await say("turn off do not disturb in the nursery") == f"{back} Voice messages: 1."
@@ -69,7 +70,7 @@ async def test_messages_are_counted_for_somebody_who_asks(boot: Boot, say: Say) 
     await boot(NEW)
     for question in ("do I have any messages", "play my messages"):
         assert await say(question) == "There are no voice messages."
-    kept = boot.entry.runtime_data.messages(boot.known)
+    kept = boot.known.part(KeptMessages)
     await boot.known.async_switch("do_not_disturb", True)
     for sender in ("Attic", "Bedroom"):
         await kept.async_keep(VoiceMessage(sender=sender, sent=dt_util.utcnow()), b"no sound")
@@ -85,7 +86,7 @@ async def test_who_is_meant_by_a_voice_message_is_said_first(boot: Boot, speech:
     said = await device.wait_announced()
     assert said.shown[0][1] == "What is the voice message to Bedroom box?"
     await asyncio.sleep(130)
-    assert not boot.entry.runtime_data.devices[OTHER_MAC].state.messages
+    assert not boot.entry.runtime_data.devices[OTHER_MAC].state.owned["messages"]
     assert "called cellar" in await say("send a voice message to the cellar")
 
 

@@ -1,8 +1,9 @@
 """A recording is handed over when it is full, and belongs to who asked for it."""
 
 import asyncio
+from unittest.mock import Mock
 
-from custom_components.xiaozhi.device.conversation_recorder import ConversationRecorder
+from custom_components.xiaozhi.guests.recordings.conversation_recorder import ConversationRecorder
 from custom_components.xiaozhi.protocol.messages import AudioFormat, DeviceHello
 from custom_components.xiaozhi.protocol.trace import MAX_SECONDS, Trace
 from custom_components.xiaozhi.protocol.transport.link import Channel
@@ -20,7 +21,7 @@ async def begun(recorder: ConversationRecorder) -> tuple[asyncio.Task[Trace], Tr
 
 
 async def test_a_conversation_without_an_end_is_handed_over_when_it_is_full() -> None:
-    recorder = ConversationRecorder()
+    recorder = ConversationRecorder(Mock())
     asked, trace = await begun(recorder)
     assert trace is not None
     await asyncio.sleep(MAX_SECONDS - 1)
@@ -35,7 +36,7 @@ async def test_a_conversation_without_an_end_is_handed_over_when_it_is_full() ->
 
 
 async def test_a_cancelled_recording_is_not_that_of_the_next_who_asks() -> None:
-    recorder = ConversationRecorder()
+    recorder = ConversationRecorder(Mock())
     cancelled, first = await begun(recorder)
     cancelled.cancel()
     await asyncio.wait([cancelled])

@@ -8,7 +8,7 @@ import zipfile
 from hypothesis import given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.guests.firmware.image import FirmwareError, read_firmware
+from custom_components.xiaozhi.guests.firmware.firmware_image import FirmwareError, read_firmware
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion, is_version
 from simulator.firmware.image import CHIP_IDS, build_image, judge_image
 from tests.rules.firmware.firmware_files import FIRMWARE_OFFSET, TABLE_OFFSET, archive, flash

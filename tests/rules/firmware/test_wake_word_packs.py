@@ -11,7 +11,7 @@ from typing import Any
 from PIL import Image, ImageSequence
 import pytest
 
-from custom_components.xiaozhi.guests.firmware.image import FirmwareError
+from custom_components.xiaozhi.guests.firmware.firmware_image import FirmwareError
 from custom_components.xiaozhi.guests.wake_words.assets_pack import (
     Asset,
     read_models,

@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 from homeassistant.util import dt as dt_util
 import voluptuous as vol
 
+from ...device.owned import Owned
 from ...errors import InputError
 from ...settings import MOMENT, read_settings, stored
 from .repetition import MAX_RULE, TIME_FORMAT, checked_parts, next_time
@@ -169,6 +170,10 @@ class Alarm:
     def _check_time(self, time: datetime) -> None:
         if self._not_before(time) != time:
             raise InputError("unknown_alarm")
+
+
+ALARMS: Final = Owned(key="alarms", read=Alarm.from_dict, write=Alarm.as_dict)
+"""Alarms and reminders of a device."""
 
 
 def wall_time(moment: datetime) -> datetime:

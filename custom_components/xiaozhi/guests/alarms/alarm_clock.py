@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from enum import StrEnum
 import logging
 from typing import Final, NamedTuple
 
@@ -21,7 +22,6 @@ from homeassistant.util.ulid import ulid_now
 
 from ...const import DOMAIN, MAX_MESSAGE
 from ...device.device import Device
-from ...device.events import AlarmEvent
 from ...device.state import SETTINGS
 from ...errors import InputError, UserError
 from ...texts.issues import async_raise_issue
@@ -30,7 +30,7 @@ from ...timeouts import TimerTimeouts
 from ...util.event_loop import LogAndGoOn, loop_time
 from ...util.text import one_line, plain_markdown
 from ...voice.pipelines import spoken_language
-from .alarm import MAX_NAME, Alarm, checked_rule, moment_of, wall_time
+from .alarm import ALARMS, MAX_NAME, Alarm, checked_rule, moment_of, wall_time
 from .ring import Bell, Ring, RingEnd, async_report, can_ring_idle
 from .spoken_alarm import async_language, described_moment
 
@@ -52,6 +52,14 @@ _REPORTED: Final[Mapping[RingEnd | None, str]] = {
 """Keys of the notifications for the owner, by the end of the ring."""
 
 
+class AlarmEvent(StrEnum):
+    """Kinds of events of an alarm."""
+
+    RINGING = "alarm_ringing"
+    SNOOZED = "alarm_snoozed"
+    STOPPED = "alarm_stopped"
+
+
 class AlarmSet(NamedTuple):
     """An alarm that was set."""
 
@@ -62,8 +70,8 @@ class AlarmSet(NamedTuple):
 
 def upcoming(device: Device) -> list[tuple[datetime, str, Alarm]]:
     """Return the alarms of a device with when each rings next, the first one first."""
-    alarms: Mapping[str, Alarm] = device.state.alarms
-    return sorted(((alarm.next, uid, alarm) for uid, alarm in alarms.items()), key=lambda each: each[:2])
+    alarms = ALARMS.of(device.state).items()
+    return sorted(((alarm.next, uid, alarm) for uid, alarm in alarms), key=lambda each: each[:2])
 
 
 @callback
@@ -113,8 +121,7 @@ class AlarmClock:
     @property
     def alarms(self) -> Mapping[str, Alarm]:
         """The alarms, by id."""
-        alarms: Mapping[str, Alarm] = self._device.state.alarms
-        return alarms
+        return ALARMS.of(self._device.state)
 
     async def async_set(
         self,

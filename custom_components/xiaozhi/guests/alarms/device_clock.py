@@ -1,25 +1,26 @@
 """The timers and alarms of one device, from when it is added until it is removed or the gateway stops."""
 
 from datetime import datetime, timedelta
+from typing import override
 
 from homeassistant.core import CALLBACK_TYPE, callback
 
 from ...announcements.announcer import Announcer
 from ...device.device import Device
-from ...device.state import DeviceState
+from ...device.guest import DevicePart
 from ...texts.translated import async_text
 from ...util.text import plain_markdown
 from .alarm_clock import AlarmClock
-from .ring import Bell, async_report
+from .ring import Bell
 from .timers import VoiceTimers, set_timers
 
 
-class DeviceClock:
+class DeviceClock(DevicePart):
     """The clock of one device. It does not need its satellite, which may be disabled."""
 
-    def __init__(self, device: Device, announcer: Announcer) -> None:
-        self._device = device
-        self._bell = Bell(device, announcer)
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._bell = Bell(device, device.part(Announcer))
         self.alarms = AlarmClock(device, self._bell)
         self._timers = VoiceTimers(device, self._bell)
         self._ends: list[CALLBACK_TYPE] = []
@@ -45,31 +46,23 @@ class DeviceClock:
         self._timers.silence()
         return until
 
+    @override
     @callback
     def start(self) -> None:
-        """Begin, when the device is in the device registry."""
         self._ends = [self._timers.start(), self.alarms.start(), self._bell.start()]
 
+    @override
     @callback
-    def stop(self) -> None:
-        """End everything; stored timers and alarms continue when the gateway starts again."""
+    def end(self) -> None:
         for end in self._ends:
             end()
         self._ends.clear()
 
-    @callback
-    def report_deleted(self) -> None:
-        """Notify the owner of the alarms, timers and voice messages that are deleted with the device."""
-        state = self._device.state
-        if state.alarms or state.timers or state.messages:
-            self._device.create_task(self._report_deleted(state), "report what is deleted")
-
-    async def _report_deleted(self, state: DeviceState) -> None:
-        hass, due = self._device.hass, {uid: alarm.next for uid, alarm in state.alarms.items()}
-        deleted = await self.alarms.described(state.alarms, due)
-        word = await async_text(hass, "timer")
-        for timer in set_timers(state).values():
-            deleted.append(f"{word}: {plain_markdown(timer.name)}" if timer.name else word)
-        if count := len(state.messages):
-            deleted.append(await async_text(hass, "messages_unheard", count=str(count)))
-        await async_report(self._device, "deleted_with_device", deleted)
+    @override
+    async def described_loss(self) -> list[str]:
+        alarms, word = self.alarms.alarms, await async_text(self.device.hass, "timer")
+        timers = set_timers(self.device.state).values()
+        return [
+            *await self.alarms.described(alarms, {uid: alarm.next for uid, alarm in alarms.items()}),
+            *(f"{word}: {plain_markdown(timer.name)}" if timer.name else word for timer in timers),
+        ]

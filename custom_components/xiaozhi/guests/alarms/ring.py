@@ -10,7 +10,6 @@ import logging
 from typing import Final
 
 import audioop
-from homeassistant.components import persistent_notification
 from homeassistant.const import STATE_UNAVAILABLE
 from homeassistant.core import CALLBACK_TYPE, Event, EventStateChangedData, callback
 from homeassistant.exceptions import HomeAssistantError
@@ -24,13 +23,13 @@ from ...announcements.announcer import Announcer
 from ...announcements.delivery import Delivery
 from ...announcements.heard import End
 from ...announcements.utterance import Rank, Utterance
-from ...const import DOMAIN
 from ...device.device import Device
 from ...device.state import STATUS_READ
 from ...protocol.audio.timer_sound import TIMER_SOUND_SECONDS, timer_sound
 from ...protocol.conversation.conversation import Conversation
 from ...protocol.messages import DOWNLINK
 from ...protocol.transport.link import LinkKind
+from ...texts.notifications import async_notify
 from ...texts.translated import async_text
 from ...timeouts import TimerTimeouts
 from ...util.event_loop import loop_time
@@ -293,14 +292,8 @@ class Bell:
 
 async def async_report(device: Device, key: str, what: Iterable[str]) -> None:
     """Notify the owner of unheard timers or alarms, described in Markdown, with the texts of a key."""
-    hass = device.hass
-    named = {key.partition("_")[0]: ", ".join(what)}
-    persistent_notification.async_create(
-        hass,
-        await async_text(hass, key, name=plain_name(device.name), **named),
-        title=await async_text(hass, f"{key}_title", name=plain_name(device.name)),
-        notification_id=f"{DOMAIN}_{key}_{device.mac}_{ulid_now()}",
-    )
+    named = {key.partition("_")[0]: ", ".join(what), "name": plain_name(device.name)}
+    await async_notify(device.hass, key, f"{key}_{device.mac}_{ulid_now()}", **named)
 
 
 def _strikes(rises: bool) -> list[bytes]:

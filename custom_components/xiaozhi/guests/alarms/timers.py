@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 import math
 from typing import Any, Final, Self
 
@@ -20,7 +21,7 @@ import voluptuous as vol
 
 from ...const import DOMAIN
 from ...device.device import Device
-from ...device.events import TimerEvent
+from ...device.owned import Owned
 from ...device.state import SETTINGS, DeviceState
 from ...settings import MOMENT
 from ...texts.translated import async_text
@@ -44,6 +45,12 @@ _STORED: Final = vol.Schema(
         vol.Required("ends_at"): vol.Maybe(MOMENT),
     }
 )
+
+
+class TimerEvent(StrEnum):
+    """Kinds of events of a timer."""
+
+    FINISHED = "timer_finished"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +78,14 @@ class SetTimer:
         return {"name": self.name, "seconds": self.seconds, "ends_at": ends_at}
 
 
+def _unread(stored: Any) -> dict[str, Any] | None:
+    return stored if isinstance(stored, dict) else None
+
+
+TIMERS: Final = Owned(key="timers", read=_unread, write=lambda stored: stored)
+"""Timers that were set on a device and have not rung, in their stored form."""
+
+
 @callback
 def next_timer_end(device: Device) -> datetime | None:
     """Return when the next timer of a device ends; None if none runs."""
@@ -81,7 +96,7 @@ def next_timer_end(device: Device) -> datetime | None:
 
 def set_timers(state: DeviceState) -> Mapping[str, SetTimer]:
     """Return the timers of a device, by id."""
-    timers = {key: SetTimer.from_dict(stored) for key, stored in state.timers.items()}
+    timers = {key: SetTimer.from_dict(stored) for key, stored in TIMERS.of(state).items()}
     return {key: timer for key, timer in timers.items() if timer is not None}
 
 
@@ -121,7 +136,7 @@ class VoiceTimers:
         self._unlisten = self._device.record.listen(_FOLLOWED, self._device_changed)
         self._device_changed()
         stored, now = set_timers(self._device.state), dt_util.utcnow()
-        self._forget(self._device.state.timers.keys() - stored.keys())
+        self._forget(TIMERS.of(self._device.state).keys() - stored.keys())
         lost: list[str] = []
         left: dict[str, int] = {}
         for key, timer in stored.items():
@@ -156,7 +171,7 @@ class VoiceTimers:
     def _device_changed(self) -> None:
         """Take timers as long as the device stays connected, and those that run in any case."""
         device = self._device
-        wanted = (device.state.linked and can_ring_idle(device)) or bool(device.state.timers)
+        wanted = (device.state.linked and can_ring_idle(device)) or bool(TIMERS.of(device.state))
         if wanted and self._unregister is None and (device_id := device.registry_id) is not None:
             self._unregister = async_register_timer_handler(self._hass, device_id, self._happened)
         elif not wanted and self._unregister is not None:
@@ -165,7 +180,7 @@ class VoiceTimers:
 
     @callback
     def _happened(self, event: TimerEventType, timer: TimerInfo) -> None:
-        timers = self._device.state.timers
+        timers = TIMERS.of(self._device.state)
         if event is TimerEventType.CANCELLED:
             self._forget([timer.id])
             return
@@ -199,7 +214,7 @@ class VoiceTimers:
         for key in gone:
             if (ring := self._rings.pop(key, None)) is not None and ring is not asyncio.current_task():
                 ring.cancel()
-        timers = {key: stored for key, stored in self._device.state.timers.items() if key not in gone}
+        timers = {key: stored for key, stored in TIMERS.of(self._device.state).items() if key not in gone}
         self._device.record.update(timers=timers)
 
     async def _recover(self, lost: list[str], left: Mapping[str, int]) -> None:

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 import logging
-from typing import Any, Final
+from typing import Any, Final, override
 
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN
 from homeassistant.config_entries import ConfigEntry
 from homeassistant.const import EVENT_COMPONENT_LOADED, EVENT_HOMEASSISTANT_STOP
 from homeassistant.core import CALLBACK_TYPE, Event, HomeAssistant, callback
+from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.area_registry import EVENT_AREA_REGISTRY_UPDATED
 from homeassistant.helpers.debounce import Debouncer
 from homeassistant.helpers.device_registry import EVENT_DEVICE_REGISTRY_UPDATED
@@ -17,6 +18,7 @@ from homeassistant.helpers.event import async_track_time_interval
 from homeassistant.helpers.start import async_at_started
 from homeassistant.util.event_type import EventType
 
+from ...device.guest import GatewayPart
 from ...protocol.access_point.address import AddressError
 from ...protocol.timeouts import AccessPointTimeouts
 from ...texts.issues import Part, Unpromised
@@ -37,12 +39,11 @@ _CHANGES: Final[tuple[EventType[Any] | str, ...]] = (
 )
 
 
-class AccessPoints:
+class AccessPoints(GatewayPart):
     """Creates, changes and ends the access points of the entry."""
 
     def __init__(self, hass: HomeAssistant, entry: ConfigEntry[Any]) -> None:
-        self._hass = hass
-        self._entry = entry
+        super().__init__(hass, entry)
         self._points: dict[str, AccessPoint] = {}
         """By the id of the subentry."""
         self._listeners: list[Callable[[AccessPoint], None]] = []
@@ -61,10 +62,10 @@ class AccessPoints:
         """Return all access points."""
         return list(self._points.values())
 
-    @callback
-    def async_start(self) -> None:
+    @override
+    async def async_start(self) -> None:
         """Connect as soon as Home Assistant has started."""
-        hass, until_unload = self._hass, self._entry.async_on_unload
+        hass, until_unload = self.hass, self.entry.async_on_unload
         until_unload(async_at_started(hass, self._house_started))
         until_unload(hass.bus.async_listen(EVENT_HOMEASSISTANT_STOP, self._house_stops))
         for event in _CHANGES:
@@ -79,26 +80,41 @@ class AccessPoints:
 
             until_unload(async_listen_entity_updates(hass, CONVERSATION_DOMAIN, self._house_changed))
 
+    @override
     async def async_stop(self) -> None:
-        """Close all connections."""
         self._refresh.async_shutdown()
         self._started = False
         await close_all(*(point.async_close() for point in self.all), patience=_PATIENCE)
 
+    @override
+    def describe(self) -> dict[str, Any]:
+        return {"access_points": [point.describe() for point in self.all]}
+
+    @override
+    def describe_device(self, device: dr.AnyDeviceEntry) -> dict[str, Any]:
+        ours = (point for point in self.all if point.info["identifiers"] & device.identifiers)
+        return next((point.describe() for point in ours), {})
+
+    @override
+    def system_health(self) -> dict[str, Any]:
+        connected = sum(point.client.connected for point in self.all)
+        return {"access_points": f"{connected}/{len(self.all)}"}
+
+    @override
     @callback
     def async_entry_updated(self) -> None:
         """Follow the entry: add, change and remove access points without disturbing the others."""
-        subentries = access_point_subentries(self._entry)
+        subentries = access_point_subentries(self.entry)
         for subentry_id in self._points.keys() - subentries.keys():
-            self._entry.async_create_background_task(
-                self._hass, self._points.pop(subentry_id).async_close(), "xiaozhi close access point"
+            self.entry.async_create_background_task(
+                self.hass, self._points.pop(subentry_id).async_close(), "xiaozhi close access point"
             )
         for subentry_id, subentry in subentries.items():
             if (known := self._points.get(subentry_id)) is not None:
                 known.apply(subentry)
                 continue
             try:
-                point = AccessPoint(self._hass, self._entry, subentry)
+                point = AccessPoint(self.hass, self.entry, subentry)
             except AddressError as err:
                 # One that was stored by another version must not keep the gateway from starting.
                 _LOGGER.warning("The address of %s cannot be used: %s", subentry.title, err)

@@ -1,19 +1,17 @@
 """Entities of an access point."""
 
-from datetime import datetime
-from typing import Any, ClassVar, override
+from typing import ClassVar, override
 
-from homeassistant.components.binary_sensor import BinarySensorDeviceClass, BinarySensorEntity
-from homeassistant.components.button import ButtonEntity
-from homeassistant.components.event import EventEntity
-from homeassistant.components.sensor import SensorDeviceClass, SensorEntity, SensorStateClass
-from homeassistant.const import EntityCategory
 from homeassistant.core import callback
 from homeassistant.helpers.dispatcher import async_dispatcher_connect
 from homeassistant.helpers.entity import Entity
+from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
-from ...protocol.access_point.dispatcher import CallOutcome, CallRecord
+from ...entity import EntitySource
+from ...gateway import XiaozhiConfigEntry
+from ...protocol.access_point.dispatcher import CallRecord
 from .access_point import AccessPoint
+from .access_points import AccessPoints
 
 
 class AccessPointEntity(Entity):
@@ -40,74 +38,17 @@ class AccessPointEntity(Entity):
         self.async_write_ha_state()
 
 
-class ConnectedSensor(AccessPointEntity, BinarySensorEntity):
-    """Sensor whether the cloud can call tools."""
+class AccessPointEntities(EntitySource):
+    """The entities of these classes, which every access point has."""
 
-    _key = "connected"
-    _attr_device_class = BinarySensorDeviceClass.CONNECTIVITY
-    _attr_entity_category = EntityCategory.DIAGNOSTIC
-
-    @property
-    @override
-    def is_on(self) -> bool:
-        return self.point.client.connected
-
-
-class LastCallSensor(AccessPointEntity, SensorEntity):
-    """Time of the cloud's last call of a tool."""
-
-    _key = "last_call"
-    _attr_translation_key = "last_call"
-    _attr_device_class = SensorDeviceClass.TIMESTAMP
-
-    @property
-    @override
-    def native_value(self) -> datetime | None:
-        return self.point.last_call
-
-
-class ToolsOfferedSensor(AccessPointEntity, SensorEntity):
-    """Number of tools that the cloud can call."""
-
-    _key = "tools_offered"
-    _attr_translation_key = "tools_offered"
-    _attr_entity_category = EntityCategory.DIAGNOSTIC
-    _attr_state_class = SensorStateClass.MEASUREMENT
-
-    @property
-    @override
-    def native_value(self) -> int | None:
-        return None if self.point.offered is None else len(self.point.offered.tools)
-
-    @property
-    @override
-    def extra_state_attributes(self) -> dict[str, Any]:
-        return {} if self.point.offered is None else {"bytes": self.point.offered.size}
-
-
-class ReconnectButton(AccessPointEntity, ButtonEntity):
-    """Connects again at once."""
-
-    _key = "reconnect"
-    _attr_translation_key = "reconnect"
-    _attr_entity_category = EntityCategory.CONFIG
+    def __init__(self, *kinds: type[AccessPointEntity]) -> None:
+        self._kinds = kinds
 
     @override
-    async def async_press(self) -> None:
-        await self.point.client.reconnect()
+    def follow(self, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback) -> None:
+        @callback
+        def add(point: AccessPoint) -> None:
+            entities = [kind(point) for kind in self._kinds]
+            async_add_entities(entities, config_subentry_id=point.subentry_id)
 
-
-class ToolCalledEvent(AccessPointEntity, EventEntity):
-    """A call of a tool, with how it ended."""
-
-    _key = "tool_called"
-    _attr_translation_key = "tool_called"
-    _attr_event_types = [outcome.value for outcome in CallOutcome]  # noqa: RUF012 - as its base class has it
-
-    @override
-    @callback
-    def _point_changed(self, record: CallRecord | None) -> None:
-        """Take a call as an event."""
-        if record is not None:
-            self._trigger_event(record.outcome, {"tool": record.tool, "milliseconds": record.milliseconds})
-        super()._point_changed(record)
+        entry.async_on_unload(entry.runtime_data.part(AccessPoints).listen(add))

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import lru_cache
 from http import HTTPStatus
 from itertools import islice
@@ -11,24 +12,28 @@ import os
 from pathlib import Path
 import re
 from stat import S_ISREG
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Protocol, Self, override
 
 import aiohttp
+from homeassistant.config_entries import ConfigEntry
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.aiohttp_client import async_get_clientsession
+from homeassistant.helpers.event import async_track_time_interval
 from yarl import URL
 
 from ...const import DOMAIN
+from ...device.guest import GatewayPart
 from ...device_http.bodies import BodyTooLargeError, read_body
 from ...protocol.checkin import Partition
 from ...protocol.firmware_version import FirmwareVersion, is_version
+from ...settings import GatewaySettings
 from ...texts.issues import async_raise_issue
 from ...texts.translated import async_explain
 from ...timeouts import FirmwareTimeouts
 from ...util.text import one_line
 from ...util.untrusted_json import parse_json
-from .image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware, read_partition
+from .firmware_image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware, read_partition
 from .owner_files import read_file
 
 FIRMWARE_FOLDER: Final = ("xiaozhi", "firmware")
@@ -46,6 +51,7 @@ _NAMES: Final = (
     re.compile(rf"{_BOARD}_{_VERSION}\.(?:bin|zip)"),
     re.compile(rf"{_VERSION}_{_BOARD}\.(?:bin|zip)"),
 )
+_INTERVAL: Final = timedelta(minutes=10)
 _SUFFIXES: Final = {".bin", ".zip"}
 _MAX_FILES: Final = 1000
 # A list of GitHub has some 200 KiB and 130 boards for each release.
@@ -103,14 +109,13 @@ class Firmware:
         return replace(self, chip=image.chip, size=len(image.content))
 
 
-class FirmwareFiles:
+class FirmwareFiles(GatewayPart):
     """The available firmware. Changed files are read again, and the list when it is old."""
 
-    def __init__(self, hass: HomeAssistant, releases: str | None) -> None:
-        """Use the folder and, if given, the list at the address `releases`."""
-        self._hass = hass
+    def __init__(self, hass: HomeAssistant, entry: ConfigEntry[Any]) -> None:
+        super().__init__(hass, entry)
         self._folder = Path(hass.config.path(*FIRMWARE_FOLDER))
-        self._releases = releases
+        self._releases = GatewaySettings.from_entry(entry).firmware_releases
         self._stopped = False
         self._busy = asyncio.Lock()
         self._in_folder: dict[str, Firmware | FirmwareError] = {}
@@ -122,12 +127,19 @@ class FirmwareFiles:
         self._issues: set[str] = set()
         self._listeners: set[Callable[[], None]] = set()
 
-    @callback
-    def async_stop(self) -> None:
+    @override
+    async def async_start(self) -> None:
+        self.entry.async_create_background_task(self.hass, self.async_refresh(), "xiaozhi refresh firmware")
+        self.entry.async_on_unload(
+            async_track_time_interval(self.hass, self.async_refresh, _INTERVAL, cancel_on_shutdown=True)
+        )
+
+    @override
+    async def async_stop(self) -> None:
         """Delete the issues; a late refresh raises none."""
         self._stopped = True
         for issue in self._issues:
-            ir.async_delete_issue(self._hass, DOMAIN, issue)
+            ir.async_delete_issue(self.hass, DOMAIN, issue)
 
     @callback
     def add_listener(self, listener: Callable[[], None]) -> CALLBACK_TYPE:
@@ -154,8 +166,8 @@ class FirmwareFiles:
     async def async_refresh(self, _now: object = None) -> None:
         """Look for firmware, and call the listeners."""
         async with self._busy:
-            self._in_folder = await self._hass.async_add_executor_job(_read_folder, self._folder)
-            if self._releases is not None and self._hass.loop.time() >= self._list_due:
+            self._in_folder = await self.hass.async_add_executor_job(_read_folder, self._folder)
+            if self._releases is not None and self.hass.loop.time() >= self._list_due:
                 await self._refresh(self._releases)
             await self._report()
         for listener in tuple(self._listeners):
@@ -164,12 +176,12 @@ class FirmwareFiles:
     async def async_load(self, firmware: Firmware) -> FirmwareImage:
         """Return the checked image of a firmware. Raises `FirmwareError`."""
         data = await self._data(firmware)
-        return firmware.check(await self._hass.async_add_executor_job(read_firmware, data))
+        return firmware.check(await self.hass.async_add_executor_job(read_firmware, data))
 
     async def _data(self, firmware: Firmware) -> bytes:
         if isinstance(firmware.source, Path):
-            return await self._hass.async_add_executor_job(_content, firmware.source)
-        session = async_get_clientsession(self._hass)
+            return await self.hass.async_add_executor_job(_content, firmware.source)
+        session = async_get_clientsession(self.hass)
         return await fetch(session, firmware.source, MAX_FILE_BYTES, FirmwareTimeouts.file)
 
     async def async_load_pack(
@@ -179,9 +191,9 @@ class FirmwareFiles:
 
         The release is fetched also where the owner does not have Home Assistant look for new firmware.
         """
-        run = self._hass.async_add_executor_job
+        run = self.hass.async_add_executor_job
         problem = FirmwareError("pack_missing", board=board, version=version)
-        path = Path(self._hass.config.path(*PACKS_FOLDER, f"{board}_{version}.bin"))
+        path = Path(self.hass.config.path(*PACKS_FOLDER, f"{board}_{version}.bin"))
         # The device reports both, and they become part of a path and an address.
         if Firmware.from_name(f"{board}_{version}.bin", path) is None:
             raise problem
@@ -211,7 +223,7 @@ class FirmwareFiles:
         # The usual list has the latest release only, and a file of the owner's may hold no pack.
         if not any(isinstance(each.source, URL) for each in listed) and self.releases.endswith(_LATEST):
             address = self.releases.removesuffix(_LATEST) + f"tags/v{version}"
-            for firmware in await async_fetch_releases(self._hass, address):
+            for firmware in await async_fetch_releases(self.hass, address):
                 if (firmware.board, firmware.version) == (board, version):
                     yield firmware
 
@@ -225,24 +237,24 @@ class FirmwareFiles:
         if self._releases_problem is not None:
             problems["firmware_releases"] = "", self._releases_problem
         for issue in self._issues - problems.keys():
-            ir.async_delete_issue(self._hass, DOMAIN, issue)
+            ir.async_delete_issue(self.hass, DOMAIN, issue)
         self._issues = set(problems)
         for issue, (name, err) in problems.items():
             key = "firmware_file" if name else "firmware_releases"
-            reason = await async_explain(self._hass, err)
+            reason = await async_explain(self.hass, err)
             if not self._stopped:
-                async_raise_issue(self._hass, issue, key, file=name, reason=reason)
+                async_raise_issue(self.hass, issue, key, file=name, reason=reason)
 
     async def _refresh(self, address: str) -> None:
         try:
-            self._listed = await async_fetch_releases(self._hass, address)
+            self._listed = await async_fetch_releases(self.hass, address)
         except FirmwareError as err:
             # Firmware listed before stays available: its file may well exist.
             self._releases_problem = FirmwareError(err.key, **err.placeholders)
-            self._list_due = self._hass.loop.time() + FirmwareTimeouts.list_retry
+            self._list_due = self.hass.loop.time() + FirmwareTimeouts.list_retry
         else:
             self._releases_problem = None
-            self._list_due = self._hass.loop.time() + FirmwareTimeouts.list_age
+            self._list_due = self.hass.loop.time() + FirmwareTimeouts.list_age
 
 
 async def async_fetch_releases(hass: HomeAssistant, address: str) -> list[Firmware]:

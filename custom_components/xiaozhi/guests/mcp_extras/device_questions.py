@@ -2,17 +2,19 @@
 
 import asyncio
 from functools import partial
-from typing import Final
+from typing import Final, override
 
 from homeassistant.core import callback
 
 from ...const import EVENT_QUESTION
 from ...device.bounds import Bound
 from ...device.device import Device
+from ...device.guest import DevicePart
 from ...device.state import SETTINGS
 from ...protocol.mcp.model import RequestError, RequestHandler
 from ...protocol.messages import JsonObject
 from .ai_questions import ask_ai
+from .followed import async_follow_again
 from .person_questions import ask_people
 
 _BUSY: Final = -32000
@@ -20,28 +22,33 @@ _BUSY: Final = -32000
 _OUTCOMES: Final = {"decline": "declined", "cancel": "cancelled"}
 
 
-@callback
-def serve_questions(device: Device) -> None:
-    """Serve those questions of a device that its owner allows, and announce them to it."""
-    ai = _limited(device, "ai", partial(ask_ai, device), Bound.AI_QUESTIONS)
-    people = _limited(device, "people", partial(ask_people, device), Bound.PEOPLE_QUESTIONS)
+class DeviceQuestions(DevicePart):
+    """Serves those questions of a device that its owner allows, and announces them to it."""
 
+    @override
     @callback
-    def settings_changed() -> None:
-        before = set(device.handshake.handlers)
-        for method, handler, allowed in (
-            ("sampling/createMessage", ai, device.settings.may_ask_ai),
-            ("elicitation/create", people, device.settings.may_ask_people),
-        ):
-            if allowed:
-                device.handshake.handlers[method] = handler
-            else:
-                device.handshake.handlers.pop(method, None)
-        if set(device.handshake.handlers) != before and device.session is not None:
-            device.session.readings.start_again()
+    def start(self) -> None:
+        device = self.device
+        ai = _limited(device, "ai", partial(ask_ai, device), Bound.AI_QUESTIONS)
+        people = _limited(device, "people", partial(ask_people, device), Bound.PEOPLE_QUESTIONS)
 
-    device.record.listen([SETTINGS], settings_changed)
-    settings_changed()
+        @callback
+        def settings_changed() -> None:
+            before = set(device.handshake.handlers)
+            for method, handler, allowed in (
+                ("sampling/createMessage", ai, device.settings.may_ask_ai),
+                ("elicitation/create", people, device.settings.may_ask_people),
+            ):
+                if allowed:
+                    device.handshake.handlers[method] = handler
+                else:
+                    device.handshake.handlers.pop(method, None)
+            if set(device.handshake.handlers) != before and device.session is not None:
+                device.session.readings.start_again()
+
+        device.record.listen([SETTINGS], settings_changed)
+        settings_changed()
+        async_follow_again(device)
 
 
 def _limited(device: Device, kind: str, ask: RequestHandler, bound: Bound) -> RequestHandler:

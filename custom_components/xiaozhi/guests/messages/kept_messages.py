@@ -1,13 +1,14 @@
 """The voice messages for one device: kept on the disk until they are heard."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing, suppress
 from datetime import timedelta
+from enum import StrEnum
 import logging
 from pathlib import Path
 from shutil import rmtree
-from typing import Final
+from typing import Final, override
 
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers.event import async_track_time_interval
@@ -24,8 +25,7 @@ from ...announcements.heard import End
 from ...announcements.utterance import OpenSpeech, Utterance
 from ...const import DOMAIN, EVENT_VOICE_MESSAGE
 from ...device.device import Device
-from ...device.events import MessageEvent
-from ...device.state import VoiceMessage
+from ...device.guest import DevicePart
 from ...errors import InputError, UserError
 from ...protocol.audio.loudness import as_loud_as
 from ...protocol.audio.speech_decoder import SpeechError, decode_speech
@@ -34,6 +34,7 @@ from ...protocol.messages import DOWNLINK
 from ...texts.translated import async_text
 from ...voice.pipelines import chosen_pipeline
 from ..alarms.spoken_alarm import async_language, described_moment
+from .voice_message import MESSAGES, VoiceMessage
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -47,28 +48,43 @@ _INTERVAL: Final = timedelta(hours=1)
 _PIECE: Final = 2 * DOWNLINK.sample_rate
 
 
-class KeptMessages:
+class MessageEvent(StrEnum):
+    """Kinds of events of a voice message."""
+
+    SENT = "voice_message_sent"
+    HEARD = "voice_message_heard"
+    UNHEARD = "voice_message_unheard"
+    """It was deleted, because it was unheard for too long."""
+
+
+class KeptMessages(DevicePart):
     """The voice messages for one device.
 
     A new one is played at once where that is possible. What was not heard to its end is played again when
     somebody wakes the device, before anything else.
     """
 
-    def __init__(self, device: Device, announcer: Announcer) -> None:
-        self.device = device
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
         self._hass = device.hass
-        self._announcer = announcer
+        self._announcer = device.part(Announcer)
         self._folder = Path(device.hass.config.path(*_FOLDER, _folder_name(device.mac)))
         self._playing, self._storing = asyncio.Lock(), asyncio.Lock()
         self._interrupted_by: Conversation | None = None
         """The conversation that has interrupted a message, which waits for the next one."""
         self._ends: list[CALLBACK_TYPE] = []
 
+    @property
+    def messages(self) -> Mapping[str, VoiceMessage]:
+        """The messages, by id."""
+        return MESSAGES.of(self.device.state)
+
     def is_full_for(self, sender: str) -> bool:
         """Whether no more messages of a sender can be kept."""
-        senders = [message.sender for message in self.device.state.messages.values()]
+        senders = [message.sender for message in self.messages.values()]
         return len(senders) >= _MOST or senders.count(sender) >= _MOST_OF_ONE
 
+    @override
     @callback
     def start(self) -> None:
         """Begin to play kept messages when the device is woken."""
@@ -79,12 +95,17 @@ class KeptMessages:
         self._announcer.in_conversation.before_first_turn = self.before_first_turn
         self.device.create_task(self._clean(), "old messages")
 
+    @override
     @callback
-    def stop(self) -> None:
-        """Stop playing; kept messages stay."""
+    def end(self) -> None:
         for end in self._ends:
             end()
         self._ends.clear()
+
+    @override
+    async def described_loss(self) -> list[str]:
+        count = str(len(self.messages))
+        return [await async_text(self._hass, "messages_unheard", count=count)] if self.messages else []
 
     async def async_keep(self, message: VoiceMessage, sound: bytes) -> None:
         """Keep a message with its sound, Ogg Opus, and play it if it can be heard now.
@@ -99,7 +120,7 @@ class KeptMessages:
                 self._check_may_keep(message.sender)
                 await self._hass.async_add_executor_job(_write, self._file(uid), sound)
                 self._check_may_keep(message.sender)
-                self.device.record.update(messages={**self.device.state.messages, uid: message})
+                self.device.record.update(messages={**self.messages, uid: message})
             await self.device.record.async_save()
         except (OSError, WriteError, UserError) as err:
             await self._async_delete([uid])
@@ -119,35 +140,35 @@ class KeptMessages:
 
     async def async_delete_all(self) -> None:
         """Delete all, unheard."""
-        await self._async_delete(self.device.state.messages)
+        await self._async_delete(self.messages)
 
     async def before_first_turn(self, conversation: Conversation) -> bool:
         """Play all to who has woken the device; return whether there is anything that can be said now."""
         if (
-            not self.device.state.messages
+            not self.messages
             or conversation is self._interrupted_by
             or self._playing.locked()
             or self._announcer.is_busy
         ):
             return False
-        await self._play(self.device.state.messages)
+        await self._play(self.messages)
         return True
 
     @callback
     def play(self) -> None:
         """Play all for somebody who asks for them."""
-        self.device.create_task(self._play(self.device.state.messages), "play messages")
+        self.device.create_task(self._play(self.messages), "play messages")
 
     async def _play(self, uids: Collection[str]) -> None:
         """Play messages one after the other, until one is not heard to its end."""
         async with self._playing:
             for uid in tuple(uids):
-                message = self.device.state.messages.get(uid)
+                message = self.messages.get(uid)
                 if message is None or self.device.do_not_disturb:
                     continue
                 heard = await self._announcer.say(await self._utterance(uid, message))
                 if heard.end is not End.DONE or heard.how is Delivery.TEXT:
-                    if uid not in self.device.state.messages:
+                    if uid not in self.messages:
                         # Its sound is damaged.
                         continue
                     if heard.end is End.WOKEN:
@@ -201,7 +222,7 @@ class KeptMessages:
 
     async def _async_delete(self, uids: Collection[str]) -> None:
         gone = set(uids)
-        kept = {uid: each for uid, each in self.device.state.messages.items() if uid not in gone}
+        kept = {uid: each for uid, each in self.messages.items() if uid not in gone}
         self.device.record.update(messages=kept)
         with suppress(UserError):
             await self.device.record.async_save()
@@ -212,7 +233,7 @@ class KeptMessages:
         oldest = dt_util.utcnow() - _KEPT_FOR
         async with self._storing:
             files = await self._hass.async_add_executor_job(_uids, self._folder)
-            messages = self.device.state.messages
+            messages = self.messages
             kept = {uid for uid in files & messages.keys() if messages[uid].sent > oldest}
             for message in (messages[uid] for uid in messages.keys() - kept):
                 if message.sent <= oldest:

@@ -10,8 +10,6 @@ from homeassistant.util import dt as dt_util
 from ...announcements.announcement_speech import text_utterance
 from ...announcements.delivery import woken
 from ...device.device import Device, area_name
-from ...device.events import MessageEvent
-from ...device.state import VoiceMessage
 from ...errors import InputError, UserError
 from ...protocol.audio.ogg import OggOpusEncoder
 from ...protocol.audio.opus_codec import resampled
@@ -22,7 +20,8 @@ from ...util.event_loop import within
 from ...voice.pipelines import chosen_pipeline, spoken_language
 from ...voice.questions import AskedTurn
 from ...voice.satellite_states import SatelliteStates
-from .kept_messages import KeptMessages, async_report
+from .kept_messages import KeptMessages, MessageEvent, async_report
+from .voice_message import VoiceMessage
 
 # Seconds in which an idle device may be woken to speak.
 _PATIENCE: Final = 120.0

@@ -1,1 +1,15 @@
-"""Photos, screenshots and pictures for a device's screen."""
+"""Photos, screenshots, and pictures for the screen of a device."""
+
+from typing import Final
+
+from ...device.guest import Guest
+from .picture_file import async_forget_pictures
+from .views import UploadView
+from .vision import PhotoModel, VisionView
+
+PICTURES: Final = Guest(
+    package=__name__,
+    gateway_parts=[PhotoModel],
+    views={UploadView: "transfers", VisionView: "devices"},
+    forget=async_forget_pictures,
+)

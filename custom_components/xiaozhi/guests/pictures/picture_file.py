@@ -74,14 +74,8 @@ def _as_dict(picture: Picture) -> dict[str, str]:
     return {"taken": picture.taken.isoformat(), "jpeg": b64encode(picture.data).decode()}
 
 
-async def async_forget_pictures(hass: HomeAssistant, mac: str) -> None:
-    """Delete the stored pictures of a device."""
-    for kind in PictureKind:
-        await PictureFile(hass, mac, kind).async_remove()
-
-
-async def async_forget_other_pictures(hass: HomeAssistant, keep: Collection[str]) -> None:
-    """Delete the stored pictures of all devices except those with these MACs."""
+async def async_forget_pictures(hass: HomeAssistant, keep: Collection[str]) -> None:
+    """Delete the stored pictures of all devices except those with these MACs, also of disabled entities."""
     folder, kept = Path(hass.config.path(STORAGE_DIR)), {mac.replace(":", "") for mac in keep}
 
     def forget() -> None:

@@ -6,6 +6,7 @@ from typing import Final
 from homeassistant.core import HomeAssistant
 from PIL.Image import Image
 
+from ...actions.targets import require_tool
 from ...device.device import Device
 from ...device.state import PictureKind
 from ...device_http.transfers import Download, Transfers, Upload
@@ -64,15 +65,6 @@ async def async_show_image(hass: HomeAssistant, device: Device, picture: Image) 
         device.commands.check_done(
             PREVIEW_TOOL, await device.commands.call_tool(PREVIEW_TOOL, {"url": origin + path})
         )
-
-
-def require_tool(device: Device, tool: str) -> None:
-    """Raise `InputError` if the device does not have a tool.
-
-    Until a device has listed its tools, they are unknown: the call itself then fails with the reason.
-    """
-    if device.tools and tool not in device.tools:
-        raise InputError("not_offered", name=device.name, tool=device.commands.words_for(tool))
 
 
 def _origin(device: Device) -> str:

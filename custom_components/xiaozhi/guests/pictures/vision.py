@@ -5,17 +5,19 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 import logging
-from typing import Final
+from typing import Final, override
 
 from aiohttp import web
 from homeassistant.const import ATTR_SUPPORTED_FEATURES, CONTENT_TYPE_JSON, Platform
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er, issue_registry as ir
 from homeassistant.helpers.http import KEY_HASS
 from homeassistant.helpers.json import json_bytes
 
+from ...actions.targets import require_tool
 from ...const import DOMAIN, NO_MODEL_ISSUE, VISION_PATH
 from ...device.device import Device
+from ...device.guest import GatewayPart
 from ...device.state import PictureKind
 from ...device_http.access import DeviceView, for_devices, path_of
 from ...device_http.bodies import receive_body
@@ -32,7 +34,6 @@ from ...util.text import clean_text, one_line
 from ...voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg
 from .image_entities import async_keep_picture, picture_entity
-from .screen import require_tool
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -195,14 +196,16 @@ async def _ask(hass: HomeAssistant, device: Device, entry: er.RegistryEntry | No
         # The owner may prefer none, an AI integration may raise anything, and the device waits for a reply.
         _LOGGER.warning("The AI Task that looks at photos failed: %s", one_line(str(err)))
         raise UserError("photo_failed") from err
-    async_delete_model_issue(hass)
+    ir.async_delete_issue(hass, DOMAIN, NO_MODEL_ISSUE)
     return str(result.data)
 
 
-@callback
-def async_delete_model_issue(hass: HomeAssistant) -> None:
-    """Delete the issue that there is no model for photos."""
-    ir.async_delete_issue(hass, DOMAIN, NO_MODEL_ISSUE)
+class PhotoModel(GatewayPart):
+    """Deletes the issue that there is no model for photos, when the gateway stops."""
+
+    @override
+    async def async_stop(self) -> None:
+        ir.async_delete_issue(self.hass, DOMAIN, NO_MODEL_ISSUE)
 
 
 def _has_model(hass: HomeAssistant) -> bool:

@@ -11,6 +11,7 @@ from ...assist_satellite import satellite_of
 from ...const import CONF_MICROPHONE
 from ...device.state import DO_NOT_DISTURB
 from ...errors import InputError, UserError
+from ..messages.kept_messages import KeptMessages
 from ..messages.sending import async_send_voice_message, names, recipients
 from ..spoken.understanding import Meaning
 from .speaker import Answer, Handler, Speaker
@@ -24,7 +25,7 @@ async def _send_message(speaker: Speaker, meaning: Meaning) -> Answer:
     if (device := speaker.device) is None:
         raise InputError("message_elsewhere")
     satellite = satellite_of(device.hass, device)
-    meant = [speaker.gateway.messages(each) for each in speaker.at(meaning.place)]
+    meant = [each.part(KeptMessages) for each in speaker.at(meaning.place)]
     to = recipients(device, meant)
     satellite.questions.check_free()
 
@@ -38,16 +39,17 @@ async def _send_message(speaker: Speaker, meaning: Meaning) -> Answer:
 
 
 async def _hear_messages(speaker: Speaker, _meaning: Meaning) -> Answer:
-    kept = len(speaker.here.state.messages)
-    speaker.gateway.messages(speaker.here).play()
-    return ("messages_waiting", {"count": str(kept)}) if kept else ("no_messages", {})
+    kept = speaker.here.part(KeptMessages)
+    kept.play()
+    count = str(len(kept.messages))
+    return ("messages_waiting", {"count": count}) if kept.messages else ("no_messages", {})
 
 
 async def _disturb(speaker: Speaker, meaning: Meaning) -> Answer:
     devices = speaker.at(meaning.place)
     for device in devices:
         await device.async_switch(DO_NOT_DISTURB, False)
-    if kept := sum(len(device.state.messages) for device in devices):
+    if kept := sum(len(device.part(KeptMessages).messages) for device in devices):
         return "messages_kept", {"count": str(kept)}
     return "do_not_disturb_off", {}
 

@@ -11,7 +11,6 @@ from ...actions.places import devices_called
 from ...assist_satellite import satellite_of
 from ...device.device import Device
 from ...errors import InputError, UserError
-from ...gateway import Gateway
 from ..alarms.device_clock import DeviceClock
 from ..spoken.language import Language
 from ..spoken.understanding import Meaning
@@ -43,7 +42,6 @@ class Speaker:
     """The device to which it was said."""
     devices: list[Device]
     """The devices that this person may use."""
-    gateway: Gateway
     language: Language
     languages: Collection[Language] = field(default=())
     """Languages of the names of places."""
@@ -67,14 +65,14 @@ class Speaker:
         if more:
             shown = ", ".join(sorted(each.name for each in (device, *more)))
             raise InputError("message_several_places", place=place, names=shown)
-        return self.gateway.clock(device)
+        return device.part(DeviceClock)
 
     def to_end(self, *, also_timers: bool = False) -> list[DeviceClock]:
         """Return the clocks to stop: of rings here, else of rings elsewhere, else of a snooze here.
 
         Raises `UserError` if there is no device here, and nothing rings.
         """
-        clocks = {device: self.gateway.clock(device) for device in self.devices}
+        clocks = {device: device.part(DeviceClock) for device in self.devices}
         ringing = [each for each, clock in clocks.items() if (clock if also_timers else clock.alarms).rings]
         if self.device is not None and (self.device in ringing or not ringing):
             ringing = [self.device]

@@ -1,1 +1,14 @@
-"""Wake words: packs, the models in them, and their recovery."""
+"""Wake words, fonts and faces of a device: packs that fit its board, and their recovery."""
+
+from typing import Final
+
+from ...device.guest import Guest
+from .device_wake_words import WakeWords
+from .pack_recovery import PackRecovery
+from .speech_models import async_forget_models
+
+WAKE_WORDS: Final = Guest(
+    package=__name__,
+    parts=[WakeWords, PackRecovery],
+    forget=async_forget_models,
+)

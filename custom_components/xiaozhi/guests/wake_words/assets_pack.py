@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import struct
 from typing import Final
 
-from ..firmware.image import FirmwareError
+from ..firmware.firmware_image import FirmwareError
 
 _HEADER: Final = struct.Struct("<III")
 """Number of files, checksum, and bytes of all that follows."""

@@ -4,21 +4,23 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 import re
-from typing import Any, Final
+from typing import Any, Final, override
 
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import callback
 from yarl import URL
 
 from ...device.device import Device
+from ...device.guest import DevicePart
 from ...device.installation import PackInstallation
 from ...device.state import NO_PACK
 from ...errors import InputError
 from ...protocol.checkin import Partition
-from ...texts.translated import async_explain, known_text
+from ...texts.translated import async_explain, async_text, known_text
 from ...tools.stock_tools import ASSETS_TOOL
+from ...util.text import plain_name
 from ...voice.pipelines import spoken_language
 from ..firmware.available_firmware import FirmwareFiles
-from ..firmware.image import FirmwareError
+from ..firmware.firmware_image import FirmwareError
 from .faces import FACES_FOLDER
 from .speech_models import FIXED_WORDS, async_models, source
 from .wake_word_packs import ORIGINAL, Board, Choice, Phrase, build_pack
@@ -28,25 +30,25 @@ DECIDE_ABOUT_PACKS: Final = ("tools", "board", "chip", "firmware", "assets", "fr
 _LANGUAGES: Final = {"cn": "zh", "en": "en"}
 
 
-class WakeWords:
+class WakeWords(DevicePart):
     """The wake words of a device, and those that it could have."""
 
-    def __init__(self, hass: HomeAssistant, device: Device, files: FirmwareFiles) -> None:
-        self._hass = hass
-        self._device = device
-        self._files = files
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
+        self._hass = device.hass
+        self._files = device.part(FirmwareFiles)
 
     @property
     def board(self) -> Board:
         """The properties that decide about its wake words."""
-        return board_of(self._device)
+        return board_of(self.device)
 
     @property
     def phrases(self) -> Sequence[Phrase]:
         """Phrases of its owner, if it can have any."""
         if self.board.objection_to_phrases is not None:
             return ()
-        return tuple(filter(None, map(Phrase.parse, self._device.settings.wake_phrases)))
+        return tuple(filter(None, map(Phrase.parse, self.device.settings.wake_phrases)))
 
     @property
     def available(self) -> Mapping[str, tuple[str, str]]:
@@ -67,13 +69,13 @@ class WakeWords:
         Empty if they are unknown: while others are on their way, and after the device has reported another
         word.
         """
-        state = self._device.state
+        state = self.device.state
         return () if state.sent_pack else state.installed_wake_words
 
     @property
     def shown(self) -> tuple[str, ...]:
         """Ids of those that are active; where that is unknown, of the one that the device has reported."""
-        if self.active or self._device.state.sent_pack or not (heard := self._device.state.wake_words[:1]):
+        if self.active or self.device.state.sent_pack or not (heard := self.device.state.wake_words[:1]):
             return self.active
         words = (model for model in self.board.fixed_words if _is_heard(model, _plain(*heard)))
         # None of ours: it is the one that the device has come with.
@@ -82,17 +84,17 @@ class WakeWords:
     @callback
     def compare(self) -> None:
         """Forget what was installed if the device reports another word: it was flashed with another tool."""
-        state = self._device.state
+        state = self.device.state
         installed, heard = state.installed_wake_words, _plain(*state.wake_words[:1])
         # The word of a release is unknown.
         fits = not heard or ORIGINAL in installed or any(_is_heard(each, heard) for each in installed)
         if not fits and installed:
-            self._device.record.update(installed_wake_words=())
+            self.device.record.update(installed_wake_words=())
 
     @property
     def hint(self) -> str:
         """A hint at downloads for a choice, or at the owner's next step; empty if there is none."""
-        running = self._device.installation
+        running = self.device.installation
         if not isinstance(running, PackInstallation):
             hosts = {"releases": _host(self._files.releases), "models": str(source().host)}
             return known_text(self._hass, "wake_words_ask", **hosts)
@@ -101,9 +103,16 @@ class WakeWords:
             return known_text(self._hass, "wake_words_fetching", host=host, size=f"{size / 1e6:.1f}")
         return known_text(self._hass, "wake_words_waiting") if running.waiting else ""
 
+    @override
+    async def update_notes(self) -> list[str]:
+        notes = [await async_text(self._hass, "updates_leave_pack")] if takes_packs(self.device) else []
+        if font := self.device.state.font:
+            notes.append(await async_text(self._hass, "updates_leave_font", font=plain_name(font)))
+        return notes
+
     async def async_choose(self, ids: Sequence[str]) -> None:
         """Put wake words on the device, which restarts for them. Raises `HomeAssistantError`."""
-        device = self._device
+        device = self.device
         if device.installation is not None:
             raise InputError("update_running", name=device.name)
         if device.state.origin is None:
@@ -132,14 +141,14 @@ class WakeWords:
 
         Phrases of its owner are replaced by the present ones. Raises `HomeAssistantError`.
         """
-        wanted = self._device.state.sent_pack or self.active or (ORIGINAL,)
+        wanted = self.device.state.sent_pack or self.active or (ORIGINAL,)
         if not FIXED_WORDS.keys() >= {*wanted} - {ORIGINAL}:
             wanted = tuple(phrase.text for phrase in self.phrases) or (ORIGINAL,)
         await self.async_choose(wanted)
 
     async def _pack(self, ids: Sequence[str], installation: PackInstallation) -> tuple[bytes, str | None]:
-        board, state = self.board, self._device.state
-        settings = self._device.settings
+        board, state = self.board, self.device.state
+        settings = self.device.settings
         choice = Choice.of(ids, self.phrases, settings.wake_threshold, board)
         base = await self._files.async_load_pack(
             board.name or "",

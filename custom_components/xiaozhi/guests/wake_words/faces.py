@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from PIL import Image, ImageOps, ImageSequence
 
-from ..firmware.image import FirmwareError
+from ..firmware.firmware_image import FirmwareError
 from ..firmware.owner_files import read_file
 from .assets_pack import Asset
 

@@ -4,7 +4,7 @@ They are Espressif's, for use on its products, and no part of this integration. 
 those of ESP-SR 2.1.5 that are the same in 2.4.6: firmware from 2.0.2 on has one of these, or one between.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
@@ -22,7 +22,7 @@ from yarl import URL
 from ...const import DOMAIN
 from ...timeouts import FirmwareTimeouts
 from ..firmware.available_firmware import FetchProgress, fetch
-from ..firmware.image import FirmwareError
+from ..firmware.firmware_image import FirmwareError
 from ..firmware.owner_files import read_file
 from .assets_pack import Models
 
@@ -75,9 +75,10 @@ def source() -> URL:
     return URL(TABLE["source"])
 
 
-async def async_forget_models(hass: HomeAssistant) -> None:
-    """Delete the fetched models."""
-    await hass.async_add_executor_job(partial(rmtree, hass.config.path(*_CACHE), ignore_errors=True))
+async def async_forget_models(hass: HomeAssistant, keep: Collection[str]) -> None:
+    """Delete the fetched models after the last device."""
+    if not keep:
+        await hass.async_add_executor_job(partial(rmtree, hass.config.path(*_CACHE), ignore_errors=True))
 
 
 def _read(paths: Iterable[Path], size: int, digest: str) -> bytes | None:

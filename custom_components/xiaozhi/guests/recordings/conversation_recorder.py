@@ -1,23 +1,43 @@
 """Records the next conversation of a device at its owner's request."""
 
 import asyncio
+from typing import Any, override
 
 from homeassistant.core import callback
 
-from ..protocol.messages import JsonObject
-from ..protocol.trace import MAX_SECONDS, Trace
-from ..protocol.transport.link import Channel, LinkClosedError
-from ..util.event_loop import within
+from ...device.device import Device
+from ...device.guest import DevicePart
+from ...protocol.messages import JsonObject
+from ...protocol.trace import MAX_SECONDS, Trace
+from ...protocol.transport.link import Channel, LinkClosedError
+from ...util.event_loop import within
 
 
-class ConversationRecorder:
+class ConversationRecorder(DevicePart):
     """Records one conversation at a time. The last one is kept until the gateway stops, in memory only."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: Device) -> None:
+        super().__init__(device)
         self._begun: asyncio.Future[Trace] | None = None
         self._wanted: tuple[JsonObject, bool] = {}, False
         self.last: Trace | None = None
         """The last conversation that was recorded."""
+
+    @override
+    @callback
+    def start(self) -> None:
+        self.device.conversations.traced = self.begin
+
+    @override
+    @callback
+    def end(self) -> None:
+        """Wait for no conversation any more."""
+        if self._begun is not None and not self._begun.done():
+            self._begun.set_exception(LinkClosedError("the gateway stops"))
+
+    @override
+    def describe(self) -> dict[str, Any]:
+        return {} if self.last is None else {"recording": self.last.lines}
 
     @property
     def busy(self) -> bool:
@@ -27,7 +47,7 @@ class ConversationRecorder:
     async def next_conversation(self, head: JsonObject, *, with_sound: bool, patience: float) -> Trace:
         """Record the next conversation, from its hello to its end, or until the recording is full.
 
-        Raises `TimeoutError` if none begins within `patience` seconds, and `LinkClosedError` with `close`.
+        Raises `TimeoutError` if none begins within `patience` seconds, and `LinkClosedError` at its `end`.
         """
         self._wanted = head, with_sound
         begun: asyncio.Future[Trace] = asyncio.get_running_loop().create_future()
@@ -52,9 +72,3 @@ class ConversationRecorder:
         trace.received(channel.hello)
         self._begun.set_result(trace)
         return trace
-
-    @callback
-    def close(self) -> None:
-        """Wait for no conversation any more."""
-        if self._begun is not None and not self._begun.done():
-            self._begun.set_exception(LinkClosedError("the gateway stops"))

@@ -2,18 +2,18 @@
 
 from typing import Any, Final
 
-from homeassistant.components import persistent_notification
 from homeassistant.const import __version__
 from homeassistant.core import callback
 from homeassistant.loader import async_get_integration
 
-from ..const import DOMAIN
-from ..device.device import Device
-from ..errors import UserError
-from ..protocol.transport.link import LinkClosedError
-from ..texts.translated import async_text
-from ..util.text import one_line, plain_markdown
-from ..voice.pipelines import END_OF_SPEECH_SELECT, assist_select
+from ...const import DOMAIN
+from ...device.device import Device
+from ...errors import UserError
+from ...protocol.transport.link import LinkClosedError
+from ...texts.notifications import async_notify
+from ...util.text import one_line, plain_markdown
+from ...voice.pipelines import END_OF_SPEECH_SELECT, assist_select
+from .conversation_recorder import ConversationRecorder
 
 # Seconds that the owner has to go to the device and speak.
 _PATIENCE: Final = 300
@@ -22,7 +22,7 @@ _PATIENCE: Final = 300
 @callback
 def check_not_recording(device: Device) -> None:
     """Check that no conversation of a device is awaited or recorded. Raises `UserError`."""
-    if device.conversations.recorder.busy:
+    if device.part(ConversationRecorder).busy:
         raise UserError("recording_busy", name=device.name)
 
 
@@ -34,7 +34,7 @@ async def async_record_conversation(device: Device, *, with_sound: bool) -> dict
     gateway stops.
     """
     check_not_recording(device)
-    head, recorder = await _head(device), device.conversations.recorder
+    head, recorder = await _head(device), device.part(ConversationRecorder)
     try:
         trace = await recorder.next_conversation(head, with_sound=with_sound, patience=_PATIENCE)
     except TimeoutError as err:
@@ -48,12 +48,8 @@ async def async_record_conversation(device: Device, *, with_sound: bool) -> dict
 
 
 async def _notify(device: Device, key: str, **placeholders: str) -> None:
-    persistent_notification.async_create(
-        device.hass,
-        await async_text(device.hass, key, name=plain_markdown(device.name), **placeholders),
-        title=await async_text(device.hass, f"{key}_title"),
-        notification_id=f"{DOMAIN}_recorded_{device.subentry_id}",
-    )
+    placeholders["name"] = plain_markdown(device.name)
+    await async_notify(device.hass, key, f"recorded_{device.subentry_id}", **placeholders)
 
 
 async def _head(device: Device) -> dict[str, Any]:

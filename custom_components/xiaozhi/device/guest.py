@@ -1,0 +1,126 @@
+"""Guests: features beside the core, which works without any of them."""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+import sys
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+from homeassistant.config_entries import ConfigEntry
+from homeassistant.core import HomeAssistant, callback
+from homeassistant.helpers import device_registry as dr
+from homeassistant.helpers.importlib import async_import_module
+
+from ..device_http.access import DeviceView
+from .device import Device
+from .owned import Owned
+
+
+class DevicePart:
+    """Part of a device, from when it is in the device registry until it is deleted or the gateway stops.
+
+    `Device.part` returns it by its class.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+
+    @callback
+    def start(self) -> None:
+        """Begin."""
+
+    @callback
+    def end(self) -> None:
+        """End everything; what is stored continues when the gateway starts again."""
+
+    async def async_close(self) -> None:
+        """Give back what was borrowed, after all parts have ended, while the link still exists."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return what diagnostics show of it, without private data."""
+        return {}
+
+    async def update_notes(self) -> list[str]:
+        """Return what a new firmware leaves as it is, for its owner."""
+        return []
+
+    async def described_loss(self) -> list[str]:
+        """Return what is deleted with the device, for its owner, in Markdown."""
+        return []
+
+
+class GatewayPart:
+    """Part of the gateway, from its start to its stop.
+
+    `Gateway.part` and `Device.part` return it by its class.
+    """
+
+    def __init__(self, hass: HomeAssistant, entry: ConfigEntry[Any]) -> None:
+        self.hass = hass
+        self.entry = entry
+
+    async def async_start(self) -> None:
+        """Begin, when the ports are open."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return what diagnostics show of it, without private data."""
+        return {}
+
+    def describe_device(self, _device: dr.AnyDeviceEntry) -> dict[str, Any]:
+        """Return the diagnostics of a device in the registry that is its own, and none of a XiaoZhi."""
+        return {}
+
+    def system_health(self) -> dict[str, Any]:
+        """Return what *System information* shows of it."""
+        return {}
+
+    @callback
+    def async_entry_updated(self) -> None:
+        """Follow the subentries."""
+
+    async def async_stop(self) -> None:
+        """End everything, for good."""
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Guest:
+    """A feature beside the core: all that the core needs to know of it.
+
+    It is a folder, whose name is on the list `guests/__init__.py`. Its files that are named like a file of
+    Home Assistant hold what it adds to that: `sensor.py` has `ENTITIES`, sources as in `entity.py`. They are
+    imported when the platform is, so that a name that Home Assistant lacks costs no more than that.
+    """
+
+    package: str
+    files: Collection[str] = field(init=False)
+    """Names of its files."""
+    parts: Iterable[type[DevicePart]] = ()
+    """Classes of which each device has one object."""
+    gateway_parts: Iterable[type[GatewayPart]] = ()
+    """Classes of which the gateway has one object."""
+    owned: Iterable[Owned[Any]] = ()
+    """Kinds of things that owners make with it."""
+    views: Mapping[type[DeviceView[Any]], str] = MappingProxyType({})
+    """Its views, each with the part of the gateway that it is about, an attribute of that."""
+    forget: Callable[[HomeAssistant, Collection[str]], Awaitable[None]] | None = None
+    """Deletes its files of all devices except those with these MACs."""
+
+    def __post_init__(self) -> None:
+        """Look for its files; it is imported outside of the event loop."""
+        folder = Path(sys.modules[self.package].__file__ or "").parent
+        self.files = {path.stem for path in folder.glob("*.py")}
+
+
+async def async_forget(hass: HomeAssistant, guests: Iterable[Guest], keep: Collection[str] = ()) -> None:
+    """Delete the files of guests, of all devices except those with these MACs."""
+    for guest in guests:
+        if guest.forget is not None:
+            await guest.forget(hass, keep)
+
+
+async def async_files(hass: HomeAssistant, guests: Iterable[Guest], name: str) -> list[ModuleType]:
+    """Return the files of this name, of all guests that have one."""
+    return [
+        await async_import_module(hass, f"{guest.package}.{name}") for guest in guests if name in guest.files
+    ]
