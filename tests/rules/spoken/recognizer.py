@@ -1,5 +1,6 @@
 """Home Assistant's recogniser with its own sentences and ours, in a home with two devices."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import cache
 from itertools import chain
@@ -57,12 +58,15 @@ def recognizer(code: str, *, with_theirs: bool = True, with_ours: bool = True) -
     return Intents.from_dict(theirs)
 
 
-def recognized(code: str, phrase: str) -> tuple[str, dict[str, str]]:
-    """Return the intent of a phrase and its slots, as Home Assistant finds them."""
+def recognized(
+    code: str, phrase: str, home: Mapping[str, SlotList] = HOME, room: str = ""
+) -> tuple[str, dict[str, str]]:
+    """Return the intent of a phrase that is said in a room and its slots, as Home Assistant finds them."""
     result = recognize_best(
         phrase,
         recognizer(code),
-        slot_lists=HOME,
+        slot_lists={**home},
+        intent_context={"area": {"value": room, "text": room}} if room else {},
         language=CODES.get(code, code),
         best_metadata_key="is_custom",
         best_slot_name="name",
@@ -72,9 +76,9 @@ def recognized(code: str, phrase: str) -> tuple[str, dict[str, str]]:
     return result.intent.name, {entity.name: entity.text or entity.value for entity in result.entities_list}
 
 
-def understood(code: str, phrase: str) -> str:
+def understood(code: str, phrase: str, home: Mapping[str, SlotList] = HOME, room: str = "") -> str:
     """Return in a few words what a phrase means: of its alarm, the time, repetition and text."""
-    intent, slots = recognized(code, phrase)
+    intent, slots = recognized(code, phrase, home, room)
     if intent == BOX_SENTENCE:
         return " ".join(str(slots[name]) for name in ("action", "tool", "value") if name in slots)
     if intent != ALARM_SENTENCE:
