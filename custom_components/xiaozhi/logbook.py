@@ -42,8 +42,7 @@ _KEYS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
 
 @callback
 def async_describe_events(
-    hass: HomeAssistant,
-    async_describe_event: Callable[[str, str, Callable[[Event], dict[str, Any]]], None],
+    hass: HomeAssistant, async_describe_event: Callable[[str, str, Callable[[Event], dict[str, Any]]], None]
 ) -> None:
     """Describe calls of tools, without their arguments, questions, and announcements without a device."""
     for event_type in _KEYS:

@@ -170,9 +170,7 @@ class HandshakeAndReadings:
 
     async def _initialize(self) -> None:
         server = await self._session.mcp.initialize(
-            client_name="Home Assistant",
-            client_version=const.__version__,
-            vision=self._device.vision,
+            client_name="Home Assistant", client_version=const.__version__, vision=self._device.vision
         )
         self._record.set_state(self._device.state.after_handshake(server))
 

@@ -48,8 +48,7 @@ def link_settings(
     kind = kind_of_link(gateway, device, firmware)
     address = gateway.address or host
     sections = websocket_section(
-        url=websocket_url(address, gateway.websocket_port, WEBSOCKET_PATH),
-        token=device.token,
+        url=websocket_url(address, gateway.websocket_port, WEBSOCKET_PATH), token=device.token
     )
     if kind is LinkKind.MQTT:
         # Both: for clients without MQTT, or with an older server's WebSocket stored; stock firmware

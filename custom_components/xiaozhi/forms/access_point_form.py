@@ -13,12 +13,7 @@ from homeassistant.config_entries import (
 from homeassistant.const import CONF_LLM_HASS_API, CONF_NAME, CONF_URL
 from homeassistant.core import callback
 from homeassistant.helpers import llm
-from homeassistant.helpers.selector import (
-    BooleanSelector,
-    TextSelector,
-    TextSelectorConfig,
-    TextSelectorType,
-)
+from homeassistant.helpers.selector import BooleanSelector, TextSelector, TextSelectorConfig, TextSelectorType
 from homeassistant.util import dt as dt_util
 from homeassistant.util.ssl import get_default_context
 import voluptuous as vol

@@ -15,13 +15,7 @@ from homeassistant.helpers.selector import (
 from homeassistant.helpers.translation import async_get_translations
 import voluptuous as vol
 
-from ..const import (
-    CONF_ASK_AI,
-    CONF_ASK_PEOPLE,
-    CONF_ASSISTANT_TOOLS,
-    CONF_LOOK_AT_PHOTOS,
-    DOMAIN,
-)
+from ..const import CONF_ASK_AI, CONF_ASK_PEOPLE, CONF_ASSISTANT_TOOLS, CONF_LOOK_AT_PHOTOS, DOMAIN
 from ..device.device import Device
 from ..protocol.mcp.tool import Tool
 from ..settings import DeviceSettings
@@ -49,10 +43,7 @@ async def permissions_schema(
         # No default: an empty list is a choice, too.
         marker = vol.Optional(CONF_ASSISTANT_TOOLS, default=[], description={"suggested_value": suggested})
         fields[marker] = multiple_choice(labels)
-    for key, allowed in (
-        (CONF_ASK_AI, settings.may_ask_ai),
-        (CONF_ASK_PEOPLE, settings.may_ask_people),
-    ):
+    for key, allowed in ((CONF_ASK_AI, settings.may_ask_ai), (CONF_ASK_PEOPLE, settings.may_ask_people)):
         if extended or allowed:
             fields[vol.Optional(key, default=allowed)] = BooleanSelector()
     if device is not None and own_name(PHOTO_TOOL, device.tools):

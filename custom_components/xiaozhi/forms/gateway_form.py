@@ -175,9 +175,7 @@ def cleaned_broker(user_input: Mapping[str, Any], known: Mapping[str, Any]) -> d
 
 
 async def gateway_errors(
-    hass: HomeAssistant,
-    settings: Mapping[str, Any],
-    running: ConfigEntry | None = None,
+    hass: HomeAssistant, settings: Mapping[str, Any], running: ConfigEntry | None = None
 ) -> dict[str, str]:
     """Test the settings. The ports that the entry `running` has open count as free."""
     known: Mapping[str, Any] = {} if running is None else running.data
@@ -231,10 +229,7 @@ def _port_errors(
 
 
 async def broker_errors(
-    hass: HomeAssistant,
-    broker: Mapping[str, Any],
-    address: str | None,
-    known: Mapping[str, Any],
+    hass: HomeAssistant, broker: Mapping[str, Any], address: str | None, known: Mapping[str, Any]
 ) -> dict[str, str]:
     """Test a broker. The `known` one causes no warnings.
 

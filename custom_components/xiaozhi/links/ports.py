@@ -49,11 +49,7 @@ class Ports:
     """The open ports and the connection to the broker."""
 
     def __init__(
-        self,
-        hass: HomeAssistant,
-        entry: ConfigEntry[Any],
-        settings: GatewaySettings,
-        paired: PairedDevices,
+        self, hass: HomeAssistant, entry: ConfigEntry[Any], settings: GatewaySettings, paired: PairedDevices
     ) -> None:
         self._entry = entry
         self._settings = settings

@@ -25,11 +25,7 @@ class CheckIns:
     """Answers the check-ins of the devices of a gateway."""
 
     def __init__(
-        self,
-        entry: ConfigEntry[Any],
-        paired: PairedDevices,
-        discovery: DeviceDiscovery,
-        ports: Ports,
+        self, entry: ConfigEntry[Any], paired: PairedDevices, discovery: DeviceDiscovery, ports: Ports
     ) -> None:
         """Answer for the gateway of `entry`. At its `ports`, paired devices connect soon."""
         self._paired = paired

@@ -94,10 +94,7 @@ class DeviceDiscovery:
         if not self._has_room_for_card(device):
             return
         discovery_flow.async_create_flow(
-            self._hass,
-            DOMAIN,
-            context={"source": SOURCE_INTEGRATION_DISCOVERY},
-            data={CONF_MAC: device.mac},
+            self._hass, DOMAIN, context={"source": SOURCE_INTEGRATION_DISCOVERY}, data={CONF_MAC: device.mac}
         )
 
     @callback

@@ -240,15 +240,10 @@ CATALOGUE: Final[Mapping[str, StockTool]] = {
     "self.model.param_get": StockTool(translation_key="detection_settings"),
     # yunliao-s3
     "self.system.set_aec": _restarting(
-        risks=(Risk.SETUP,),
-        translation_key="echo_cancellation",
-        category=EntityCategory.CONFIG,
+        risks=(Risk.SETUP,), translation_key="echo_cancellation", category=EntityCategory.CONFIG
     ),
     "self.system.switch_TFT": _restarting(
-        risks=(Risk.RESTART,),
-        translation_key="invert_panel",
-        category=EntityCategory.CONFIG,
-        enabled=False,
+        risks=(Risk.RESTART,), translation_key="invert_panel", category=EntityCategory.CONFIG, enabled=False
     ),
     # zhengchen/cam: every text except the one for off means on.
     "self.AEC.set_mode": _restarting(

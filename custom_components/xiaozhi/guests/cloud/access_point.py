@@ -33,12 +33,7 @@ _MODEL: Final = "MCP access point"
 class AccessPoint:
     """Runtime of the subentry of an access point. It gives its client the tools of the house."""
 
-    def __init__(
-        self,
-        hass: HomeAssistant,
-        entry: ConfigEntry[Any],
-        subentry: ConfigSubentry,
-    ) -> None:
+    def __init__(self, hass: HomeAssistant, entry: ConfigEntry[Any], subentry: ConfigSubentry) -> None:
         self.settings = AccessPointSettings.from_subentry(subentry)
         self.subentry_id = subentry.subentry_id
         self.info = DeviceInfo(identifiers={(DOMAIN, f"access_point_{self.subentry_id}")})

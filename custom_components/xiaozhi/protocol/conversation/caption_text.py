@@ -36,13 +36,7 @@ _LAST_WORD_LENGTH: Final = 20
 _MARKS: Final = (
     # A link, whose address may hold one pair of brackets.
     (re.compile(r"!?\[([^\[\]]*+)\]\([^()]*+(?:\([^()]*+\)[^()]*+)?\)"), r"\1"),
-    (
-        re.compile(
-            r"^[^\S\n]*+(?:#{1,6}\s++|>\s*+|[-*+•]\s++|```\w*+|-{3,}+[^\S\n]*+$|\|)",
-            re.MULTILINE,
-        ),
-        "",
-    ),
+    (re.compile(r"^[^\S\n]*+(?:#{1,6}\s++|>\s*+|[-*+•]\s++|```\w*+|-{3,}+[^\S\n]*+$|\|)", re.MULTILINE), ""),
     (re.compile(r"`++|~~|\*\*++"), ""),
     (re.compile(r"(?<![\w*])[*_]++(?=\S)|(?<=[^\s*_])[*_]++(?!\w)"), ""),
     (re.compile(r"\|"), " "),

@@ -108,11 +108,7 @@ class McpClient:
         """Names of the tools of the last list that are malformed or too large."""
 
     async def initialize(
-        self,
-        *,
-        client_name: str,
-        client_version: str,
-        vision: Mapping[str, str] | None = None,
+        self, *, client_name: str, client_version: str, vision: Mapping[str, str] | None = None
     ) -> ServerInfo:
         """Shake hands. Raises `McpError`.
 

@@ -197,9 +197,7 @@ class MqttLink(Link):
         try:
             await self.send(
                 server_hello(
-                    transport=_TRANSPORT,
-                    session_id=channel.session_id,
-                    udp=audio.offer(self._address),
+                    transport=_TRANSPORT, session_id=channel.session_id, udp=audio.offer(self._address)
                 )
             )
         except LinkClosedError as err:

@@ -36,11 +36,7 @@ class UdpChannel:
     """The audio of one conversation on the listener's socket."""
 
     def __init__(
-        self,
-        listener: UdpServer,
-        connection_id: int,
-        audio: EncryptedAudio,
-        receiver: AudioReceiver,
+        self, listener: UdpServer, connection_id: int, audio: EncryptedAudio, receiver: AudioReceiver
     ) -> None:
         """Only for `UdpServer.open_channel`."""
         self._listener = listener

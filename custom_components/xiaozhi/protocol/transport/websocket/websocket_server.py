@@ -58,8 +58,7 @@ class WebSocketServer:
             logger=QuietLogger(_LOGGER),
             # Any factory will do.
             create_connection=cast(
-                "type[ServerConnection]",
-                partial(WebSocketConnection, pending=self._pending),
+                "type[ServerConnection]", partial(WebSocketConnection, pending=self._pending)
             ),
         )
 
