@@ -210,7 +210,6 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         return WARNINGS.issuperset(errors.values()) and self._shown <= before
 
     async def _continue(self) -> ConfigFlowResult:
-        """Continue after a valid form."""
         if self._settings[CONF_LINK] == OfferedLink.BROKER and CONF_BROKER not in self._settings:
             return await self.async_step_broker()
         if self.source != SOURCE_RECONFIGURE:

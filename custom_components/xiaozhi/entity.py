@@ -67,7 +67,6 @@ class XiaozhiEntity(Entity):
 
     @override
     async def async_added_to_hass(self) -> None:
-        """Follow the device."""
         await super().async_added_to_hass()
         self.async_on_remove(self.device.record.listen(self.follows, self.device_changed))
 
@@ -137,7 +136,6 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
 
     @override
     async def async_added_to_hass(self) -> None:
-        """Follow the device, and have the entity's state read regularly."""
         await super().async_added_to_hass()
         for reading in self._readings:
             if reading.tool != STATUS_TOOL:
@@ -163,7 +161,6 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
             await self.device.commands.change(tool, arguments)
 
     async def _call(self, call: Call) -> None:
-        """Make a call. Raises as `_change`."""
         await self._change(call.tool, call.arguments)
 
     def _flag(self, reading: Reading) -> bool | None:
@@ -178,7 +175,6 @@ class XiaozhiToolEntity[ToolT: ToolEntity](XiaozhiEntity):
 
 
 def _key(reading: Reading) -> str:
-    """Return the key of a reading."""
     if reading.tool == STATUS_TOOL:
         return part_key("status", reading.member or "")
     return part_key("answers", reading.tool)
@@ -302,8 +298,6 @@ class ToolEntities[ToolT: ToolEntity](DeviceEntities[ToolT]):
 
 @dataclass(slots=True)
 class _KeptEntities[SpecT]:
-    """The entities of one source on one device."""
-
     source: DeviceEntities[SpecT]
     entry: XiaozhiConfigEntry
     add: AddConfigEntryEntitiesCallback

@@ -64,7 +64,6 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
     @property
     @override
     def brightness(self) -> int | None:
-        """Return the brightness, from 0 to 255."""
         setter = self.tool.brightness
         if setter is None:
             lit = self._lit

@@ -31,7 +31,6 @@ class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
 
     @override
     async def async_added_to_hass(self) -> None:
-        """Follow the device, and texts that other actions show."""
         await super().async_added_to_hass()
         self.async_on_remove(self.device.record.listen((SHOWN,), self._async_record_notification))
 

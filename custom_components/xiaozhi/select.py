@@ -53,7 +53,6 @@ class XiaozhiSelect(XiaozhiToolEntity[SelectTool], SelectEntity):
     @property
     @override
     def assumed_state(self) -> bool:
-        """Whether the option is only the last choice."""
         return super().assumed_state and not self.tool.momentary
 
     @property
@@ -103,7 +102,6 @@ class XiaozhiLoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
 
     @override
     async def async_added_to_hass(self) -> None:
-        """Follow the available media players."""
         await super().async_added_to_hass()
         self.async_on_remove(self.gateway.players.listen(self.async_write_ha_state))
 

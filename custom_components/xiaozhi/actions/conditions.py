@@ -22,7 +22,6 @@ class _ReachableCondition(EntityStateConditionBase):
 
     @override
     def entity_filter(self, entities: set[str]) -> set[str]:
-        """Return our satellites among some entities."""
         return own_satellites(self._hass, super().entity_filter(entities))
 
     @override

@@ -79,7 +79,6 @@ def own_satellites(hass: HomeAssistant, entity_ids: set[str]) -> set[str]:
 
 
 def _device_id(hass: HomeAssistant, entity_id: str) -> str | None:
-    """Return the device of one of our entities."""
     entry = er.async_get(hass).async_get(entity_id)
     return entry.device_id if entry is not None and entry.platform == DOMAIN else None
 

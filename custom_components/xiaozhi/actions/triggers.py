@@ -58,7 +58,6 @@ class _TargetTrigger(Trigger):
     @override
     @classmethod
     async def async_validate_config(cls, hass: HomeAssistant, config: ConfigType) -> ConfigType:
-        """Return the config if it has a target."""
         validated: ConfigType = cls._schema(config)
         return validated
 
@@ -87,8 +86,6 @@ class EventTrigger(_TargetTrigger):
     async def async_attach_runner(
         self, run_action: TriggerActionRunner, did_not_trigger: TriggerNotTriggeredReporter | None = None
     ) -> CALLBACK_TYPE:
-        """Run the action at each such event of a device in the target."""
-
         @callback
         def happened(device: Device, event: DeviceEvent) -> None:
             if self._is_wanted(event) and self._is_meant(device):
@@ -120,7 +117,6 @@ class _NotificationTrigger(_TargetTrigger):
     async def async_attach_runner(
         self, run_action: TriggerActionRunner, did_not_trigger: TriggerNotTriggeredReporter | None = None
     ) -> CALLBACK_TYPE:
-        """Run the action at each notification of a device in the target."""
         method = self._options.get(_CONF_METHOD)
 
         @callback
@@ -144,7 +140,6 @@ class _ReachableTrigger(EntityTargetStateTriggerBase):
 
     @override
     def entity_filter(self, entities: set[str]) -> set[str]:
-        """Return our satellites among some entities."""
         return own_satellites(self._hass, super().entity_filter(entities))
 
 
@@ -160,7 +155,6 @@ class _UnreachableTrigger(_TargetTrigger):
     async def async_attach_runner(
         self, run_action: TriggerActionRunner, did_not_trigger: TriggerNotTriggeredReporter | None = None
     ) -> CALLBACK_TYPE:
-        """Run the action when a device has been away for long enough."""
         waiting: dict[str, CALLBACK_TYPE] = {}
 
         @callback

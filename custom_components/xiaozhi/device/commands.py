@@ -128,7 +128,6 @@ class DeviceCommands:
         return tool_words(self._device.hass, tool, known.title or "" if known else "")
 
     def _linked_session(self) -> LinkSession:
-        """Return the session of a device that is within reach; raise the error for the user otherwise."""
         session = self._device.session
         if session is None or not session.presence.linked:
             raise self._unreachable()

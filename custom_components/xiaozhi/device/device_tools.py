@@ -28,7 +28,6 @@ class DeviceTools(Mapping[str, Tool]):
     """The tools of one device by name, as last listed."""
 
     def __init__(self, hass: HomeAssistant, record: DeviceRecord) -> None:
-        """Read the list, the answers and the calls from `record`, and write them there."""
         self._hass = hass
         self._record = record
         self._read: Counter[str] = Counter()

@@ -151,7 +151,6 @@ class DeviceConversations:
     """Passes the conversations of one device to its satellite, and keeps the times of the last turns."""
 
     def __init__(self, events: DeviceEvents) -> None:
-        """Notify `events` when a conversation starts and when a turn is answered."""
         self.events = events
         self.traced: Callable[[Channel], Trace | None] = lambda _: None
         """Returns the trace of a conversation that begins, if it is to be recorded."""

@@ -223,7 +223,6 @@ class HandshakeAndReadings:
                 await self._read_tools()
 
     async def _read_tools(self) -> None:
-        """Read the tools whose answers are shown by entities."""
         for name in self._device.tools.to_read:
             await self.quiet.wait()
             with self._go_on:
@@ -236,7 +235,6 @@ class HandshakeAndReadings:
                     break
 
     async def _read_status(self) -> None:
-        """Read the status of a device that has a tool for it."""
         self._status_due = False
         if STATUS_TOOL not in self._device.tools:
             return

@@ -230,7 +230,6 @@ class PackInstallation(Installation):
         return download.complete
 
     async def _send(self, path: str) -> None:
-        """Give the device the path of the pack, and restart it."""
         device = self._device
         # Without it after a crash, the device would look for the pack in vain, and be left without any.
         device.record.update(sent_pack=self._ids)

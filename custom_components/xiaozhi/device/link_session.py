@@ -93,7 +93,6 @@ class LinkSession(LinkHandler, McpOwner):
     @override
     @callback
     def channel_opened(self, channel: Channel) -> None:
-        """Begin a conversation."""
         self._talked = True
         if channel.hello.supports_mcp:
             self.readings.start()
@@ -123,7 +122,6 @@ class LinkSession(LinkHandler, McpOwner):
     @override
     @callback
     def message_received(self, message: DeviceMessage) -> None:
-        """Route a message to the MCP client or the conversation."""
         if self.link.trace is not None:
             self.link.trace.received(message)
         if isinstance(message, McpMessage):
@@ -156,7 +154,6 @@ class LinkSession(LinkHandler, McpOwner):
     @override
     @callback
     def audio_received(self, packet: bytes, missing: int) -> None:
-        """Route audio to the conversation."""
         if self.conversation is not None:
             self.presence.answered()
             if self.link.trace is not None:
@@ -166,7 +163,6 @@ class LinkSession(LinkHandler, McpOwner):
     @override
     @callback
     def channel_closed(self, reason: str) -> None:
-        """End the conversation."""
         conversation, self.conversation = self.conversation, None
         if conversation is not None:
             _LOGGER.debug("%s: conversation ended: %s", self._record.short_mac, reason)
@@ -184,7 +180,6 @@ class LinkSession(LinkHandler, McpOwner):
     @override
     @callback
     def link_closed(self, reason: str) -> None:
-        """End all tasks and calls of the link."""
         self.mcp.close(reason)
         for task in self._tasks:
             task.cancel()
@@ -353,7 +348,6 @@ class LinkSession(LinkHandler, McpOwner):
     @override
     @callback
     def create_task(self, work: Coroutine[Any, Any, None], what: str) -> asyncio.Task[None]:
-        """Run work that ends with the link at the latest."""
         task = self.device.create_task(work, what)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

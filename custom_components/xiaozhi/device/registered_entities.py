@@ -67,7 +67,6 @@ def refused_keys(device: Device) -> set[str]:
 
 
 def _gone_since(entry: er.RegistryEntry) -> datetime | None:
-    """Return the noted time since which the tool of an entity is gone."""
     options = entry.options.get(DOMAIN)
     noted = options.get(_GONE_SINCE) if options else None
     return dt_util.parse_datetime(noted) if isinstance(noted, str) else None

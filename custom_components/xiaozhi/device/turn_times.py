@@ -41,7 +41,6 @@ class TurnTimes:
     """When one turn passed its steps, in seconds of one monotonic clock."""
 
     def __init__(self) -> None:
-        """Start without steps."""
         self.ended_by: str | None = None
         """How the end of speech was found; None if that is not known."""
         self._times: dict[TurnStep, float] = {}

@@ -193,7 +193,6 @@ class AccessPointFlow(ConfigSubentryFlow):
         return next((point for point in known if point.unique_id == address.identity), None)
 
     async def _address_placeholders(self) -> Mapping[str, str]:
-        """Return what the address contains, for people."""
         address = self._address
         expires = address.expires
         return {
@@ -211,6 +210,5 @@ class AccessPointFlow(ConfigSubentryFlow):
 
 
 def _sizes(tools: Sequence[HouseTool], chosen: Collection[str]) -> tuple[ToolList, dict[str, str]]:
-    """Return the list of the chosen tools, and the labels of all tools with their sizes."""
     options = {tool.name: f"{tool.label} ({ToolList.of([tool]).size} B)" for tool in tools}
     return ToolList.of([tool for tool in tools if tool.name in chosen]), options

@@ -261,7 +261,6 @@ async def broker_errors(
 
 
 def _ports(settings: Mapping[str, Any]) -> dict[str, tuple[SocketKind, int]]:
-    """Return the ports that a gateway opens, by field."""
     link = OfferedLink(settings[CONF_LINK])
     return {
         field: (transport, settings[field]) for field, (transport, links) in _OPENED.items() if link in links

@@ -77,7 +77,6 @@ class FirmwareVersion(NamedTuple):
 
     @override
     def __str__(self) -> str:
-        """Return the version as the device writes it."""
         return f"{self.major}.{self.minor}.{self.patch}"
 
 

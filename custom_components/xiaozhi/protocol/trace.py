@@ -134,7 +134,6 @@ class Trace:
 
 
 def _outline(payload: JsonObject) -> JsonObject:
-    """Return the kind of an MCP message, without its content."""
     match payload:
         case {"params": {"name": name}}:
             named = (payload.get("method"), name)

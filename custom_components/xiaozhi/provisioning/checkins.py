@@ -27,7 +27,6 @@ class CheckIns:
     def __init__(
         self, entry: ConfigEntry[Any], paired: PairedDevices, discovery: DeviceDiscovery, ports: Ports
     ) -> None:
-        """Answer for the gateway of `entry`. At its `ports`, paired devices connect soon."""
         self._paired = paired
         self._discovery = discovery
         self._ports = ports

@@ -29,7 +29,6 @@ class DeviceDiscovery:
     """The devices waiting to be paired with a gateway."""
 
     def __init__(self, hass: HomeAssistant, entry: ConfigEntry[Any]) -> None:
-        """Start without devices for the gateway of `entry`."""
         self._hass = hass
         self._entry = entry
         self.registry = PairingRegistry()

@@ -58,7 +58,6 @@ def choice_of(tool: Tool, argument: str, stock: StockTool) -> OptionSetter | Non
 
 
 def _choice_of_values(tool: Tool, argument: str, choices: tuple[Scalar, ...]) -> OptionSetter | None:
-    """Return the choice among the values that a schema allows."""
     if not 1 < len(choices) <= _MAX_OPTIONS:
         return None
     numbers = tuple(choice for choice in choices if isinstance(choice, int))

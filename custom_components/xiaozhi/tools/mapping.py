@@ -93,8 +93,6 @@ def map_tools(
 
 
 class _Mapper:
-    """Maps a list of tools once."""
-
     def __init__(self, tools: Iterable[Tool], shapes: Mapping[str, tuple[Member, ...]]) -> None:
         self._tools = {tool.name: tool for tool in tools}
         self._shapes = {
@@ -143,7 +141,6 @@ class _Mapper:
         return (1 if parse_name(name).verb is Verb.ON else 2 if tool.properties else 3), False, ""
 
     def _make(self, tool: Tool) -> list[ToolEntity]:
-        """Return the entities of a tool that is left, by the table above."""
         stock = stock_tool(tool.name)
         found: Sequence[ToolEntity | None] = ()
         if stock.action_only:
@@ -337,14 +334,12 @@ class _Mapper:
         return Setter(tool=name, argument=argument, minimum=limits[0], maximum=limits[1])
 
     def _value_state(self, subject: tuple[str, ...]) -> Reading | None:
-        """Find the reading of a value."""
         name = self._left(Verb.GET, subject)
         if name is not None and name not in self._shapes:
             return Reading(tool=name)
         return self._members.get(subject)
 
     def _flag_state(self, subject: tuple[str, ...]) -> Reading | None:
-        """Find the reading of an on or off state."""
         for verb, more in _FLAG_READINGS:
             name = self._left(verb, (*subject, *more))
             if name is not None and name not in self._shapes:
@@ -375,7 +370,6 @@ def _argument(tool: Tool, stock: StockTool) -> str | None:
 
 
 def _key(name: str) -> str:
-    """Return the key of the entity whose first tool has this name."""
     return f"{TOOL_PREFIX}{name}"
 
 

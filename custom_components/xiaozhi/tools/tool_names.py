@@ -152,7 +152,6 @@ def _around(found: list[str]) -> Verb | None:
 
 
 def _lists(found: list[str]) -> bool:
-    """Whether a tool with these words answers with a list."""
     if found[0] in _ENGLISH or not _DOES.isdisjoint(found):
         return False
     return found[0] == "list" or (

@@ -181,7 +181,6 @@ class AccessPoint:
 
     @callback
     def _register(self) -> None:
-        """Add the service device to the registry, or update its entry."""
         registered = dr.async_get(self._hass).async_get_or_create(
             config_entry_id=self._entry.entry_id,
             config_subentry_id=self.subentry_id,

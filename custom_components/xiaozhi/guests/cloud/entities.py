@@ -28,13 +28,11 @@ class AccessPointEntity(Entity):
 
     @override
     async def async_added_to_hass(self) -> None:
-        """Follow the access point."""
         await super().async_added_to_hass()
         self.async_on_remove(async_dispatcher_connect(self.hass, self.point.signal, self._point_changed))
 
     @callback
     def _point_changed(self, record: CallRecord | None) -> None:
-        """Write the state, after a call that was answered or another change."""
         self.async_write_ha_state()
 
 

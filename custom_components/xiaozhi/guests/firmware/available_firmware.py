@@ -228,7 +228,6 @@ class FirmwareFiles(GatewayPart):
                     yield firmware
 
     async def _report(self) -> None:
-        """Raise repair issues about unusable files and an unusable list."""
         problems = {
             f"firmware_file_{name}": (name, found)
             for name, found in self._in_folder.items()
@@ -365,7 +364,6 @@ def _describe(path: Path, _changed: int, _size: int) -> Firmware | FirmwareError
 
 
 def _content(path: Path) -> bytes:
-    """Return a file of the owner's. Raises `FirmwareError`."""
     try:
         data = read_file(path, MAX_FILE_BYTES)
     except OSError as err:

@@ -79,7 +79,6 @@ def read_question(params: JsonObject) -> tuple[str, int]:
 
 
 def _message(message: object) -> tuple[str, str]:
-    """Return the role and the text of a message, whose content is one part or several."""
     match message:
         case {"role": "user" | "assistant" as role, "content": [*parts]}:
             return role, "\n".join(map(_text, parts))

@@ -89,7 +89,6 @@ def _keys(fields: Iterable[FormField]) -> dict[str, FormField]:
 def _read(
     keys: Mapping[str, FormField], user_input: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the input by the names of the fields, and the errors by their keys."""
     content: dict[str, Any] = {}
     errors: dict[str, str] = {}
     for key, field in keys.items():

@@ -67,7 +67,6 @@ async def get_prompt(mcp: McpClient, name: str, arguments: Mapping[str, str]) ->
 
 
 def _described(item: JsonObject) -> JsonObject:
-    """Return name, title and description of an item, as texts for people."""
     description = item.get("description")
     return {
         "name": label(item.get("name")),
@@ -108,7 +107,6 @@ def _message(item: object) -> JsonObject:
 
 
 def _value(text: str) -> Any:
-    """Return the value of a text in JSON, or else the text."""
     try:
         return clean_data(parse_json(text))
     except ValueError:

@@ -65,7 +65,6 @@ class PictureFile:
 
 
 def _picture(stored: dict[str, Any]) -> Picture:
-    """Read the stored form; raises if it is damaged."""
     taken = dt_util.parse_datetime(stored["taken"], raise_on_error=True)
     return Picture(data=b64decode(stored["jpeg"]), taken=dt_util.as_utc(taken))
 

@@ -94,7 +94,6 @@ def _read(paths: Iterable[Path], size: int, digest: str) -> bytes | None:
 
 
 def _keep(path: Path, content: bytes, digest: str) -> bool:
-    """Keep a fetched file if it is the right one; return whether it is."""
     if sha256(content).hexdigest() != digest:
         return False
     try:

@@ -234,7 +234,6 @@ def _words(assets: Mapping[str, Asset]) -> tuple[dict[str, Any], str, Models]:
 
 
 def _multinet(choice: Choice, models: Models) -> dict[str, object]:
-    """Return the section of the index with the phrases for MultiNet."""
     language = choice.phrases[0].language
     vocabulary = models[f"mn6_{language}"]["vocab"].decode(errors="replace").split()
     for phrase in choice.phrases:

@@ -67,7 +67,6 @@ class _Connect(connect):
 
     @override
     def process_redirect(self, exc: Exception) -> Exception | str:
-        """Return the error."""
         return exc
 
 

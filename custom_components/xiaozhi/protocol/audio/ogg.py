@@ -69,8 +69,6 @@ class OggOpusEncoder:
 
 
 class _Pages:
-    """The file that the muxer writes."""
-
     def __init__(self) -> None:
         self._data = bytearray()
 

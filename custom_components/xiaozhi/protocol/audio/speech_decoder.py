@@ -131,7 +131,6 @@ class _Stream:
     def __init__(
         self, speech: asyncio.Queue[bytes], loop: asyncio.AbstractEventLoop, extension: str | None
     ) -> None:
-        """Read from a queue of a loop."""
         self._speech = speech
         self._loop = loop
         self._waiting = b""

@@ -124,7 +124,6 @@ class SpeechBounds:
     """
 
     def __init__(self, settings: DetectorSettings) -> None:
-        """Begin in silence."""
         self._settings = settings
         self._begin = ceil(settings.begin / CHUNK_SECONDS)
         self._resume = ceil(settings.resume / CHUNK_SECONDS)
@@ -314,7 +313,6 @@ class SpeechDetector:
         self._bounds.end_after(pause, silence)
 
     def _judged(self) -> float | None:
-        """Return the likelihood that the chunk is speech if it is complete, and begin the next."""
         if self._looked < _CHUNK_BYTES:
             return None
         chunk, peak = bytes(self._pcm[:_CHUNK_BYTES]), self._peak

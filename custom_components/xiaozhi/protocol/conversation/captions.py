@@ -21,7 +21,6 @@ class Captions:
     """
 
     def __init__(self) -> None:
-        """Begin with nothing to show."""
         self._text = ""
         self._split = 0
         # Text and completeness without a further sentence: packets come more often than text.

@@ -72,8 +72,6 @@ class McpOwner(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Call:
-    """A request that waits for its answer."""
-
     reply: asyncio.Future[JsonObject | McpError]
     deadline: asyncio.Timeout
     patience: float

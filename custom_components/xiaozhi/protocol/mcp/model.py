@@ -71,7 +71,6 @@ class RequestError(Exception):
     """A request of a device is refused."""
 
     def __init__(self, message: str, code: int = INVALID_PARAMS) -> None:
-        """Refuse with a text and a code of JSON-RPC or MCP."""
         super().__init__(message)
         self.code = code
 

@@ -229,7 +229,6 @@ class Link(ABC):
         self.counters.unknown += 1
 
     def _drop(self, reason: object, now: float) -> None:
-        """Count a malformed message. Raises `FloodError`."""
         self.counters.malformed += 1
         _LOGGER.debug("Dropped what the device at %s sent: %s", self.remote, reason)
         self._guard.malformed(now)

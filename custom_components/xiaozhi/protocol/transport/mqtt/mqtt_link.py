@@ -219,7 +219,6 @@ class MqttLink(Link):
             self._hang_up_soon(channel.session_id)
 
     def _without_channel(self, message: DeviceMessage) -> None:
-        """Handle a message that came while no channel was open."""
         if not isinstance(message, ConversationMessage) or (session_id := message.session_id) is None:
             return
         if self._left is not None and self._left[0] == session_id and loop_time() < self._left[1]:

@@ -76,8 +76,6 @@ type Packet = Connect | Publish | Subscribe | Signal
 
 
 class _Body(BytesIO):
-    """Reads the fields of a packet in turn."""
-
     @property
     def exhausted(self) -> bool:
         return self.tell() == len(self.getbuffer())

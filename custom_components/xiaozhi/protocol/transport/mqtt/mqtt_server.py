@@ -95,7 +95,6 @@ class MqttServer:
             self._tasks.discard(task)
 
     def _identify(self, connect: Connect, remote: str) -> tuple[str, Admission] | None:
-        """Return the MAC of a paired device, and its admission."""
         if (mac := parse_mac(connect.username)) is None:
             return None
         token = connect.password.decode(errors="replace")
@@ -128,7 +127,6 @@ class MqttServer:
             self._links.discard(link)
 
     async def _talk(self, connection: MqttConnection, link: MqttLink, mac: str, keep_alive: int) -> None:
-        """Answer packets until the client disconnects."""
         budget = TokenBucket(rate=100, burst=200)
         patience = (keep_alive or _USUAL_KEEP_ALIVE) * MqttTimeouts.keep_alive_factor
         while (packet := await connection.read(patience)) is not Signal.DISCONNECT:

@@ -253,8 +253,6 @@ class BrokerConnection:
 
 
 class _Carrier:
-    """Carries the messages of one link through the broker."""
-
     remote = ""
     notices_loss = False
     link: MqttLink

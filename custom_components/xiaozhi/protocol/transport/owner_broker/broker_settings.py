@@ -32,7 +32,6 @@ class BrokerError(Exception):
     """The broker cannot be used; the text holds the words of the network or the broker."""
 
     def __init__(self, problem: BrokerProblem, text: str) -> None:
-        """Take the kind of problem, and the exact words."""
         super().__init__(one_line(text))
         self.problem = problem
 

@@ -114,7 +114,6 @@ class WebSocketServer:
 
 
 def _read_credentials(request: Request, remote: str) -> Credentials | None:
-    """Return the credentials of a request; None if headers are missing."""
     mac = parse_mac(header(request, "Device-Id"))
     client_id = parse_client_id(header(request, "Client-Id"))
     if mac is None or client_id is None:
