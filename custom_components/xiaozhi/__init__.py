@@ -26,7 +26,6 @@ from .services import async_setup_services
 from .settings import GatewaySettings
 from .texts.issues import async_raise_issue
 from .tools.migration import async_migrate_entities
-from .voice.alarm_sentences import async_write_sentences
 
 CONFIG_SCHEMA: Final = cv.config_entry_only_config_schema(DOMAIN)
 
@@ -100,6 +99,7 @@ async def async_remove_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> 
     """Delete what is stored."""
     await DeviceStore(hass, entry.entry_id).async_remove()
     await async_forget(hass, GUESTS)
-    await async_write_sentences(hass, ())
+    for kind in (kind for guest in GUESTS for kind in guest.gateway_parts):
+        await kind.async_removed(hass)
     # Of versions before 0.5.0.
     await Store[Any](hass, 1, f"{DOMAIN}.speech_detector").async_remove()

@@ -25,7 +25,6 @@ from .settings import GatewaySettings, device_subentries, gateway_entry
 from .texts.notifications import async_notify
 from .util.event_loop import close_all
 from .util.text import plain_name
-from .voice.alarm_sentences import async_keep_sentences
 from .voice.voice import Voice
 
 # Home Assistant waits ten seconds for the whole stop, and the next gateway needs the ports.
@@ -93,8 +92,6 @@ class Gateway:
         await self.ports.start()
         self.voice.async_start()
         self.entry.async_on_unload(self.players.start())
-        wanted = self.settings.understands_alarms
-        self.entry.async_on_unload(await async_keep_sentences(self.hass, self.devices, is_wanted=wanted))
         for part in self.parts.values():
             await part.async_start()
 

@@ -14,7 +14,6 @@ from .device.call_log import logged_call
 from .device.device import Device
 from .errors import InputError, UserError
 from .gateway import find_device
-from .intent import alarm_tools
 from .protocol.mcp.tool import ArgumentError, Tool as McpTool, check_arguments
 from .texts.translated import argument_error
 from .tools.assistant_choice import (
@@ -26,6 +25,7 @@ from .tools.assistant_choice import (
     tools_for_assistant,
 )
 from .util.text import one_line
+from .voice.own_intents import own_intents
 
 _MAX_NAME = 64
 # By whether a tool only reads.
@@ -42,7 +42,7 @@ def async_get_tools(hass: HomeAssistant, llm_context: LLMContext, api_id: str) -
         return None
     offered = tools_for_assistant(device.tools, device.settings.assistant_tools)
     tools: list[Tool] = [DeviceTool(device, name, tool) for name, tool in offered.items()]
-    tools += [tool for tool in alarm_tools() if tool.name not in offered]
+    tools += [own.tool for own in own_intents(hass) if own.tool and own.tool.name not in offered]
     permitted = {policy: _permits(hass, llm_context, device, policy) for policy in _POLICIES.values()}
     return LLMTools(
         tools=[tool for tool in tools if permitted[_POLICIES[tool.annotations.read_only]]],

@@ -15,8 +15,8 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator,
 
 from custom_components.xiaozhi.guests.spoken.box_sentences import BOX_SENTENCE
 from custom_components.xiaozhi.guests.spoken.sentences import ALARM_SENTENCE
-from custom_components.xiaozhi.intent import alarm_tools
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.voice.own_intents import own_intents
 from tests.integration.boxes import TWO_DEVICES, alerts
 from tests.integration.clock.alarms import has_rung, rings_no_more, set_alarm
 from tests.integration.clock.conftest import Handle, handle
@@ -47,7 +47,7 @@ async def token(hass: HomeAssistant, user: User) -> str:
 
 def ours(hass: HomeAssistant) -> dict[str, bool]:
     """Return all our intents, with whether they only read."""
-    reads = {tool.intent_type: tool.annotations.read_only for tool in alarm_tools()}
+    reads = {own.intent_type: own.tool.annotations.read_only for own in own_intents(hass) if own.tool}
     reads |= dict.fromkeys((ALARM_SENTENCE, BOX_SENTENCE), False)
     return {
         handler.intent_type: reads[handler.intent_type]

@@ -110,7 +110,6 @@ def test_a_missing_name_of_one_platform_costs_only_that_platform() -> None:
     flows = {"AbortFlow", "BooleanSelector", "NumberSelector", "NumberSelectorConfig", "NumberSelectorMode"}
     assert costs == {
         "diagnostics": {"async_redact_data", "CONF_NAME"},
-        "intent": {"IntentHandler", "IntentTool", "Tool", "ToolAnnotations", "boolean"},
         "logbook": {"LOGBOOK_ENTRY_MESSAGE", "LOGBOOK_ENTRY_NAME"},
         "repairs": {
             *flows,

@@ -82,6 +82,10 @@ class GatewayPart:
     async def async_stop(self) -> None:
         """End everything, for good."""
 
+    @classmethod
+    async def async_removed(cls, hass: HomeAssistant) -> None:
+        """Delete what is left, after the owner has deleted the gateway."""
+
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Guest:

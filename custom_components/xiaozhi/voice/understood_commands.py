@@ -15,11 +15,8 @@ from homeassistant.const import ATTR_SUPPORTED_FEATURES
 from homeassistant.core import Context, HomeAssistant, callback
 from homeassistant.helpers.intent import INTENT_GET_STATE
 
-from ..errors import InputError
-from ..guests.spoken.language import load_language
-from ..guests.spoken.sentences import ALARM_SENTENCE
-from ..guests.spoken.understanding import SETTING, read
 from ..texts.issues import Part, Unpromised
+from .own_intents import OwnIntent, own_intents
 from .pipelines import command_language
 
 # Longer than any command.
@@ -44,9 +41,8 @@ class UnderstoodCommands:
         with Unpromised(self._hass, Part.RECOGNIZER):
             if not (results := await self._recognise(text, pipeline, device_id)):
                 return False
-            language = command_language(pipeline)
-            # It reads the data of the language, and the words of a time.
-            return not await self._hass.async_add_executor_job(_may_go_on, text, results, language)
+            language, ours = command_language(pipeline), own_intents(self._hass)
+            return not await self._hass.async_add_executor_job(_may_go_on, text, results, ours, language)
         return False
 
     async def _recognise(self, text: str, pipeline: Pipeline, device_id: str | None) -> list[RecognizeResult]:
@@ -80,21 +76,14 @@ class UnderstoodCommands:
         return _LEFT_TO_MODEL if features & ConversationEntityFeature.CONTROL else frozenset()
 
 
-def _may_go_on(text: str, results: list[RecognizeResult], language: str) -> bool:
-    """Whether a sentence lacks a time, or ends with free text, such as a message or a title."""
+def _may_go_on(text: str, results: list[RecognizeResult], ours: list[OwnIntent], language: str) -> bool:
+    """Whether a sentence lacks words, or ends with free text, such as a message or a title."""
     end = text.rstrip(" .,;:!?。，！？").casefold()
-    return any(
-        entity.is_wildcard and end.endswith(entity.text_clean.casefold())
-        for result in results
-        for entity in result.entities_list
-    ) or any(_lacks_time(result, language) for result in results if result.intent.name == ALARM_SENTENCE)
-
-
-def _lacks_time(result: RecognizeResult, language: str) -> bool:
-    slots = {entity.name: str(entity.text or entity.value) for entity in result.entities_list}
-    try:
-        return (
-            slots["action"] in SETTING and not read(load_language(language), slots["action"], slots).has_time
-        )
-    except InputError:
-        return True
+    for result in results:
+        for entity in result.entities_list:
+            if entity.is_wildcard and end.endswith(entity.text_clean.casefold()):
+                return True
+        slots = {entity.name: str(entity.text or entity.value) for entity in result.entities_list}
+        if any(own.lacks_words(slots, language) for own in ours if own.intent_type == result.intent.name):
+            return True
+    return False

@@ -6,8 +6,8 @@ from homeassistant.core import HomeAssistant
 import pytest
 
 from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.guests.spoken.sentence_files import async_write_sentences
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.voice.alarm_sentences import async_write_sentences
 from simulator import ListeningMode, State, get_profile
 from simulator.audio.sound import likeness
 from tests.integration.boxes import (

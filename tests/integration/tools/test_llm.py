@@ -9,8 +9,8 @@ import pytest
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.intent import alarm_tools
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
+from custom_components.xiaozhi.voice.own_intents import own_intents
 from simulator import SimulatedDevice, converse
 from simulator.audio.espeak import synthesize
 from simulator.board.tools import Tool as SimulatedTool
@@ -46,7 +46,7 @@ async def own_tools(hass: HomeAssistant, device_id: str | None) -> list[llm.Tool
         platform="test", context=None, language="en", assistant="conversation", device_id=device_id
     )
     api = await llm.async_get_api(hass, llm.LLM_API_ASSIST, context)
-    intents = {tool.name for tool in alarm_tools()}
+    intents = {own.tool.name for own in own_intents(hass) if own.tool}
     return [tool for tool in api.tools if tool.integration == DOMAIN and tool.name not in intents]
 
 

@@ -7,13 +7,13 @@ from typing import Final
 
 from homeassistant.core import HomeAssistant
 
-from ...actions.places import devices_called
 from ...assist_satellite import satellite_of
 from ...device.device import Device
 from ...errors import InputError, UserError
 from ..alarms.device_clock import DeviceClock
 from ..spoken.language import Language
 from ..spoken.understanding import Meaning
+from .places import devices_called
 
 # Seconds in which a question is answered.
 _PATIENCE: Final = 30.0

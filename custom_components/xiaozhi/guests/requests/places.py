@@ -6,11 +6,11 @@ from typing import Final, NamedTuple
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import area_registry as ar, entity_registry as er, floor_registry as fr
 
-from ..device.device import Device
-from ..errors import InputError
-from ..guests.spoken.language import Language
-from ..util.text import one_line
-from .rights import satellite_id
+from ...actions.rights import satellite_id
+from ...device.device import Device
+from ...errors import InputError
+from ...util.text import one_line
+from ..spoken.language import Language
 
 # Characters of spoken words in an answer.
 _SHOWN: Final = 60

@@ -4,32 +4,35 @@ Home Assistant offers integrations no other way: sentence triggers would keep th
 models.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from datetime import timedelta
 from hashlib import sha256
 import logging
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, override
 
 from home_assistant_intents import get_languages
 from homeassistant.components.assist_pipeline import async_get_pipelines
 from homeassistant.components.conversation import DOMAIN as CONVERSATION
+from homeassistant.config_entries import ConfigEntry
 from homeassistant.const import SERVICE_RELOAD
-from homeassistant.core import CALLBACK_TYPE, HomeAssistant
+from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
 from homeassistant.util.file import WriteError, write_utf8_file_atomic
 from homeassistant.util.language import matches
 
-from ..const import DOMAIN
-from ..device.device import Device
-from ..guests.spoken.box_sentences import Ability, abilities
-from ..guests.spoken.language import is_known, load_language
-from ..guests.spoken.sentences import sentences
-from ..texts.issues import async_raise_issue
-from .pipelines import command_language
+from ...const import DOMAIN
+from ...device.device import Device
+from ...device.guest import GatewayPart
+from ...settings import GatewaySettings
+from ...texts.issues import async_raise_issue
+from ...voice.pipelines import command_language
+from .box_sentences import Ability, abilities
+from .language import is_known, load_language
+from .sentences import sentences
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -41,25 +44,32 @@ _ISSUE: Final = "sentences_changed"
 _INTERVAL: Final = timedelta(seconds=10)
 
 
-async def async_keep_sentences(
-    hass: HomeAssistant, devices: Mapping[str, Device], *, is_wanted: bool
-) -> CALLBACK_TYPE:
-    """Write or remove the files at once, and after changes of pipelines and of what devices can do.
+class SentenceFiles(GatewayPart):
+    """Writes and removes the files: at the start, and when pipelines or abilities of devices have changed."""
 
-    Returns a function that ends this.
-    """
-    written: tuple[set[str], set[Ability]] | None = None
+    def __init__(self, hass: HomeAssistant, entry: ConfigEntry[Any]) -> None:
+        super().__init__(hass, entry)
+        self._is_wanted = GatewaySettings.from_entry(entry).understands_alarms
+        self._written: tuple[set[str], set[Ability]] | None = None
 
-    async def check(_: object = None) -> None:
-        nonlocal written
-        languages = {command_language(pipeline) for pipeline in async_get_pipelines(hass) if is_wanted}
-        house = {ability for device in devices.values() for ability in abilities(device)}
-        if (languages, house) != written:
-            written = languages, house
-            await async_write_sentences(hass, languages, house)
+    @override
+    async def async_start(self) -> None:
+        await self._check()
+        stop = async_track_time_interval(self.hass, self._check, _INTERVAL, cancel_on_shutdown=True)
+        self.entry.async_on_unload(stop)
 
-    await check()
-    return async_track_time_interval(hass, check, _INTERVAL, cancel_on_shutdown=True)
+    async def _check(self, _: object = None) -> None:
+        devices: list[Device] = self.entry.runtime_data.devices.values()
+        languages = {command_language(each) for each in async_get_pipelines(self.hass) if self._is_wanted}
+        house = {ability for device in devices for ability in abilities(device)}
+        if (languages, house) != self._written:
+            self._written = languages, house
+            await async_write_sentences(self.hass, languages, house)
+
+    @override
+    @classmethod
+    async def async_removed(cls, hass: HomeAssistant) -> None:
+        await async_write_sentences(hass, ())
 
 
 async def async_write_sentences(
