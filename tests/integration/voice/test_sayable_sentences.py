@@ -33,11 +33,15 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_UNDERSTAND_ALARMS
+from custom_components.xiaozhi.guests.alarms.device_clock import DeviceClock
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from simulator import get_profile
 from tests.integration.boxes import Speech, mac_of, paired_boxes
 from tests.integration.clock.alarms import set_alarm
 from tests.integration.names import NEW, Boot
+from tests.integration.pictures.eyes import open_eyes
 from tests.integration.speech import add_entities
+from tests.integration.tools.own_tools import calls
 from tests.paths import ROOT
 
 LINK = LinkKind.MQTT
@@ -45,11 +49,18 @@ LINK = LinkKind.MQTT
 # The router takes no more views once it serves.
 pytestmark = [pytest.mark.own_home, pytest.mark.usefixtures("wall_clock")]
 
-# The intent of each row, in the order of every page.
+_ALARM, _BOX = "XiaozhiAlarm", "XiaozhiBox"
+# The intent of each row, in the order of every page; after it what is so before, or that nothing changes.
 _ROWS: Final = (
     *("HassStartTimer", "HassTimerStatus", "HassIncreaseTimer", "HassPauseTimer", "HassUnpauseTimer"),
     *("HassCancelTimer", "HassCancelAllTimers", "HassStartTimer"),
-    *("XiaozhiAlarm",) * 11,
+    # Alarms and reminders.
+    *(_ALARM, _ALARM, _ALARM, f"{_ALARM} asks", f"{_ALARM} asks", f"{_ALARM} one", f"{_ALARM} one"),
+    *(f"{_ALARM} all", f"{_ALARM} all", f"{_ALARM} rings", f"{_ALARM} rings"),
+    # Do not disturb, and voice messages.
+    *(_ALARM, _ALARM, f"{_ALARM} disturbs", f"{_ALARM} message", f"{_ALARM} asks"),
+    # The device itself.
+    *(f"{_BOX} asks", _BOX, _BOX, f"{_BOX} asks", _BOX, _BOX, _BOX, _BOX, f"{_ALARM} mute"),
     *("HassTurnOn", "HassLightSet", "HassTurnOff", "HassGetState"),
     *("HassListAddItem", "HassListCompleteItem", "HassListAddItem"),
     *("HassSetVolume", "HassSetVolumeRelative", "HassMediaPlayerMute", "HassMediaPlayerUnmute"),
@@ -66,13 +77,7 @@ _NAMES: Final = {
     "de": ("Küche", "Küchenlicht", "Radio", "Garten", "Schlafzimmer"),
     "zh-CN": ("厨房", "厨房灯", "收音机", "待办清单", "卧室"),
 }
-# Rows that only ask for alarms, or for a voice message; those for an alarm that rings, and the one that ends
-# *Do not disturb*.
-_MESSAGE: Final = 18
-_ASKS: Final = (10, 11, _MESSAGE)
-_RINGING: Final = (14, 15)
-_DISTURBS: Final = 17
-_CHANGES: Final = {kind for kind in _ROWS if not re.search("Timer|Get|Nevermind", kind)}
+_CHANGES_NOTHING: Final = re.compile("Timer|Get|Nevermind|asks|message")
 _SENTENCE: Final = re.compile(r"[\"“„]([^\"”“]+)[\"”“]")
 
 
@@ -188,10 +193,11 @@ def link_data(mqtt_data: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 async def shopping(hass: HomeAssistant, home_assistant: None) -> None:
-    """A shopping list, before the web server starts."""
+    """A shopping list and AI Task, before the web server starts."""
     entry = MockConfigEntry(domain="shopping_list")
     entry.add_to_hass(hass)
     assert await async_setup_component(hass, "http", {})
+    assert await async_setup_component(hass, "ai_task", {})
     assert await hass.config_entries.async_setup(entry.entry_id)
 
 
@@ -213,9 +219,12 @@ async def test_every_sentence_of_the_page_works(
     """Each is understood as its row says, is not refused, and changes what it speaks of."""
     await speech.use(conversation_language=language)
     await asyncio.sleep(11)
-    await boot(NEW)
-    other = await boot(NEW, mac=mac_of(2))
+    device, other = await boot(get_profile("rover", version="2.5.0")), await boot(NEW, mac=mac_of(2))
+    devices = boot.known, boot.entry.runtime_data.devices[mac_of(2)]
     light, player, chores = await _furnish(hass, language, device_ids)
+    await open_eyes(hass)
+    devices[0].conversations.last_answer = "All is well."
+    await asyncio.sleep(11)
     rows = _rows(ROOT / "docs" / ("" if language == "en" else language) / "what-you-can-say.md")
     expected = [kind for kind in _ROWS if kind not in _LACKING.get(language, ())]
     assert len(rows) == len(expected)
@@ -228,12 +237,17 @@ async def test_every_sentence_of_the_page_works(
             player.is_volume_muted,
             tuple(player.done),
             todo,
-            dict(boot.known.state.owned["alarms"]),
-            boot.known.do_not_disturb,
+            [(dict(each.state.owned["alarms"]), each.do_not_disturb, each.microphone) for each in devices],
+            devices[0].state.pictures,
+            [device.values[level] for level in ("volume", "brightness")],
+            [device.values.get(f"led_{part}") for part in ("red", "green", "blue")],
+            [name for name in calls(device) if "chassis" in name],
             len(other.announcements),
         )
 
-    for number, (sentences, kind) in enumerate(zip(rows, expected, strict=True)):
+    clock = devices[0].part(DeviceClock).alarms
+    one = kept = dict(clock.alarms)
+    for sentences, (kind, _, before_it) in zip(rows, (each.partition(" ") for each in expected), strict=True):
         for sentence in sentences:
             light._attr_is_on = kind == "HassTurnOff"
             player._attr_state = (
@@ -241,10 +255,14 @@ async def test_every_sentence_of_the_page_works(
             )
             for entity in (light, player):
                 entity.async_write_ha_state()
-            if number in _RINGING:
+            if before_it in ("one", "all"):
+                wanted = one if before_it == "one" else kept
+                await clock.async_store({**dict.fromkeys(clock.alarms), **wanted})
+            elif before_it == "rings":
                 await set_alarm(hass, 1, at="calendar.box_1_alarms")
                 await asyncio.sleep(3)
-            boot.known.record.update(do_not_disturb=number == _DISTURBS)
+            for each in devices:
+                each.record.update(do_not_disturb=before_it == "disturbs")
             before = house()
             result = await async_converse(
                 hass, sentence, None, Context(), language, HOME_ASSISTANT_AGENT, device_id=device_ids[0]
@@ -253,10 +271,17 @@ async def test_every_sentence_of_the_page_works(
             assert answer.response_type is not IntentResponseType.ERROR, (sentence, answer.speech)
             assert answer.intent is not None
             assert answer.intent.intent_type.replace("ShoppingList", "List") == kind, sentence
-            if number == _MESSAGE:
+            if before_it == "message":
                 # Nobody speaks.
                 await asyncio.sleep(130)
-            assert (house() != before) is (kind in _CHANGES and number not in _ASKS), sentence
+            if before_it == "mute":
+                await asyncio.sleep(1)
+            changes = _CHANGES_NOTHING.search(f"{kind} {before_it}") is None
+            assert (house() != before) is changes, sentence
+            if before_it == "":
+                kept = dict(clock.alarms)
+                one = one or kept
+    assert not boot.known.microphone
 
 
 async def _furnish(

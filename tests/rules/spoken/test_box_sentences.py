@@ -9,13 +9,18 @@ from random import Random
 from typing import Final
 
 from hassil import recognize_best
+from hassil.intents import Intents
 from hassil.parse_expression import parse_sentence
 from hassil.sample import sample_sentence
 import pytest
+import yaml
 
 from custom_components.xiaozhi.guests.requests.box_requests import ACTIONS
-from custom_components.xiaozhi.guests.spoken.box_sentences import Ability, box_blocks
+from custom_components.xiaozhi.guests.spoken.box_sentences import Ability, abilities_of, box_blocks
 from custom_components.xiaozhi.guests.spoken.language import load_language
+from custom_components.xiaozhi.guests.spoken.sentences import sentences
+from custom_components.xiaozhi.tools.mapping import map_tools
+from tests.rules.tools.sample_tools import listed
 
 from .recognizer import CODES, HOME, house, recognizer, understood
 from .test_phrases import TABLES
@@ -62,3 +67,15 @@ def test_no_sentence_asks_a_device_for_two_things(code: str) -> None:
 def test_phrases_ask_a_device_for_what_people_mean(code: str) -> None:
     phrases: dict[str, str] = json.loads(_PHRASES.read_text(encoding="utf-8"))[code]
     assert {phrase: understood(code, phrase) for phrase in phrases} == phrases
+
+
+def test_a_name_from_a_device_is_only_words() -> None:
+    """Home Assistant reads the file of sentences all the same, and its own sentence keeps its meaning."""
+    titles = "Turn on (the|a) {name}", "[turn on] lamp", "<all>; lights", "{}[]()", "turn on the lamp"
+    tools = [listed(f"self.x{number}", title=title) for number, title in enumerate(titles)]
+    found = [ability for entity in map_tools(tools) for ability, _ in abilities_of(entity)]
+    named = ["Turn on the a name", "turn on lamp", "all lights", "turn on the lamp"]
+    assert [name for _, name in found] == named
+    intents = Intents.from_dict(yaml.safe_load(sentences(load_language("en"), "en", found)))
+    heard = {each: recognize_best(each, intents) for each in (f"do the {named[1]}", "turn on the lamp")}
+    assert [result is not None for result in heard.values()] == [True, False]
