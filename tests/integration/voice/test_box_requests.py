@@ -156,10 +156,11 @@ def chassis(device: SimulatedDevice) -> list[str]:
 async def test_only_the_device_that_is_spoken_to_acts_and_what_it_can(boot: Boot, say: Say) -> None:
     """A phone is told to whom to say it. A language model may be asked what no device has done."""
     device = await learn(boot)
-    other = await boot(NEW, mac=OTHER_MAC)
+    other = await boot(get_profile("ethernet", version="2.5.0"), mac=OTHER_MAC)
     await asyncio.sleep(5)
     assert await say("dance", at=boot.device_ids[1]) == "? Bedroom box cannot do that."
-    assert await say("take a photo", at=boot.device_ids[1]) == "? Bedroom box cannot do that."
+    for sentence in ("take a photo", "brighter screen", "how full is your battery"):
+        assert await say(sentence, at=boot.device_ids[1]) == "? Bedroom box cannot do that.", sentence
     assert await say("louder", at=boot.device_ids[1]) == "Volume: 80 %."
     assert (device.values["volume"], other.values["volume"]) == (70, 80)
     assert await say("dance", at=None) == "? Say that to the XiaoZhi device that is to do it."
@@ -252,7 +253,7 @@ async def test_who_may_only_read_asks_for_the_battery_and_no_more(
     assert chassis(device) == []
 
 
-async def test_quieter_never_mutes_and_a_silent_battery_is_not_guessed(boot: Boot, say: Say) -> None:
+async def test_quieter_never_mutes(boot: Boot, say: Say) -> None:
     device = await learn(boot)
     device.values["volume"] = 14
     answers = [await say("quieter") for _ in range(2)]
@@ -274,3 +275,12 @@ async def test_sentences_come_with_a_device_and_go_with_it(hass: HomeAssistant, 
 
 def written(hass: HomeAssistant) -> str:
     return Path(hass.config.path("custom_sentences", "en", "xiaozhi.yaml")).read_text()
+
+
+async def test_a_movement_that_is_one_of_a_choice_is_made(boot: Boot, say: Say) -> None:
+    device = await boot(get_profile("dog", version="2.5.0"))
+    await asyncio.sleep(15)
+    assert await say("give me your paw") == "Done."
+    assert await say("walk backwards") == "Done."
+    made = [each["arguments"] for each in device.events("tool") if "control" in each["name"]]
+    assert made == [{"action": "shake_hand"}, {"action": "backward"}]

@@ -81,7 +81,8 @@ def abilities(device: Device) -> dict[Ability, ToolEntity | Call | None]:
     found: dict[Ability, ToolEntity | Call | None] = {Ability("repeat"): None}
     if own_name(PHOTO_TOOL, allowed):
         found |= {Ability("photo"): None, Ability("look"): None}
-    if STATUS_TOOL in allowed and device.state.status.battery_level is not None:
+    # That some have no battery shows only when it is read.
+    if STATUS_TOOL in allowed:
         found[Ability("battery")] = None
     for entity in device.tools.entities.values():
         if allowed.issuperset(entity.tools):
