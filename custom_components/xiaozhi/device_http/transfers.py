@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 import secrets
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final
 
 from aiohttp import web
 
@@ -75,10 +75,7 @@ class Stream:
     """When the connection is closed, or broken off."""
 
 
-class Offered(Protocol):
-    """Base of what can be offered at an address."""
-
-    path: ClassVar[str]
+type Offered = Upload | Download | Stream
 
 
 class Transfers:

@@ -71,7 +71,7 @@ class PairedDevices:
 def _admission(device: Device) -> Admission:
     firmware = device.state.firmware_version
     return Admission(
-        owner=device,
+        attach=device.attach,
         pings_safe=firmware is not None and firmware.pings_safe,
         text_limit=None if firmware is not None and firmware.takes_long_texts else SAFE_TEXT_BYTES,
     )

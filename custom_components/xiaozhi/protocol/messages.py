@@ -4,6 +4,7 @@ Source: the firmware's `main/protocols/*.cc` and `main/application.cc`. Messages
 field by field; an unknown field is ignored, an unknown type becomes an `UnknownMessage`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 import json
@@ -215,10 +216,6 @@ def _parse_listen(message: JsonObject) -> ListenDetect | ListenStart | ListenSto
     raise MessageError("listen has no known state")
 
 
-def _parse_abort(message: JsonObject) -> Abort:
-    return Abort(session_id=_session_id(message))
-
-
 def _parse_mcp(message: JsonObject) -> McpMessage:
     payload = message.get("payload")
     if not isinstance(payload, dict):
@@ -226,16 +223,12 @@ def _parse_mcp(message: JsonObject) -> McpMessage:
     return McpMessage(payload)
 
 
-def _parse_goodbye(message: JsonObject) -> Goodbye:
-    return Goodbye(_text(message, "session_id", _MAX_NAME))
-
-
-_PARSERS: Final = {
+_PARSERS: Final[dict[str, Callable[[JsonObject], DeviceMessage]]] = {
     "hello": _parse_hello,
     "listen": _parse_listen,
-    "abort": _parse_abort,
+    "abort": lambda message: Abort(session_id=_session_id(message)),
     "mcp": _parse_mcp,
-    "goodbye": _parse_goodbye,
+    "goodbye": lambda message: Goodbye(_text(message, "session_id", _MAX_NAME)),
 }
 
 

@@ -62,35 +62,27 @@ _LONGEST_FADING: Final = 0.23
 _ONE_AT_A_TIME: Final = Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class SpeechBegan:
-    """Somebody speaks, since `at` seconds of audio. Comes when it has been `DetectorSettings.begin`."""
+@dataclass(frozen=True)
+class SpeechEvent:
+    """A change of who speaks, at a moment in seconds of audio."""
 
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class SpeechEnded:
-    """Nobody speaks any more, since `at` seconds of audio. Comes when the silence has been long enough."""
-
-    at: float
+class SpeechBegan(SpeechEvent):
+    """Somebody speaks. Comes when it has been `DetectorSettings.begin`."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpeechPaused:
-    """Nobody has spoken since `at` seconds of audio, for as long as `DetectorSettings.pause`."""
-
-    at: float
+class SpeechEnded(SpeechEvent):
+    """Nobody speaks any more. Comes when the silence has been long enough."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpeechResumed:
-    """Speech goes on after `SpeechPaused`, since `at` seconds of audio: the silence was too short."""
-
-    at: float
+class SpeechPaused(SpeechEvent):
+    """Nobody has spoken for as long as `DetectorSettings.pause`."""
 
 
-type SpeechEvent = SpeechBegan | SpeechPaused | SpeechResumed | SpeechEnded
+class SpeechResumed(SpeechEvent):
+    """Speech goes on after `SpeechPaused`: the silence was too short."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,7 +79,7 @@ class Loudspeaker:
     def end(self) -> None:
         """Note that the channel is gone; `take_alerts` before if they can be shown without one."""
         self.close()
-        self._take_alerts(shown=False)
+        self.take_alerts(shown=False)
 
     async def play(
         self, speech: AsyncIterable[bytes], before_packet: Callable[[float], Awaitable[None]]
@@ -142,11 +142,8 @@ class Loudspeaker:
         else:
             await self._send_alert(message)
 
-    def take_alerts(self) -> list[JsonObject]:
-        """Return the alerts that still wait, to show them now."""
-        return self._take_alerts(shown=True)
-
-    def _take_alerts(self, *, shown: bool) -> list[JsonObject]:
+    def take_alerts(self, *, shown: bool = True) -> list[JsonObject]:
+        """Return the alerts that still wait, to show them now, or unless `shown` to forget them."""
         waiting, self._alerts = self._alerts, []
         for _, result in waiting:
             if not result.done():

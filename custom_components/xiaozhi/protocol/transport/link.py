@@ -77,19 +77,12 @@ class LinkHandler(Protocol):
         """The link is gone. Comes once, and nothing follows."""
 
 
-class LinkOwner(Protocol):
-    """The device to which a link belongs."""
-
-    def attach(self, link: Link, /) -> LinkHandler:
-        """Take over a link that is up."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
     """A listener's permission to talk to an authenticated device."""
 
-    owner: LinkOwner
-    """Gets the link when it is up."""
+    attach: Callable[[Link], LinkHandler]
+    """Has the device take over the link when it is up."""
     pings_safe: bool
     """Whether the device's firmware survives WebSocket pings (since v1.9.0)."""
     text_limit: int | None = None
@@ -201,7 +194,7 @@ class Link(ABC):
 
     def attach(self, admission: Admission) -> LinkHandler:
         """Let the handler of the device take this link over, which is up."""
-        self._handler = admission.owner.attach(self)
+        self._handler = admission.attach(self)
         return self._handler
 
     def _parse(self, data: bytes, now: float) -> DeviceMessage | None:

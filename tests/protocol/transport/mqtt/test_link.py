@@ -39,7 +39,7 @@ class _Site:
             audio=audio,
             address="192.0.2.1",
         )
-        self.link.attach(Admission(owner=self, pings_safe=False))
+        self.link.attach(Admission(attach=self.attach, pings_safe=False))
 
     def attach(self, _link: Link) -> LinkHandler:
         return self.handler

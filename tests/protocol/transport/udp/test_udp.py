@@ -194,7 +194,7 @@ class _Conversation:
     def __init__(self, listener: UdpServer) -> None:
         self.heard: list[tuple[bytes, int]] = []
         self.counters = UdpCounters()
-        self.channel: UdpChannel = listener.open_channel(_UPLINK, self, self.counters)
+        self.channel: UdpChannel = listener.open_channel(_UPLINK, self.audio_received, self.counters)
         self.device = DeviceAudio.from_offer(self.channel.offer("192.0.2.1"))
 
     def audio_received(self, packet: bytes, missing: int) -> None:
@@ -280,15 +280,14 @@ async def test_what_the_receiver_of_a_packet_ends_hands_on_no_more(
 ) -> None:
     heard: list[bytes] = []
 
-    class Ending:
-        def audio_received(self, packet: bytes, _missing: int) -> None:
-            heard.append(packet)
-            if stops:
-                listener.stop()
-            else:
-                channel.close()
+    def take(packet: bytes, _missing: int) -> None:
+        heard.append(packet)
+        if stops:
+            listener.stop()
+        else:
+            channel.close()
 
-    channel = listener.open_channel(_UPLINK, Ending(), UdpCounters())
+    channel = listener.open_channel(_UPLINK, take, UdpCounters())
     device = DeviceAudio.from_offer(channel.offer(""))
     for number in range(5):
         device_socket.send(device.seal(opus_packet(b"%d" % number)))

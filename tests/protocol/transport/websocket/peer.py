@@ -122,7 +122,7 @@ class Owner:
 
     @property
     def admission(self) -> Admission:
-        return Admission(owner=self, pings_safe=self.pings_safe, text_limit=self.text_limit)
+        return Admission(attach=self.attach, pings_safe=self.pings_safe, text_limit=self.text_limit)
 
     def attach(self, link: Link) -> LinkHandler:
         self.links.append(link)

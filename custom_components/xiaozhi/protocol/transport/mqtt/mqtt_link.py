@@ -191,7 +191,7 @@ class MqttLink(Link):
             # An answer with another transport than the device's would crash older firmware.
             self._drop(f"hello asks for transport {hello.transport!r}", loop_time())
             return
-        audio = self._audio_server.open_channel(hello.audio, self, self.audio_counters)
+        audio = self._audio_server.open_channel(hello.audio, self.audio_received, self.audio_counters)
         channel = Channel(hello=hello)
         self._audio = audio
         try:

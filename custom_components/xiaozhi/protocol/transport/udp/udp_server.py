@@ -2,12 +2,13 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 import logging
 import secrets
 import socket
 import struct
 import sys
-from typing import Final, Protocol
+from typing import Final
 
 from ....util.event_loop import loop_time
 from ...messages import AudioFormat, JsonObject
@@ -25,11 +26,8 @@ _WAITING: Final = 400
 _RECEIVE_BUFFER: Final = 1024 * 1024
 
 
-class AudioReceiver(Protocol):
-    """Receiver of the audio of a device."""
-
-    def audio_received(self, packet: bytes, missing: int) -> None:
-        """Take a packet; they come in order, and `missing` before it are lost."""
+type AudioReceiver = Callable[[bytes, int], None]
+"""Takes the packets of a device in order, each with how many before it are lost."""
 
 
 class UdpChannel:
@@ -96,7 +94,7 @@ class UdpChannel:
         if self._waiting:
             datagram, source = self._waiting.popleft()
             if (delivered := self._audio.open(datagram, source, loop_time())) is not None:
-                self._receiver.audio_received(*delivered)
+                self._receiver(*delivered)
         return bool(self._waiting)
 
 
