@@ -19,7 +19,7 @@ from .device.store import DeviceStore
 from .device_http.access import DeviceView
 from .device_http.file_view import FileView
 from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
-from .guests.guest_list import GUESTS
+from .guests import GUESTS
 from .links.problems import async_check_libraries
 from .provisioning.checkin_views import ActivationView, CheckInView
 from .services import async_setup_services

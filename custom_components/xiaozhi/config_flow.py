@@ -1,8 +1,9 @@
 """Sets up the gateway, and adds devices from their discovery cards."""
 
 from collections.abc import Mapping, Set as AbstractSet
+from importlib import import_module
 from types import MappingProxyType
-from typing import Any, override
+from typing import Any, Final, override
 
 from homeassistant.config_entries import (
     SOURCE_RECONFIGURE,
@@ -30,11 +31,10 @@ from .const import (
     DOMAIN,
     ENTRY_VERSION,
     GATEWAY_UNIQUE_ID,
-    SUBENTRY_ACCESS_POINT,
+    STOCK_RELEASES,
     SUBENTRY_DEVICE,
 )
 from .device.link_settings import AUTO_SUBSCRIBE_TOPIC
-from .forms.access_point_form import AccessPointFlow
 from .forms.device_form import DeviceFlow
 from .forms.gateway_form import (
     ACCOUNT_SCHEMA,
@@ -51,11 +51,17 @@ from .forms.gateway_form import (
 )
 from .forms.pairing_form import PairingFlow, address_placeholders, async_https_hint
 from .gateway import gateway_of
-from .guests.firmware.available_firmware import STOCK_RELEASES
+from .guests import GUESTS
 from .provisioning.address import check_in_url, found_host
 from .settings import OfferedLink, device_subentries, gateway_entry
 from .texts.translated import async_text
 from .util.text import plain_name
+
+# Home Assistant imports this file outside of the event loop.
+_SUBENTRIES: Final[dict[str, type[ConfigSubentryFlow]]] = {SUBENTRY_DEVICE: DeviceFlow}
+for _guest in GUESTS:
+    if "config_flow" in _guest.files:
+        _SUBENTRIES.update(import_module(f"{_guest.package}.config_flow").SUBENTRIES)
 
 
 class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], ConfigFlow, domain=DOMAIN):
@@ -73,8 +79,8 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
     def async_get_supported_subentry_types(
         cls, config_entry: ConfigEntry
     ) -> dict[str, type[ConfigSubentryFlow]]:
-        """Return the types of subentries: devices, and access points of clouds."""
-        return {SUBENTRY_DEVICE: DeviceFlow, SUBENTRY_ACCESS_POINT: AccessPointFlow}
+        """Return the types of subentries: devices, and those of guests."""
+        return _SUBENTRIES
 
     @override
     async def async_step_user(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
@@ -114,7 +120,7 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
         suggested = {} if known is None else gateway_suggestions(known.data)
         if user_input is not None:
             self._settings = cleaned_gateway(user_input)
-            errors = await gateway_errors(self.hass, self._settings, known)
+            errors = await gateway_errors(self.hass, self._settings, known, GUESTS)
             if self._passes(errors, self._settings):
                 return await self._continue()
             suggested = gateway_suggestions(self._settings)

@@ -44,6 +44,7 @@ CONF_WAKE_PHRASES: Final = "wake_phrases"
 CONF_WAKE_THRESHOLD: Final = "wake_threshold"
 CONF_WAKE_WORD_PIPELINES: Final = "wake_word_pipelines"
 STOCK_FIRMWARE_PAGE: Final = "https://github.com/78/xiaozhi-esp32/releases"
+STOCK_RELEASES: Final = "https://api.github.com/repos/78/xiaozhi-esp32/releases/latest"
 
 # An access point: a subentry, whose unique id is the host and the agent.
 SUBENTRY_ACCESS_POINT: Final = "access_point"

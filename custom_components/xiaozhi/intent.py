@@ -3,7 +3,7 @@
 from homeassistant.core import HomeAssistant
 
 from .device.guest import async_files
-from .guests.guest_list import GUESTS
+from .guests import GUESTS
 
 
 async def async_setup_intents(hass: HomeAssistant) -> None:

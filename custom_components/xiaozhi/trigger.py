@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from homeassistant.core import HomeAssistant
 
 from .device.guest import async_files
-from .guests.guest_list import GUESTS
+from .guests import GUESTS
 from .texts.issues import Part, async_report_change
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ _OURS: Final = {
     "forms/pairing_form.py": {
         *("first", "check_in_link", "check_in_url", "portal_url", "docs_url", "problem", "say_url", "speech")
     },
-    "forms/device_form.py": {"notes"},
+    "forms/device_form.py": {"notes", None},
     "config_flow.py": {"problem", "releases_example", "found", "subscribe_topic"},
     # Descriptions in Markdown, of names that were made plain.
     "guests/alarms/ring.py": {None},

@@ -83,6 +83,13 @@ class GatewayPart:
         """End everything, for good."""
 
     @classmethod
+    async def form_errors(
+        cls, hass: HomeAssistant, settings: Mapping[str, Any], known: Mapping[str, Any]
+    ) -> dict[str, str]:
+        """Test the settings in the form of the gateway, of which some may be `known`; return the errors."""
+        return {}
+
+    @classmethod
     async def async_removed(cls, hass: HomeAssistant) -> None:
         """Delete what is left, after the owner has deleted the gateway."""
 

@@ -1,8 +1,9 @@
 """Adds a device to the gateway, and changes its settings."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from types import ModuleType
 from typing import Any, Final, override
 
 from homeassistant.config_entries import (
@@ -21,13 +22,10 @@ from homeassistant.helpers.selector import (
     EntitySelectorConfig,
     NumberSelector,
     NumberSelectorConfig,
-    NumberSelectorMode,
     SelectOptionDict,
     SelectSelector,
     SelectSelectorConfig,
     SelectSelectorMode,
-    TextSelector,
-    TextSelectorConfig,
 )
 from homeassistant.util import dt as dt_util
 import voluptuous as vol
@@ -41,19 +39,15 @@ from ..const import (
     CONF_QUIET_VOLUME,
     CONF_SHARE_TRANSCRIPTS,
     CONF_SHOW_ANNOUNCEMENTS,
-    CONF_WAKE_PHRASES,
-    CONF_WAKE_THRESHOLD,
     CONF_WAKE_WORD_PIPELINES,
 )
 from ..device.device import Device, name_on_page
+from ..device.guest import async_files
 from ..device.link_settings import kind_of_link
 from ..gateway import Gateway, gateway_of
-from ..guests.wake_words.device_wake_words import board_of
-from ..guests.wake_words.wake_word_packs import MAX_PHRASES, Phrase
 from ..protocol.boards import sold_as
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
-from ..texts.translated import async_explain, async_text
 from ..tools.stock_tools import BRIGHTNESS_TOOL, VOLUME_TOOL
 from ..util.text import plain_name
 from .device_permissions import SECTION_RARE, merged, permissions_schema
@@ -63,7 +57,6 @@ _CONF_RESTART_NOW: Final = "restart_now"
 _CONF_NO_CODE: Final = "no_code"
 _CONF_PROGRAM: Final = "program"
 
-_SYLLABLES: Final = 2
 # In characters: the whole id identifies a device.
 _SHOWN_OF_ID: Final = 8
 _CODE_SCHEMA: Final = vol.Schema(
@@ -92,18 +85,28 @@ _LINK: Final = {
     ),
     vol.Required(_CONF_RESTART_NOW, default=True): BooleanSelector(),
 }
-
-# No default: an empty list is a choice, too.
-_PHRASES: Final = {
-    vol.Optional(CONF_WAKE_PHRASES, default=[]): TextSelector(TextSelectorConfig(multiple=True))
-}
 _QUIET: Final = {VOLUME_TOOL: CONF_QUIET_VOLUME, BRIGHTNESS_TOOL: CONF_QUIET_BRIGHTNESS}
 _PERCENTAGE: Final = vol.All(
     NumberSelector(NumberSelectorConfig(min=0, max=100, unit_of_measurement=PERCENTAGE)), vol.Coerce(int)
 )
-_THRESHOLD: Final = NumberSelector(
-    NumberSelectorConfig(min=0.05, max=0.95, step=0.05, mode=NumberSelectorMode.SLIDER)
-)
+
+
+@dataclass(slots=True)
+class DeviceForm:
+    """The form of a device, to which guests add in files that are named like this one."""
+
+    before: DeviceSettings
+    given: Mapping[str, Any]
+    """Its input."""
+    errors: dict[str, str] = field(default_factory=dict)
+    placeholders: dict[str, str] = field(default_factory=dict)
+    reason: str | None = None
+    """Key of what the owner still has to do when it is saved."""
+    fields: dict[Any, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """Shown below the fields."""
+    words: list[str] = field(default_factory=list)
+    """Wake words, each of which may have a pipeline."""
 
 
 class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str, str]], ConfigSubentryFlow):
@@ -153,38 +156,39 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         before = DeviceSettings.from_subentry(subentry)
         gateway = gateway_of(self._get_entry())
         device = None if gateway is None else gateway.devices.get(before.mac)
-        error, phrase = _phrase_error((user_input or {}).get(CONF_WAKE_PHRASES, ()))
-        if user_input is not None and error is None:
-            return await self._change(subentry, user_input, gateway, device)
-        schema, notes = await self._fields(before, gateway, device)
+        form = DeviceForm(before, user_input or {})
+        files = [] if gateway is None else await async_files(self.hass, gateway.guests, "device_form")
+        for file in files:
+            file.check(form)
+        if user_input is not None and not form.errors:
+            return await self._change(subentry, form, gateway, device)
+        schema = await self._fields(form, files, gateway, device)
         suggested = {**subentry.data, SECTION_RARE: subentry.data} if user_input is None else user_input
         return self.async_show_form(
             step_id="reconfigure",
             data_schema=self.add_suggested_values_to_schema(schema, suggested),
             description_placeholders={
                 "name": plain_name(name_on_page(self.hass, self._get_entry(), subentry)),
-                "notes": "\n\n".join(notes),
-                "phrase": plain_name(phrase),
+                "notes": "\n\n".join(form.notes),
+                **form.placeholders,
             },
-            errors={CONF_WAKE_PHRASES: error} if error else None,
+            errors=form.errors,
         )
 
     async def _change(
         self,
         subentry: ConfigSubentry,
-        user_input: Mapping[str, Any],
+        form: DeviceForm,
         gateway: Gateway | None,
         device: Device | None,
     ) -> SubentryFlowResult:
         """Store the settings, and say what the owner still has to do for them."""
-        before = DeviceSettings.from_subentry(subentry)
+        before = form.before
         # A removed player is missing in the input.
-        data = merged(subentry.data, {CONF_LOUDSPEAKER: None, **user_input}, device)
+        data = merged(subentry.data, {CONF_LOUDSPEAKER: None, **form.given}, device)
         restart_now = data.pop(_CONF_RESTART_NOW, False)
         result = self.async_update_and_abort(self._get_entry(), subentry, data=data)
-        reason = None
-        if user_input.get(CONF_WAKE_PHRASES, []) not in ([], [*before.wake_phrases]):
-            reason = "phrases_saved"
+        reason = form.reason
         link = DeviceLink(data.get(CONF_LINK, before.link))
         if link is not before.link:
             reason = await _apply_link(gateway, device, link, restart_now=restart_now) or reason
@@ -194,10 +198,10 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         return result
 
     async def _fields(
-        self, before: DeviceSettings, gateway: Gateway | None, device: Device | None
-    ) -> tuple[vol.Schema, list[str]]:
-        """Return the fields for this device, and notes to show below them."""
-        player = EntitySelectorConfig(domain=Platform.MEDIA_PLAYER)
+        self, form: DeviceForm, files: list[ModuleType], gateway: Gateway | None, device: Device | None
+    ) -> vol.Schema:
+        """Return the fields for this device."""
+        before, player = form.before, EntitySelectorConfig(domain=Platform.MEDIA_PLAYER)
         if device is not None and gateway is not None:
             unfit = unfit_to_speak_for(device, gateway.devices.values())
             player["exclude_entities"] = [
@@ -205,43 +209,25 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
                 for entity_id, known in gateway.players.listed().items()
                 if known.device_id in unfit and entity_id != before.loudspeaker
             ]
-        fields: dict[Any, Any] = {vol.Optional(CONF_LOUDSPEAKER): EntitySelector(player)}
-        rare, notes, heard = dict[Any, Any](_LEAD), list[str](), tuple[str, ...]()
+        form.fields[vol.Optional(CONF_LOUDSPEAKER)] = EntitySelector(player)
+        rare = dict[Any, Any](_LEAD)
         if device is not None:
-            own, notes = await self._fields_of(device, before)
-            fields, heard = fields | own, device.state.wake_words
-        fields |= _SHARE | await permissions_schema(self.hass, device, before)
+            levels = [key for tool, key in _QUIET.items() if tool in device.tools]
+            form.fields |= {vol.Required(key, default=getattr(before, key)): _PERCENTAGE for key in levels}
+            form.words += device.state.wake_words
+            for file in files:
+                await file.add_fields(form, device)
+        fields = form.fields | _SHARE | await permissions_schema(self.hass, device, before)
         if GatewaySettings.from_entry(self._get_entry()).link is not OfferedLink.WEBSOCKET:
             rare |= _LINK
             firmware = None if device is None else device.state.firmware_version
             if firmware is None or not firmware.plays_files:
                 rare |= _SHOW
-        phrases = [phrase.text for phrase in map(Phrase.parse, before.wake_phrases) if phrase]
-        if words := dict.fromkeys((*heard, *phrases, *before.wake_word_pipelines)):
+        if words := dict.fromkeys((*form.words, *before.wake_word_pipelines)):
             pipelines = vol.Schema({vol.Optional(word): AssistPipelineSelector() for word in words})
             fields[vol.Optional(CONF_WAKE_WORD_PIPELINES)] = section(pipelines, {"collapsed": True})
         fields[vol.Optional(SECTION_RARE)] = section(vol.Schema(rare), {"collapsed": True})
-        return vol.Schema(fields), notes
-
-    async def _fields_of(self, device: Device, before: DeviceSettings) -> tuple[dict[Any, Any], list[str]]:
-        """Return the fields that only some devices have, and notes on this one."""
-        levels = [key for tool, key in _QUIET.items() if tool in device.tools]
-        fields: dict[Any, Any] = {
-            vol.Required(key, default=getattr(before, key)): _PERCENTAGE for key in levels
-        }
-        notes: list[str] = []
-        if not device.state.is_program:
-            if (objection := board_of(device).objection_to_phrases) is None:
-                threshold = vol.Optional(CONF_WAKE_THRESHOLD, default=before.wake_threshold)
-                fields |= {**_PHRASES, threshold: _THRESHOLD}
-            else:
-                notes.append(await async_explain(self.hass, objection))
-        if count := len(device.state.owned.get("alarms", ())):
-            text = async_text(
-                self.hass, "alarms_deleted_with_device", name=plain_name(device.name), count=str(count)
-            )
-            notes.append(await text)
-        return fields, notes
+        return vol.Schema(fields)
 
     @override
     def _add_device(
@@ -250,20 +236,6 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         return self.async_create_entry(
             title=name, data=data, unique_id=mac, description_placeholders=placeholders
         )
-
-
-def _phrase_error(texts: Iterable[str]) -> tuple[str | None, str]:
-    """Return the error in some phrases, and which one has it: no model or no single one understands them."""
-    found = list[Phrase]()
-    for text in texts:
-        if (phrase := Phrase.parse(text)) is None or not phrase.is_whole:
-            return "phrases_bad", text
-        if phrase.syllables < _SYLLABLES:
-            return "phrases_short", text
-        found.append(phrase)
-    alike = len({phrase.language for phrase in found}) < 2
-    each_once = len({phrase.command for phrase in found}) == len(found)
-    return None if alike and each_once and len(found) <= MAX_PHRASES else "phrases_mixed", ""
 
 
 async def _apply_link(

@@ -1,6 +1,6 @@
 """The forms with the gateway's settings: fields, stored data and tests."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 import errno
 from importlib import import_module
 import logging
@@ -39,9 +39,9 @@ from ..const import (
     DEFAULT_MQTT_PORT,
     DEFAULT_UDP_PORT,
     DEFAULT_WEBSOCKET_PORT,
+    STOCK_RELEASES,
 )
-from ..guests.firmware.available_firmware import STOCK_RELEASES, async_fetch_releases
-from ..guests.firmware.firmware_image import FirmwareError
+from ..device.guest import Guest
 from ..protocol.checkin_reply import is_mqtt_name
 from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerError, BrokerProblem
 from ..provisioning.address import (
@@ -175,17 +175,16 @@ def cleaned_broker(user_input: Mapping[str, Any], known: Mapping[str, Any]) -> d
 
 
 async def gateway_errors(
-    hass: HomeAssistant, settings: Mapping[str, Any], running: ConfigEntry | None = None
+    hass: HomeAssistant, settings: Mapping[str, Any], running: ConfigEntry | None, guests: Iterable[Guest]
 ) -> dict[str, str]:
     """Test the settings. The ports that the entry `running` has open count as free."""
     known: Mapping[str, Any] = {} if running is None else running.data
     is_open = running is not None and running.state is ConfigEntryState.LOADED
     held = _ports(gateway_suggestions(known)).values() if is_open else ()
-    return (
-        await _address_errors(hass, settings.get(CONF_ADDRESS), known.get(CONF_ADDRESS))
-        | await _release_errors(hass, settings.get(CONF_FIRMWARE_RELEASES), known.get(CONF_FIRMWARE_RELEASES))
-        | _port_errors(_ports(settings), held)
-    )
+    errors = await _address_errors(hass, settings.get(CONF_ADDRESS), known.get(CONF_ADDRESS))
+    for kind in (kind for guest in guests for kind in guest.gateway_parts):
+        errors |= await kind.form_errors(hass, settings, known)
+    return errors | _port_errors(_ports(settings), held)
 
 
 async def _address_errors(hass: HomeAssistant, address: str | None, known: str | None) -> dict[str, str]:
@@ -196,19 +195,6 @@ async def _address_errors(hass: HomeAssistant, address: str | None, known: str |
         return {CONF_ADDRESS: "address_needed"}
     if address and is_new and not await async_leads_here(hass, address):
         return {CONF_ADDRESS: _ELSEWHERE}
-    return {}
-
-
-async def _release_errors(hass: HomeAssistant, releases: str | None, known: str | None) -> dict[str, str]:
-    # A list that is saved already may be down for a while; a repair issue says so.
-    if releases is None or releases == known:
-        return {}
-    try:
-        await async_fetch_releases(hass, releases)
-    except FirmwareError:
-        if releases == STOCK_RELEASES:
-            return {CONF_STOCK_RELEASES: "no_stock_releases"}
-        return {CONF_FIRMWARE_RELEASES: "no_releases"}
     return {}
 
 

@@ -1,1 +1,22 @@
-"""Features beside the core, a folder each; see `guest_list.py`."""
+"""Features beside the core, a folder each. This list is the only place of the core that names them."""
+
+from typing import Final
+
+from ..device.guest import Guest
+from .alarms import ALARM_CLOCK
+from .cloud import CLOUD
+from .firmware import FIRMWARE
+from .mcp_extras import MCP_EXTRAS
+from .media import MEDIA
+from .messages import VOICE_MESSAGES
+from .pictures import PICTURES
+from .recordings import RECORDINGS
+from .requests import REQUESTS
+from .spoken import SENTENCES
+from .wake_words import WAKE_WORDS
+
+GUESTS: Final[tuple[Guest, ...]] = (
+    *(ALARM_CLOCK, VOICE_MESSAGES, FIRMWARE, WAKE_WORDS),
+    *(MEDIA, PICTURES, MCP_EXTRAS, CLOUD, RECORDINGS),
+    *(SENTENCES, REQUESTS),
+)

@@ -18,7 +18,7 @@ import pytest
 from custom_components.xiaozhi.device.state import DeviceState
 from custom_components.xiaozhi.device.store import DeviceStore
 from custom_components.xiaozhi.errors import UserError
-from custom_components.xiaozhi.guests.guest_list import GUESTS
+from custom_components.xiaozhi.guests import GUESTS
 from tests.integration.names import MAC, OTHER_MAC
 from tests.paths import ROOT
 

@@ -1,7 +1,7 @@
 """Available firmware: files in a folder, and a list of releases on the web."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import lru_cache
@@ -22,7 +22,7 @@ from homeassistant.helpers.aiohttp_client import async_get_clientsession
 from homeassistant.helpers.event import async_track_time_interval
 from yarl import URL
 
-from ...const import DOMAIN
+from ...const import CONF_FIRMWARE_RELEASES, CONF_STOCK_RELEASES, DOMAIN, STOCK_RELEASES
 from ...device.guest import GatewayPart
 from ...device_http.bodies import BodyTooLargeError, read_body
 from ...protocol.checkin import Partition
@@ -40,8 +40,6 @@ FIRMWARE_FOLDER: Final = ("xiaozhi", "firmware")
 PACKS_FOLDER: Final = ("xiaozhi", "packs")
 """Relative to Home Assistant's configuration folder."""
 
-STOCK_RELEASES: Final = "https://api.github.com/repos/78/xiaozhi-esp32/releases/latest"
-"""The list of the stock firmware."""
 _LATEST: Final = "latest"
 
 _BOARD: Final = r"(?P<board>[0-9A-Za-z][0-9A-Za-z._+-]{0,63})"
@@ -133,6 +131,22 @@ class FirmwareFiles(GatewayPart):
         self.entry.async_on_unload(
             async_track_time_interval(self.hass, self.async_refresh, _INTERVAL, cancel_on_shutdown=True)
         )
+
+    @override
+    @classmethod
+    async def form_errors(
+        cls, hass: HomeAssistant, settings: Mapping[str, Any], known: Mapping[str, Any]
+    ) -> dict[str, str]:
+        releases = settings.get(CONF_FIRMWARE_RELEASES)
+        # A list that is saved already may be down for a while; a repair issue says so.
+        if releases is not None and releases != known.get(CONF_FIRMWARE_RELEASES):
+            try:
+                await async_fetch_releases(hass, releases)
+            except FirmwareError:
+                if releases == STOCK_RELEASES:
+                    return {CONF_STOCK_RELEASES: "no_stock_releases"}
+                return {CONF_FIRMWARE_RELEASES: "no_releases"}
+        return {}
 
     @override
     async def async_stop(self) -> None:

@@ -18,8 +18,14 @@ from homeassistant.util import dt as dt_util
 from homeassistant.util.ssl import get_default_context
 import voluptuous as vol
 
-from ..const import CONF_QUESTIONS_ONLY, CONF_TOOLS
-from ..guests.cloud.house_tools import (
+from ...const import CONF_QUESTIONS_ONLY, CONF_TOOLS, SUBENTRY_ACCESS_POINT
+from ...forms.device_permissions import multiple_choice
+from ...protocol.access_point.address import AccessPointAddress, AddressError
+from ...protocol.access_point.dialling import DialError, check_address
+from ...protocol.access_point.tools import ToolList
+from ...texts.translated import async_text
+from ...util.text import plain_name
+from .house_tools import (
     HouseTool,
     async_house,
     automatic_tools,
@@ -27,13 +33,7 @@ from ..guests.cloud.house_tools import (
     offered_tools,
     proposed_tools,
 )
-from ..guests.cloud.settings import access_point_subentries
-from ..protocol.access_point.address import AccessPointAddress, AddressError
-from ..protocol.access_point.dialling import DialError, check_address
-from ..protocol.access_point.tools import ToolList
-from ..texts.translated import async_text
-from ..util.text import plain_name
-from .device_permissions import multiple_choice
+from .settings import access_point_subentries
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -212,3 +212,6 @@ class AccessPointFlow(ConfigSubentryFlow):
 def _sizes(tools: Sequence[HouseTool], chosen: Collection[str]) -> tuple[ToolList, dict[str, str]]:
     options = {tool.name: f"{tool.label} ({ToolList.of([tool]).size} B)" for tool in tools}
     return ToolList.of([tool for tool in tools if tool.name in chosen]), options
+
+
+SUBENTRIES: Final = {SUBENTRY_ACCESS_POINT: AccessPointFlow}
