@@ -12,6 +12,7 @@ from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .device.device import Device
 from .device.events import EVENT_SIGNAL, ConversationEvent, DeviceEvent, NotificationType
+from .device.paired_device import PairedDevice
 from .device.state import SETTINGS
 from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
 from .gateway import XiaozhiConfigEntry
@@ -59,7 +60,7 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
         self.async_on_remove(async_dispatcher_connect(self.hass, EVENT_SIGNAL, self._on_event))
 
     @callback
-    def _on_event(self, device: Device, event: DeviceEvent) -> None:
+    def _on_event(self, device: PairedDevice, event: DeviceEvent) -> None:
         if device is self.device and event.type in self.event_types:
             self._trigger_event(event.type, dict(event.attributes))
             self.async_write_ha_state()

@@ -29,13 +29,13 @@ from homeassistant.helpers.typing import ConfigType
 import voluptuous as vol
 
 from ..const import DOMAIN
-from ..device.device import Device
 from ..device.events import (
     EVENT_NOTIFICATION,
     EVENT_SIGNAL,
     ConversationEvent,
     DeviceEvent,
 )
+from ..device.paired_device import PairedDevice
 from ..gateway import find_device
 from .targets import TARGET_SCHEMA, devices_in, own_satellites
 
@@ -68,7 +68,7 @@ class _TargetTrigger(Trigger):
         self._key = config.key.removeprefix(f"{DOMAIN}.")
         self._options = config.options or {}
 
-    def _is_meant(self, device: Device) -> bool:
+    def _is_meant(self, device: PairedDevice) -> bool:
         return device in devices_in(self._hass, self._target)[0]
 
 
@@ -87,7 +87,7 @@ class EventTrigger(_TargetTrigger):
         self, run_action: TriggerActionRunner, did_not_trigger: TriggerNotTriggeredReporter | None = None
     ) -> CALLBACK_TYPE:
         @callback
-        def happened(device: Device, event: DeviceEvent) -> None:
+        def happened(device: PairedDevice, event: DeviceEvent) -> None:
             if self._is_wanted(event) and self._is_meant(device):
                 variables = {"device_id": device.registry_id, "data": dict(event.attributes)}
                 run_action(variables, f"{self._key} of {device.name}")

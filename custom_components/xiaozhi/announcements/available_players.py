@@ -26,7 +26,8 @@ from homeassistant.helpers.event import (
 from homeassistant.helpers.start import async_at_started
 
 from ..const import CONF_LOUDSPEAKER, DOMAIN
-from ..device.device import Device, area_name
+from ..device.device import Device
+from ..device.paired_device import area_name
 from ..texts.issues import async_raise_issue
 
 THIS_DEVICE: Final = "this_device"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from homeassistant.core import CALLBACK_TYPE, callback
 
@@ -18,17 +18,16 @@ from ..protocol.transport.link import LinkClosedError, LinkKind
 from ..texts.translated import tool_words
 from ..tools.stock_tools import REBOOT_TOOL, STATUS_TOOL, stock_tool
 from .link_session import LinkSession
+from .paired_device import PairedDevice
 from .tool_calls import call_error
-
-if TYPE_CHECKING:
-    from .device import Device
 
 
 class DeviceCommands:
     """Sends commands to one device, and turns failures into errors with a text for the user."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: PairedDevice, session: Callable[[], LinkSession | None]) -> None:
         self._device = device
+        self._session = session
 
     async def call_tool(
         self,
@@ -117,7 +116,7 @@ class DeviceCommands:
     @callback
     def read_regularly(self, tool: str) -> CALLBACK_TYPE:
         """Have a tool read soon, after changes, and every few minutes. Returns a function that ends this."""
-        if (session := self._device.session) is not None:
+        if (session := self._session()) is not None:
             session.readings.read_soon()
         return self._device.tools.read_regularly(tool)
 
@@ -128,7 +127,7 @@ class DeviceCommands:
         return tool_words(self._device.hass, tool, known.title or "" if known else "")
 
     def _linked_session(self) -> LinkSession:
-        session = self._device.session
+        session = self._session()
         if session is None or not session.presence.linked:
             raise self._unreachable()
         return session

@@ -1,53 +1,33 @@
-"""A paired device: what is known of it, and its link."""
+"""A paired device with its link: check-ins, sessions, settings and installations."""
 
-import asyncio
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 import logging
 from typing import Any, override
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
-from homeassistant.helpers import area_registry as ar, device_registry as dr
-from homeassistant.helpers.device_registry import DeviceInfo
 
-from ..const import CONF_MICROPHONE, DOMAIN, MANUFACTURER, VISION_PATH
 from ..device_http.transfers import Transfers
-from ..protocol.boards import sold_as
 from ..protocol.checkin import CheckIn
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.conversation.readiness import MainTask
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import Link, LinkKind
 from ..settings import DeviceSettings, GatewaySettings
-from .bounds import Bound, DeviceBounds
+from .bounds import Bound
 from .commands import DeviceCommands
-from .device_tools import DeviceTools
-from .events import DeviceConversations, DeviceEvents
-from .handshake_and_readings import Handshake
 from .installation import Installation
 from .link_session import LinkSession
 from .link_settings import link_settings
-from .state import INSTALLATION, NO_PACK, SETTINGS, DeviceState
+from .paired_device import PairedDevice
+from .state import INSTALLATION, NO_PACK, SETTINGS
 from .store import DeviceStore
 
 _LOGGER = logging.getLogger(__name__)
 
 
-def area_name(hass: HomeAssistant, area_id: str | None) -> str | None:
-    """Return the name of an area that exists."""
-    area = ar.async_get(hass).async_get_area(area_id) if area_id else None
-    return area.name if area else None
-
-
-def name_on_page(hass: HomeAssistant, entry: ConfigEntry[Any], subentry: ConfigSubentry) -> str:
-    """Return the name of a device: the one on its page, if it was changed there."""
-    identifier = (DOMAIN, subentry.unique_id or "")
-    registered = dr.async_get(hass).async_get_device_by_identifier(identifier, entry.entry_id)
-    return (registered.name_by_user if registered else None) or subentry.title
-
-
-class Device:
+class Device(PairedDevice):
     """A paired device, linked or not."""
 
     def __init__(
@@ -60,24 +40,12 @@ class Device:
         transfers: Transfers,
         gateway_parts: Mapping[type[Any], Any],
     ) -> None:
-        self.hass = hass
+        super().__init__(hass, entry, subentry, store)
         self.transfers = transfers
-        self.subentry_id = subentry.subentry_id
-        self.settings = DeviceSettings.from_subentry(subentry)
-        self.info = DeviceInfo(identifiers={(DOMAIN, self.mac)})
-        """Connects the entities with the device in the registry."""
-        self.record = record = store.record(self.mac, self.settings.board or None)
-        """Its last known state, from before it connects, and the listeners that follow it."""
-        self._entry = entry
         self._gateway = gateway
         self.session: LinkSession | None = None
         """The session on its link; commands go through `commands`."""
-        self.bounds = DeviceBounds()
-        self.tools = DeviceTools(hass, record)
-        self.commands = DeviceCommands(self)
-        self.events = DeviceEvents(self)
-        self.conversations = DeviceConversations(self.events)
-        self.handshake = Handshake()
+        self.commands = DeviceCommands(self, lambda: self.session)
         self.open_questions: dict[str, Any] = {}
         """Its questions that a person can answer now, by the id of their repair issue."""
         self.main_task = _DeviceMainTask(self)
@@ -89,66 +57,7 @@ class Device:
         self._last_statistics: dict[str, Any] = {}
         self._just_started = False
         self._ends: list[CALLBACK_TYPE] = []
-        record.listen(["linked"], self._on_linked)
-
-    @property
-    def mac(self) -> str:
-        """MAC in lower case with colons."""
-        return self.settings.mac
-
-    @property
-    def name(self) -> str:
-        """Name from the owner: the one on the device's page, if it was changed there.
-
-        With its area where another device has the same name.
-        """
-        if (registered := self._registered) is None:
-            return self.settings.name
-        devices = dr.async_entries_for_config_entry(dr.async_get(self.hass), self._entry.entry_id)
-        name = registered.name_by_user or self.settings.name
-        alike = sum(name == (each.name_by_user or each.name) for each in devices) > 1
-        area = area_name(self.hass, registered.area_id) if alike else None
-        return f"{name} ({area})" if area else name
-
-    @property
-    def state(self) -> DeviceState:
-        """The last known state."""
-        return self.record.state
-
-    @property
-    def microphone(self) -> bool:
-        """Whether conversations are held; otherwise each is ended at once, unheard.
-
-        It is off if either place says so: 0.5.0 has it in the subentry, which is written a second later.
-        """
-        return self.state.microphone and self.settings.microphone
-
-    async def async_switch(self, key: str, on: bool) -> None:
-        """Set the switch with this key. Raises `UserError` if that could not be stored."""
-        self.record.update(**{key: on})
-        if key == CONF_MICROPHONE:
-            self.set_option(key, on)
-        await self.record.async_save()
-
-    @property
-    def do_not_disturb(self) -> bool:
-        """Whether only alarms, timers and requested sounds are heard or shown."""
-        return self.state.do_not_disturb
-
-    @property
-    def registry_id(self) -> str | None:
-        """Id in the device registry."""
-        return registered.id if (registered := self._registered) else None
-
-    @property
-    def area_id(self) -> str | None:
-        """Id of the room that it is in."""
-        return registered.area_id if (registered := self._registered) else None
-
-    @property
-    def _registered(self) -> dr.DeviceEntry | None:
-        registry = dr.async_get(self.hass)
-        return registry.async_get_device_by_identifier((DOMAIN, self.mac), self._entry.entry_id)
+        self.record.listen(["linked"], self._on_linked)
 
     # For entities.
 
@@ -194,38 +103,7 @@ class Device:
             if not installation.stopped:
                 self.record.notify(INSTALLATION)
 
-    @callback
-    def set_option(self, key: str, value: int | str | None) -> None:
-        """Store a setting of the owner's in the subentry; it applies from the next turn."""
-        subentry = self._entry.subentries[self.subentry_id]
-        self.hass.config_entries.async_update_subentry(
-            self._entry, subentry, data={**subentry.data, key: value}
-        )
-
-    @callback
-    def create_task[T](self, work: Coroutine[Any, Any, T], what: str) -> asyncio.Task[T]:
-        """Run work that ends with the gateway at the latest."""
-        return self._entry.async_create_background_task(self.hass, work, f"xiaozhi {self.name} {what}")
-
     # For the gateway.
-
-    @callback
-    def register(self) -> dr.DeviceEntry:
-        """Add the device to the device registry, or update its entry."""
-        board = self.state.board
-        name = sold_as(board or "")
-        return dr.async_get(self.hass).async_get_or_create(
-            config_entry_id=self._entry.entry_id,
-            config_subentry_id=self.subentry_id,
-            identifiers={(DOMAIN, self.mac)},
-            connections={(dr.CONNECTION_NETWORK_MAC, self.mac)},
-            manufacturer=MANUFACTURER,
-            model=name or board,
-            # Home Assistant shows the model and the model id.
-            model_id=board if name else None,
-            name=self.settings.name,
-            sw_version=self.state.firmware,
-        )
 
     @callback
     def apply(self, subentry: ConfigSubentry) -> None:
@@ -270,7 +148,7 @@ class Device:
         self._just_started = False
         if older is not None:
             older.over = True
-        self.session = LinkSession(self, link)
+        self.session = LinkSession(self, link, self._link_gone)
         self.session.start(can_answer=can_answer)
         if self.installation is not None and self.state.linked:
             # A device that restarts before its last link ends counts as linked all the time.
@@ -294,15 +172,6 @@ class Device:
         if (session := self.session) is not None:
             await session.link.close("device removed or gateway stopped")
 
-    # For the session.
-
-    @property
-    def vision(self) -> dict[str, str] | None:
-        """Where the device is to send its photos; None before its first check-in."""
-        origin = self.state.origin
-        token = self.settings.vision_token
-        return None if origin is None else {"url": origin + VISION_PATH, "token": token}
-
     @callback
     def _on_linked(self) -> None:
         if self.session is not None and self.state.linked:
@@ -311,7 +180,7 @@ class Device:
                 self.installation.linked()
 
     @callback
-    def link_gone(self, reason: str) -> None:
+    def _link_gone(self, reason: str) -> None:
         """Forget the session, whose link has ended."""
         if (session := self.session) is not None:
             self._last_statistics = session.link.statistics()

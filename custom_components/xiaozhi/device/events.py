@@ -23,7 +23,7 @@ from .bounds import Bound
 from .turn_times import TurnTimes
 
 if TYPE_CHECKING:
-    from .device import Device
+    from .paired_device import PairedDevice
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class DeviceEvent:
 
 
 EVENT_NOTIFICATION: Final = "xiaozhi_notification"
-EVENT_SIGNAL: Final = SignalType["Device", DeviceEvent](f"{DOMAIN}_event")
+EVENT_SIGNAL: Final = SignalType["PairedDevice", DeviceEvent](f"{DOMAIN}_event")
 """Sent with each event of any device, for event entities and triggers of automations."""
 
 
@@ -90,7 +90,7 @@ def notification_event(method: str, params: JsonObject) -> DeviceEvent:
 class DeviceEvents:
     """Sends the events of one device, in bounded numbers."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: PairedDevice) -> None:
         self._device = device
         self._limit_logged = False
 

@@ -6,7 +6,6 @@ between the turns of a conversation.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 import logging
@@ -17,8 +16,7 @@ from homeassistant.core import callback
 
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.device_status import StatusError, read_status
-from ..protocol.mcp.client import McpClient
-from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError, RequestHandler
+from ..protocol.mcp.model import McpCallError, McpError, McpTimeoutError
 from ..protocol.timeouts import McpTimeouts
 from ..protocol.transport.link import LinkClosedError
 from ..timeouts import SessionTimeouts
@@ -34,16 +32,6 @@ _LOGGER = logging.getLogger(__name__)
 
 # The status is read with every poll; tools are read less often, because each stops the device's microphone.
 _POLLS_PER_READING: Final = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Handshake:
-    """Additions to the handshake on each link of a device: capabilities that are announced, and steps."""
-
-    handlers: dict[str, RequestHandler] = field(default_factory=dict)
-    """Handlers of the requests of the server, by method; they are announced to it."""
-    steps: list[Callable[[McpClient], Awaitable[None]]] = field(default_factory=list)
-    """Further steps, after the tools. One that raises `McpError` is tried again."""
 
 
 class HandshakeAndReadings:

@@ -1,10 +1,10 @@
 """One link of a device: routes its messages, calls its tools and holds its conversation."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 import logging
-from typing import TYPE_CHECKING, Any, Final, override
+from typing import Any, Final, override
 
 from homeassistant.core import callback
 
@@ -28,12 +28,10 @@ from ..tools.stock_tools import STATUS_TOOL
 from .bounds import Bound
 from .events import ConversationEvent
 from .handshake_and_readings import HandshakeAndReadings
+from .paired_device import PairedDevice
 from .presence import Presence
 from .state import DeviceState
 from .tool_calls import ToolCalls
-
-if TYPE_CHECKING:
-    from .device import Device
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -43,10 +41,11 @@ _STATE_CHANGED: Final = "notifications/state_changed"
 class LinkSession(LinkHandler, McpOwner):
     """Handles one link of a device, from its attachment to its end."""
 
-    def __init__(self, device: Device, link: Link) -> None:
+    def __init__(self, device: PairedDevice, link: Link, gone: Callable[[str], None]) -> None:
         """Take over a link; `start` begins."""
         self.device = device
         self.link = link
+        self._gone = gone
         self.over = False
         """Whether it has ended, or a newer one has taken its place: its state is not the device's now."""
         self.conversation: Conversation | None = None
@@ -190,7 +189,7 @@ class LinkSession(LinkHandler, McpOwner):
         """Show the device as gone, unless the session is over already."""
         if not self.over:
             self.over = True
-            self.device.link_gone(reason)
+            self._gone(reason)
             state = self.device.state
             flaps = (state.linked or state.lingers) and self.link.stays_connected
             lingers = flaps and not self.device.bounds.take(Bound.LINKS)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from homeassistant.exceptions import HomeAssistantError
 
@@ -21,9 +21,7 @@ from ..protocol.mcp.result import ToolResult
 from ..protocol.transport.link import LinkClosedError
 from ..tools.stock_tools import stock_tool
 from ..util.event_loop import log_failure
-
-if TYPE_CHECKING:
-    from .device import Device
+from .paired_device import PairedDevice
 
 # More than all entities of a device and its assistant call at once; the last one may wait for minutes.
 _MAX_WAITING: Final = 32
@@ -63,7 +61,7 @@ class ToolCalls:
     a call, so that others must not wait for it.
     """
 
-    def __init__(self, device: Device, mcp: McpClient) -> None:
+    def __init__(self, device: PairedDevice, mcp: McpClient) -> None:
         self._device = device
         self._mcp = mcp
         self._single = asyncio.Semaphore()

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 import secrets
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Protocol
 
 from aiohttp import web
 
@@ -75,7 +75,10 @@ class Stream:
     """When the connection is closed, or broken off."""
 
 
-type Offered = Upload | Download | Stream
+class Offered(Protocol):
+    """Base of what can be offered at an address."""
+
+    path: ClassVar[str]
 
 
 class Transfers:

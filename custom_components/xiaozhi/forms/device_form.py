@@ -41,9 +41,10 @@ from ..const import (
     CONF_SHOW_ANNOUNCEMENTS,
     CONF_WAKE_WORD_PIPELINES,
 )
-from ..device.device import Device, name_on_page
+from ..device.device import Device
 from ..device.guest import async_files
 from ..device.link_settings import kind_of_link
+from ..device.paired_device import name_on_page
 from ..gateway import Gateway, gateway_of
 from ..protocol.boards import sold_as
 from ..provisioning.pairing_codes import PendingDevice

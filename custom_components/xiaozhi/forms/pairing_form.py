@@ -24,7 +24,7 @@ from homeassistant.loader import async_get_integration
 import voluptuous as vol
 
 from ..const import CONF_ADDRESS, CONF_BOARD, CONF_LINK, DOMAIN
-from ..device.device import name_on_page
+from ..device.paired_device import name_on_page
 from ..errors import UserError
 from ..gateway import Gateway, running_gateway
 from ..provisioning.address import PORTAL_URL, check_in_url, is_https_only

@@ -10,7 +10,8 @@ from homeassistant.helpers import discovery_flow, issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
 
 from ..const import DOMAIN
-from ..device.device import Device, name_on_page
+from ..device.device import Device
+from ..device.paired_device import name_on_page
 from ..links.admission import same
 from ..protocol.checkin import CheckIn
 from ..protocol.checkin_reply import pairing_section

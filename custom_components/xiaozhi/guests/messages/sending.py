@@ -9,7 +9,8 @@ from homeassistant.util import dt as dt_util
 
 from ...announcements.announcement_speech import text_utterance
 from ...announcements.delivery import woken
-from ...device.device import Device, area_name
+from ...device.device import Device
+from ...device.paired_device import area_name
 from ...errors import InputError, UserError
 from ...protocol.audio.ogg import OggOpusEncoder
 from ...protocol.audio.opus_codec import resampled
