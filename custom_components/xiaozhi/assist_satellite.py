@@ -177,9 +177,9 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
         An unknown active wake word is replaced by the last one that was heard. Before that none is returned:
         Home Assistant's voice set-up asks the user to say the active one.
         """
-        wake_words = self.device.part(WakeWords)
-        available = wake_words.available
-        active = tuple(each for each in wake_words.active if each in available)
+        wake_words: WakeWords | None = self.device.parts.get(WakeWords)
+        available, active = ({}, ()) if wake_words is None else (wake_words.available, wake_words.active)
+        active = tuple(each for each in active if each in available)
         if not active:
             active = self.device.state.wake_words[:1]
             available = {**{word: (word, "") for word in active}, **(available if active else {})}
@@ -189,7 +189,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
                 for key, (word, language) in available.items()
             ],
             active_wake_words=[*active],
-            max_active_wake_words=max(len(wake_words.phrases), min(len(available), 1)),
+            max_active_wake_words=max(len(wake_words.phrases) if wake_words else 0, min(len(available), 1)),
         )
 
     @override

@@ -141,6 +141,19 @@ def test_no_two_rooms_need_each_other() -> None:
     check_no_circle(graph)
 
 
+def test_only_what_home_assistant_imports_knows_guests() -> None:
+    """The list, and files that are named as Home Assistant's; folders of the core know none."""
+    root = f"{PACKAGES[0].replace('/', '.')}"
+    modules = {_name(path): path for path in (ROOT / PACKAGES[0]).rglob("*.py")}
+    know = {
+        name.removeprefix(f"{root}.")
+        for name, path in modules.items()
+        if not name.startswith(f"{root}.guests")
+        and any(other.startswith(f"{root}.guests") for other, _ in _named(path, modules))
+    }
+    assert know == {root, "assist_satellite", "condition", "config_flow", "intent", "repairs", "trigger"}
+
+
 def test_no_circle_of_more_than_three_files() -> None:
     """Parts and their owner may know each other; imports only for types count, too.
 
