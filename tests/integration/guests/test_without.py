@@ -41,7 +41,7 @@ def shorter_list(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     left = without(request.param) if request.param else ()
     for name, module in tuple(sys.modules.items()):
         if name.startswith("custom_components.xiaozhi") and getattr(module, "GUESTS", None) is GUESTS:
-            monkeypatch.setattr(module, "GUESTS", left)
+            monkeypatch.setitem(vars(module), "GUESTS", left)
 
 
 @pytest.mark.own_home
