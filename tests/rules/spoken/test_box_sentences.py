@@ -46,7 +46,7 @@ def test_no_sentence_about_a_device_itself_is_home_assistants(code: str) -> None
     """In a room, where it understands more."""
     theirs, random = recognizer(code, with_ours=False), Random(36)
     for _, samples in _samples(code):
-        for sample in {samples[0], *random.sample(samples, min(8, len(samples)))}:
+        for sample in {samples[0], *random.sample(samples, min(4, len(samples)))}:
             found = recognize_best(
                 sample, theirs, slot_lists=HOME, language=CODES.get(code, code), intent_context=_AREA
             )
