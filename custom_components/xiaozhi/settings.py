@@ -9,7 +9,7 @@ import hmac
 import logging
 import secrets
 from types import MappingProxyType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from homeassistant.config_entries import SOURCE_IGNORE, ConfigEntry, ConfigSubentry
 from homeassistant.const import CONF_HOST, CONF_PASSWORD, CONF_PORT, CONF_USERNAME
@@ -90,6 +90,12 @@ def read_settings(settings: type[Any], owner: str, data: Mapping[str, Any]) -> d
                 # Not the value: it may be private.
                 _LOGGER.warning("The setting %s of %s cannot be read, and has its default", key, owner)
     return found
+
+
+def from_stored[ThingT](kind: type[ThingT], data: Mapping[str, Any]) -> ThingT:
+    """Return an object of stored fields. Raises if one is damaged, or missing and has no default."""
+    present = (each for each in fields(cast("Any", kind)) if each.name in data or each.default is None)
+    return kind(**{each.name: each.metadata["schema"](data[each.name]) for each in present})
 
 
 def _whole(value: object) -> int:

@@ -6,8 +6,10 @@ from homeassistant.components.diagnostics import REDACTED
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.entity_component import async_update_entity
+from homeassistant.helpers.json import ExtendedJSONEncoder
 from homeassistant.loader import async_get_loaded_integration
 from homeassistant.setup import async_setup_component
+from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, get_system_health_info
 
@@ -16,6 +18,7 @@ from custom_components.xiaozhi.diagnostics import (
     async_get_config_entry_diagnostics,
     async_get_device_diagnostics,
 )
+from custom_components.xiaozhi.guests.alarms.timers import SetTimer
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse
 from simulator.audio.espeak import synthesize
@@ -37,9 +40,9 @@ async def test_diagnostics_tell_what_happened_and_nothing_private(
     await wait_for_state(hass, BRIGHTNESS, "75")
     await hass.config.async_update(internal_url="http://192.168.1.10:8123")
     (known,) = linked_entry.runtime_data.devices.values()
-    known.record.update(timers={"1": {"name": "Hidden", "seconds": 60, "ends_at": None}})
+    known.record.update(timers={"1": SetTimer(name="Hidden", seconds=60, ends_at=dt_util.utcnow())})
     report = await async_get_config_entry_diagnostics(hass, linked_entry)
-    text = json.dumps(report)
+    text = json.dumps(report, cls=ExtendedJSONEncoder)
     for secret in (
         TOKEN,
         CLIENT_ID,

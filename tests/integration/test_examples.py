@@ -97,7 +97,7 @@ async def device(hass: HomeAssistant, gateway_entry: MockConfigEntry, all_enable
     device.record.update(
         listens_while_speaking=True,
         link=LinkKind.MQTT,
-        timers={"1": timer.as_dict()},
+        timers={"1": timer},
         alarms={"1": alarm},
     )
     tools = {tool.name: tool for tools in (*stock_tools().values(), _OWN_TOOLS) for tool in tools}

@@ -1,7 +1,7 @@
 """What owners have made, which no device reports again."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from .state import DeviceState
@@ -17,8 +17,8 @@ class Owned[ThingT]:
     key: str
     read: Callable[[Any], ThingT | None]
     """Reads the stored form of one. None, or an error, if it is damaged."""
-    write: Callable[[ThingT], Any]
-    """Returns the stored form, as JSON values."""
+    write: Callable[[Any], Any] = asdict
+    """Returns the stored form, which Home Assistant writes as JSON."""
 
     def of(self, state: DeviceState) -> Mapping[str, ThingT]:
         """Return those of a device."""

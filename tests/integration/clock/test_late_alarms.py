@@ -251,7 +251,7 @@ async def test_a_device_that_is_deleted_has_no_alarms_any_more(
     """Its owner reads which they were: Home Assistant's question before says nothing of them."""
     await set_alarm(hass, 60)
     known.record.update(
-        timers={"a": SetTimer(name="[Tea](x)", seconds=240, ends_at=soon(240)).as_dict()},
+        timers={"a": SetTimer(name="[Tea](x)", seconds=240, ends_at=soon(240))},
         messages={"b": VoiceMessage(sender="Kitchen", sent=soon(0))},
     )
     (subentry,) = linked_entry.subentries

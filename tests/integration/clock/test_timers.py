@@ -71,7 +71,7 @@ async def test_a_device_has_thirty_timers_at_most_with_short_names(
         await handle("HassStartTimer", seconds=5, name="one more")
     timers = boot.known.state.owned["timers"]
     assert len(timers) == 30
-    assert {len(timer["name"]) for timer in timers.values()} == {100}
+    assert {len(timer.name) for timer in timers.values()} == {100}
     await rings_no_more(device, 30)
     await handle("HassCancelTimer", name="7" * 1000)
     await handle("HassStartTimer", seconds=5, name="one more")

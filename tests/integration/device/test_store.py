@@ -19,6 +19,7 @@ from custom_components.xiaozhi.device.state import DeviceState
 from custom_components.xiaozhi.device.store import DeviceStore
 from custom_components.xiaozhi.errors import UserError
 from custom_components.xiaozhi.guests import GUESTS
+from custom_components.xiaozhi.guests.alarms.timers import SetTimer
 from tests.integration.names import MAC, OTHER_MAC
 from tests.paths import ROOT
 
@@ -73,6 +74,7 @@ OWNED_AS = {
 OWNED = [kind for guest in GUESTS for kind in guest.owned]
 NOTHING: dict[str, Any] = {kind.key: {} for kind in OWNED}
 TIMER = {"name": "tea", "seconds": 240, "ends_at": None}
+SET_TIMER = SetTimer(name="tea", seconds=240, ends_at=None)
 ALARM = {
     "start": "2026-03-02T07:00:00",
     "name": "Wake up",
@@ -174,7 +176,7 @@ async def test_what_a_crash_must_not_lose_is_saved_soon_whatever_else_changes(
 ) -> None:
     store = await opened(hass)
     store.record(MAC).update(firmware="2.2.5")
-    store.record(MAC).update(timers={"a": TIMER})
+    store.record(MAC).update(timers={"a": SET_TIMER})
     store.record(MAC).update(firmware="2.3.0")
     await asyncio.sleep(2)
     assert hass_storage[OWNED_KEY]["data"][MAC]["timers"].keys() == {"a"}
@@ -186,7 +188,7 @@ async def test_what_is_to_be_restored_survives_an_older_version(
     """One that knows nothing of it, and one that had it among the readings."""
     kept = {"volume_to_restore": (70, 30), "brightness_to_restore": (75, 10), "pauses": (0, 40)}
     store = await opened(hass)
-    store.record(MAC).update(**kept, timers={"a": TIMER})
+    store.record(MAC).update(**kept, timers={"a": SET_TIMER})
     await asyncio.sleep(2)
     store.record(MAC).update(pauses=(0, 40, 20))
     await asyncio.sleep(61)
@@ -199,7 +201,7 @@ async def test_what_is_to_be_restored_survives_an_older_version(
             hass_storage[key] = {"version": 1, "data": {MAC: data}}
         state = (await opened(hass)).record(MAC).state
         assert (state.volume_to_restore, state.brightness_to_restore) == ((70, 30), (75, 10))
-        assert state.owned["timers"] == {"a": TIMER}
+        assert state.owned["timers"] == {"a": SET_TIMER}
         found.append(state.pauses)
     assert found == [(0, 40, 20), (7,)]
 
@@ -215,7 +217,7 @@ async def test_a_damaged_file_is_set_aside_and_the_gateway_starts(
         await asyncio.to_thread(path.write_text, content)
         store = await opened(hass)
         assert store.record(MAC).state == DeviceState(owned=NOTHING)
-        store.record(MAC).update(firmware="2.2.5", timers={"a": TIMER})
+        store.record(MAC).update(firmware="2.2.5", timers={"a": SET_TIMER})
         await store.async_close()
         assert (await read(file))[MAC]["firmware"] == "2.2.5", content
         assert (await read(file.with_name(OWNED_KEY)))[MAC]["timers"] == {"a": TIMER}
@@ -249,7 +251,7 @@ async def test_what_could_not_be_read_is_never_written_over(
         expected = {"unreadable": ConfigEntryNotReady, "newer": ConfigEntryError}
         with pytest.raises(expected.get(fault, asyncio.CancelledError)):
             await loading
-    store.record(MAC).update(firmware="2.2.5", timers={"a": TIMER})
+    store.record(MAC).update(firmware="2.2.5", timers={"a": SET_TIMER})
     await store.async_close()
     await asyncio.sleep(70)
     assert await asyncio.to_thread(path.read_text) == content
@@ -297,7 +299,7 @@ async def test_acknowledged_means_stored(
     record = store.record(MAC)
     with monkeypatch.context() as patch:
         patch.setattr(storage, "write_utf8_file_atomic", Mock(side_effect=WriteError("no space")))
-        record.update(timers={"a": TIMER})
+        record.update(timers={"a": SET_TIMER})
         with pytest.raises(UserError, match="not_stored"):
             await record.async_save()
         await asyncio.sleep(70)
@@ -305,7 +307,7 @@ async def test_acknowledged_means_stored(
     await asyncio.sleep(61)
     assert not stands()
     assert (await read(file.with_name(OWNED_KEY)))[MAC]["timers"] == {"a": TIMER}
-    record.update(timers={"b": TIMER})
+    record.update(timers={"b": SET_TIMER})
     await asyncio.gather(*(record.async_save() for _ in range(5)))
     assert (await read(file.with_name(OWNED_KEY)))[MAC]["timers"] == {"b": TIMER}
     await store.async_close()
@@ -370,6 +372,6 @@ async def test_a_damaged_record_costs_no_other_device_its_own(
             hass_storage[KEY]["data"][OTHER_MAC] = record | rest
             store = DeviceStore(hass, "an_entry", OWNED)
             await store.async_load()
-            assert store.record(OTHER_MAC).state.owned["timers"] == {"a": TIMER}, record
+            assert store.record(OTHER_MAC).state.owned["timers"] == {"a": SET_TIMER}, record
             assert store.record(OTHER_MAC).state.owned["alarms"].keys() == {"a"}, record
         await store.async_close()

@@ -5,10 +5,13 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import uuid4
 
+from homeassistant.helpers.json import json_bytes
+from homeassistant.util.json import json_loads
 import pytest
+import voluptuous as vol
 
 from custom_components.xiaozhi.device.state import DeviceState, changed_keys
-from custom_components.xiaozhi.guests.alarms.timers import SetTimer
+from custom_components.xiaozhi.guests.alarms.timers import TIMERS, SetTimer
 from custom_components.xiaozhi.protocol.boards import cancels_echo
 from custom_components.xiaozhi.protocol.checkin import parse_checkin
 from custom_components.xiaozhi.protocol.device_status import DeviceStatus
@@ -90,10 +93,10 @@ def test_a_moment_without_a_time_zone_can_be_compared() -> None:
 
 
 def test_a_timer_is_stored_and_read() -> None:
-    timer = SetTimer.from_dict(TIMER)
+    timer = TIMERS.read(TIMER)
     assert timer == SetTimer(name="Eggs", seconds=300, ends_at=datetime(2026, 11, 20, 8, tzinfo=UTC))
-    assert timer.as_dict() == TIMER
-    paused = SetTimer.from_dict(TIMER | {"ends_at": None})
+    assert json_loads(json_bytes(TIMERS.write(timer))) == TIMER
+    paused = TIMERS.read(TIMER | {"ends_at": None})
     assert paused == SetTimer(name="Eggs", seconds=300, ends_at=None)
 
 
@@ -108,7 +111,13 @@ def test_a_timer_is_stored_and_read() -> None:
     ],
 )
 def test_a_damaged_timer_is_left_out(damage: dict[str, Any]) -> None:
-    assert SetTimer.from_dict(TIMER | damage) is None
+    with pytest.raises(vol.Invalid):
+        TIMERS.read(TIMER | damage)
+
+
+def test_a_timer_without_a_length_is_damaged() -> None:
+    with pytest.raises(KeyError):
+        TIMERS.read({name: value for name, value in TIMER.items() if name != "seconds"})
 
 
 @pytest.mark.parametrize(

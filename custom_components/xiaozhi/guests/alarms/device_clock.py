@@ -12,7 +12,7 @@ from ...texts.translated import async_text
 from ...util.text import plain_markdown
 from .alarm_clock import AlarmClock
 from .ring import Bell
-from .timers import VoiceTimers, set_timers
+from .timers import TIMERS, VoiceTimers
 
 
 class DeviceClock(DevicePart):
@@ -61,7 +61,7 @@ class DeviceClock(DevicePart):
     @override
     async def described_loss(self) -> list[str]:
         alarms, word = self.alarms.alarms, await async_text(self.device.hass, "timer")
-        timers = set_timers(self.device.state).values()
+        timers = TIMERS.of(self.device.state).values()
         return [
             *await self.alarms.described(alarms, {uid: alarm.next for uid, alarm in alarms.items()}),
             *(f"{word}: {plain_markdown(timer.name)}" if timer.name else word for timer in timers),

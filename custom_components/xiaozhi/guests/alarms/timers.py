@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 import math
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from homeassistant.components.intent import TimerEventType, TimerInfo, async_register_timer_handler
 from homeassistant.core import CALLBACK_TYPE, callback
@@ -22,8 +23,8 @@ import voluptuous as vol
 from ...const import DOMAIN
 from ...device.device import Device
 from ...device.owned import Owned
-from ...device.state import SETTINGS, DeviceState
-from ...settings import MOMENT
+from ...device.state import SETTINGS
+from ...settings import MOMENT, from_stored, stored
 from ...texts.translated import async_text
 from ...timeouts import TimerTimeouts
 from ...util.event_loop import loop_time
@@ -38,13 +39,6 @@ _FOLLOWED: Final = ("linked", "link", "timers", SETTINGS)
 _MOST: Final = 30
 # Characters of a name.
 _MAX_NAME: Final = 100
-_STORED: Final = vol.Schema(
-    {
-        vol.Required("name"): str,
-        vol.Required("seconds"): int,
-        vol.Required("ends_at"): vol.Maybe(MOMENT),
-    }
-)
 
 
 class TimerEvent(StrEnum):
@@ -57,47 +51,24 @@ class TimerEvent(StrEnum):
 class SetTimer:
     """A timer that was set on a device."""
 
-    name: str
+    name: str = stored(str)
     """Name that the user has given; empty if there is none."""
-    seconds: int
+    seconds: int = stored(int)
     """Length of the timer."""
-    ends_at: datetime | None
+    ends_at: datetime | None = stored(vol.Maybe(MOMENT))
     """None while it is paused."""
 
-    @classmethod
-    def from_dict(cls, data: Any) -> Self | None:
-        """Read the stored form; None if it is damaged."""
-        try:
-            return cls(**_STORED(data))
-        except vol.Invalid:
-            return None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the stored form as JSON values."""
-        ends_at = self.ends_at.isoformat() if self.ends_at else None
-        return {"name": self.name, "seconds": self.seconds, "ends_at": ends_at}
-
-
-def _unread(stored: Any) -> dict[str, Any] | None:
-    return stored if isinstance(stored, dict) else None
-
-
-TIMERS: Final = Owned(key="timers", read=_unread, write=lambda stored: stored)
-"""Timers that were set on a device and have not rung, in their stored form."""
+TIMERS: Final = Owned(key="timers", read=partial(from_stored, SetTimer))
+"""Timers that were set on a device and have not rung."""
 
 
 @callback
 def next_timer_end(device: Device) -> datetime | None:
     """Return when the next timer of a device ends; None if none runs."""
-    ends = (timer.ends_at for timer in set_timers(device.state).values() if timer.ends_at is not None)
+    ends = (timer.ends_at for timer in TIMERS.of(device.state).values() if timer.ends_at is not None)
     now = dt_util.utcnow()
     return min((end for end in ends if end > now), default=None)
-
-
-def set_timers(state: DeviceState) -> Mapping[str, SetTimer]:
-    """Return the timers of a device, by id."""
-    timers = {key: SetTimer.from_dict(stored) for key, stored in TIMERS.of(state).items()}
-    return {key: timer for key, timer in timers.items() if timer is not None}
 
 
 class VoiceTimers:
@@ -135,11 +106,10 @@ class VoiceTimers:
         """Take timers from now on, and go on with stored ones. Returns a function that ends this."""
         self._unlisten = self._device.record.listen(_FOLLOWED, self._device_changed)
         self._device_changed()
-        stored, now = set_timers(self._device.state), dt_util.utcnow()
-        self._forget(TIMERS.of(self._device.state).keys() - stored.keys())
+        kept, now = TIMERS.of(self._device.state), dt_util.utcnow()
         lost: list[str] = []
         left: dict[str, int] = {}
-        for key, timer in stored.items():
+        for key, timer in kept.items():
             is_known = key in self._known
             seconds = -math.inf if timer.ends_at is None else (timer.ends_at - now).total_seconds()
             if timer.ends_at is None and is_known:
@@ -192,15 +162,15 @@ class VoiceTimers:
                 raise intent.IntentHandleError(f"{_MOST} timers run already on {self._device.name}")
         ends_at = dt_util.utcnow() + timedelta(seconds=timer.seconds_left)
         paused = event is not TimerEventType.FINISHED and not timer.is_active
-        stored = SetTimer(
+        known = SetTimer(
             name=one_line(timer.name or "", _MAX_NAME),
             seconds=timer.created_seconds,
             ends_at=None if paused else ends_at,
         )
         self._known.add(timer.id)
-        self._device.record.update(timers={**timers, timer.id: stored.as_dict()})
+        self._device.record.update(timers={**timers, timer.id: known})
         if event is TimerEventType.FINISHED:
-            self._fire(stored)
+            self._fire(known)
             self._is_due(timer.id)
 
     @callback
@@ -214,15 +184,15 @@ class VoiceTimers:
         for key in gone:
             if (ring := self._rings.pop(key, None)) is not None and ring is not asyncio.current_task():
                 ring.cancel()
-        timers = {key: stored for key, stored in TIMERS.of(self._device.state).items() if key not in gone}
+        timers = {key: timer for key, timer in TIMERS.of(self._device.state).items() if key not in gone}
         self._device.record.update(timers=timers)
 
     async def _recover(self, lost: list[str], left: Mapping[str, int]) -> None:
         """Start timers again that a restart of Home Assistant has ended, and report those that are lost."""
-        stored = set_timers(self._device.state)
+        kept = TIMERS.of(self._device.state)
         for key, seconds in left.items():
             slots: dict[str, Any] = {"seconds": {"value": seconds}}
-            if name := stored[key].name:
+            if name := kept[key].name:
                 slots["name"] = {"value": name}
             try:
                 await intent.async_handle(
@@ -247,7 +217,7 @@ class VoiceTimers:
 
     async def _ring(self, key: str, deadline: float) -> None:
         """Ring for a timer that has ended, until the user ends it or it has rung long enough."""
-        name = one_line(set_timers(self._device.state)[key].name)
+        name = one_line(TIMERS.of(self._device.state)[key].name)
         language = spoken_language(self._hass, self._device)
         text = await async_text(
             self._hass, "timer_ended_named" if name else "timer_ended", language, timer=name
@@ -261,8 +231,8 @@ class VoiceTimers:
 
     async def _report(self, key: str, timers: list[str]) -> None:
         """Notify the owner of timers that have not rung, and forget them."""
-        stored = set_timers(self._device.state)
-        await async_report(self._device, key, [_description(stored[timer]) for timer in timers])
+        kept = TIMERS.of(self._device.state)
+        await async_report(self._device, key, [_description(kept[timer]) for timer in timers])
         self._forget(timers)
 
     @callback

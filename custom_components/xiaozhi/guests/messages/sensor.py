@@ -1,5 +1,6 @@
 """The sensor of unheard voice messages."""
 
+from dataclasses import asdict
 from typing import Final
 
 from ...entity import DescribedEntities
@@ -14,6 +15,10 @@ _WAITING: Final = XiaozhiSensorDescription(
     hidden_without_value=True,
     follows=(MESSAGES.key,),
     exists=lambda device: bool(MESSAGES.of(device.state)),
-    attributes=lambda device: {"waiting": [each.as_dict() for each in MESSAGES.of(device.state).values()]},
+    attributes=lambda device: {
+        "waiting": [
+            asdict(each) | {"sent": each.sent.isoformat()} for each in MESSAGES.of(device.state).values()
+        ]
+    },
 )
 ENTITIES: Final = (DescribedEntities(XiaozhiSensor, [_WAITING], _WAITING.follows),)

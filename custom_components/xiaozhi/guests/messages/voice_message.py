@@ -2,37 +2,23 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Self
-
-import voluptuous as vol
+from functools import partial
+from typing import Final
 
 from ...device.owned import Owned
-from ...settings import MOMENT
+from ...settings import MOMENT, from_stored, stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoiceMessage:
     """A message in somebody's own voice that nobody has heard yet. Its sound is in a file."""
 
-    sender: str
+    sender: str = stored(str)
     """Name of the room, or else of the device, in which it was spoken."""
-    sent: datetime
-    cut_off: bool = False
+    sent: datetime = stored(MOMENT)
+    cut_off: bool = stored(bool, False)
     """Whether its end is missing."""
 
-    @classmethod
-    def from_dict(cls, stored: Any) -> Self:
-        """Read the stored form. Raises if it is damaged."""
-        return cls(
-            sender=vol.Schema(str)(stored["sender"]),
-            sent=vol.Schema(MOMENT)(stored["sent"]),
-            cut_off=stored.get("cut_off") is True,
-        )
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the stored form."""
-        return {"sender": self.sender, "sent": self.sent.isoformat(), "cut_off": self.cut_off}
-
-
-MESSAGES: Final = Owned(key="messages", read=VoiceMessage.from_dict, write=VoiceMessage.as_dict)
+MESSAGES: Final = Owned(key="messages", read=partial(from_stored, VoiceMessage))
 """Messages that are kept for a device until somebody hears them, the oldest first."""
