@@ -12,6 +12,7 @@ import yaml
 from scripts.validator.languages import fingerprint
 from tests.paths import ROOT
 
+_INTEGRATION = ROOT / "custom_components" / "xiaozhi"
 _CHINESE = sorted((ROOT / "docs" / "zh-CN").glob("*.md"))
 _PAGES = sorted([*ROOT.glob("README*.md"), ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 _TRANSLATED = re.compile(r"<!-- (\S+) ([0-9a-f]{8}) -->\n")
@@ -113,3 +114,37 @@ def test_every_promise_of_the_threat_model_names_a_test_that_exists() -> None:
         file = ROOT / path
         assert file.is_file(), f"docs/security.md names {path}, which does not exist"
         assert re.search(rf"def {name}\(", file.read_text()), f"docs/security.md names {path}::{name}"
+
+
+def test_the_files_to_begin_with_are_few_and_short() -> None:
+    section = (
+        (ROOT / "docs" / "architecture.md")
+        .read_text()
+        .partition("\n## Where to begin\n")[2]
+        .partition("\n## ")[0]
+    )
+    files = re.findall(r"^\d+\. `([\w/]+\.py)`", section, re.MULTILINE)
+    lines = [len((_INTEGRATION / file).read_text().splitlines()) for file in files]
+    assert 10 <= len(files) <= 14
+    assert sum(lines) <= 3500
+
+
+def test_the_public_names_of_the_protocol_are_listed() -> None:
+    """Whole modules that are imported are listed by their own name."""
+    used: dict[str, set[str]] = {}
+    for path in _INTEGRATION.rglob("*.py"):
+        folder = path.relative_to(_INTEGRATION).parent.parts
+        if folder[:1] == ("protocol",):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                module = (*folder[: len(folder) + 1 - node.level], *(node.module or "").split("."))
+                if module[0] == "protocol":
+                    used.setdefault("/".join(module[1:]), set()).update(alias.name for alias in node.names)
+    rows = [
+        f"| `{module or '.'}` | {', '.join(f'`{name}`' for name in sorted(used[module]))} |"
+        for module in sorted(used)
+    ]
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    table = page.partition("| Module | Names |\n|---|---|\n")[2].partition("\n\n")[0]
+    assert table == "\n".join(rows)
