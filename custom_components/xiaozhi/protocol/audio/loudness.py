@@ -1,6 +1,7 @@
 """Loudness of a voice for a device: its level above the noise, and whether two devices hear the same speech.
 
 Levels are those of 20 ms each, in dB. Boards differ in gain, so a device is compared with its own noise only.
+`docs/measurements.md` has what each number brings.
 """
 
 import asyncio
@@ -19,23 +20,18 @@ _STEP: Final = 0.02
 _STEP_BYTES: Final = 2 * round(UPLINK_SAMPLE_RATE * _STEP)
 # Seconds after a wake word that the arbitration waits for.
 _LONGEST: Final = 3.5
-# The shares of all levels that are below that of the speech, and of the noise. `benchmarks/nearest.py`: with
-# 0.9 for speech, two people more of 100 were answered at the nearest device, and two fewer who spoke at the
-# same time; with 0.2 for noise, eleven fewer of those.
+# The shares of all levels that are below that of the speech, and of the noise.
 _SPEECH: Final = 0.95
 _NOISE: Final = 0.05
 # How much noise alone may stand above itself: when it is steady, and when it is not, which the spread of the
-# quieter levels shows. Chosen with 150 other houses: with white noise the nearest answers alone in 139 of
-# them instead of 110, in the noise of a kitchen in 139 as before.
+# quieter levels shows.
 _STEADY: Final = 1.0
 _RESTLESS: Final = 6.0
 _QUIETER: Final = 0.4
 # More would make noise of a distant voice, in dB.
 _MOST_GAIN: Final = 20.0
 # Speech is recognised by its loudness in 60 ms, and how that rises or falls within 100 ms. One device may be
-# 100 ms later than the other. The nearest then answers alone in 88 houses of 100; with 20 ms in 83, with a
-# rise within 60 ms in 84, and in 85 if none may be later. Without rises, both of two people are answered 86
-# times instead of 92.
+# 100 ms later than the other.
 _SMOOTH: Final = 3
 _RISE: Final = 5
 _LATER: Final = 5

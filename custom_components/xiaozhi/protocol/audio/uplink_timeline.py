@@ -4,9 +4,8 @@ The detector of the end of speech counts frames, so time must pass even where th
 congestion it silently drops the oldest of its 40 queued packets (`main/audio/audio_service.cc`), datagrams
 get lost, and either may only be a delay. A late read of our own is no gap.
 
-A gap changes a word or makes it unintelligible: with every tenth packet replaced by silence, a speech
-recognition that understood all of a set of commands missed a fifth of them. With the last frame fading out in
-the gap, it missed none. libopus has a better concealment, but PyAV gives no access to it.
+A gap changes a word or makes it unintelligible, so the last frame fades out in it (`docs/measurements.md`).
+libopus has a better concealment, but PyAV gives no access to it.
 """
 
 from array import array
