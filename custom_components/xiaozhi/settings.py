@@ -124,7 +124,6 @@ def _stored_moment(text: str) -> datetime:
 
 
 MOMENT: Final = vol.All(str, _stored_moment)
-"""Schema of a moment that is stored."""
 
 TEXTS: Final = vol.All([str], vol.Coerce(tuple))
 _PERCENTAGE: Final = vol.All(_whole, vol.Range(min=0, max=100))

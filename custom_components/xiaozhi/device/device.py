@@ -53,7 +53,6 @@ class Device(PairedDevice):
         """Its parts by their class, made by the gateway; none until it is in the device registry."""
         self._gateway_parts = gateway_parts
         self.installation: Installation | None = None
-        """The running installation of a firmware, if any."""
         self._last_statistics: dict[str, Any] = {}
         self._just_started = False
         self._ends: list[CALLBACK_TYPE] = []

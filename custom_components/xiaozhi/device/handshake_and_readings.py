@@ -60,7 +60,6 @@ class HandshakeAndReadings:
         self._tools_due = False
         self._acted = False
         self._planned = False
-        """Whether a reading is to begin soon."""
 
     @property
     def started(self) -> bool:

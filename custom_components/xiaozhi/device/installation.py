@@ -39,22 +39,18 @@ class Installation:
         self.stopped = False
         """Whether the device was removed, or the gateway stopped."""
         self._texts = {"name": device.name}
-        """Placeholders for the texts of errors."""
         self.begun = False
         """Whether the device has begun to download, and so to write over what it had."""
         self._download: Download | None = None
         self._offer: tuple[str, str, bool] | None = None
         """Version, path on our web server, and whether it must be forced; None before that is known."""
         self._offered = False
-        """Whether a check-in has offered the firmware."""
         self._returned = False
         """Whether the device has checked in again after it was offered a firmware or sent a pack."""
         self._linked = False
         """Whether it can be reached since that, or since that check-in."""
         self._version: str | None = None
-        """The version in its last check-in."""
         self._remote = ""
-        """The IP address of its last check-in."""
         self._news = asyncio.Event()
 
     @property

@@ -25,19 +25,14 @@ _LOGGER = logging.getLogger(__name__)
 
 # Keys that listeners of a device follow, beside the fields of `DeviceState` and the parts of its mappings.
 AVAILABLE: Final = "available"
-"""Availability."""
 PRESENT: Final = "present"
-"""Presence, as shown."""
 SETTINGS: Final = "settings"
-"""The owner's settings."""
 STATUS_READ: Final = "status_read"
 """The status was read, also where nothing in it has changed."""
 RESPONSE: Final = "response"
 """The times of the last turn."""
 DO_NOT_DISTURB: Final = "do_not_disturb"
-"""The field of that name."""
 INSTALLATION: Final = "installation"
-"""The running installation."""
 SHOWN: Final = "shown"
 """A text was shown on the screen."""
 PICTURE_ENTITY: Final = "picture_entity"
@@ -123,7 +118,6 @@ class DeviceState:
     """The last known state of a device. The first fields are stored."""
 
     firmware: str | None = None
-    """Version as the device reports it."""
     board: str | None = None
     """The build variant."""
     chip: str | None = None
@@ -195,7 +189,6 @@ class DeviceState:
     lingers: bool = False
     """Whether it comes and goes all the time: its entities are available, and it counts as not connected."""
     conversation: ConversationState = ConversationState.IDLE
-    """State of its conversation."""
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:

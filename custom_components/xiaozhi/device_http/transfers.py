@@ -38,9 +38,7 @@ class Download:
     progressed: Callable[[], None] = lambda: None
     """Called after every change of the following fields."""
     sent: int = 0
-    """Bytes that were downloaded."""
     remote: str = ""
-    """IP address of the downloading device."""
     started: bool = False
     ended: bool = False
     """Whether the download is over, complete or not."""
@@ -66,7 +64,6 @@ class Stream:
     delivered: bool = False
     """Whether all of it has arrived; the device may still have to read it."""
     error: Exception | None = None
-    """The error of `content`."""
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     """Set to break the download off; the device then drops what it has not played."""
     requested: asyncio.Future[float] = field(default_factory=asyncio.Future)

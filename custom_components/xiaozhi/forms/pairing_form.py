@@ -62,7 +62,6 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
     _accepted: PendingDevice
     """The device whose code was typed."""
     _link = DeviceLink.AUTOMATIC
-    """The link of the new device."""
     _code_schema = _CODE_SCHEMA
 
     @abstractmethod

@@ -55,7 +55,6 @@ class Trace:
         self.over = asyncio.Event()
         """Set when the conversation has ended or a bound is reached: nothing more is recorded."""
         self.lines: list[str] = []
-        """The recording so far."""
         self._add({"format": FORMAT, "version": VERSION, "sound": with_sound, **head})
 
     @property

@@ -33,7 +33,6 @@ class DeviceDiscovery:
         self._hass = hass
         self._entry = entry
         self.registry = PairingRegistry()
-        """The waiting devices, and their codes."""
         self._issues: dict[str, Any] = {}
         """Subentries with a repair issue, and the Client-Id that each had then."""
         entry.async_on_unload(

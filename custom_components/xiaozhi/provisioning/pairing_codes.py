@@ -44,7 +44,6 @@ class PendingDevice:
     mac: str
     client_id: str
     remote: str
-    """IP address of the last check-in."""
     board: str
     """Board name from the device; only its letters, digits, spaces and `._-`."""
     code: str = field(repr=False)
@@ -55,7 +54,6 @@ class PendingDevice:
     code_until: float
     """When the code expires; the next check-in then brings a new one."""
     seen: float
-    """Time of the last check-in."""
 
     @property
     def label(self) -> str:
@@ -86,7 +84,6 @@ class Verdict:
 
     outcome: Outcome
     device: PendingDevice | None = None
-    """The device with the code, if accepted."""
     tries_left: int = 0
     new_code_in: float = 0.0
     """Approximate seconds until the device shows its new code, if it was replaced."""

@@ -78,7 +78,6 @@ class Firmware:
     """The version, for comparison."""
     source: Path | URL
     page: str | None = None
-    """Web page of the release."""
     download: int | None = None
     """Bytes to fetch, as the list says."""
     chip: str | None = None

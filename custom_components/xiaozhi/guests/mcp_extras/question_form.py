@@ -27,7 +27,6 @@ class FormField:
 
     name: str
     title: str
-    """Title for people, in one line."""
     description: str
     kind: FieldKind
     required: bool

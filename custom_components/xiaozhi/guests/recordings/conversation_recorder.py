@@ -21,7 +21,6 @@ class ConversationRecorder(DevicePart):
         self._begun: asyncio.Future[Trace] | None = None
         self._wanted: tuple[JsonObject, bool] = {}, False
         self.last: Trace | None = None
-        """The last conversation that was recorded."""
 
     @override
     @callback

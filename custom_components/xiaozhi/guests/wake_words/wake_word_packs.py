@@ -105,7 +105,6 @@ class Board:
     memory: int | None
     """Least free bytes since its start, at its last check-in."""
     partition: Partition | None
-    """Partition of its pack."""
 
     @property
     def objection(self) -> FirmwareError | None:

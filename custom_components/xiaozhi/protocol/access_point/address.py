@@ -61,7 +61,6 @@ class AccessPointAddress:
     host: str
     """Host, with the port if there is one."""
     secure: bool
-    """Whether the connection is encrypted."""
     agent: str | None
     """Id of the agent in the cloud; None if the token does not state it."""
     expires: datetime | None

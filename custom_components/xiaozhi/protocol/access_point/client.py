@@ -49,12 +49,10 @@ class AccessPointClient:
         """
         self.address = address
         self.connections = 0
-        """Number of connections, for diagnostics."""
         self.failures = 0
         """Unwanted endings and failed attempts."""
         self.dispatcher = Dispatcher(owner, version=version)
         self.last_ending: Ending | None = None
-        """Why there was no connection, the last time."""
         self._tls = tls
         self._owner = owner
         self._go_on = LogAndGoOn(_LOGGER, f"Unexpected error on the connection to {address}")

@@ -57,7 +57,6 @@ class DialError(Exception):
         self.problem = problem
         self.kind = EndingKind.REFUSED if problem is DialProblem.REFUSED else EndingKind.UNREACHABLE
         self.detail = detail
-        """Details for logs, in English."""
         self.status = status
         """HTTP status, or close code, of the refusal."""
 

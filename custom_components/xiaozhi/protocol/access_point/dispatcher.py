@@ -103,7 +103,6 @@ class Dispatcher:
         self._owner = owner
         self._version = version
         self._calls: set[asyncio.Task[Any]] = set()
-        """The running actions."""
         self._rate = TokenBucket(rate=_CALLS_A_MINUTE / 60, burst=_CALLS_A_MINUTE)
         self._readings = TokenBucket(rate=_READINGS_A_MINUTE / 60, burst=_READINGS_A_MINUTE)
         self._one_list = asyncio.Lock()

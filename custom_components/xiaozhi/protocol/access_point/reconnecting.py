@@ -56,13 +56,11 @@ class Ending:
 
     kind: EndingKind
     detail: str = ""
-    """For logs and diagnostics."""
     code: int | None = None
     """Close code, or HTTP status of a refused handshake."""
     reason: str = ""
     """The other side's own words."""
     lasted: float = 0.0
-    """Seconds that the connection lasted."""
     since_list: float | None = None
     """Seconds since a list of tools was sent on it; None if none was."""
 

@@ -30,9 +30,7 @@ class OfferedTool(ABC):
     name: str
     """The name that its owner knows it by."""
     description: str
-    """Description for the language model."""
     changes_nothing: bool
-    """Whether the tool only reads."""
 
     @abstractmethod
     def schema(self) -> JsonObject:

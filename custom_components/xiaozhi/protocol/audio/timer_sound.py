@@ -6,7 +6,6 @@ import math
 from typing import Final
 
 TIMER_SOUND_SECONDS: Final = 1.5
-"""Length of the sound."""
 _STRIKES: Final = (0.0, 0.35)
 # The partials of a small bell: frequency in Hz, loudness, and how fast it fades, in 1/s.
 _PARTIALS: Final = ((880.0, 0.5, 5.0), (1760.0, 0.3, 8.0), (2637.0, 0.2, 12.0))

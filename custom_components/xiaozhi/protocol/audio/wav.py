@@ -33,7 +33,6 @@ class WavHeader:
     channels: int
     """1 or 2."""
     offset: int
-    """Where the samples start."""
     size: int | None
     """Bytes of samples; None if the writer did not know, as the head went out before the samples existed."""
 

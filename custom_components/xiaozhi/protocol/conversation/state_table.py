@@ -40,7 +40,6 @@ class State(Enum):
     """The answer has begun, and nothing of it has been spoken."""
     SPEAKING = auto()
     CLOSED = auto()
-    """The channel is gone."""
 
     @property
     def shown(self) -> ConversationState:
@@ -68,7 +67,6 @@ class Event(Enum):
     CHANNEL_CLOSED = auto()
     ANSWER_BEGUN = auto()
     PACKET_SENT = auto()
-    """A packet of the answer is sent."""
     ANSWER_STOPPED = auto()
     """`tts stop` is sent; the device listens after that."""
     PUSH_TO_TALK_ANSWER_STOPPED = auto()
@@ -103,7 +101,6 @@ class Interruption(StrEnum):
     """The next turn has begun: the device listens again without having said that it stopped, or a question
     was typed."""
     CLOSED = "closed"
-    """The channel is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,9 +192,7 @@ class ConversationTable:
         self._is_program = is_program
         self.state = State.RESTING if is_program else State.READY
         self.awaiting = False
-        """Whether the holder waits for a turn."""
         self.turn = TurnStart(mode=ListenMode.AUTO)
-        """The turn that has begun last."""
         self._taken = True
         self._mode: ListenMode | None = None
         self._wake_word: str | None = None

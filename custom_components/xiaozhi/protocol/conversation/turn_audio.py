@@ -27,7 +27,6 @@ class TurnAudio:
         """Begin to collect frames of `frame_duration` ms. The audio ends after `longest` seconds of it."""
         self.start = start
         self.trace: Trace | None = None
-        """Recording of the conversation, if any."""
         self.loudness = Loudness(deque() if wake_word is None else wake_word, frame_duration)
         """Loudness of its beginning, for comparison with other devices."""
         self._frame_duration = frame_duration

@@ -41,7 +41,6 @@ class Credentials:
     client_id: str
     token: str
     remote: str
-    """IP address of the peer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,9 +125,7 @@ class Link(ABC):
         self._handler: LinkHandler | None = None
         self._channel: Channel | None = None
         self._ended: str | None = None
-        """Reason for the end of the link."""
         self.trace: Trace | None = None
-        """Recording of the open conversation, if any."""
 
     @property
     def notices_loss(self) -> bool:

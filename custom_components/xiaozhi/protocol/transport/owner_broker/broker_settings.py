@@ -17,7 +17,6 @@ class BrokerProblem(StrEnum):
     UNREACHABLE = "unreachable"
     """Host and port do not answer, or not as a broker does."""
     UNKNOWN_HOST = "unknown_host"
-    """The host name cannot be resolved."""
     TLS = "tls"
     """The encrypted connection fails, as it does on a port without encryption."""
     CERTIFICATE = "certificate"
