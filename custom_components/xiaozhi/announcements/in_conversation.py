@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from homeassistant.core import callback
@@ -15,7 +15,8 @@ from ..protocol.conversation.caption_text import has_words
 from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face, face_of
 from ..protocol.transport.link import LinkClosedError
-from ..util.event_loop import first_of, within
+from ..timeouts import AnnouncementTimeouts
+from ..util.event_loop import first_of, loop_time, within
 from .announcement_errors import sound_error
 from .conversation_speech import Speech
 from .delivery import Delivery
@@ -34,6 +35,7 @@ class _Waiting:
     utterance: Utterance
     how: Delivery
     said: asyncio.Future[End | None]
+    since: float = field(default_factory=loop_time)
 
 
 class ConversationAnnouncements:
@@ -82,6 +84,12 @@ class ConversationAnnouncements:
     def waiting(self) -> bool:
         """Whether something is to be said."""
         return self._waiting is not None
+
+    @property
+    def ring_is_late(self) -> bool:
+        """Whether something that rings has waited as long as it can."""
+        waiting, patience = self._waiting, AnnouncementTimeouts.ring_waits
+        return waiting is not None and waiting.utterance.rings and loop_time() >= waiting.since + patience
 
     async def wait(self, *, for_ring: bool = False) -> None:
         """Wait until something is to be said, or `for_ring` only."""
@@ -132,15 +140,9 @@ class ConversationAnnouncements:
 
     async def _say_at_once(self, conversation: Conversation, waiting: _Waiting) -> bool:
         """Say something as long as it is wanted; return whether the user is to answer it."""
-        said = waiting.said
-        speaking = asyncio.create_task(self._say(conversation, waiting))
-        try:
-            await asyncio.wait((speaking, said), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            speaking.cancel()
-            await asyncio.wait((speaking,))
-        if not speaking.cancelled():
-            speaking.result()
+        async with first_of(self._say(conversation, waiting), waiting.said) as (speaking, said):
+            if speaking.done():
+                speaking.result()
         # Nobody answers a question that failed or is no longer wanted.
         was_said = not said.cancelled() and said.exception() is None and said.result() is End.DONE
         return was_said and waiting.utterance.expects_answer

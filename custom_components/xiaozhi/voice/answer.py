@@ -134,18 +134,19 @@ class Answer:
     def _wait_for_more(self) -> None:
         """Show an unfinished sentence when text and sound have run dry: its end may never come."""
         self._stop_waiting()
-        self._dry = self._device.hass.loop.call_later(VoiceTimeouts.dry, self._run_dry)
+
+        @callback
+        def show() -> None:
+            self._dry = None
+            self._device.create_task(self._show_unfinished(), "show caption")
+
+        self._dry = self._device.hass.loop.call_later(VoiceTimeouts.dry, show)
 
     @callback
     def _stop_waiting(self) -> None:
         if self._dry is not None:
             self._dry.cancel()
             self._dry = None
-
-    @callback
-    def _run_dry(self) -> None:
-        self._dry = None
-        self._device.create_task(self._show_unfinished(), "show caption")
 
     async def _show_unfinished(self) -> None:
         with suppress(LinkClosedError):

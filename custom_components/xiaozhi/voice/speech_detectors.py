@@ -28,6 +28,7 @@ from ..protocol.audio.speech_detector import (
 from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE, silence
 from ..texts.issues import Part, Unpromised, async_raise_issue
 from ..timeouts import VoiceTimeouts
+from ..util.event_loop import within
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -74,12 +75,7 @@ class SpeechDetectors:
 
     async def async_load(self, settings: DetectorSettings) -> TurnDetector | None:
         """Return a detector for one turn; None, with a repair issue, if the library cannot be loaded."""
-        try:
-            async with asyncio.timeout(VoiceTimeouts.detector_wait):
-                await self._tried.wait()
-        except TimeoutError:
-            return None
-        if not self.available:
+        if not (await within(VoiceTimeouts.detector_wait, self._tried.wait()) and self.available):
             return None
         try:
             detector = await self._hass.async_add_executor_job(load_detector, settings)

@@ -197,10 +197,15 @@ class Turn:
             speech_input,
             # Somebody who holds a button may think for as long as they hold it.
             inf if self._by_button else no_speech,
-            # In a patient turn, speech has to begin at once when something is to be said.
-            lambda: self._is_patient and self._announcements.waiting,
+            self._hurries,
             is_patient=self._is_patient,
         )
+
+    def _hurries(self) -> bool:
+        """Whether speech has to begin now: in a patient turn if something is to be said, else if it rings."""
+        if self._is_patient:
+            return self._announcements.waiting
+        return self._question is None and not self._by_button and self._announcements.ring_is_late
 
     async def _listen(self) -> TurnResult:
         """Let Assist understand and answer what is said, or was typed."""
@@ -266,12 +271,12 @@ class Turn:
     async def _explain(self, run: AssistRun) -> None:
         """Show an error that the user does not expect.
 
-        The user has stopped the turn, or the device has heard itself, or has listened by itself.
+        The user has stopped the turn, or the device has heard itself, has listened by itself or is to ring.
         """
         is_refused = run.error in UNHEARD
         if not is_refused:
             self._device.events.fire(ConversationEvent.FAILED, reason=run.error or "unknown")
-        is_silent = run.error == NO_SPEECH and (self.follows or self._is_patient)
+        is_silent = run.error == NO_SPEECH and (self.follows or self._is_patient or self._hurries())
         if not (is_refused and (self.audio.stopped or run.error == OWN_ECHO or is_silent)):
             await run.show_error()
 

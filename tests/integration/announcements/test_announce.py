@@ -13,7 +13,7 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, async_
 from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.announcements.delivery import Delivery
 from custom_components.xiaozhi.announcements.heard import End
-from custom_components.xiaozhi.announcements.utterance import Utterance
+from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.const import (
     CONF_ANNOUNCEMENT_VOLUME,
     CONF_SHOW_ANNOUNCEMENTS,
@@ -346,3 +346,14 @@ async def test_the_last_moment_of_a_conversation_is_an_occasion_too(
     await announce(hass, message="The door.")
     assert device.screen.captions == ["Fine.", "The door."]
     await device.wait_state(State.IDLE, 30)
+
+
+async def test_a_ring_waits_five_seconds_for_who_does_not_speak(boot: Boot, announcer: Announcer) -> None:
+    """The microphone is open, for eight."""
+    device = await boot(OLD)
+    await device.wake()
+    await device.wait_state(State.LISTENING, 5)
+    ringing = asyncio.create_task(announcer.say(Utterance(text="Pizza.", speech=beep(2), rank=Rank.TIMER)))
+    await device.wait_state(State.SPEAKING, 6)
+    assert (await ringing).end is End.DONE
+    assert device.screen.captions == ["Pizza."]

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
-from ...util.event_loop import loop_time
+from ...util.event_loop import loop_time, within
 from ..audio.opus_codec import OpusDecoder
 from ..firmware_version import FirmwareVersion
 from ..messages import Abort, DeviceMessage, JsonObject, ListenMode, ListenStop, tts_stop
@@ -178,10 +178,7 @@ class Conversation:
 
         The microphone of one that was woken by its button gives nothing at first, and nothing once it speaks.
         """
-        with suppress(TimeoutError):
-            async with asyncio.timeout(ConversationTimeouts.first_packet):
-                await self._reachable.wait()
-        return self._reachable.is_set()
+        return await within(ConversationTimeouts.first_packet, self._reachable.wait())
 
     async def is_there(self) -> bool:
         """Whether the device is still there after what it was sent, as far as anything shows that."""
