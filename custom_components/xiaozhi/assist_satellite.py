@@ -16,7 +16,7 @@ from homeassistant.components.assist_satellite import (
     AssistSatelliteWakeWord,
 )
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback, async_get_platforms
+from homeassistant.helpers.entity_platform import async_get_platforms
 
 from .actions.rights import satellite_id
 from .announcements.announcement_errors import check_length
@@ -27,9 +27,9 @@ from .announcements.heard import End
 from .const import DOMAIN, EVENT_ANNOUNCEMENT_SKIPPED
 from .device.device import Device
 from .device.state import AVAILABLE, DO_NOT_DISTURB, PRESENT, SETTINGS, STATUS_READ
-from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
+from .entity import DescribedEntities, XiaozhiEntity, entities_from
 from .errors import InputError
-from .gateway import Gateway, XiaozhiConfigEntry
+from .gateway import Gateway
 from .guests.media.stream import media_sound
 from .guests.wake_words.device_wake_words import WakeWords
 from .voice.conversations import VoiceConversations
@@ -239,8 +239,4 @@ def satellite_of(hass: HomeAssistant, device: Device) -> XiaozhiSatellite:
     raise InputError("no_satellite", name=device.name)
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the satellites of all devices, now and later."""
-    await add_entities_of(entry, async_add_entities, DescribedEntities(XiaozhiSatellite, [_SATELLITE]))
+async_setup_entry = entities_from(DescribedEntities(XiaozhiSatellite, [_SATELLITE]))

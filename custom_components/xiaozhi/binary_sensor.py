@@ -10,19 +10,11 @@ from homeassistant.components.binary_sensor import (
     BinarySensorEntityDescription,
 )
 from homeassistant.const import EntityCategory
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .device.device import Device
 from .device.state import AVAILABLE, PRESENT, part_key
-from .entity import (
-    DescribedEntities,
-    ToolEntities,
-    XiaozhiEntity,
-    XiaozhiToolEntity,
-    add_entities_of,
-)
-from .gateway import Gateway, XiaozhiConfigEntry
+from .entity import DescribedEntities, ToolEntities, XiaozhiEntity, XiaozhiToolEntity, entities_from
+from .gateway import Gateway
 from .protocol.transport.link import LinkKind
 from .tools.tool_entities import BinarySensorTool
 
@@ -91,14 +83,8 @@ class XiaozhiToolBinarySensor(XiaozhiToolEntity[BinarySensorTool], BinarySensorE
         return self._flag(self.tool.state)
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the binary sensors of all devices, now and later."""
-    await add_entities_of(
-        entry,
-        async_add_entities,
-        # Connectivity waits for the first check-in: only then is the kind of link known.
-        DescribedEntities(XiaozhiBinarySensor, BINARY_SENSORS),
-        ToolEntities(XiaozhiToolBinarySensor, BinarySensorTool),
-    )
+async_setup_entry = entities_from(
+    # Connectivity waits for the first check-in: only then is the kind of link known.
+    DescribedEntities(XiaozhiBinarySensor, BINARY_SENSORS),
+    ToolEntities(XiaozhiToolBinarySensor, BinarySensorTool),
+)

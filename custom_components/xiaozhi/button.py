@@ -3,16 +3,10 @@
 from typing import override
 
 from homeassistant.components.button import ButtonEntity
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .device.device import Device
-from .entity import (
-    ToolEntities,
-    XiaozhiToolEntity,
-    add_entities_of,
-)
-from .gateway import Gateway, XiaozhiConfigEntry
+from .entity import ToolEntities, XiaozhiToolEntity, entities_from
+from .gateway import Gateway
 from .tools.tool_entities import ButtonTool
 
 # Devices do not wait for each other; the calls of one do in `ToolCalls`.
@@ -32,12 +26,4 @@ class XiaozhiButton(XiaozhiToolEntity[ButtonTool], ButtonEntity):
         await self._call(self.tool.call)
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the buttons of all devices, now and later."""
-    await add_entities_of(
-        entry,
-        async_add_entities,
-        ToolEntities(XiaozhiButton, ButtonTool),
-    )
+async_setup_entry = entities_from(ToolEntities(XiaozhiButton, ButtonTool))

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 import asyncio
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, ClassVar, Final, override
@@ -180,23 +180,23 @@ def _key(reading: Reading) -> str:
     return part_key("answers", reading.tool)
 
 
-async def add_entities_of(
-    entry: XiaozhiConfigEntry,
-    async_add_entities: AddConfigEntryEntitiesCallback,
-    *sources: EntitySource,
-) -> None:
-    """Add the entities of a platform from these sources and from guests, now and whenever there are more."""
-    gateway, platform = entry.runtime_data, async_get_current_platform().domain
-    added = [file.ENTITIES for file in await async_files(gateway.hass, gateway.guests, platform)]
-    for source in chain(sources, *added):
-        source.follow(entry, async_add_entities)
+type SetUpEntry = Callable[
+    [HomeAssistant, XiaozhiConfigEntry, AddConfigEntryEntitiesCallback], Awaitable[None]
+]
 
 
-async def async_setup_guests(
-    _hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the entities of a platform that only guests have."""
-    await add_entities_of(entry, async_add_entities)
+def entities_from(*sources: EntitySource) -> SetUpEntry:
+    """Return the set-up of a platform: entities from these sources and from guests, now and later."""
+
+    async def async_setup_entry(
+        hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
+    ) -> None:
+        guests, platform = entry.runtime_data.guests, async_get_current_platform().domain
+        added = [file.ENTITIES for file in await async_files(hass, guests, platform)]
+        for source in chain(sources, *added):
+            source.follow(entry, async_add_entities)
+
+    return async_setup_entry
 
 
 class EntitySource(ABC):

@@ -6,16 +6,14 @@ from typing import Final, override
 
 from homeassistant.components.event import EventEntity, EventEntityDescription
 from homeassistant.const import EntityCategory
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import callback
 from homeassistant.helpers.dispatcher import async_dispatcher_connect
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .device.device import Device
 from .device.events import EVENT_SIGNAL, ConversationEvent, DeviceEvent, NotificationType
 from .device.paired_device import PairedDevice
 from .device.state import SETTINGS
-from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
-from .gateway import XiaozhiConfigEntry
+from .entity import DescribedEntities, XiaozhiEntity, entities_from
 
 PARALLEL_UPDATES = 0
 
@@ -66,12 +64,4 @@ class XiaozhiEvent(XiaozhiEntity, EventEntity):
             self.async_write_ha_state()
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the events of all devices, now and later."""
-    await add_entities_of(
-        entry,
-        async_add_entities,
-        DescribedEntities(XiaozhiEvent, EVENTS, ("notified", SETTINGS)),
-    )
+async_setup_entry = entities_from(DescribedEntities(XiaozhiEvent, EVENTS, ("notified", SETTINGS)))

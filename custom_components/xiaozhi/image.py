@@ -1,7 +1,6 @@
 """Images of devices, which only guests have."""
 
-from .entity import async_setup_guests as async_setup_entry
+from .entity import entities_from
 
 PARALLEL_UPDATES = 0
-
-__all__ = ["PARALLEL_UPDATES", "async_setup_entry"]
+async_setup_entry = entities_from()

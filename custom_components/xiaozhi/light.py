@@ -3,12 +3,10 @@
 from typing import Any, Final, override
 
 from homeassistant.components.light import ATTR_BRIGHTNESS, ATTR_RGB_COLOR, ColorMode, LightEntity
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .device.device import Device
-from .entity import ToolEntities, XiaozhiToolEntity, add_entities_of
-from .gateway import Gateway, XiaozhiConfigEntry
+from .entity import ToolEntities, XiaozhiToolEntity, entities_from
+from .gateway import Gateway
 from .tools.answer_values import as_number
 from .tools.stock_tools import CATALOGUE
 from .tools.tool_entities import Colour, LightTool, Setter
@@ -151,8 +149,4 @@ def _level(setter: Setter, brightness: int) -> int:
     return max(1, setter.minimum, round(brightness * setter.maximum / _FULL))
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the lights of all devices, now and later."""
-    await add_entities_of(entry, async_add_entities, ToolEntities(XiaozhiLight, LightTool))
+async_setup_entry = entities_from(ToolEntities(XiaozhiLight, LightTool))

@@ -3,14 +3,11 @@
 from typing import Final, override
 
 from homeassistant.components.notify import NotifyEntity, NotifyEntityDescription, NotifyEntityFeature
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .announcements.announcer import Announcer
 from .const import MAX_MESSAGE, MAX_STATUS
 from .device.state import SHOWN
-from .entity import DescribedEntities, XiaozhiEntity, add_entities_of
-from .gateway import XiaozhiConfigEntry
+from .entity import DescribedEntities, XiaozhiEntity, entities_from
 from .protocol import messages
 from .protocol.faces import Face
 from .util.text import shortened
@@ -42,8 +39,4 @@ class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
         await self.device.commands.send(messages.alert(status=status, message=text, emotion=Face.NEUTRAL))
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the notify entities of all devices, now and later. One without a screen only makes the sound."""
-    await add_entities_of(entry, async_add_entities, DescribedEntities(XiaozhiNotify, [_SCREEN]))
+async_setup_entry = entities_from(DescribedEntities(XiaozhiNotify, [_SCREEN]))

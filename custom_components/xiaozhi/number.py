@@ -9,13 +9,11 @@ from homeassistant.components.number import (
     NumberMode,
 )
 from homeassistant.const import PERCENTAGE, EntityCategory, UnitOfTime
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .const import CONF_ANNOUNCEMENT_VOLUME, CONF_FOLLOW_UP_WAIT
 from .device.device import Device
-from .entity import DescribedEntities, ToolEntities, XiaozhiSettingEntity, XiaozhiToolEntity, add_entities_of
-from .gateway import Gateway, XiaozhiConfigEntry
+from .entity import DescribedEntities, ToolEntities, XiaozhiSettingEntity, XiaozhiToolEntity, entities_from
+from .gateway import Gateway
 from .tools.answer_values import as_number
 from .tools.stock_tools import VOLUME_TOOL
 from .tools.tool_entities import NumberTool
@@ -92,13 +90,6 @@ class XiaozhiNumber(XiaozhiToolEntity[NumberTool], NumberEntity):
         await self._change(self.tool.setter.tool, {self.tool.setter.argument: int(value)})
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the numbers of all devices, now and later."""
-    await add_entities_of(
-        entry,
-        async_add_entities,
-        DescribedEntities(XiaozhiSettingNumber, SETTING_NUMBERS),
-        ToolEntities(XiaozhiNumber, NumberTool),
-    )
+async_setup_entry = entities_from(
+    DescribedEntities(XiaozhiSettingNumber, SETTING_NUMBERS), ToolEntities(XiaozhiNumber, NumberTool)
+)

@@ -5,8 +5,7 @@ from typing import Final, override
 from homeassistant.components.assist_pipeline import AssistPipelineSelect, VadSensitivity
 from homeassistant.components.select import SelectEntity, SelectEntityDescription
 from homeassistant.const import EntityCategory
-from homeassistant.core import Context, HomeAssistant, callback
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
+from homeassistant.core import Context, callback
 from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraData, RestoreEntity
 
 from .announcements.available_players import THIS_DEVICE, area_of
@@ -19,9 +18,9 @@ from .entity import (
     ToolEntities,
     XiaozhiSettingEntity,
     XiaozhiToolEntity,
-    add_entities_of,
+    entities_from,
 )
-from .gateway import Gateway, XiaozhiConfigEntry
+from .gateway import Gateway
 from .settings import ConversationStyle
 from .tools.tool_entities import SelectTool
 from .voice.pipelines import BY_WHAT_WAS_SAID, END_OF_SPEECH_SELECT, PIPELINE_SELECT
@@ -198,15 +197,9 @@ class _AssistSelects(DeviceEntities[str]):
         return kind(gateway, device)
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the selects of all devices, now and later."""
-    await add_entities_of(
-        entry,
-        async_add_entities,
-        ToolEntities(XiaozhiSelect, SelectTool),
-        DescribedEntities(XiaozhiConversationsSelect, [_CONVERSATIONS]),
-        DescribedEntities(XiaozhiLoudspeakerSelect, [_LOUDSPEAKER]),
-        _AssistSelects(),
-    )
+async_setup_entry = entities_from(
+    ToolEntities(XiaozhiSelect, SelectTool),
+    DescribedEntities(XiaozhiConversationsSelect, [_CONVERSATIONS]),
+    DescribedEntities(XiaozhiLoudspeakerSelect, [_LOUDSPEAKER]),
+    _AssistSelects(),
+)

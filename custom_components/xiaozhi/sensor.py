@@ -12,7 +12,6 @@ from homeassistant.components.sensor import (
     SensorStateClass,
 )
 from homeassistant.const import PERCENTAGE, STATE_ON, EntityCategory, Platform, UnitOfTemperature, UnitOfTime
-from homeassistant.core import HomeAssistant
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.util import dt as dt_util
@@ -22,10 +21,11 @@ from .device.device import Device
 from .device.state import AVAILABLE, RESPONSE, part_key
 from .entity import (
     DescribedEntities,
+    EntitySource,
     ToolEntities,
     XiaozhiOccasionalEntity,
     XiaozhiToolEntity,
-    add_entities_of,
+    entities_from,
 )
 from .gateway import Gateway, XiaozhiConfigEntry
 from .protocol.conversation.state_table import ConversationState
@@ -284,14 +284,14 @@ class GatewaySensor(SensorEntity):
         return {"not_connected" if description.names_others else "devices": sorted(named)}
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the sensors of all devices, now and later."""
-    async_add_entities(GatewaySensor(entry.runtime_data, description) for description in GATEWAY_SENSORS)
-    await add_entities_of(
-        entry,
-        async_add_entities,
-        DescribedEntities(XiaozhiSensor, SENSORS),
-        ToolEntities(XiaozhiToolSensor, SensorTool),
-    )
+class _GatewaySensors(EntitySource):
+    """The sensors of the gateway itself."""
+
+    @override
+    def follow(self, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback) -> None:
+        async_add_entities(GatewaySensor(entry.runtime_data, description) for description in GATEWAY_SENSORS)
+
+
+async_setup_entry = entities_from(
+    _GatewaySensors(), DescribedEntities(XiaozhiSensor, SENSORS), ToolEntities(XiaozhiToolSensor, SensorTool)
+)

@@ -6,8 +6,6 @@ from typing import Any, Final, override
 
 from homeassistant.components.switch import SwitchEntity, SwitchEntityDescription
 from homeassistant.const import EntityCategory
-from homeassistant.core import HomeAssistant
-from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 
 from .announcements.announcement_speech import text_utterance, voice_language
 from .announcements.announcer import Announcer
@@ -21,9 +19,8 @@ from .entity import (
     XiaozhiEntity,
     XiaozhiSettingEntity,
     XiaozhiToolEntity,
-    add_entities_of,
+    entities_from,
 )
-from .gateway import XiaozhiConfigEntry
 from .texts.translated import async_text
 from .tools.tool_entities import SwitchTool
 from .voice.pipelines import chosen_pipeline
@@ -147,15 +144,9 @@ class XiaozhiSwitch(XiaozhiToolEntity[SwitchTool], SwitchEntity):
         await self._call(self.tool.off)
 
 
-async def async_setup_entry(
-    hass: HomeAssistant, entry: XiaozhiConfigEntry, async_add_entities: AddConfigEntryEntitiesCallback
-) -> None:
-    """Add the switches of all devices, now and later."""
-    await add_entities_of(
-        entry,
-        async_add_entities,
-        DescribedEntities(XiaozhiMicrophoneSwitch, [_MICROPHONE]),
-        DescribedEntities(XiaozhiDoNotDisturbSwitch, [_DO_NOT_DISTURB]),
-        DescribedEntities(XiaozhiInterruptSwitch, [_INTERRUPT_BY_SPEAKING]),
-        ToolEntities(XiaozhiSwitch, SwitchTool),
-    )
+async_setup_entry = entities_from(
+    DescribedEntities(XiaozhiMicrophoneSwitch, [_MICROPHONE]),
+    DescribedEntities(XiaozhiDoNotDisturbSwitch, [_DO_NOT_DISTURB]),
+    DescribedEntities(XiaozhiInterruptSwitch, [_INTERRUPT_BY_SPEAKING]),
+    ToolEntities(XiaozhiSwitch, SwitchTool),
+)
