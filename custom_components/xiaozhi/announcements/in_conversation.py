@@ -34,7 +34,7 @@ class _Waiting:
 
     utterance: Utterance
     how: Delivery
-    said: asyncio.Future[End | None]
+    ended: asyncio.Future[End | None]
     since: float = field(default_factory=loop_time)
 
 
@@ -67,10 +67,10 @@ class ConversationAnnouncements:
         waiting = _Waiting(utterance, how, asyncio.get_running_loop().create_future())
         self._put(waiting)
         try:
-            async with first_of(waiting.said, conversation.closed.wait()):
-                return None if self._waiting is waiting else await waiting.said
+            async with first_of(waiting.ended, conversation.closed.wait()):
+                return None if self._waiting is waiting else await waiting.ended
         finally:
-            waiting.said.cancel()
+            waiting.ended.cancel()
             self._take()
 
     async def wait_over(self) -> None:
@@ -140,11 +140,11 @@ class ConversationAnnouncements:
 
     async def _say_at_once(self, conversation: Conversation, waiting: _Waiting) -> bool:
         """Say something as long as it is wanted; return whether the user is to answer it."""
-        async with first_of(self._say(conversation, waiting), waiting.said) as (speaking, said):
+        async with first_of(self._say(conversation, waiting), waiting.ended) as (speaking, ended):
             if speaking.done():
                 speaking.result()
         # Nobody answers a question that failed or is no longer wanted.
-        was_said = not said.cancelled() and said.exception() is None and said.result() is End.DONE
+        was_said = not ended.cancelled() and ended.exception() is None and ended.result() is End.DONE
         return was_said and waiting.utterance.expects_answer
 
     async def acknowledge(self, conversation: Conversation, utterance: Utterance) -> None:
@@ -172,7 +172,7 @@ class ConversationAnnouncements:
 
     async def _say(self, conversation: Conversation, waiting: _Waiting) -> None:
         """Say something, and report how that went. Raises `LinkClosedError`."""
-        utterance, said = waiting.utterance, waiting.said
+        utterance, ended = waiting.utterance, waiting.ended
         error: UserError | None = None
         end: End | None = None
         begun = False
@@ -192,11 +192,11 @@ class ConversationAnnouncements:
         except Exception as err:  # noqa: BLE001 - the source of a sound may raise anything
             error = sound_error(err, self._device)
         finally:
-            if not said.done():
+            if not ended.done():
                 if error is not None:
-                    said.set_exception(error)
+                    ended.set_exception(error)
                 elif begun or conversation.closed.is_set():
-                    said.set_result(end if begun else None)
+                    ended.set_result(end if begun else None)
                 else:
                     # The user began to speak first.
                     self._put(waiting)
