@@ -194,10 +194,6 @@ class DeviceSettings:
     """Whether events hold the words of the user and of the assistant."""
     wake_word_pipelines: Mapping[str, str] = stored({str: str}, MappingProxyType({}))
     """Ids of pipelines by wake word, if not the device's own."""
-    wake_phrases: tuple[str, ...] = stored(TEXTS, ())
-    """Phrases of the owner's that may wake the device, as typed into its form."""
-    wake_threshold: float = stored(vol.All(vol.Coerce(float), vol.Range(min=0.05, max=0.95)), 0.2)
-    """Certainty with which the device must have heard one of them."""
     announcement_volume: int | None = stored(vol.All(_PERCENTAGE, lambda percentage: percentage or None))
     """Percentage; None to leave the volume alone, for which the owner chooses 0."""
     quiet_volume: int = stored(_PERCENTAGE, 30)
@@ -216,6 +212,8 @@ class DeviceSettings:
     """Seconds from the moment at which that player fetches the sound until it is heard."""
     looks_at_photos: bool = stored(bool, True, key=CONF_LOOK_AT_PHOTOS)
     """Whether an AI model may look at its photos."""
+    options: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """All that is stored, for `of`."""
     assistant_tools: tuple[str, ...] | None = stored(TEXTS)
     """Names of the tools that the assistant may use; None for the automatic choice."""
 
@@ -226,7 +224,11 @@ class DeviceSettings:
         # Without its credentials, a device cannot be let in, and has to be paired again.
         for credential in ("client_id", "token"):
             found.setdefault(credential, secrets.token_urlsafe())
-        return cls(mac=subentry.unique_id or "", name=subentry.title, **found)
+        return cls(mac=subentry.unique_id or "", name=subentry.title, options=subentry.data, **found)
+
+    def of[SettingsT](self, kind: type[SettingsT]) -> SettingsT:
+        """Return the settings of a guest, a class whose fields are `stored`."""
+        return kind(**read_settings(kind, self.name, self.options))
 
     @property
     def vision_token(self) -> str:

@@ -10,6 +10,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.guests.cloud.settings import AccessPointSettings
+from custom_components.xiaozhi.guests.wake_words.device_wake_words import PhraseSettings
 from custom_components.xiaozhi.settings import (
     ConversationStyle,
     DeviceLink,
@@ -31,6 +32,10 @@ def _subentry(**data: Any) -> ConfigSubentry:
 def device(**data: Any) -> DeviceSettings:
     """Return the settings of a device with these stored ones."""
     return DeviceSettings.from_subentry(_subentry(**_IDENTITY | data))
+
+
+def phrases(**data: Any) -> PhraseSettings:
+    return device(**data).of(PhraseSettings)
 
 
 def gateway(**data: Any) -> GatewaySettings:
@@ -55,8 +60,8 @@ _SETTINGS: Final[list[tuple[Callable[..., Any], str, str, Any, tuple[Any, ...]]]
     (device, "loudspeaker_lead", "loudspeaker_lead", 0.5, (1.5, 1, True)),
     (device, "share_transcripts", "share_transcripts", False, (True,)),
     (device, "wake_word_pipelines", "wake_word_pipelines", {}, ()),
-    (device, "wake_phrases", "wake_phrases", (), ([],)),
-    (device, "wake_threshold", "wake_threshold", 0.2, (0.2,)),
+    (phrases, "wake_phrases", "wake_phrases", (), ([],)),
+    (phrases, "wake_threshold", "wake_threshold", 0.2, (0.2,)),
     (device, "announcement_volume", "announcement_volume", None, (0,)),
     (device, "quiet_volume", "quiet_volume", 30, (0,)),
     (device, "quiet_brightness", "quiet_brightness", 10, (0,)),
@@ -79,7 +84,7 @@ _SETTINGS: Final[list[tuple[Callable[..., Any], str, str, Any, tuple[Any, ...]]]
 
 
 def test_every_setting_of_a_device_is_tried() -> None:
-    always = {"mac", "name", "client_id", "token"}
+    always = {"mac", "name", "client_id", "token", "options"}
     tried = {field for read, _, field, _, _ in _SETTINGS if read is device}
     assert tried == DeviceSettings.__dataclass_fields__.keys() - always
 

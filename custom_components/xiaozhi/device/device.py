@@ -108,7 +108,7 @@ class Device(PairedDevice):
     def apply(self, subentry: ConfigSubentry) -> None:
         """Apply changed settings. A new token or client id ends the link."""
         old, self.settings = self.settings, DeviceSettings.from_subentry(subentry)
-        if old == self.settings:
+        if (old, old.options) == (self.settings, self.settings.options):
             return
         if (old.token, old.client_id) != (self.settings.token, self.settings.client_id):
             self._close_link("paired again")

@@ -12,12 +12,11 @@ from homeassistant.helpers.selector import (
 )
 import voluptuous as vol
 
-from ...const import CONF_WAKE_PHRASES, CONF_WAKE_THRESHOLD
 from ...device.device import Device
 from ...forms.device_form import DeviceForm
 from ...texts.translated import async_explain
 from ...util.text import plain_name
-from .device_wake_words import board_of
+from .device_wake_words import CONF_WAKE_PHRASES, CONF_WAKE_THRESHOLD, PhraseSettings, board_of
 from .wake_word_packs import MAX_PHRASES, Phrase
 
 _SYLLABLES: Final = 2
@@ -37,17 +36,18 @@ def check(form: DeviceForm) -> None:
     if error is not None:
         form.errors[CONF_WAKE_PHRASES] = error
     form.placeholders["phrase"] = plain_name(phrase)
-    if texts not in ([], [*form.before.wake_phrases]):
+    if texts not in ([], [*form.before.of(PhraseSettings).wake_phrases]):
         form.reason = "phrases_saved"
 
 
 async def add_fields(form: DeviceForm, device: Device) -> None:
     """Add the phrases, or the reason why the device can have none."""
-    form.words += [phrase.text for phrase in map(Phrase.parse, form.before.wake_phrases) if phrase]
+    settings = form.before.of(PhraseSettings)
+    form.words += [phrase.text for phrase in map(Phrase.parse, settings.wake_phrases) if phrase]
     if device.state.is_program:
         return
     if (objection := board_of(device).objection_to_phrases) is None:
-        threshold = vol.Optional(CONF_WAKE_THRESHOLD, default=form.before.wake_threshold)
+        threshold = vol.Optional(CONF_WAKE_THRESHOLD, default=settings.wake_threshold)
         form.fields |= {**_PHRASES, threshold: _THRESHOLD}
     else:
         form.notes.append(await async_explain(device.hass, objection))

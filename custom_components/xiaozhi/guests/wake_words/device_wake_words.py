@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 import re
 from typing import Any, Final, override
 
 from homeassistant.core import callback
+import voluptuous as vol
 from yarl import URL
 
 from ...device.device import Device
@@ -15,6 +17,7 @@ from ...device.installation import PackInstallation
 from ...device.state import NO_PACK
 from ...errors import InputError
 from ...protocol.checkin import Partition
+from ...settings import TEXTS, stored
 from ...texts.translated import async_explain, async_text, known_text
 from ...tools.stock_tools import ASSETS_TOOL
 from ...util.text import plain_name
@@ -27,7 +30,19 @@ from .wake_word_packs import ORIGINAL, Board, Choice, Phrase, build_pack
 
 DECIDE_ABOUT_PACKS: Final = ("tools", "board", "chip", "firmware", "assets", "free_memory")
 """Keys of the state that decide which packs a device can load."""
+CONF_WAKE_PHRASES: Final = "wake_phrases"
+CONF_WAKE_THRESHOLD: Final = "wake_threshold"
 _LANGUAGES: Final = {"cn": "zh", "en": "en"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhraseSettings:
+    """Phrases of an owner's."""
+
+    wake_phrases: tuple[str, ...] = stored(TEXTS, ())
+    """As typed into the form of the device."""
+    wake_threshold: float = stored(vol.All(vol.Coerce(float), vol.Range(min=0.05, max=0.95)), 0.2)
+    """Certainty with which the device must have heard one of them."""
 
 
 class WakeWords(DevicePart):
@@ -48,7 +63,7 @@ class WakeWords(DevicePart):
         """Phrases of its owner, if it can have any."""
         if self.board.objection_to_phrases is not None:
             return ()
-        return tuple(filter(None, map(Phrase.parse, self.device.settings.wake_phrases)))
+        return tuple(filter(None, map(Phrase.parse, self.device.settings.of(PhraseSettings).wake_phrases)))
 
     @property
     def available(self) -> Mapping[str, tuple[str, str]]:
@@ -148,8 +163,7 @@ class WakeWords(DevicePart):
 
     async def _pack(self, ids: Sequence[str], installation: PackInstallation) -> tuple[bytes, str | None]:
         board, state = self.board, self.device.state
-        settings = self.device.settings
-        choice = Choice.of(ids, self.phrases, settings.wake_threshold, board)
+        choice = Choice.of(ids, self.phrases, self.device.settings.of(PhraseSettings).wake_threshold, board)
         base = await self._files.async_load_pack(
             board.name or "",
             state.firmware or "",
