@@ -52,7 +52,7 @@ from .forms.gateway_form import (
 from .forms.pairing_form import PairingFlow, address_placeholders, async_https_hint
 from .gateway import gateway_of
 from .guests import GUESTS
-from .provisioning.address import check_in_url, found_host
+from .provisioning.check_in_address import check_in_url, found_host
 from .settings import OfferedLink, device_subentries, gateway_entry
 from .texts.translated import async_text
 from .util.text import plain_name

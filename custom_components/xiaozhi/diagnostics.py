@@ -19,7 +19,7 @@ from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES
 from .device.device import Device
 from .gateway import XiaozhiConfigEntry, find_device, gateway_of
 from .links.problems import installed_version
-from .provisioning.address import describe_address
+from .provisioning.check_in_address import describe_address
 from .voice.missing_engines import async_missing_engines_hint
 from .voice.patience import describe
 from .voice.pipelines import describe_pipeline

@@ -9,7 +9,7 @@ from homeassistant.loader import async_get_integration
 
 from .const import CONF_ADDRESS, DOMAIN
 from .gateway import running_gateway
-from .provisioning.address import describe_address
+from .provisioning.check_in_address import describe_address
 from .settings import OfferedLink
 from .voice.pipelines import EngineLocation, engine_locations
 

@@ -44,7 +44,7 @@ from ..const import (
 from ..device.guest import Guest
 from ..protocol.checkin_reply import is_mqtt_name
 from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerError, BrokerProblem
-from ..provisioning.address import (
+from ..provisioning.check_in_address import (
     HostProblem,
     async_leads_here,
     check_in_url,

@@ -27,7 +27,7 @@ from ..const import CONF_ADDRESS, CONF_BOARD, CONF_LINK, DOMAIN
 from ..device.paired_device import name_on_page
 from ..errors import UserError
 from ..gateway import Gateway, running_gateway
-from ..provisioning.address import PORTAL_URL, check_in_url, is_https_only
+from ..provisioning.check_in_address import PORTAL_URL, check_in_url, is_https_only
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, device_subentries
 from ..texts.translated import async_text, language_of_texts

@@ -15,7 +15,7 @@ from ..const import OTA_PATH
 from ..device_http.access import is_outside
 from ..settings import GatewaySettings, gateway_entry
 from ..texts.translated import async_text, language_of_texts
-from .address import GATEWAY_HEADER, PORTAL_URL, HostProblem, check_in_url, host_problem
+from .check_in_address import GATEWAY_HEADER, PORTAL_URL, HostProblem, check_in_url, host_problem
 
 _HOST_TEXTS: Final = {
     HostProblem.UNUSABLE: "page_host_unusable",

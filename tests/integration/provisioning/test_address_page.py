@@ -14,8 +14,8 @@ from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import OTA_PATH
 from custom_components.xiaozhi.device_http import access
-from custom_components.xiaozhi.provisioning import address
-from custom_components.xiaozhi.provisioning.address import async_leads_here
+from custom_components.xiaozhi.provisioning import check_in_address
+from custom_components.xiaozhi.provisioning.check_in_address import async_leads_here
 from tests.integration.conftest import unused_port
 from tests.integration.http_device import MakeEntry
 from tests.integration.provisioning.forms import ADDRESS, texts
@@ -137,7 +137,7 @@ async def test_an_address_is_right_if_it_is_ours_or_the_gateway_answers_there(
 ) -> None:
     """A container has another address than its computer, which publishes its ports."""
     own: list[dict[str, str]] = [{"address": "127.0.0.1"}]
-    monkeypatch.setattr(address, "async_get_adapters", AsyncMock(return_value=[{"ipv4": own}]))
+    monkeypatch.setattr(check_in_address, "async_get_adapters", AsyncMock(return_value=[{"ipv4": own}]))
     assert await async_leads_here(hass, "127.0.0.1")
     own.clear()
     client = await hass_client_no_auth()

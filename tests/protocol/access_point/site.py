@@ -10,8 +10,8 @@ from typing import Any, override
 
 from websockets.asyncio.server import ServerConnection, serve
 
+from custom_components.xiaozhi.protocol.access_point.access_point_client import AccessPointClient
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
-from custom_components.xiaozhi.protocol.access_point.client import AccessPointClient
 from custom_components.xiaozhi.protocol.access_point.dispatcher import CallRecord
 from custom_components.xiaozhi.protocol.access_point.tools import OfferedTool
 from custom_components.xiaozhi.protocol.messages import JsonObject

@@ -10,7 +10,7 @@ import pytest
 from custom_components.xiaozhi.const import OTA_PATH, WEBSOCKET_PATH
 from custom_components.xiaozhi.protocol.checkin import is_usable_host
 from custom_components.xiaozhi.protocol.checkin_reply import websocket_url
-from custom_components.xiaozhi.provisioning.address import check_in_url
+from custom_components.xiaozhi.provisioning.check_in_address import check_in_url
 
 
 @given(host=st.one_of(st.text(max_size=260), st.from_regex(r"[0-9A-Za-z._:-]{1,230}", fullmatch=True)))

@@ -18,12 +18,12 @@ from homeassistant.util.signal_type import SignalType
 from homeassistant.util.ssl import get_default_context
 
 from ...const import DOMAIN, EVENT_ACCESS_POINT_CALL, MANUFACTURER
-from ...protocol.access_point.client import AccessPointClient
+from ...protocol.access_point.access_point_client import AccessPointClient
 from ...protocol.access_point.dispatcher import CallRecord
 from ...protocol.access_point.tools import ToolList
+from .access_point_issues import async_clear_issues, async_update_issues
+from .access_point_settings import AccessPointSettings
 from .house_tools import HouseTool, async_house, offered_tools
-from .issues import async_clear_issues, async_update_issues
-from .settings import AccessPointSettings
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -25,6 +25,7 @@ from ...protocol.access_point.dialling import DialError, check_address
 from ...protocol.access_point.tools import ToolList
 from ...texts.translated import async_text
 from ...util.text import plain_name
+from .access_point_settings import access_point_subentries
 from .house_tools import (
     HouseTool,
     async_house,
@@ -33,7 +34,6 @@ from .house_tools import (
     offered_tools,
     proposed_tools,
 )
-from .settings import access_point_subentries
 
 _LOGGER = logging.getLogger(__name__)
 

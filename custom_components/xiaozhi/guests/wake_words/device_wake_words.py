@@ -24,7 +24,7 @@ from ...util.text import plain_name
 from ...voice.pipelines import spoken_language
 from ..firmware.available_firmware import FirmwareFiles
 from ..firmware.firmware_image import FirmwareError
-from .faces import FACES_FOLDER
+from .owner_faces import FACES_FOLDER
 from .speech_models import FIXED_WORDS, async_models, source
 from .wake_word_packs import ORIGINAL, Board, Choice, Phrase, build_pack
 

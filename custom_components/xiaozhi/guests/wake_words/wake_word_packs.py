@@ -19,7 +19,7 @@ from ...protocol.messages import identifier, named_font
 from ...util.untrusted_json import parse_json
 from ..firmware.firmware_image import FirmwareError
 from .assets_pack import Asset, Models, PackError, read_models, read_pack, write_models, write_pack
-from .faces import own_faces
+from .owner_faces import own_faces
 from .speech_models import FIXED_WORDS
 
 ORIGINAL: Final = "original"
