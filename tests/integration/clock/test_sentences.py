@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from homeassistant.auth.models import User
 from homeassistant.components.assist_pipeline import async_get_pipeline, async_update_pipeline
 from homeassistant.components.conversation import HOME_ASSISTANT_AGENT, async_converse
 from homeassistant.core import Context, HomeAssistant, ServiceRegistry
@@ -17,9 +18,11 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import CONF_UNDERSTAND_ALARMS, DOMAIN
 from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.guests.alarms.device_clock import DeviceClock
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from tests.integration.clock.alarms import soon
-from tests.integration.names import Boot
+from tests.integration.boxes import TWO_DEVICES
+from tests.integration.clock.alarms import happened, set_alarm, soon
+from tests.integration.names import MAC, OTHER_MAC, Boot
 
 LINK = LinkKind.MQTT
 
@@ -173,6 +176,48 @@ async def test_what_is_not_understood_counts_as_no_match(
         result = await async_converse(hass, text, None, Context(), "en", HOME_ASSISTANT_AGENT)
         assert result.response.error_code is code
     assert not known.state.owned["alarms"]
+
+
+async def test_stop_alone_ends_what_rings_and_is_home_assistants_else(
+    hass: HomeAssistant, boot: Boot, say: Say
+) -> None:
+    await boot()
+    others = [await say("stop"), await say("quiet")]
+    for words in ("Stop!", "be quiet, please"):
+        await set_alarm(hass, 5)
+        assert [await say("stop"), await say("quiet")] == others
+        await asyncio.sleep(8)
+        assert happened(hass) == "alarm_ringing"
+        assert await say("stop the music now") != "Alarm stopped."
+        # A word more is another sentence.
+        assert happened(hass) == "alarm_ringing"
+        assert await say(words) == "Alarm stopped."
+        assert happened(hass) == "alarm_stopped"
+    assert [await say("stop"), await say("quiet")] == others
+
+
+@TWO_DEVICES
+async def test_stop_said_elsewhere_ends_the_ring_unless_it_rings_there(
+    hass: HomeAssistant, boot: Boot, hass_read_only_user: User
+) -> None:
+    await boot()
+    await boot(mac=OTHER_MAC)
+    here, there = (boot.entry.runtime_data.devices[mac].part(DeviceClock) for mac in (MAC, OTHER_MAC))
+
+    async def stop(at: str | None, user: str | None = None) -> str:
+        context = Context(user_id=user)
+        done = await async_converse(hass, "stop", None, context, "en", HOME_ASSISTANT_AGENT, device_id=at)
+        return str(done.response.speech["plain"]["speech"])
+
+    await set_alarm(hass, 5)
+    await set_alarm(hass, 5, at="calendar.bedroom_box_alarms")
+    await asyncio.sleep(8)
+    assert await stop(None, hass_read_only_user.id) == "No alarm rings."
+    assert (here.rings, there.rings) == (True, True)
+    assert await stop(boot.device_ids[1]) == "Alarm stopped."
+    assert (here.rings, there.rings) == (True, False)
+    assert await stop(boot.device_ids[1]) == "Alarm stopped."
+    assert not here.rings
 
 
 async def test_an_unwritable_file_and_a_failing_reload_stop_nothing(

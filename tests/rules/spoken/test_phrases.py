@@ -12,6 +12,7 @@ from hassil.expression import Sentence
 from hassil.intents import IntentData, Intents, WildcardSlotList
 from hassil.parse_expression import parse_sentence
 from hassil.sample import sample_sentence
+from homeassistant.components.conversation.trigger import TRIGGER_SCHEMA
 import pytest
 
 from custom_components.xiaozhi.guests.spoken import language
@@ -96,6 +97,14 @@ def test_each_form_of_a_template_is_understood_as_a_whole(table: Path) -> None:
     ]
     ends = {form: [element.end for element in known.elements(form, 0, {})][:1] for form in forms}
     assert {form for form, end in ends.items() if end != [len(form)]} == set()
+
+
+@pytest.mark.parametrize("code", [table.stem for table in TABLES])
+def test_words_that_stop_a_ring_are_valid_for_a_trigger(code: str) -> None:
+    words = _data(code)["stop"]
+    assert TRIGGER_SCHEMA({"platform": "conversation", "command": words})["command"] == words
+    forms = [form for each in words for form in sample_sentence(parse_sentence(each))]
+    assert len(forms) == len({*forms}) > 10
 
 
 def _data(code: str) -> dict[str, Any]:

@@ -30,6 +30,11 @@ class DeviceClock(DevicePart):
         """Whether an alarm or a timer rings, or waits for the device to be back."""
         return self.alarms.rings or self._timers.rings
 
+    @property
+    def has_due(self) -> bool:
+        """The same, as its changes are reported by `BELL`."""
+        return self._bell.has_due
+
     async def async_stop(self) -> bool:
         """Stop a ringing alarm or timer, or a snoozed alarm; return whether it was an alarm.
 

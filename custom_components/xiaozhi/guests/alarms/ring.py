@@ -38,6 +38,9 @@ from ...voice.pipelines import chosen_pipeline, spoken_language
 
 _LOGGER = logging.getLogger(__name__)
 
+BELL: Final = "bell"
+"""Key of changes of `Bell.has_due`."""
+
 # Keys of changes after which a device may be able to ring. A refused ring is retried when the status is read.
 _FOLLOWED: Final = ("linked", "link", "firmware", "conversation", STATUS_READ)
 # Loudness of an alarm from its beginning on, and seconds for which each lasts.
@@ -155,12 +158,19 @@ class Bell:
         due = _Due(ring, deadline, asyncio.get_running_loop().create_future())
         self._due = sorted([*self._due, due], key=lambda each: each.ring.rank)
         self._ring_anew()
+        self._device.record.notify(BELL)
         try:
             return await due.end
         finally:
             self._due.remove(due)
+            self._device.record.notify(BELL)
             if due.end.cancelled():
                 self._ring_anew()
+
+    @property
+    def has_due(self) -> bool:
+        """Whether something rings, or waits until it can."""
+        return bool(self._due)
 
     @property
     def _open(self) -> list[_Due]:

@@ -3,5 +3,6 @@
 from typing import Final
 
 from ...device.guest import Guest
+from .stop_words import Ringing, StopWords
 
-REQUESTS: Final = Guest(package=__name__)
+REQUESTS: Final = Guest(package=__name__, parts=[Ringing], gateway_parts=[StopWords])

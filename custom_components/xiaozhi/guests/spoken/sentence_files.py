@@ -52,6 +52,11 @@ class SentenceFiles(GatewayPart):
         self._is_wanted = GatewaySettings.from_entry(entry).understands_alarms
         self._written: tuple[set[str], set[Ability]] | None = None
 
+    @property
+    def languages(self) -> set[str]:
+        """Languages in which sentences are understood."""
+        return set() if self._written is None else self._written[0]
+
     @override
     async def async_start(self) -> None:
         await self._check()
