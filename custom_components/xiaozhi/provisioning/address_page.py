@@ -62,7 +62,9 @@ async def async_address_page(request: web.Request) -> web.Response:
         steps = await say("page_steps", portal_url=PORTAL_URL)
         items = "".join(f"<li>{escape(step)}</li>" for step in steps.splitlines()).replace(PORTAL_URL, _LINK)
         intro = _paragraph(await say("page_type_this"))
-        paragraphs.append(f"{intro}<code>{_breakable(url)}</code><ol>{items}</ol>")
+        # A narrow page breaks it after a slash, and not within a word.
+        address = escape(url).replace("/", "/<wbr>")
+        paragraphs.append(f"{intro}<code>{address}</code><ol>{items}</ol>")
         paragraphs.append(_paragraph(await say("page_next")))
     if gateway.address is not None:
         paragraphs.append(_paragraph(await say("address_for_devices", address=gateway.address)))
@@ -99,11 +101,6 @@ async def _failure(
     hass = request.app[KEY_HASS]
     text = await async_text(hass, problem, _language(request), remote=request.remote or "–", **placeholders)
     return await _page(request, "page_fails", [_paragraph(text)], status, {})
-
-
-def _breakable(url: str) -> str:
-    """Return an address that a narrow page breaks after a slash, and not within a word."""
-    return escape(url).replace("/", "/<wbr>")
 
 
 def _paragraph(text: str) -> str:

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 import re
 from stat import S_ISREG
-from typing import Any, Final, Protocol, Self, override
+from typing import Any, Final, Self, override
 
 import aiohttp
 from homeassistant.config_entries import ConfigEntry
@@ -24,6 +24,7 @@ from yarl import URL
 
 from ...const import CONF_FIRMWARE_RELEASES, CONF_STOCK_RELEASES, DOMAIN, STOCK_RELEASES
 from ...device.guest import GatewayPart
+from ...device.installation import PackInstallation
 from ...device_http.bodies import BodyTooLargeError, read_body
 from ...protocol.checkin import Partition
 from ...protocol.firmware_version import FirmwareVersion, is_version
@@ -55,16 +56,6 @@ _MAX_FILES: Final = 1000
 # A list of GitHub has some 200 KiB and 130 boards for each release.
 _MAX_LIST_BYTES: Final = 1024 * 1024
 _MAX_LISTED: Final = 1000
-
-
-class FetchProgress(Protocol):
-    """Follows what Home Assistant fetches."""
-
-    def fetching(self, host: str, size: int) -> None:
-        """Note what it begins to fetch."""
-
-    def prepared(self, fraction: float) -> None:
-        """Note how much of the models is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +189,7 @@ class FirmwareFiles(GatewayPart):
         return await fetch(session, firmware.source, MAX_FILE_BYTES, FirmwareTimeouts.file)
 
     async def async_load_pack(
-        self, board: str, version: str, chip: str, partition: Partition, progress: FetchProgress
+        self, board: str, version: str, chip: str, partition: Partition, installation: PackInstallation
     ) -> bytes:
         """Return the asset pack of a release: the owner's file, or else cut out. Raises `FirmwareError`.
 
@@ -215,7 +206,7 @@ class FirmwareFiles(GatewayPart):
         try:
             async for firmware in self._released(board, version):
                 if isinstance(firmware.source, URL) and firmware.download:
-                    progress.fetching(str(firmware.source.host), firmware.download)
+                    installation.fetching(str(firmware.source.host), firmware.download)
                 data = await self._data(firmware)
                 if pack := await run(read_partition, data, partition, version, chip):
                     return pack

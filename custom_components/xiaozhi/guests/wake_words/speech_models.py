@@ -20,8 +20,9 @@ from homeassistant.helpers.storage import STORAGE_DIR
 from yarl import URL
 
 from ...const import DOMAIN
+from ...device.installation import PackInstallation
 from ...timeouts import FirmwareTimeouts
-from ..firmware.available_firmware import FetchProgress, fetch
+from ..firmware.available_firmware import fetch
 from ..firmware.firmware_image import FirmwareError
 from ..firmware.owner_files import read_file
 from .assets_pack import Models
@@ -40,7 +41,7 @@ FIXED_WORDS: Final[dict[str, tuple[str, str]]] = {
 """Words and language of the models with fixed words."""
 
 
-async def async_models(hass: HomeAssistant, names: Iterable[str], progress: FetchProgress) -> Models:
+async def async_models(hass: HomeAssistant, names: Iterable[str], installation: PackInstallation) -> Models:
     """Return models with their files.
 
     Raises `FirmwareError`, which names the folders of all that are missing.
@@ -56,7 +57,7 @@ async def async_models(hass: HomeAssistant, names: Iterable[str], progress: Fetc
         # An unreachable server is not tried again.
         if content is None and not missing:
             url = source().joinpath(TABLE["models"][model]["folder"], model, name)
-            progress.fetching(str(url.host), size)
+            installation.fetching(str(url.host), size)
             with suppress(FirmwareError):
                 fetched = await fetch(async_get_clientsession(hass), url, size, FirmwareTimeouts.file)
                 content = fetched if await run(_keep, kept, fetched, digest) else None
@@ -64,7 +65,7 @@ async def async_models(hass: HomeAssistant, names: Iterable[str], progress: Fetc
             missing[model] = None
             continue
         found.setdefault(model, {})[name] = content
-        progress.prepared(number / len(wanted))
+        installation.prepared(number / len(wanted))
     if missing:
         raise FirmwareError("model_missing", host=str(source().host), folders=", ".join(missing))
     return found
