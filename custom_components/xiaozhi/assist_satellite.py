@@ -65,10 +65,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     _unrecorded_attributes = frozenset({"assistant", "reachable", "speech_to_text", "text_to_speech"})
 
     def __init__(
-        self,
-        gateway: Gateway,
-        device: Device,
-        description: AssistSatelliteEntityDescription,
+        self, gateway: Gateway, device: Device, description: AssistSatelliteEntityDescription
     ) -> None:
         """Prepare the satellite of a device."""
         XiaozhiEntity.__init__(self, gateway, device, description)
@@ -79,10 +76,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
     @override
     def extra_state_attributes(self) -> dict[str, Any]:
         """Return whether an action would reach it, and where the engines of its pipeline run."""
-        return {
-            "reachable": self.device.state.present,
-            **engine_locations(self.hass, self.device),
-        }
+        return {"reachable": self.device.state.present, **engine_locations(self.hass, self.device)}
 
     @property
     @override

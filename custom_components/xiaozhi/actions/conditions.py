@@ -6,10 +6,7 @@ from typing import override
 from homeassistant.components.assist_satellite import DOMAIN as SATELLITE_DOMAIN
 from homeassistant.core import State
 from homeassistant.helpers.automation import DomainSpec
-from homeassistant.helpers.condition import (
-    Condition,
-    EntityStateConditionBase,
-)
+from homeassistant.helpers.condition import Condition, EntityStateConditionBase
 
 from .targets import own_satellites
 

@@ -29,12 +29,7 @@ from homeassistant.helpers.typing import ConfigType
 import voluptuous as vol
 
 from ..const import DOMAIN
-from ..device.events import (
-    EVENT_NOTIFICATION,
-    EVENT_SIGNAL,
-    ConversationEvent,
-    DeviceEvent,
-)
+from ..device.events import EVENT_NOTIFICATION, EVENT_SIGNAL, ConversationEvent, DeviceEvent
 from ..device.paired_device import PairedDevice
 from ..gateway import find_device
 from .targets import TARGET_SCHEMA, devices_in, own_satellites

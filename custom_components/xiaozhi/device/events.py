@@ -122,12 +122,7 @@ class DeviceEvents:
         return False
 
     @callback
-    def fire(
-        self,
-        event: StrEnum,
-        text: str | None = None,
-        **attributes: str | float,
-    ) -> None:
+    def fire(self, event: StrEnum, text: str | None = None, **attributes: str | float) -> None:
         """Send an event that is no notification; `text` is sent only if the owner allows that.
 
         Texts are cut to one line.

@@ -177,11 +177,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         )
 
     async def _change(
-        self,
-        subentry: ConfigSubentry,
-        form: DeviceForm,
-        gateway: Gateway | None,
-        device: Device | None,
+        self, subentry: ConfigSubentry, form: DeviceForm, gateway: Gateway | None, device: Device | None
     ) -> SubentryFlowResult:
         """Store the settings, and say what the owner still has to do for them."""
         before = form.before

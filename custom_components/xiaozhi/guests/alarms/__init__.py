@@ -7,8 +7,4 @@ from .alarm import ALARMS
 from .device_clock import DeviceClock
 from .timers import TIMERS
 
-ALARM_CLOCK: Final = Guest(
-    package=__name__,
-    parts=[DeviceClock],
-    owned=[ALARMS, TIMERS],
-)
+ALARM_CLOCK: Final = Guest(package=__name__, parts=[DeviceClock], owned=[ALARMS, TIMERS])

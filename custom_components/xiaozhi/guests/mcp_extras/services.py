@@ -10,9 +10,7 @@ from ...actions.action import Action
 from ...actions.targets import target_device
 from ...errors import InputError
 from ...protocol.mcp.client import McpClient
-from ...protocol.mcp.model import (
-    McpCallError,
-)
+from ...protocol.mcp.model import McpCallError
 from ...util.text import one_line
 from .followed import follow
 from .resources import MAX_URI, get_prompt, is_uri, list_prompts, list_resources, read_resource

@@ -4,6 +4,4 @@ from typing import Final
 
 from ...device.guest import Guest
 
-MEDIA: Final = Guest(
-    package=__name__,
-)
+MEDIA: Final = Guest(package=__name__)

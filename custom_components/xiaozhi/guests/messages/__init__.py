@@ -7,8 +7,5 @@ from .kept_messages import KeptMessages, async_forget_messages
 from .voice_message import MESSAGES
 
 VOICE_MESSAGES: Final = Guest(
-    package=__name__,
-    parts=[KeptMessages],
-    owned=[MESSAGES],
-    forget=async_forget_messages,
+    package=__name__, parts=[KeptMessages], owned=[MESSAGES], forget=async_forget_messages
 )

@@ -23,5 +23,5 @@ ACTIONS: Final = {
         fields={vol.Optional(_SOUND, default=False): cv.boolean},
         response=SupportsResponse.OPTIONAL,
         admin=True,
-    ),
+    )
 }

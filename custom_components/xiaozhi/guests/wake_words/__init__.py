@@ -7,8 +7,4 @@ from .device_wake_words import WakeWords
 from .pack_recovery import PackRecovery
 from .speech_models import async_forget_models
 
-WAKE_WORDS: Final = Guest(
-    package=__name__,
-    parts=[WakeWords, PackRecovery],
-    forget=async_forget_models,
-)
+WAKE_WORDS: Final = Guest(package=__name__, parts=[WakeWords, PackRecovery], forget=async_forget_models)

@@ -24,6 +24,4 @@ async def _set_assets(call: ServiceCall) -> None:
     await on_each(call, set_one)
 
 
-ACTIONS: Final = {
-    "set_assets": Action(run=_set_assets, fields={vol.Required(CONF_URL): cv.url}, admin=True),
-}
+ACTIONS: Final = {"set_assets": Action(run=_set_assets, fields={vol.Required(CONF_URL): cv.url}, admin=True)}
