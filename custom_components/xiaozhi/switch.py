@@ -1,18 +1,13 @@
 """Switches of a device."""
 
-import asyncio
-from dataclasses import replace
 from typing import Any, Final, override
 
 from homeassistant.components.switch import SwitchEntity, SwitchEntityDescription
 from homeassistant.const import EntityCategory
 
-from .announcements.announcement_speech import text_utterance, voice_language
-from .announcements.announcer import Announcer
-from .announcements.utterance import Rank
 from .const import CONF_INTERRUPT_BY_SPEAKING, CONF_MICROPHONE
 from .device.device import Device
-from .device.state import DETECTORS, DO_NOT_DISTURB, SETTINGS
+from .device.state import DETECTORS, DISTURBED_AGAIN, DO_NOT_DISTURB, SETTINGS
 from .entity import (
     DescribedEntities,
     ToolEntities,
@@ -21,14 +16,10 @@ from .entity import (
     XiaozhiToolEntity,
     entities_from,
 )
-from .texts.translated import async_text
 from .tools.tool_entities import SwitchTool
-from .voice.pipelines import chosen_pipeline
 
 # Devices do not wait for each other; the calls of one do in `ToolCalls`.
 PARALLEL_UPDATES = 0
-# Seconds.
-_KEPT_AFTER: Final = 5
 
 _INTERRUPT_BY_SPEAKING: Final = SwitchEntityDescription(
     key=CONF_INTERRUPT_BY_SPEAKING,
@@ -88,21 +79,8 @@ class XiaozhiDoNotDisturbSwitch(XiaozhiOwnedSwitch):
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
-        """Switch it off, and say how many messages were kept."""
         await super().async_turn_off(**kwargs)
-        self.device.create_task(self._say_kept(), "say what was kept")
-
-    async def _say_kept(self) -> None:
-        """Say the number of voice messages, after the announcement for which it was turned off."""
-        await asyncio.sleep(_KEPT_AFTER)
-        device = self.device
-        if self.gateway.devices.get(device.mac) is not device:
-            return
-        if (kept := len(device.state.owned.get("messages", ()))) and not device.do_not_disturb:
-            pipeline = chosen_pipeline(self.hass, device)
-            text = await async_text(self.hass, "messages_kept", voice_language(pipeline), count=str(kept))
-            said = replace(text_utterance(self.hass, text, pipeline), rank=Rank.ANSWER)
-            await self.device.part(Announcer).say(said)
+        self.device.record.notify(DISTURBED_AGAIN)
 
 
 class XiaozhiInterruptSwitch(XiaozhiSettingSwitch):

@@ -32,6 +32,8 @@ STATUS_READ: Final = "status_read"
 RESPONSE: Final = "response"
 """The times of the last turn."""
 DO_NOT_DISTURB: Final = "do_not_disturb"
+DISTURBED_AGAIN: Final = "disturbed_again"
+"""It was switched off by its switch."""
 INSTALLATION: Final = "installation"
 SHOWN: Final = "shown"
 """A text was shown on the screen."""
@@ -91,21 +93,6 @@ _RECORD: Final[dict[str, Any]] = {
 """The stored form of the fields but for the status and the tools, with the names of version 0.2.0."""
 # Resolution of the last contact while the device only answers polls.
 _COARSE: Final = timedelta(minutes=15)
-
-
-class PictureKind(StrEnum):
-    """Where a picture is from."""
-
-    PHOTO = "photo"
-    SCREEN = "screen"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
-    """A JPEG from a device."""
-
-    data: bytes = field(repr=False)
-    taken: datetime
 
 
 def part_key(name: str, part: str) -> str:
@@ -180,8 +167,8 @@ class DeviceState:
     do_not_disturb: bool = False
     """Whether only alarms, timers and requested sounds are heard or shown."""
 
-    pictures: Mapping[PictureKind, Picture] = field(default_factory=dict)
-    """The last picture of each kind."""
+    pictures: Mapping[str, Any] = field(default_factory=dict)
+    """The last picture of each kind, as `guests/pictures/picture.py` has it."""
     notified: bool = False
     """Whether its firmware has sent a notification since the gateway started; stock firmware never does."""
     linked: bool = False

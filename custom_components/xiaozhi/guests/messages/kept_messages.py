@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from datetime import timedelta
 from enum import StrEnum
 import logging
@@ -22,10 +23,11 @@ from ...announcements.announcement_speech import text_utterance, voice_language
 from ...announcements.announcer import Announcer
 from ...announcements.delivery import Delivery
 from ...announcements.heard import End
-from ...announcements.utterance import OpenSpeech, Utterance
+from ...announcements.utterance import OpenSpeech, Rank, Utterance
 from ...const import DOMAIN, EVENT_VOICE_MESSAGE
 from ...device.device import Device
 from ...device.guest import DevicePart
+from ...device.state import DISTURBED_AGAIN
 from ...errors import InputError, UserError
 from ...protocol.audio.loudness import as_loud_as
 from ...protocol.audio.speech_decoder import SpeechError, decode_speech
@@ -44,6 +46,8 @@ _MOST_OF_ONE: Final = 3
 _MOST_BYTES: Final = 512 * 1024
 _KEPT_FOR: Final = timedelta(days=7)
 _INTERVAL: Final = timedelta(hours=1)
+# Seconds.
+_KEPT_AFTER: Final = 5
 # Each piece of a sound is encoded in one go.
 _PIECE: Final = 2 * DOWNLINK.sample_rate
 
@@ -91,7 +95,7 @@ class KeptMessages(DevicePart):
         every_hour = async_track_time_interval(
             self._hass, self._clean, _INTERVAL, name="xiaozhi old messages", cancel_on_shutdown=True
         )
-        self._ends = [every_hour]
+        self._ends = [every_hour, self.device.record.listen([DISTURBED_AGAIN], self._disturbed_again)]
         self._announcer.in_conversation.before_first_turn = self.before_first_turn
         self.device.create_task(self._clean(), "old messages")
 
@@ -101,6 +105,18 @@ class KeptMessages(DevicePart):
         for end in self._ends:
             end()
         self._ends.clear()
+
+    @callback
+    def _disturbed_again(self) -> None:
+        self.device.create_task(self._say_kept(), "say what was kept")
+
+    async def _say_kept(self) -> None:
+        """Say the number of messages, after the announcement for which *Do not disturb* was switched off."""
+        await asyncio.sleep(_KEPT_AFTER)
+        if self._ends and self.messages and not self.device.do_not_disturb:
+            pipeline, count = chosen_pipeline(self._hass, self.device), str(len(self.messages))
+            text = await async_text(self._hass, "messages_kept", voice_language(pipeline), count=count)
+            await self._announcer.say(replace(text_utterance(self._hass, text, pipeline), rank=Rank.ANSWER))
 
     @override
     async def described_loss(self) -> list[str]:

@@ -10,11 +10,12 @@ from homeassistant.const import EntityCategory
 from homeassistant.core import callback
 
 from ...device.device import Device
-from ...device.state import AVAILABLE, PICTURE_ENTITY, Picture, PictureKind
+from ...device.state import AVAILABLE, PICTURE_ENTITY
 from ...entity import DescribedEntities, XiaozhiEntity
 from ...gateway import Gateway
 from ...tools.stock_tools import own_name
 from .image_entities import PICTURE_TOOLS
+from .picture import Picture, PictureKind
 from .picture_file import PictureFile
 
 _NO_PICTURE: Final = Path(__file__).parents[2] / "brand" / "icon.png"

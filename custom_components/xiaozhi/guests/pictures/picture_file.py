@@ -12,7 +12,7 @@ from homeassistant.helpers.storage import STORAGE_DIR, Store
 from homeassistant.util import dt as dt_util
 
 from ...const import DOMAIN
-from ...device.state import Picture, PictureKind
+from .picture import Picture, PictureKind
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -8,13 +8,13 @@ from PIL.Image import Image
 
 from ...actions.targets import require_tool
 from ...device.device import Device
-from ...device.state import PictureKind
 from ...device_http.transfers import Download, Transfers, Upload
 from ...errors import InputError, UserError
 from ...protocol.multipart import FormError, parse_form
 from ...tools.stock_tools import PREVIEW_TOOL, SCREEN_INFO_TOOL, SNAPSHOT_TOOL
 from .decoder import PictureError, check_jpeg, fit, open_picture
 from .image_entities import async_keep_picture
+from .picture import PictureKind
 
 # The largest screen of a supported board has 1280 by 800.
 _MAX_SIDE: Final = 2048

@@ -18,7 +18,6 @@ from ...actions.targets import require_tool
 from ...const import DOMAIN, NO_MODEL_ISSUE, VISION_PATH
 from ...device.device import Device
 from ...device.guest import GatewayPart
-from ...device.state import PictureKind
 from ...device_http.access import DeviceView, for_devices, path_of
 from ...device_http.bodies import receive_body
 from ...errors import UserError
@@ -34,6 +33,7 @@ from ...util.text import clean_text, one_line
 from ...voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg
 from .image_entities import async_keep_picture, picture_entity
+from .picture import PictureKind
 
 _LOGGER = logging.getLogger(__name__)
 
