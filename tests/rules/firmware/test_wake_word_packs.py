@@ -180,6 +180,7 @@ def test_what_woke_a_device_before_leaves_nothing_and_other_models_stay() -> Non
         (("wn9_jarvis_tts",), C3, "wake_words_mixed"),
         (("hello kitchen",), C3, "phrases_need_chip"),
         (("hello kitchen",), replace(S3, memory=4_000_000), "phrases_need_memory"),
+        (("hello kitchen",), replace(S3, memory=None), "phrases_memory_unknown"),
         ((ORIGINAL,), replace(S3, partition=None), "wake_words_unknown_board"),
     ],
 )

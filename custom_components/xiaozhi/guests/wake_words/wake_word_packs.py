@@ -134,10 +134,12 @@ class Board:
         if self.chip != _PHRASE_CHIP:
             # It is one of those in `_FIXED`.
             return FirmwareError("phrases_need_chip", chip=f"ESP32-{(self.chip or '')[5:].upper()}")
-        if (self.memory or 0) > _PHRASE_MEMORY:
+        needed = f"{_PHRASE_MEMORY / 1e6:.1f}"
+        if self.memory is None:
+            return FirmwareError("phrases_memory_unknown", needed=needed)
+        if self.memory > _PHRASE_MEMORY:
             return None
-        needed, free = (f"{size / 1e6:.1f}" for size in (_PHRASE_MEMORY, self.memory or 0))
-        return FirmwareError("phrases_need_memory", needed=needed, free=free)
+        return FirmwareError("phrases_need_memory", needed=needed, free=f"{self.memory / 1e6:.1f}")
 
     @property
     def fixed_words(self) -> Mapping[str, tuple[str, str]]:
