@@ -121,8 +121,6 @@ class VoiceTimeouts:
     turn."""
     message: float = 60
     """For a voice message, after the time in which it has to begin."""
-    kept: float = 1
-    """For messages that are said first when the device is woken."""
     early: float = 10
     """For an early transcript after the end of speech, before the turn is transcribed again."""
     quiet: float = 90

@@ -1,7 +1,7 @@
 """An announcement while the device has its audio channel open: between two turns, like an answer."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -50,8 +50,6 @@ class ConversationAnnouncements:
         self._volume = volume
         self._waiting: _Waiting | None = None
         self._there = asyncio.Event()
-        self.before_first_turn: Callable[[Conversation], Coroutine[Any, Any, bool]] | None = None
-        """Says what is kept for who wakes the device; returns whether there was anything."""
         self.only_music = False
         """Whether the channel is open only for music, and for utterances that interrupt it."""
 
@@ -115,16 +113,13 @@ class ConversationAnnouncements:
             self.only_music = False
         return expects_answer
 
-    async def speak_kept(self, conversation: Conversation) -> bool | None:
-        """Say what is kept for who wakes the device, up to a question.
+    async def speak_kept(self, conversation: Conversation, kept: Coroutine[Any, Any, bool]) -> bool | None:
+        """Say what is `kept` for who wakes the device, up to a question.
 
-        Returns as `speak`, or None if there is nothing that can be said now.
+        It returns at once whether there is anything; if not, other utterances wait until after the turn.
+        Returns as `speak`, or None if there is nothing.
         """
-        if self.before_first_turn is None:
-            return None
         expects_answer, over = False, asyncio.Event()
-        # It is known at once whether there is anything; if not, other utterances wait until after the turn.
-        kept = self.before_first_turn(conversation)
         saying = asyncio.create_task(kept, name="say what is kept", eager_start=True)
         saying.add_done_callback(lambda _: over.set())
         try:

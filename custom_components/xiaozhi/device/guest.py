@@ -13,6 +13,7 @@ from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.importlib import async_import_module
 
 from ..device_http.access import DeviceView
+from ..protocol.conversation.conversation import Conversation
 from .device import Device
 from .owned import Owned
 
@@ -33,6 +34,10 @@ class DevicePart:
     @callback
     def end(self) -> None:
         """End everything; what is stored continues when the gateway starts again."""
+
+    async def before_first_turn(self, _conversation: Conversation) -> bool:
+        """Say what is kept for who has woken the device; return whether there is anything to be said now."""
+        return False
 
     async def async_close(self) -> None:
         """Give back what was borrowed, after all parts have ended, while the link still exists."""

@@ -91,12 +91,11 @@ class KeptMessages(DevicePart):
     @override
     @callback
     def start(self) -> None:
-        """Begin to play kept messages when the device is woken."""
+        """Begin to delete old messages."""
         every_hour = async_track_time_interval(
             self._hass, self._clean, _INTERVAL, name="xiaozhi old messages", cancel_on_shutdown=True
         )
         self._ends = [every_hour, self.device.record.listen([DISTURBED_AGAIN], self._disturbed_again)]
-        self._announcer.in_conversation.before_first_turn = self.before_first_turn
         self.device.create_task(self._clean(), "old messages")
 
     @override
@@ -158,6 +157,7 @@ class KeptMessages(DevicePart):
         """Delete all, unheard."""
         await self._async_delete(self.messages)
 
+    @override
     async def before_first_turn(self, conversation: Conversation) -> bool:
         """Play all to who has woken the device; return whether there is anything that can be said now."""
         if (
