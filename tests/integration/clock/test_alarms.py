@@ -232,6 +232,36 @@ async def test_a_timer_that_rings_with_an_alarm_is_named_and_stopped_with_it(
     assert not boot.known.state.owned["timers"]
 
 
+@pytest.mark.parametrize("first", ["alarm", "reminder"])
+@pytest.mark.parametrize("by", ["wake word", "words", STOP, SNOOZE, "wake word and snooze"])
+async def test_alarms_that_overlap_are_both_named_and_stopped_together(
+    hass: HomeAssistant, boot: Boot, handle: Handle, notes: list[str], first: str, by: str
+) -> None:
+    """An alarm sounds, and a reminder that is due at the same time is shown with it."""
+    device = await boot()
+    await set_alarm(hass, 10 if first == "alarm" else 20)
+    await set_alarm(hass, 20 if first == "alarm" else 10, "Pills", description="Take your pills.")
+    await asyncio.sleep(26)
+    said = alerts(device)[-1]
+    assert (said["status"], said["message"]) == ("Alarm", "Alarm: Wake up; Take your pills.")
+    if "wake word" in by:
+        await device.wake()
+        await device.wait_state(State.IDLE, 10)
+    if by == "words":
+        await handle("XiaozhiStopAlarm")
+    elif by != "wake word":
+        await act(hass, "button", "press", SNOOZE if by.endswith("snooze") else by)
+    await asyncio.sleep(5)
+    await rings_no_more(device, 120)
+    snoozed = by.endswith(("snooze", SNOOZE))
+    assert happened(hass) == ("alarm_snoozed" if snoozed else "alarm_stopped")
+    assert len(boot.known.state.owned["alarms"]) == (2 if snoozed else 0)
+    if snoozed:
+        await asyncio.sleep(450)
+        assert alerts(device)[-1]["message"] == "Alarm: Wake up Take your pills."
+    assert not notes
+
+
 @TWO_DEVICES
 @pytest.mark.parametrize("link", [LinkKind.WEBSOCKET])
 @pytest.mark.usefixtures("chosen")

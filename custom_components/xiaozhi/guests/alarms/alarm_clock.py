@@ -5,7 +5,7 @@ ended; after Home Assistant was off or the device away for ten minutes, it is re
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -27,7 +27,7 @@ from ...errors import InputError, UserError
 from ...texts.issues import async_raise_issue
 from ...texts.translated import async_text
 from ...timeouts import TimerTimeouts
-from ...util.event_loop import LogAndGoOn, loop_time
+from ...util.event_loop import LogAndGoOn, loop_time, within
 from ...util.text import one_line, plain_markdown
 from ...voice.pipelines import spoken_language
 from .alarm import ALARMS, MAX_NAME, Alarm, checked_rule, moment_of, wall_time
@@ -89,9 +89,8 @@ class AlarmClock:
         self._bell = bell
         self._changed = asyncio.Event()
         self._go_on = LogAndGoOn(_LOGGER, f"The alarms of {device.settings.name} could not ring")
-        self._ringing: dict[str, Alarm] = {}
-        self._scope: asyncio.Timeout | None = None
-        """Ends the ring."""
+        self._rings: dict[asyncio.Task[RingEnd | None], Mapping[str, Alarm]] = {}
+        """What rings, each with the alarms that were due together."""
         self._stopped: dict[str, Alarm] = {}
         """Alarms that were stopped last, as they rang; they can still be snoozed for a while."""
         self._stopped_at = 0.0
@@ -189,15 +188,22 @@ class AlarmClock:
         self._stopped = {uid: alarm for uid, alarm in self._stopped.items() if uid not in changes}
         self._device.record.update(alarms=kept)
         self._changed.set()
-        if self._scope is not None and not self._rung():
-            self._scope.reschedule(loop_time())
-            self._scope = None
+        for ring in self._rings:
+            if not self._rung([ring]):
+                ring.cancel()
         await self._device.record.async_save()
 
-    def _rung(self) -> dict[str, Alarm]:
-        """Return the ringing alarms that were not changed meanwhile."""
-        alarms = self.alarms
-        return {uid: alarm for uid, alarm in self._ringing.items() if alarms.get(uid) == alarm}
+    def _rung(self, rings: Iterable[asyncio.Task[RingEnd | None]] | None = None) -> dict[str, Alarm]:
+        """Return the alarms of all or some rings that were not changed meanwhile."""
+        alarms, rung = self.alarms, dict[str, Alarm]()
+        for ring in self._rings if rings is None else rings:
+            rung |= {uid: alarm for uid, alarm in self._rings[ring].items() if alarms.get(uid) == alarm}
+        return rung
+
+    def _quiet(self) -> dict[str, Alarm]:
+        """Return the alarms that do not ring."""
+        rung = self._rung()
+        return {uid: alarm for uid, alarm in self.alarms.items() if uid not in rung}
 
     @property
     def rings(self) -> bool:
@@ -243,23 +249,21 @@ class AlarmClock:
             self._fire(AlarmEvent.STOPPED, rung.values(), unanswered=unanswered)
 
     async def _run(self) -> None:
-        while True:
-            self._changed.clear()
-            wait: float | None = TimerTimeouts.poll
-            # A repair issue reports a failed write.
-            with self._go_on, suppress(UserError):
-                self._check_can_ring()
-                set_by = await self._follow_clock()
-                if due := await self._due():
-                    await self._take(due, set_by)
-                    continue
-                # The clock on the wall may be set.
-                following = next_alarm(self._device)
-                seconds = (following - dt_util.utcnow()).total_seconds() if following else None
-                wait = seconds and min(max(seconds, 0.1), TimerTimeouts.poll)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(wait):
-                    await self._changed.wait()
+        async with asyncio.TaskGroup() as rings:
+            while True:
+                self._changed.clear()
+                wait: float | None = TimerTimeouts.poll
+                # A repair issue reports a failed write.
+                with self._go_on, suppress(UserError):
+                    self._check_can_ring()
+                    set_by = await self._follow_clock()
+                    if due := await self._due():
+                        await self._take(due, set_by, rings)
+                        continue
+                    # The clock on the wall may be set.
+                    at = min((alarm.next for alarm in self._quiet().values()), default=None)
+                    wait = at and min(max((at - dt_util.utcnow()).total_seconds(), 0.1), TimerTimeouts.poll)
+                await within(wait, self._changed.wait())
 
     @callback
     def _check_can_ring(self) -> None:
@@ -275,14 +279,14 @@ class AlarmClock:
         set_by, self._clock_began = began - self._clock_began, began
         if abs(set_by) < _SET_LITTLE or set_by > _SET_FAR:
             return timedelta()
-        if snoozed := {uid: alarm.moved(set_by) for uid, alarm in self.alarms.items() if alarm.snoozed}:
+        if snoozed := {uid: alarm.moved(set_by) for uid, alarm in self._quiet().items() if alarm.snoozed}:
             await self._store(snoozed)
         return max(set_by, timedelta())
 
     async def _due(self) -> Mapping[str, Alarm]:
-        """Return the due alarms. If the clock was set back, find the next time of each alarm again."""
+        """Return the due alarms that do not ring. Where the clock was set back, find the next times again."""
         now, due, renewed = dt_util.utcnow(), dict[str, Alarm](), dict[str, Alarm | None]()
-        for uid, alarm in self.alarms.items():
+        for uid, alarm in self._quiet().items():
             # One that raises must not take the others with it.
             with self._go_on:
                 if alarm.found - now > _SET_FAR and now.year >= _FIRST_YEAR:
@@ -293,7 +297,7 @@ class AlarmClock:
             await self._store(renewed)
         return due
 
-    async def _take(self, due: Mapping[str, Alarm], set_forward: timedelta) -> None:
+    async def _take(self, due: Mapping[str, Alarm], set_forward: timedelta, rings: asyncio.TaskGroup) -> None:
         """Ring due alarms, and report those that were due too long ago, not counting what was only set."""
         tolerance, now = timedelta(seconds=TimerTimeouts.unreachable) + set_forward, dt_util.utcnow()
         moments = {uid: _last_due(alarm, now, tolerance) for uid, alarm in due.items()}
@@ -303,25 +307,33 @@ class AlarmClock:
             self._fire(AlarmEvent.STOPPED, late.values(), unanswered=True)
             return
         deadline = loop_time() + (tolerance - (now - min(moments.values()))).total_seconds()
-        self._ringing = dict(due)
+        ring = self._device.create_task(self._ring([*due.values()], deadline), "ring")
+        self._rings[ring] = due
         self._device.record.notify("alarms")
-        ended: RingEnd | None = RingEnd.STOPPED
-        try:
-            # Changing all ringing alarms ends the ring.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(None) as self._scope:
-                    ended = await self._ring(deadline)
-            self._scope = None
-            if rung := self._rung():
-                if ended in _REPORTED:
-                    await self._report(_REPORTED[ended], rung, moments)
-                await self._end(rung, unanswered=ended in _REPORTED)
-        finally:
-            self._ringing, self._scope = {}, None
+        rings.create_task(self._finish(ring, moments))
 
-    async def _ring(self, deadline: float) -> RingEnd | None:
+    async def _finish(self, ring: asyncio.Task[RingEnd | None], moments: Mapping[str, datetime]) -> None:
+        """Wait for the end of a ring; end its alarms, and all that were stopped with it."""
+        try:
+            await asyncio.wait((ring,))
+            with self._go_on, suppress(UserError):
+                # Changing all alarms of a ring cancels it.
+                if not ring.cancelled():
+                    unheard = ring.result() in _REPORTED
+                    together = [ring] if unheard else [each for each in self._rings if _is_stopped(each)]
+                    if rung := self._rung(together):
+                        if unheard:
+                            await self._report(_REPORTED[ring.result()], rung, moments)
+                        await self._end(rung, unanswered=unheard)
+                return
+            await asyncio.sleep(TimerTimeouts.poll)
+        finally:
+            ring.cancel()
+            del self._rings[ring]
+            self._changed.set()
+
+    async def _ring(self, rung: Sequence[Alarm], deadline: float) -> RingEnd | None:
         """Ring, and return the end of the ring; None if the device could not ring until `deadline`."""
-        rung = [*self._ringing.values()]
         language = spoken_language(self._hass, self._device)
         names = ", ".join(alarm.name for alarm in rung if alarm.name and not alarm.text)
         texts = [alarm.text for alarm in rung if alarm.text]
@@ -364,6 +376,11 @@ class AlarmClock:
         language = await async_language(self._hass, self._hass.config.language)
         names = {uid: plain_markdown(alarm.name or alarm.text or alarm_word) for uid, alarm in alarms.items()}
         return [f"{name} ({described_moment(language, due[uid])})" for uid, name in names.items()]
+
+
+def _is_stopped(ring: asyncio.Task[RingEnd | None]) -> bool:
+    """Whether somebody has stopped a ring."""
+    return ring.done() and not ring.cancelled() and not ring.exception() and ring.result() is RingEnd.STOPPED
 
 
 def _is_equal(alarm: Alarm, other: Alarm, now: datetime) -> bool:

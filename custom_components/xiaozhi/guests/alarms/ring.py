@@ -156,7 +156,7 @@ class Bell:
     async def ring(self, ring: Ring, deadline: float) -> RingEnd:
         """Ring, as soon as it can be heard. Raises `TimeoutError` if it cannot until `deadline`."""
         due = _Due(ring, deadline, asyncio.get_running_loop().create_future())
-        self._due = sorted([*self._due, due], key=lambda each: each.ring.rank)
+        self._due = sorted([*self._due, due], key=lambda each: (each.ring.rank, each.ring.speaks))
         self._ring_anew()
         self._device.record.notify(BELL)
         try:
