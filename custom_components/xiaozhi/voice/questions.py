@@ -32,6 +32,8 @@ class AskedTurn:
     """Whether the end of the sound may be missing."""
     reply: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     """Keys of the sentences that are said to it, with placeholders."""
+    asks_back: bool = False
+    """Whether that is another question."""
 
     async def reply_in(self, hass: HomeAssistant, language: str) -> str:
         """Return what is said to it."""

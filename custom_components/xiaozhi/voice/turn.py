@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import logging
 from math import inf
 from typing import Final
@@ -172,6 +172,7 @@ class Turn:
             await self._explain(self.assist)
         if question is not None and question.turn.done() and (turn := question.turn.result()) is not None:
             await self._reply(question, turn)
+            result = replace(result, asked_back=result.asked_back or turn.asks_back)
         return result
 
     @callback

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from homeassistant.core import HomeAssistant
+from homeassistant.core import Context, HomeAssistant
 from homeassistant.helpers import intent
 import pytest
 
@@ -18,9 +18,13 @@ type Handle = Callable[..., Awaitable[str]]
 def handle(hass: HomeAssistant, device_id: str) -> Handle:
     """Return what handles an intent of somebody at the device, or at another, and returns the answer."""
 
-    async def handle(kind: str, at: str | None = device_id, **slots: Any) -> str:
+    async def handle(
+        kind: str, at: str | None = device_id, context: Context | None = None, **slots: Any
+    ) -> str:
         values = {name: {"value": value} for name, value in slots.items()}
-        response = await intent.async_handle(hass, "test", kind, values, device_id=at, language="en")
+        response = await intent.async_handle(
+            hass, "test", kind, values, context=context, device_id=at, language="en"
+        )
         return str(response.speech.get("plain", {}).get("speech", ""))
 
     return handle

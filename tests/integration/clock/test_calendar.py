@@ -6,7 +6,7 @@ import re
 import threading
 from typing import Any
 
-from homeassistant.core import HomeAssistant
+from homeassistant.core import Context, HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import llm
 from homeassistant.util import dt as dt_util
@@ -206,13 +206,26 @@ async def test_an_assistant_and_sentences_set_list_and_delete_alarms(
     assert {*described[24:-16].split("; ")} == {"every day at 7 PM", "every weekday at 6:30 AM, School"}
     # Language models fill in what they are to leave out.
     assert await handle("XiaozhiDeleteAlarm", all="no") == several
-    assert "every day at 7 PM" in await handle("XiaozhiDeleteAlarm", hours=7, period="pm")
+    # The model has to ask, and the user to answer, which is another turn.
+    turn = Context()
+    for context in (turn, turn, Context()):
+        answer = await handle("XiaozhiDeleteAlarm", hours=7, period="pm", context=context)
+        asked = "every day at 7 PM" in answer and answer.startswith("Delete these: ")
+        assert asked is (context is turn), answer
     once = await handle("XiaozhiDeleteAlarm", day="monday", name="school")
     assert once.startswith("Off: ")
     assert " at 6:30 AM, School. The rest stays: every weekday at 6:30 AM" in once
     assert await handle("XiaozhiDeleteAlarm", day="monday", name="school") == "There is no such alarm."
-    assert "every weekday at 6:30 AM" in await handle("XiaozhiDeleteAlarm", name="school")
+    for begin in ("Delete these: ", "Deleted: "):
+        assert (await handle("XiaozhiDeleteAlarm", name="school")).startswith(
+            f"{begin}every weekday at 6:30 AM"
+        )
     for hours in (1, 2):
         await handle("XiaozhiSetAlarm", hours=hours)
-    assert "at 2 AM" in await handle("XiaozhiDeleteAlarm", all="yes")
+    assert (await handle("XiaozhiDeleteAlarm", all="yes")).startswith("Delete these: ")
+    # It is asked about what is there now.
+    await handle("XiaozhiDeleteAlarm", hours=2, period="am")
+    await handle("XiaozhiSetAlarm", hours=3)
+    assert (await handle("XiaozhiDeleteAlarm", all="yes")).startswith("Delete these: ")
+    assert "at 3 AM" in await handle("XiaozhiDeleteAlarm", all="yes")
     assert await handle("XiaozhiListAlarms") == "No alarm is set."

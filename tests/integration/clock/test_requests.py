@@ -100,6 +100,11 @@ async def test_of_several_alarms_it_asks_which_is_moved(talk: Talk, known: Devic
     assert (await talk("change it to eight", "at seven"))[-1] == "Alarm moved: tomorrow at 8 AM."
     assert (await talk("change it to nine", "every day"))[-1] == "Alarm moved: every day at 9 AM."
     assert alarms(known) == ["08:00", "09:00 FREQ=DAILY"]
+    # Only one can be moved, and both ring tomorrow: it asks again, and listens.
+    asked = await talk("change it to ten", "all", "tomorrow", "at eight")
+    assert asked.count("Say which one.") == 3
+    assert asked[-1] == "Alarm moved: tomorrow at 10 AM."
+    assert alarms(known) == ["09:00 FREQ=DAILY", "10:00"]
 
 
 async def test_a_repeated_alarm_is_deleted_only_after_a_yes(talk: Talk, known: Device) -> None:

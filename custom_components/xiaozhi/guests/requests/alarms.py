@@ -4,18 +4,28 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
+from itertools import islice
+from typing import Final, NoReturn
 
 from homeassistant.util import dt as dt_util
+from homeassistant.util.hass_dict import HassKey
 
+from ...const import DOMAIN
 from ...errors import InputError
-from ..alarms.alarm import moment_of, wall_time
+from ...util.event_loop import loop_time
+from ..alarms.alarm import Alarm, moment_of, wall_time
 from ..alarms.alarm_clock import upcoming
 from ..alarms.spoken_alarm import described, find_alarms, wall_now
 from ..spoken.descriptions import say_list, say_time
 from ..spoken.understanding import Meaning, understand
 from .speaker import Answer, AskBackError, Handler, Speaker
 
+type Found = Mapping[str, tuple[Alarm, datetime]]
+"""Alarms by their ids, each with the local time that is meant."""
+
+# By device: what a language model was told to ask about, in which turn, and until when that counts.
+_ASKED: Final = HassKey[dict[str, tuple[Collection[str], str, float]]](f"{DOMAIN}_asked_about")
+_ASKED_FOR: Final = 120.0
 _LISTED: Final = {"alarm": "alarms_listed", "reminder": "reminders_listed", "both": "both_listed"}
 _NONE: Final = {"alarm": "no_alarms", "reminder": "no_reminders", "both": "no_alarms"}
 
@@ -53,18 +63,10 @@ async def _set_then(speaker: Speaker, meaning: Meaning, words: str, *, moved: st
 
 async def _move(speaker: Speaker, meaning: Meaning, *, among: Collection[str] | None = None) -> Answer:
     """Move the only alarm, or the one that is chosen, to another time, and to another day if one is said."""
-    found = [(uid, alarm) for _, uid, alarm in upcoming(speaker.here) if not alarm.text]
-    found = [each for each in found if among is None or each[0] in among]
-    if not found:
-        raise InputError("unknown_alarm")
+    found = _meant(speaker, Meaning(kind="alarm"), among)
     if len(found) > 1:
-        _ask_which(
-            speaker,
-            [described(speaker.language, alarm.next, alarm) for _, alarm in found],
-            [uid for uid, _ in found],
-            partial(_move, speaker, meaning),
-        )
-    uid, alarm = found[0]
+        _ask_which(speaker, _described(speaker, found), partial(_move, speaker, meaning))
+    ((uid, (alarm, _)),) = found.items()
     if meaning.has_time and not (meaning.has_day or meaning.delay or meaning.repeat):
         meaning.day = (alarm.time.date() - wall_now().date()).days
         minutes = (meaning.start(wall_now(), is_reminder=False) or alarm.time).time()
@@ -74,22 +76,43 @@ async def _move(speaker: Speaker, meaning: Meaning, *, among: Collection[str] | 
     return await _set(speaker, replace(meaning, name=alarm.name), moved=uid)
 
 
+def _meant(speaker: Speaker, meaning: Meaning, among: Collection[str] | None) -> Found:
+    """Return the alarms that are meant, each with its time. Raises `InputError` if there is none."""
+    found = find_alarms(meaning, upcoming(speaker.here))
+    chosen = {uid: each for uid, each in found.items() if among is None or uid in among}
+    if not chosen:
+        raise InputError("unknown_reminder" if meaning.kind == "reminder" else "unknown_alarm")
+    return chosen
+
+
+def _described(speaker: Speaker, found: Found, *, once: bool = False) -> dict[str, str]:
+    """Return alarms in words, or with `once` the times of these."""
+    return {
+        uid: described(
+            speaker.language,
+            alarm.next if time == alarm.time else moment_of(time),
+            replace(alarm, rule="" if once else alarm.rule),
+        )
+        for uid, (alarm, time) in found.items()
+    }
+
+
 def _ask_which(
-    speaker: Speaker, alarms: list[str], uids: Collection[str], act: Callable[..., Awaitable[Answer]]
-) -> None:
+    speaker: Speaker, alarms: Mapping[str, str], act: Callable[..., Awaitable[Answer]]
+) -> NoReturn:
     """Ask which of several alarms is meant. Raises `UserError`."""
-    shown = say_list(speaker.language, alarms)
+    shown = say_list(speaker.language, [*alarms.values()])
     if not speaker.is_heard:
         raise InputError("several_alarms", alarms=shown)
 
     async def reply(words: str) -> Answer:
         if speaker.language.means_everyone(words):
-            return await act(among=uids)
+            return await act(among=alarms)
         meaning = understand(speaker.language, words) or Meaning(name=speaker.language.name(words))
-        found = find_alarms(meaning, [each for each in upcoming(speaker.here) if each[1] in uids])
-        if len(found) != 1:
-            raise InputError("unknown_alarm")
-        return await act(among=[*found])
+        found = _meant(speaker, meaning, alarms)
+        if len(found) > 1:
+            _ask_which(speaker, {uid: alarms[uid] for uid in found}, act)
+        return await act(among=found)
 
     raise AskBackError("several_alarms", reply, alarms=shown)
 
@@ -121,37 +144,37 @@ async def _delete(
     among: Collection[str] | None = None,
 ) -> Answer:
     """Delete an alarm, or of a repeated alarm the time on the day that is meant, or with `once` the next."""
-    language = speaker.language
-    found = find_alarms(meaning, upcoming(speaker.here))
-    chosen = [(uid, each) for uid, each in found.items() if among is None or uid in among]
+    chosen = _meant(speaker, meaning, among)
     if once and not meaning.has_day:
-        chosen = chosen[:1]
-    if not chosen:
-        raise InputError("unknown_reminder" if meaning.kind == "reminder" else "unknown_alarm")
+        chosen = dict(islice(chosen.items(), 1))
     once |= meaning.has_day and not meaning.repeat
-    gone = [
-        described(
-            language,
-            alarm.next if time == alarm.time else moment_of(time),
-            replace(alarm, rule="" if once else alarm.rule),
-        )
-        for _, (alarm, time) in chosen
-    ]
-    uids = [uid for uid, _ in chosen]
+    gone = _described(speaker, chosen, once=once)
     if len(chosen) > 1 and not several and among is None:
-        _ask_which(speaker, gone, uids, partial(_delete, speaker, meaning, once=once))
-    is_repeated = any(alarm.rule for _, (alarm, _) in chosen)
-    if speaker.is_heard and not once and among is None and (len(chosen) > 1 or is_repeated):
-        named = say_list(language, gone)
-        agreed = partial(_delete, speaker, meaning, several=several, among=uids)
-        raise AskBackError("alarms_delete", partial(_if_agreed, speaker, agreed), alarms=named)
-    left = {uid: alarm.without(time) if once else None for uid, (alarm, time) in chosen}
+        _ask_which(speaker, gone, partial(_delete, speaker, meaning, once=once))
+    shown = {"alarms": say_list(speaker.language, [*gone.values()])}
+    is_repeated = any(alarm.rule for alarm, _ in chosen.values())
+    if not once and among is None and (len(chosen) > 1 or is_repeated):
+        if speaker.is_heard:
+            agreed = partial(_delete, speaker, meaning, several=several, among=gone)
+            raise AskBackError("alarms_delete", partial(_if_agreed, speaker, agreed), **shown)
+        if speaker.model_turn and not _has_asked(speaker, frozenset(gone)):
+            return "alarms_delete", shown
+    left = {uid: alarm.without(time) if once else None for uid, (alarm, time) in chosen.items()}
     await speaker.clock().alarms.async_store(left)
-    stays = [described(language, alarm.next, alarm) for alarm in left.values() if alarm is not None]
-    shown = {"alarms": say_list(language, gone)}
-    return (
-        ("alarm_skipped", {**shown, "rest": say_list(language, stays)}) if stays else ("alarm_deleted", shown)
-    )
+    stays = [described(speaker.language, alarm.next, alarm) for alarm in left.values() if alarm is not None]
+    if stays:
+        return "alarm_skipped", {**shown, "rest": say_list(speaker.language, stays)}
+    return "alarm_deleted", shown
+
+
+def _has_asked(speaker: Speaker, alarms: Collection[str]) -> bool:
+    """Whether the user has spoken since a language model was told to ask about these alarms."""
+    asked = speaker.hass.data.setdefault(_ASKED, {})
+    told = asked.pop(speaker.here.mac, None)
+    if told and told[0] == alarms and told[1] != speaker.model_turn and loop_time() < told[2]:
+        return True
+    asked[speaker.here.mac] = alarms, speaker.model_turn, loop_time() + _ASKED_FOR
+    return False
 
 
 async def _if_agreed(speaker: Speaker, act: Callable[[], Awaitable[Answer]], words: str) -> Answer:

@@ -135,6 +135,7 @@ class AlarmIntent(OwnIntent):
             language=language,
             languages=(language, await async_language(hass, _ENGLISH)),
             is_heard=device is not None and device.conversation is not None and self._can_ask,
+            model_turn="" if self._can_ask else context.id,
         )
 
     def _checked(self, slots: dict[str, Any]) -> dict[str, Any]:
@@ -260,15 +261,14 @@ _TOOLS: Final = (
         "delete_alarm",
         "delete",
         "Deletes an alarm or a reminder of this device. With a day, only that time of a repeated one. "
-        "Before you delete a repeated one for good, ask the user.",
+        "Before several, or a repeated one for good, it answers with a question: ask the user, "
+        "and call it again after a yes.",
         {
             vol.Optional("hours"): _HOURS,
             **_DAY_AND_PERIOD,
             **_KIND,
             vol.Optional("name", description="A part of its name or text."): cv.string,
-            vol.Optional(
-                "all", description="Whether to delete several. Ask the user first, and name them."
-            ): cv.boolean,
+            vol.Optional("all", description="Whether to delete several."): cv.boolean,
         },
         ToolAnnotations(open_world=False),
     ),

@@ -47,6 +47,8 @@ class Speaker:
     """Languages of the names of places."""
     is_heard: bool = False
     """Whether it was said in a conversation, in which a question can be answered."""
+    model_turn: str = ""
+    """The turn in which a language model says it, instead of the person."""
 
     @property
     def here(self) -> Device:
@@ -86,13 +88,20 @@ class Speaker:
         satellite = satellite_of(device.hass, device)
 
         async def wait() -> None:
-            with suppress(UserError), satellite.questions.asking() as question:
-                question.open(device.conversation)
-                if (turn := await question.answer(_PATIENCE)) is not None:
-                    try:
-                        turn.reply.append(await asked.reply(turn.transcript))
-                    except UserError as err:
-                        turn.reply.append((err.key, err.placeholders))
+            reply: Reply | None = asked.reply
+            with suppress(UserError):
+                while reply is not None:
+                    with satellite.questions.asking() as question:
+                        question.open(device.conversation)
+                        if (turn := await question.answer(_PATIENCE)) is None:
+                            return
+                        act, reply = reply, None
+                        try:
+                            turn.reply.append(await act(turn.transcript))
+                        except UserError as err:
+                            turn.reply.append((err.key, err.placeholders))
+                            if isinstance(err, AskBackError):
+                                turn.asks_back, reply = True, err.reply
 
         device.create_task(wait(), "question about an alarm")
 

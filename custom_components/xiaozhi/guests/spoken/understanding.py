@@ -318,9 +318,10 @@ def _meaning(elements: list[Element]) -> Meaning | None:
         meaning.weekdays |= _WEEKDAYS[meaning.repeat]
         meaning.repeat = "weekly"
     elif not meaning.repeat and (meaning.is_each or len(meaning.weekdays) > 1):
-        if not meaning.weekdays and not meaning.parts:
+        if not meaning.weekdays and not meaning.parts and meaning.on is None:
             return None
-        meaning.repeat = "weekly" if meaning.weekdays else "daily"
+        of_date = "" if meaning.on is None else "yearly" if meaning.on[0] else "monthly"
+        meaning.repeat = of_date or ("weekly" if meaning.weekdays else "daily")
     return None if _contradicts_itself(meaning) else meaning
 
 
