@@ -20,7 +20,7 @@ class Part:
     device: Device
     announcer: Announcer
     announced: object
-    """What is announced."""
+    """The sentence or sound of the action."""
     said: asyncio.Future[bool]
     """Whether it was."""
     parts: list[Part]

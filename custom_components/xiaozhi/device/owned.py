@@ -1,4 +1,4 @@
-"""What owners have made, which no device reports again."""
+"""Things that owners have made, which no device reports again."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass

@@ -161,7 +161,7 @@ class DeviceState:
     followed: tuple[str, ...] = ()
     """URIs of its resources whose updates it is to report."""
     owned: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What its owner has made, by kind and id; see `Owned`."""
+    """Things that its owner has made, by kind and id; see `Owned`."""
     microphone: bool = True
     """Whether conversations are held; otherwise each is ended at once, unheard."""
     do_not_disturb: bool = False

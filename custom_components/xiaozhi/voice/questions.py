@@ -1,4 +1,4 @@
-"""What is asked on a device: it owns the turn in which somebody answers. One thing at a time.
+"""Questions that are asked on a device: each owns the turn in which somebody answers. One thing at a time.
 
 The next words answer it: in the conversation in which it was asked or, if the device was idle, in the next
 one. Other announcements wait until who has asked has left the turn.
@@ -45,7 +45,7 @@ class Question:
 
     def __init__(self, *, is_recorded: bool) -> None:
         self.is_recorded = is_recorded
-        """Whether the answer is recorded instead of being understood."""
+        """True if the answer is recorded instead of being understood."""
         self.turn: asyncio.Future[AskedTurn | None] = asyncio.get_running_loop().create_future()
         """The turn that has answered it; None if there will be none."""
         self.left = asyncio.Event()
@@ -100,7 +100,7 @@ class Question:
 
 
 class Questions:
-    """What is asked on one device."""
+    """The questions that are asked on one device."""
 
     def __init__(self, device: Device) -> None:
         self._device = device

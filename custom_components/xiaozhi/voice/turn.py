@@ -78,7 +78,7 @@ class Turn:
         """Done when another device answers this turn."""
         self.is_typed = audio.start.question is not None
         self.answers_assistant = last is not None and last.asked_back
-        """Whether the last turn ended with a question of the assistant."""
+        """True if the last turn ended with a question of the assistant."""
         self._satellite = satellite
         self._device = satellite.device
         self._announcements: ConversationAnnouncements = satellite.announcer.in_conversation
@@ -86,7 +86,7 @@ class Turn:
         self._conversation = conversation
         self._by_button = audio.start.mode is ListenMode.MANUAL
         self.follows = last is not None
-        """Whether this is not the first turn of the conversation."""
+        """False in the first turn of a conversation."""
         self._overheard: list[Said] = [last.spoken_over] if last and last.spoken_over else []
         """Texts that were being said when this turn began, here or by media players."""
         self._question: Question | None = None

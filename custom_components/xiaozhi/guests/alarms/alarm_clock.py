@@ -90,7 +90,7 @@ class AlarmClock:
         self._changed = asyncio.Event()
         self._go_on = LogAndGoOn(_LOGGER, f"The alarms of {device.settings.name} could not ring")
         self._rings: dict[asyncio.Task[RingEnd | None], Mapping[str, Alarm]] = {}
-        """What rings, each with the alarms that were due together."""
+        """The bells that ring, each with the alarms that were due together."""
         self._stopped: dict[str, Alarm] = {}
         """Alarms that were stopped last, as they rang; they can still be snoozed for a while."""
         self._stopped_at = 0.0
@@ -261,8 +261,9 @@ class AlarmClock:
                         await self._take(due, set_by, rings)
                         continue
                     # The clock on the wall may be set.
-                    at = min((alarm.next for alarm in self._quiet().values()), default=None)
-                    wait = at and min(max((at - dt_util.utcnow()).total_seconds(), 0.1), TimerTimeouts.poll)
+                    wait = None
+                    if at := min((alarm.next for alarm in self._quiet().values()), default=None):
+                        wait = min(max((at - dt_util.utcnow()).total_seconds(), 0.1), TimerTimeouts.poll)
                 await within(wait, self._changed.wait())
 
     @callback
