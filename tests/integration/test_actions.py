@@ -1,5 +1,6 @@
 """The actions: what they do on a device, what they answer, how they fail, and who may use them."""
 
+from contextlib import AsyncExitStack
 from typing import Any
 
 from homeassistant.auth.const import GROUP_ID_READ_ONLY
@@ -54,6 +55,7 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("self.audio_speaker.set_volume", {"volume": 101}, "volume must be a whole number from 0 to 100"),
     ("self.audio_speaker.set_volume", {"volume": "loud"}, "volume must be a whole number from 0 to 100"),
     ("self.audio_speaker.set_volume", {}, "volume must be"),
+    ("self.audio_speaker.set_volume", {"volume": b"35"}, "must be numbers, texts"),
     ("self.audio_speaker.set_volume", {"volume": 1, "fade": 2}, "fade is not an argument"),
     ("self.flying.take_off", {}, "has no “Flying take off”"),
 )
@@ -93,10 +95,15 @@ async def test_the_screen_becomes_a_picture_unless_it_sends_none(
     monkeypatch.setattr("simulator.application.device_tools.jpeg", lambda _width, _height: b"no picture")
     with pytest.raises(HomeAssistantError, match="did not send a picture"):
         await call_action(hass, "screenshot", device_id)
+    async with AsyncExitStack() as others:
+        for _ in range(4):
+            await others.enter_async_context(transfers.pictures.upload(1))
+        with pytest.raises(HomeAssistantError, match="Failed to connect"):
+            await call_action(hass, "screenshot", device_id)
 
 
 async def test_all_devices_are_tried_although_one_is_out_of_reach(
-    hass: HomeAssistant, camera: SimulatedDevice, device_id: str
+    hass: HomeAssistant, camera: SimulatedDevice, device_id: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(ServiceValidationError, match="nobody"):
         await call_action(hass, "set_face", ["nobody", device_id], face="sleepy")
@@ -114,6 +121,18 @@ async def test_all_devices_are_tried_although_one_is_out_of_reach(
         with pytest.raises(HomeAssistantError) as problem:
             await call_action(hass, service, device_id, **data)
         assert problem.value.translation_key == "not_connected", service
+    with pytest.raises(HomeAssistantError) as problem:
+        await call_action(hass, "set_face", ["nobody", device_id], face="happy")
+    assert problem.value.translation_key == "not_connected"
+    assert "set_face failed for another device, too" in caplog.text
+
+
+async def test_a_tool_of_a_device_that_has_never_connected_is_called_in_vain(
+    hass: HomeAssistant, device_id: str
+) -> None:
+    with pytest.raises(HomeAssistantError) as problem:
+        await call_action(hass, "call_tool", device_id, tool="self.arm.wave", arguments={"times": 2})
+    assert problem.value.translation_key == "only_in_conversation"
 
 
 RESTART = "button.kitchen_box_restart"

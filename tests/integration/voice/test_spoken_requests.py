@@ -120,16 +120,20 @@ async def test_a_microphone_is_off_at_once_by_a_typed_sentence(boot: Boot, say: 
 
 
 @pytest.mark.parametrize("kind", ["condition", "trigger"])
+@pytest.mark.parametrize("missing", ["actions.{}s", "guests.alarms.{}"])
+@pytest.mark.own_home
 async def test_automations_lack_what_a_changed_home_assistant_lacks(
-    hass: HomeAssistant, boot: Boot, monkeypatch: pytest.MonkeyPatch, kind: str
+    hass: HomeAssistant, monkeypatch: pytest.MonkeyPatch, kind: str, missing: str
 ) -> None:
     """Home Assistant imports the file all the same, and the owner reads what is missing."""
-    monkeypatch.setitem(sys.modules, f"custom_components.xiaozhi.actions.{kind}s", None)
+    monkeypatch.setitem(sys.modules, f"custom_components.xiaozhi.{missing.format(kind)}", None)
     spec = find_spec(f"custom_components.xiaozhi.{kind}")
     assert spec is not None
     assert spec.loader is not None
     anew = module_from_spec(spec)
     spec.loader.exec_module(anew)
-    assert await getattr(anew, f"async_get_{kind}s")(hass) == {}
+    left = await getattr(anew, f"async_get_{kind}s")(hass)
+    assert not any("alarm" in name for name in left)
+    assert bool(left) == missing.startswith("guests")
     issue = ir.async_get(hass).async_get_issue(DOMAIN, "home_assistant_changed_automations")
     assert issue is not None
