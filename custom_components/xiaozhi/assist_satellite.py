@@ -26,7 +26,7 @@ from .announcements.delivery import Delivery
 from .announcements.heard import End
 from .const import DOMAIN, EVENT_ANNOUNCEMENT_SKIPPED
 from .device.device import Device
-from .device.state import AVAILABLE, DO_NOT_DISTURB, PRESENT, SETTINGS, STATUS_READ
+from .device.state import AVAILABLE, PRESENT, SETTINGS, STATUS_READ
 from .entity import DescribedEntities, XiaozhiEntity, entities_from
 from .errors import InputError
 from .gateway import Gateway
@@ -110,7 +110,7 @@ class XiaozhiSatellite(XiaozhiEntity, SatelliteStates):
                 # Home Assistant calls all satellites of an action at once.
                 await asyncio.sleep(0)
                 if part.others_can_announce:
-                    reason = DO_NOT_DISTURB if self.device.do_not_disturb else "cannot_speak"
+                    reason = "cannot_speak" if self.device.quiet_levels is None else "do_not_disturb"
                     self.device.events.report(EVENT_ANNOUNCEMENT_SKIPPED, self._caller, reason=reason)
                     return
             if not await part.is_said_for():

@@ -126,7 +126,7 @@ def _stored_moment(text: str) -> datetime:
 MOMENT: Final = vol.All(str, _stored_moment)
 
 TEXTS: Final = vol.All([str], vol.Coerce(tuple))
-_PERCENTAGE: Final = vol.All(_whole, vol.Range(min=0, max=100))
+PERCENTAGE: Final = vol.All(_whole, vol.Range(min=0, max=100))
 _CREDENTIAL: Final = vol.All(str, vol.Length(min=1))
 _PORT: Final = vol.All(_whole, vol.Range(min=1, max=65535))
 _BROKER: Final = vol.All(
@@ -194,12 +194,8 @@ class DeviceSettings:
     """Whether events hold the words of the user and of the assistant."""
     wake_word_pipelines: Mapping[str, str] = stored({str: str}, MappingProxyType({}))
     """Ids of pipelines by wake word, if not the device's own."""
-    announcement_volume: int | None = stored(vol.All(_PERCENTAGE, lambda percentage: percentage or None))
+    announcement_volume: int | None = stored(vol.All(PERCENTAGE, lambda percentage: percentage or None))
     """Percentage; None to leave the volume alone, for which the owner chooses 0."""
-    quiet_volume: int = stored(_PERCENTAGE, 30)
-    """The most that its volume may be while it is not to disturb, unless it rings."""
-    quiet_brightness: int = stored(_PERCENTAGE, 10)
-    """The same of the brightness of its screen."""
     shows_announcements: bool = stored(bool, False, key=CONF_SHOW_ANNOUNCEMENTS)
     """Whether a device that cannot speak shows announcements with a sound."""
     may_ask_ai: bool = stored(bool, False, key=CONF_ASK_AI)
@@ -214,6 +210,8 @@ class DeviceSettings:
     """Whether an AI model may look at its photos."""
     options: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """All that is stored, for `of`."""
+    of_guests: dict[type[Any], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """Results of `of`."""
     assistant_tools: tuple[str, ...] | None = stored(TEXTS)
     """Names of the tools that the assistant may use; None for the automatic choice."""
 
@@ -228,7 +226,10 @@ class DeviceSettings:
 
     def of[SettingsT](self, kind: type[SettingsT]) -> SettingsT:
         """Return the settings of a guest, a class whose fields are `stored`."""
-        return kind(**read_settings(kind, self.name, self.options))
+        if kind not in self.of_guests:
+            self.of_guests[kind] = kind(**read_settings(kind, self.name, self.options))
+        found: SettingsT = self.of_guests[kind]
+        return found
 
     @property
     def vision_token(self) -> str:

@@ -7,7 +7,7 @@ from homeassistant.const import EntityCategory
 
 from .const import CONF_INTERRUPT_BY_SPEAKING, CONF_MICROPHONE
 from .device.device import Device
-from .device.state import DETECTORS, DISTURBED_AGAIN, DO_NOT_DISTURB, SETTINGS
+from .device.state import DETECTORS, SETTINGS
 from .entity import (
     DescribedEntities,
     ToolEntities,
@@ -27,7 +27,6 @@ _INTERRUPT_BY_SPEAKING: Final = SwitchEntityDescription(
     entity_category=EntityCategory.CONFIG,
 )
 _MICROPHONE: Final = SwitchEntityDescription(key=CONF_MICROPHONE, translation_key=CONF_MICROPHONE)
-_DO_NOT_DISTURB: Final = SwitchEntityDescription(key=DO_NOT_DISTURB, translation_key=DO_NOT_DISTURB)
 
 
 class XiaozhiSettingSwitch(XiaozhiSettingEntity, SwitchEntity):
@@ -48,39 +47,23 @@ class XiaozhiSettingSwitch(XiaozhiSettingEntity, SwitchEntity):
         self.device.set_option(self.entity_description.key, False)
 
 
-class XiaozhiOwnedSwitch(XiaozhiEntity, SwitchEntity):
-    """A switch of a device whose state is stored when the action is done, by its key."""
-
-    @property
-    @override
-    def is_on(self) -> bool:
-        is_on: bool = getattr(self.device, self.entity_description.key)
-        return is_on
-
-    @override
-    async def async_turn_on(self, **kwargs: Any) -> None:
-        await self.device.async_switch(self.entity_description.key, True)
-
-    @override
-    async def async_turn_off(self, **kwargs: Any) -> None:
-        await self.device.async_switch(self.entity_description.key, False)
-
-
-class XiaozhiMicrophoneSwitch(XiaozhiOwnedSwitch):
+class XiaozhiMicrophoneSwitch(XiaozhiEntity, SwitchEntity):
     """The microphone of a device."""
 
     follows = (SETTINGS, CONF_MICROPHONE)
 
+    @property
+    @override
+    def is_on(self) -> bool:
+        return self.device.microphone
 
-class XiaozhiDoNotDisturbSwitch(XiaozhiOwnedSwitch):
-    """*Do not disturb* of a device."""
-
-    follows = (DO_NOT_DISTURB,)
+    @override
+    async def async_turn_on(self, **kwargs: Any) -> None:
+        await self.device.async_switch_microphone(True)
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:
-        await super().async_turn_off(**kwargs)
-        self.device.record.notify(DISTURBED_AGAIN)
+        await self.device.async_switch_microphone(False)
 
 
 class XiaozhiInterruptSwitch(XiaozhiSettingSwitch):
@@ -124,7 +107,6 @@ class XiaozhiSwitch(XiaozhiToolEntity[SwitchTool], SwitchEntity):
 
 async_setup_entry = entities_from(
     DescribedEntities(XiaozhiMicrophoneSwitch, [_MICROPHONE]),
-    DescribedEntities(XiaozhiDoNotDisturbSwitch, [_DO_NOT_DISTURB]),
     DescribedEntities(XiaozhiInterruptSwitch, [_INTERRUPT_BY_SPEAKING]),
     ToolEntities(XiaozhiSwitch, SwitchTool),
 )

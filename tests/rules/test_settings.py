@@ -10,6 +10,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.guests.cloud.access_point_settings import AccessPointSettings
+from custom_components.xiaozhi.guests.quiet.do_not_disturb import QuietSettings
 from custom_components.xiaozhi.guests.wake_words.device_wake_words import PhraseSettings
 from custom_components.xiaozhi.settings import (
     ConversationStyle,
@@ -38,6 +39,10 @@ def phrases(**data: Any) -> PhraseSettings:
     return device(**data).of(PhraseSettings)
 
 
+def quiet(**data: Any) -> QuietSettings:
+    return device(**data).of(QuietSettings)
+
+
 def gateway(**data: Any) -> GatewaySettings:
     data = {"websocket_port": 8765, "link": "mqtt", **data}
     return GatewaySettings.from_entry(MockConfigEntry(entry_id="0", title="Kitchen box", data=data))
@@ -63,8 +68,8 @@ _SETTINGS: Final[list[tuple[Callable[..., Any], str, str, Any, tuple[Any, ...]]]
     (phrases, "wake_phrases", "wake_phrases", (), ([],)),
     (phrases, "wake_threshold", "wake_threshold", 0.2, (0.2,)),
     (device, "announcement_volume", "announcement_volume", None, (0,)),
-    (device, "quiet_volume", "quiet_volume", 30, (0,)),
-    (device, "quiet_brightness", "quiet_brightness", 10, (0,)),
+    (quiet, "quiet_volume", "quiet_volume", 30, (0,)),
+    (quiet, "quiet_brightness", "quiet_brightness", 10, (0,)),
     (device, "show_announcements", "shows_announcements", False, (True,)),
     (device, "ask_ai", "may_ask_ai", False, (True,)),
     (device, "ask_people", "may_ask_people", False, (True,)),
@@ -84,7 +89,7 @@ _SETTINGS: Final[list[tuple[Callable[..., Any], str, str, Any, tuple[Any, ...]]]
 
 
 def test_every_setting_of_a_device_is_tried() -> None:
-    always = {"mac", "name", "client_id", "token", "options"}
+    always = {"mac", "name", "client_id", "token", "options", "of_guests"}
     tried = {field for read, _, field, _, _ in _SETTINGS if read is device}
     assert tried == DeviceSettings.__dataclass_fields__.keys() - always
 

@@ -14,6 +14,7 @@ from homeassistant.exceptions import HomeAssistantError
 from ..const import MAX_MESSAGE
 from ..device.device import Device
 from ..device.guest import DevicePart
+from ..device.state import QUIET
 from ..errors import UserError
 from ..protocol.conversation.caption_text import captions, speaking_time
 from ..protocol.faces import Face, face_of
@@ -97,12 +98,12 @@ class Announcer(DevicePart):
         self._free_at = 0.0
         """Time until which the device may still be busy with an ended utterance."""
         self._closed = False
-        device.record.listen(["do_not_disturb"], self._end_disturbing)
+        device.record.listen([QUIET], self._end_disturbing)
 
     @property
     def can_announce(self) -> bool:
         """Whether a text can be said, or at least shown, now."""
-        if self._device.do_not_disturb:
+        if self._device.quiet_levels is not None:
             return False
         match delivery_in_room(self._device):
             case Delivery.TEXT:
@@ -124,7 +125,7 @@ class Announcer(DevicePart):
         conversation = self._device.conversation
         talks = conversation is not None and not (conversation.resting or self.in_conversation.only_music)
         by_user = context is not None and context.user_id is not None
-        if self._device.do_not_disturb and not (talks or by_user):
+        if self._device.quiet_levels is not None and not (talks or by_user):
             raise self._error("do_not_disturb")
 
     @callback
@@ -136,7 +137,7 @@ class Announcer(DevicePart):
     @callback
     def _disturbs(self, utterance: Utterance) -> bool:
         """Whether something must not be heard: music has been asked for, or was begun before."""
-        return self._device.do_not_disturb and utterance.rank.disturbs
+        return self._device.quiet_levels is not None and utterance.rank.disturbs
 
     @callback
     def check_sound(self) -> None:

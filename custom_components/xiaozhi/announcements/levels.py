@@ -13,7 +13,7 @@ from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 
 from ..device.device import Device
-from ..device.state import SETTINGS, STATUS_READ
+from ..device.state import QUIET, SETTINGS, STATUS_READ
 from ..errors import UserError
 from ..protocol.conversation.state_table import ConversationState
 from ..tools.stock_tools import BRIGHTNESS_TOOL, STATUS_TOOL, VOLUME_TOOL
@@ -49,7 +49,7 @@ class Level:
         self._closed = False
         self._was_set = False
         """Whether the device has answered when a level was set last; that is not stored."""
-        followed = ("linked", "do_not_disturb", SETTINGS)
+        followed = ("linked", QUIET, SETTINGS)
         self._stops = [
             device.record.listen(followed, self._follow),
             device.record.listen([STATUS_READ], self._take_status),
@@ -95,11 +95,13 @@ class Level:
     @property
     def _is_usual(self) -> bool:
         """Whether there is nothing to be changed or restored."""
-        return self._said is None and self._changes is None and not self._is_quiet
+        return self._said is None and self._changes is None and self._quiet is None
 
     @property
-    def _is_quiet(self) -> bool:
-        return self._device.do_not_disturb and not self._closed
+    def _quiet(self) -> int | None:
+        """The most that it may be while the device is not to disturb."""
+        levels = None if self._closed else self._device.quiet_levels
+        return None if levels is None else levels[self._name]
 
     @property
     def _announced(self) -> int | None:
@@ -123,7 +125,7 @@ class Level:
         """Dim a screen that was asleep until now."""
         device = self._device
         if (
-            device.do_not_disturb
+            device.quiet_levels is not None
             and self._changes is None
             and device.state.conversation is ConversationState.LISTENING
         ):
@@ -131,7 +133,7 @@ class Level:
 
     def _plan(self, level: int | None) -> tuple[tuple[int, int] | None, int | None]:
         """Return what is changed then, and what is to be set for that, by what the device reports now."""
-        changes, quiet = self._changes, self._is_quiet
+        changes, quiet = self._changes, self._quiet is not None
         usual, now = changes or (level, level)
         sleeps = self._name != _VOLUME and self._device.state.conversation is ConversationState.IDLE
         if sleeps and level in _ASLEEP and (changes is None or level != now):
@@ -154,11 +156,10 @@ class Level:
 
     def _wanted(self, usual: int) -> int:
         """Return what a level is to be that is usually this one."""
-        settings = self._device.settings
-        if self._is_quiet and not (self._said is not None and self._said.rings):
-            return min(usual, settings.quiet_volume if self._name == _VOLUME else settings.quiet_brightness)
         if self._said is not None and self._said.rings:
             return self._announced or usual or AUDIBLE
+        if self._quiet is not None:
+            return min(usual, self._quiet)
         return usual if self._announced is None else self._announced
 
     async def _set(self, delay: float = 0) -> int | None:

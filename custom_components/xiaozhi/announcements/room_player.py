@@ -274,11 +274,12 @@ class RoomPlayback:
     @property
     def _gain(self) -> float:
         """Factor by which it is softer if it is not to disturb: others may use the player."""
-        state, quiet = self._hass.states.get(self.player), self._device.settings.quiet_volume / 100
+        state, quiet = self._hass.states.get(self.player), self._device.quiet_levels
+        if quiet is None or self._sound.said.rank.rings:
+            return 1.0
         level = (state.attributes.get(ATTR_MEDIA_VOLUME_LEVEL) if state else None) or 1.0
-        is_quiet = self._device.do_not_disturb and not self._sound.said.rank.rings
         # As in the firmware, loudness grows with the square.
-        return float(min(quiet / level, 1.0) ** 2) if is_quiet else 1.0
+        return float(min(quiet["volume"] / 100 / level, 1.0) ** 2)
 
     @callback
     def _poll(self, began: float, making: asyncio.Task[None], calling: asyncio.Task[None]) -> float:

@@ -66,6 +66,12 @@ class Device(PairedDevice):
         return found
 
     @property
+    def quiet_levels(self) -> Mapping[str, int] | None:
+        """The most that `volume` and `brightness` may be while it is not to disturb; None while it may."""
+        levels: Iterator[Mapping[str, int] | None] = (part.quiet_levels for part in self.parts.values())
+        return next(filter(None, levels), None)
+
+    @property
     def conversation(self) -> Conversation | None:
         """The conversation on its audio channel, also while the device rests in push-to-talk."""
         return self.session.conversation if self.session else None

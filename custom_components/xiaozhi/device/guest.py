@@ -15,7 +15,7 @@ from homeassistant.helpers.importlib import async_import_module
 from ..device_http.access import DeviceView
 from ..protocol.conversation.conversation import Conversation
 from .device import Device
-from .owned import Owned
+from .owned import Owned, OwnedValue
 
 
 class DevicePart:
@@ -34,6 +34,14 @@ class DevicePart:
     @callback
     def end(self) -> None:
         """End everything; what is stored continues when the gateway starts again."""
+
+    @property
+    def quiet_levels(self) -> Mapping[str, int] | None:
+        """The most that `volume` and `brightness` may be while the device is not to disturb.
+
+        Then only alarms, timers and requested sounds are heard or shown. A change notifies of `QUIET`.
+        """
+        return None
 
     async def before_first_turn(self, _conversation: Conversation) -> bool:
         """Say what is kept for who has woken the device; return whether there is anything to be said now."""
@@ -115,8 +123,8 @@ class Guest:
     """Classes of which each device has one object."""
     gateway_parts: Iterable[type[GatewayPart]] = ()
     """Classes of which the gateway has one object."""
-    owned: Iterable[Owned[Any]] = ()
-    """Kinds of things that owners make with it."""
+    owned: Iterable[Owned[Any] | OwnedValue[Any]] = ()
+    """Things that owners make, and values that they set, with it."""
     views: Mapping[type[DeviceView[Any]], str] = MappingProxyType({})
     """Its views, each with the part of the gateway that it is about, an attribute of that."""
     forget: Callable[[HomeAssistant, Collection[str]], Awaitable[None]] | None = None

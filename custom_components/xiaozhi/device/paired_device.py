@@ -101,17 +101,11 @@ class PairedDevice:
         """
         return self.state.microphone and self.settings.microphone
 
-    async def async_switch(self, key: str, on: bool) -> None:
-        """Set the switch with this key. Raises `UserError` if that could not be stored."""
-        self.record.update(**{key: on})
-        if key == CONF_MICROPHONE:
-            self.set_option(key, on)
+    async def async_switch_microphone(self, on: bool) -> None:
+        """Switch the microphone. Raises `UserError` if that could not be stored."""
+        self.record.update(microphone=on)
+        self.set_option(CONF_MICROPHONE, on)
         await self.record.async_save()
-
-    @property
-    def do_not_disturb(self) -> bool:
-        """Whether only alarms, timers and requested sounds are heard or shown."""
-        return self.state.do_not_disturb
 
     @property
     def registry_id(self) -> str | None:

@@ -31,9 +31,8 @@ STATUS_READ: Final = "status_read"
 """The status was read, also where nothing in it has changed."""
 RESPONSE: Final = "response"
 """The times of the last turn."""
-DO_NOT_DISTURB: Final = "do_not_disturb"
-DISTURBED_AGAIN: Final = "disturbed_again"
-"""It was switched off by its switch."""
+QUIET: Final = "quiet"
+"""`Device.quiet_levels`."""
 INSTALLATION: Final = "installation"
 SHOWN: Final = "shown"
 """A text was shown on the screen."""
@@ -160,12 +159,10 @@ class DeviceState:
     """The same of its screen."""
     followed: tuple[str, ...] = ()
     """URIs of its resources whose updates it is to report."""
-    owned: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Things that its owner has made, by kind and id; see `Owned`."""
+    owned: Mapping[str, Any] = field(default_factory=dict)
+    """Things that its owner has made or set with guests, by key; see `Owned` and `OwnedValue`."""
     microphone: bool = True
     """Whether conversations are held; otherwise each is ended at once, unheard."""
-    do_not_disturb: bool = False
-    """Whether only alarms, timers and requested sounds are heard or shown."""
 
     pictures: Mapping[str, Any] = field(default_factory=dict)
     """The last picture of each kind, as `guests/pictures/picture.py` has it."""
@@ -329,7 +326,7 @@ class DeviceState:
 
 _FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE, PRESENT)
 OWNED_FIELDS: Final[Mapping[str, vol.Schema]] = {
-    **dict.fromkeys(("microphone", "do_not_disturb"), vol.Schema(bool)),
+    "microphone": vol.Schema(bool),
     "sent_pack": vol.Schema(vol.All([str], vol.Coerce(tuple))),
     # Also among the readings, for older versions.
     **{
@@ -356,7 +353,7 @@ def changed_keys(old: DeviceState, new: DeviceState) -> Iterator[str]:
             was, now = _parts(before), _parts(after)
             latest = [*now][-1:] if ordered else []
             changed = (part for part in was.keys() | now.keys() if was.get(part) != now.get(part))
-            # The kinds of things that an owner has made have keys of their own.
+            # What an owner has made or set with a guest has a key of its own.
             yield from (part if name == "owned" else part_key(name, part) for part in {*changed, *latest})
 
 

@@ -18,7 +18,7 @@ from ..const import DOMAIN
 from ..errors import UserError
 from ..timeouts import StoreTimeouts
 from ..util.event_loop import LogAndGoOn
-from .owned import Owned
+from .owned import Owned, OwnedValue
 from .safe_store import SafeStore
 from .state import OWNED, OWNED_FIELDS, STORED, DeviceState, changed_keys
 
@@ -36,7 +36,7 @@ class DeviceRecord:
 
     def __init__(self, mac: str, state: DeviceState, store: DeviceStore) -> None:
         self.mac = mac
-        self._state = replace(state, owned={**{key: {} for key in store.owned}, **state.owned})
+        self._state = replace(state, owned={key: kind.of(state) for key, kind in store.owned.items()})
         self._store = store
         self._listeners: list[tuple[tuple[str, ...], Callable[[], None]]] = []
         self._go_on = LogAndGoOn(_LOGGER, "A change of a device could not be shown")
@@ -61,7 +61,7 @@ class DeviceRecord:
 
     @callback
     def update(self, **fields: Any) -> None:
-        """Change fields of the state, and things of the owner's, by their key."""
+        """Change fields of the state, and what the owner has made or set with guests, by their key."""
         owned = {key: fields.pop(key) for key in self._store.owned.keys() & fields.keys()}
         if owned:
             fields["owned"] = {**self._state.owned, **owned}
@@ -91,11 +91,8 @@ class DeviceRecord:
 
     def owned_as_dict(self) -> dict[str, Any]:
         """Return the owner's things and fields as JSON values."""
-        things = {
-            key: {uid: kind.write(thing) for uid, thing in kind.of(self.state).items()}
-            for key, kind in self._store.owned.items()
-        }
-        return things | self.state.owned_as_dict()
+        of_guests = {key: kind.dump(self.state) for key, kind in self._store.owned.items()}
+        return of_guests | self.state.owned_as_dict()
 
     async def async_save(self) -> None:
         """Save the owner's fields, and return when they are on the disk. Raises `UserError` if that fails."""
@@ -105,10 +102,12 @@ class DeviceRecord:
 class DeviceStore:
     """The records of all devices of a gateway, by MAC."""
 
-    def __init__(self, hass: HomeAssistant, entry_id: str, owned: Iterable[Owned[Any]] = ()) -> None:
+    def __init__(
+        self, hass: HomeAssistant, entry_id: str, owned: Iterable[Owned[Any] | OwnedValue[Any]] = ()
+    ) -> None:
         self._hass = hass
         self.owned = {kind.key: kind for kind in owned}
-        """Kinds of things of the owner's."""
+        """Things and values of guests."""
         key = f"{DOMAIN}.{entry_id}"
         self._readings = SafeStore(hass, key, self._data, survives_power_cut=False)
         self._owned = SafeStore(hass, f"{key}.owned", self._owned_data, survives_power_cut=True)
@@ -160,20 +159,12 @@ class DeviceStore:
                 parts[name] = OWNED_FIELDS[name](data[name])
             except vol.Invalid:
                 damaged.append(name)
-        things: dict[str, dict[str, Any]] = {}
-        for name, kind in self.owned.items():
-            stored = data.get(name, {})
-            things[name] = dict(kind.of(state))
-            for uid, each in stored.items() if isinstance(stored, dict) else [("", stored)]:
-                # One that raises must not take the others with it.
-                found = None
-                with suppress(Exception):
-                    found = kind.read(each)
-                if found is None:
-                    damaged.append(name)
-                else:
-                    things[name][uid] = found
-        return replace(state, owned={**state.owned, **things}, **parts)
+        of_guests = dict(state.owned)
+        for name in self.owned.keys() & data.keys():
+            of_guests[name], is_whole = self.owned[name].load(data[name], state)
+            if not is_whole:
+                damaged.append(name)
+        return replace(state, owned=of_guests, **parts)
 
     @callback
     def record(self, mac: str, board: str | None = None) -> DeviceRecord:

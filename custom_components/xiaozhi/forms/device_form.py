@@ -12,7 +12,7 @@ from homeassistant.config_entries import (
     SubentryFlowContext,
     SubentryFlowResult,
 )
-from homeassistant.const import CONF_CODE, PERCENTAGE, Platform, UnitOfTime
+from homeassistant.const import CONF_CODE, Platform, UnitOfTime
 from homeassistant.data_entry_flow import section
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.selector import (
@@ -35,8 +35,6 @@ from ..const import (
     CONF_LINK,
     CONF_LOUDSPEAKER,
     CONF_LOUDSPEAKER_LEAD,
-    CONF_QUIET_BRIGHTNESS,
-    CONF_QUIET_VOLUME,
     CONF_SHARE_TRANSCRIPTS,
     CONF_SHOW_ANNOUNCEMENTS,
     CONF_WAKE_WORD_PIPELINES,
@@ -49,7 +47,6 @@ from ..gateway import Gateway, gateway_of
 from ..protocol.boards import sold_as
 from ..provisioning.pairing_codes import PendingDevice
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
-from ..tools.stock_tools import BRIGHTNESS_TOOL, VOLUME_TOOL
 from ..util.text import plain_name
 from .device_permissions import SECTION_RARE, merged, permissions_schema
 from .pairing_form import CODE_SELECTOR, PairingFlow
@@ -86,10 +83,6 @@ _LINK: Final = {
     ),
     vol.Required(_CONF_RESTART_NOW, default=True): BooleanSelector(),
 }
-_QUIET: Final = {VOLUME_TOOL: CONF_QUIET_VOLUME, BRIGHTNESS_TOOL: CONF_QUIET_BRIGHTNESS}
-_PERCENTAGE: Final = vol.All(
-    NumberSelector(NumberSelectorConfig(min=0, max=100, unit_of_measurement=PERCENTAGE)), vol.Coerce(int)
-)
 
 
 @dataclass(slots=True)
@@ -159,8 +152,8 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         device = None if gateway is None else gateway.devices.get(before.mac)
         form = DeviceForm(before, user_input or {})
         files = [] if gateway is None else await async_files(self.hass, gateway.guests, "device_form")
-        for file in files:
-            file.check(form)
+        for check in (file.check for file in files if hasattr(file, "check")):
+            check(form)
         if user_input is not None and not form.errors:
             return await self._change(subentry, form, gateway, device)
         schema = await self._fields(form, files, gateway, device)
@@ -209,8 +202,6 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         form.fields[vol.Optional(CONF_LOUDSPEAKER)] = EntitySelector(player)
         rare = dict[Any, Any](_LEAD)
         if device is not None:
-            levels = [key for tool, key in _QUIET.items() if tool in device.tools]
-            form.fields |= {vol.Required(key, default=getattr(before, key)): _PERCENTAGE for key in levels}
             form.words += device.state.wake_words
             for file in files:
                 await file.add_fields(form, device)

@@ -10,13 +10,14 @@ from .mcp_extras import MCP_EXTRAS
 from .media import MEDIA
 from .messages import VOICE_MESSAGES
 from .pictures import PICTURES
+from .quiet import QUIET
 from .recordings import RECORDINGS
 from .requests import REQUESTS
 from .spoken import SENTENCES
 from .wake_words import WAKE_WORDS
 
 GUESTS: Final[tuple[Guest, ...]] = (
-    *(ALARM_CLOCK, VOICE_MESSAGES, FIRMWARE, WAKE_WORDS),
+    *(QUIET, ALARM_CLOCK, VOICE_MESSAGES, FIRMWARE, WAKE_WORDS),
     *(MEDIA, PICTURES, MCP_EXTRAS, CLOUD, RECORDINGS),
     *(SENTENCES, REQUESTS),
 )

@@ -72,7 +72,7 @@ OWNED_AS = {
 
 
 OWNED = [kind for guest in GUESTS for kind in guest.owned]
-NOTHING: dict[str, Any] = {kind.key: {} for kind in OWNED}
+NOTHING: dict[str, Any] = {kind.key: kind.of(DeviceState()) for kind in OWNED}
 TIMER = {"name": "tea", "seconds": 240, "ends_at": None}
 SET_TIMER = SetTimer(name="tea", seconds=240, ends_at=None)
 ALARM = {
@@ -331,7 +331,7 @@ async def test_switches_are_kept_and_a_damaged_one_is_as_at_first(
         hass_storage[OWNED_KEY] = {"version": 1, "data": {MAC: data}}
         store = await opened(hass)
         state = store.record(MAC).state
-        assert (state.microphone, state.do_not_disturb) == expected
+        assert (state.microphone, state.owned["do_not_disturb"]) == expected
         store.record(MAC).update(microphone=False, do_not_disturb=True)
         await store.async_close()
     assert "Damaged data of a device are left out: microphone" in caplog.text

@@ -25,6 +25,7 @@ from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnos
 from custom_components.xiaozhi.errors import UserError
 from custom_components.xiaozhi.guests.messages.kept_messages import KeptMessages
 from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
+from custom_components.xiaozhi.guests.quiet.do_not_disturb import DoNotDisturb
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, UdpImpairment, converse
 from tests.integration.boxes import (
@@ -70,7 +71,7 @@ async def send_to_quiet(
 ) -> tuple[SimulatedDevice, SimulatedDevice]:
     """Send a message to a device that is not to be disturbed; return its sender and that device."""
     kitchen, other = await boot(NEW), await boot(NEW, mac=OTHER_MAC)
-    await bedroom.async_switch("do_not_disturb", True)
+    await bedroom.part(DoNotDisturb).async_switch(True)
     await send(speech.hass, kitchen, speech, speech.command, message, boot.device_ids)
     return kitchen, other
 
@@ -158,7 +159,7 @@ async def test_an_undisturbed_device_keeps_it_also_when_it_is_woken(
     sending = call_action(speech.hass, "send_voice_message", boot.device_ids[0], sender=boot.device_ids[1])
     assert await failure_of(sending) == "do_not_disturb"
     assert other.screen.captions == ["I did not hear anything."]
-    await bedroom.async_switch("do_not_disturb", False)
+    await bedroom.part(DoNotDisturb).async_switch(False)
     await asyncio.sleep(60)
     assert len(bedroom.state.owned["messages"]) == 1
     await other.wake("hello again")
@@ -170,7 +171,7 @@ async def test_a_device_that_was_not_meant_by_the_wake_word_keeps_it(
 ) -> None:
     """Two devices hear the same wake word, and the nearer one answers."""
     kitchen, other = await send_to_quiet(boot, speech, message, bedroom)
-    await bedroom.async_switch("do_not_disturb", False)
+    await bedroom.part(DoNotDisturb).async_switch(False)
     await speech.answer_with("Fine.")
     for device, share in ((kitchen, 0.7), (other, 0.2)):
         await device.wake("hello again", in_a_room(speech.command, share))

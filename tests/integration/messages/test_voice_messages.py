@@ -6,6 +6,7 @@ from homeassistant.core import HomeAssistant
 import pytest
 
 from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.guests.quiet.do_not_disturb import DoNotDisturb
 from custom_components.xiaozhi.guests.spoken.sentence_files import async_write_sentences
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, State, get_profile
@@ -229,7 +230,7 @@ async def test_somebody_asks_for_it_by_a_sentence_also_if_undisturbed(
     speech.recognizer.lines = ["send a voice message to the bedroom box"]
     await async_write_sentences(speech.hass, ["en"])
     (known,) = (each for each in boot.entry.runtime_data.devices.values() if each is not bedroom)
-    await known.async_switch("do_not_disturb", True)
+    await known.part(DoNotDisturb).async_switch(True)
     await kitchen.wake()
     kitchen.say(speech.command)
     await kitchen.wait_for(lambda: PROMPT in kitchen.screen.captions, 30)

@@ -237,7 +237,11 @@ async def test_every_sentence_of_the_page_works(
             player.is_volume_muted,
             tuple(player.done),
             todo,
-            [(dict(each.state.owned["alarms"]), each.do_not_disturb, each.microphone) for each in devices],
+            [
+                (dict(owned["alarms"]), owned["do_not_disturb"])
+                for owned in (each.state.owned for each in devices)
+            ],
+            [each.microphone for each in devices],
             devices[0].state.pictures,
             [device.values[level] for level in ("volume", "brightness")],
             [device.values.get(f"led_{part}") for part in ("red", "green", "blue")],

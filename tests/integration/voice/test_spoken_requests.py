@@ -12,9 +12,11 @@ from homeassistant.helpers import area_registry as ar, device_registry as dr, is
 from homeassistant.util import dt as dt_util
 import pytest
 
-from custom_components.xiaozhi.const import CONF_MICROPHONE, CONF_UNDERSTAND_ALARMS, DOMAIN
+from custom_components.xiaozhi.const import CONF_UNDERSTAND_ALARMS, DOMAIN
+from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.guests.messages.kept_messages import KeptMessages
 from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
+from custom_components.xiaozhi.guests.quiet.do_not_disturb import DoNotDisturb
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse
 from tests.integration.boxes import TWO_DEVICES, Speech, wait_for_state
@@ -26,6 +28,10 @@ MICROPHONE_OFF = "The microphone is off. Switch it on again on the device’s pa
 pytestmark = pytest.mark.usefixtures("wall_clock")
 
 type Say = Callable[[str], Awaitable[str]]
+
+
+def is_quiet(device: Device) -> bool:
+    return device.part(DoNotDisturb).is_on
 
 
 @pytest.fixture
@@ -54,16 +60,16 @@ async def test_another_room_is_left_in_peace_by_a_sentence(hass: HomeAssistant, 
     await boot()
     quiet = "All right. Only alarms and timers will be heard."
     assert await say("do not disturb in the nursery") == quiet
-    assert (nursery.do_not_disturb, boot.known.do_not_disturb) == (True, False)
+    assert (is_quiet(nursery), is_quiet(boot.known)) == (True, False)
     kept = nursery.part(KeptMessages)
     await kept.async_keep(VoiceMessage(sender="Attic", sent=dt_util.utcnow()), b"no sound")
     back = "You can be disturbed again."
     assert await say("turn off do not disturb in the nursery") == f"{back} Voice messages: 1."
-    assert not nursery.do_not_disturb
+    assert not is_quiet(nursery)
     assert await say("do not disturb") == quiet
-    assert (nursery.do_not_disturb, boot.known.do_not_disturb) == (False, True)
+    assert (is_quiet(nursery), is_quiet(boot.known)) == (False, True)
     assert await say("turn off do not disturb") == back
-    assert not boot.known.do_not_disturb
+    assert not is_quiet(boot.known)
 
 
 async def test_messages_are_counted_for_somebody_who_asks(boot: Boot, say: Say) -> None:
@@ -71,7 +77,7 @@ async def test_messages_are_counted_for_somebody_who_asks(boot: Boot, say: Say) 
     for question in ("do I have any messages", "play my messages"):
         assert await say(question) == "There are no voice messages."
     kept = boot.known.part(KeptMessages)
-    await boot.known.async_switch("do_not_disturb", True)
+    await boot.known.part(DoNotDisturb).async_switch(True)
     for sender in ("Attic", "Bedroom"):
         await kept.async_keep(VoiceMessage(sender=sender, sent=dt_util.utcnow()), b"no sound")
     for question in ("do I have any messages", "play my messages"):
@@ -107,7 +113,7 @@ async def test_a_microphone_is_off_once_that_was_heard(boot: Boot, speech: Speec
     assert " ".join(talk.answers) == MICROPHONE_OFF
     await wait_for_state(boot.hass, "switch.kitchen_box_microphone", "off", 30)
     assert not boot.known.state.microphone
-    await boot.known.async_switch(CONF_MICROPHONE, True)
+    await boot.known.async_switch_microphone(True)
     speech.recognizer.lines = ["turn on the kitchen light"]
     talk = await converse(device, speech.command, word="hello again")
     assert talk.answers == ["Turned on the switch"]

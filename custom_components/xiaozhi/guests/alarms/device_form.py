@@ -7,10 +7,6 @@ from ...util.text import plain_name
 from .alarm import ALARMS
 
 
-def check(_form: DeviceForm) -> None:
-    """Nothing is asked for."""
-
-
 async def add_fields(form: DeviceForm, device: Device) -> None:
     """Add the note."""
     if count := len(ALARMS.of(device.state)):

@@ -27,7 +27,6 @@ from ...announcements.utterance import OpenSpeech, Rank, Utterance
 from ...const import DOMAIN, EVENT_VOICE_MESSAGE
 from ...device.device import Device
 from ...device.guest import DevicePart
-from ...device.state import DISTURBED_AGAIN
 from ...errors import InputError, UserError
 from ...protocol.audio.loudness import as_loud_as
 from ...protocol.audio.speech_decoder import SpeechError, decode_speech
@@ -36,6 +35,7 @@ from ...protocol.messages import DOWNLINK
 from ...texts.translated import async_text
 from ...voice.pipelines import chosen_pipeline
 from ..alarms.spoken_alarm import async_language, described_moment
+from ..quiet.do_not_disturb import MAY_DISTURB_AGAIN
 from .voice_message import MESSAGES, VoiceMessage
 
 _LOGGER = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ class KeptMessages(DevicePart):
         every_hour = async_track_time_interval(
             self._hass, self._clean, _INTERVAL, name="xiaozhi old messages", cancel_on_shutdown=True
         )
-        self._ends = [every_hour, self.device.record.listen([DISTURBED_AGAIN], self._disturbed_again)]
+        self._ends = [every_hour, self.device.record.listen([MAY_DISTURB_AGAIN], self._disturbed_again)]
         self.device.create_task(self._clean(), "old messages")
 
     @override
@@ -112,7 +112,7 @@ class KeptMessages(DevicePart):
     async def _say_kept(self) -> None:
         """Say the number of messages, after the announcement for which *Do not disturb* was switched off."""
         await asyncio.sleep(_KEPT_AFTER)
-        if self._ends and self.messages and not self.device.do_not_disturb:
+        if self._ends and self.messages and self.device.quiet_levels is None:
             pipeline, count = chosen_pipeline(self._hass, self.device), str(len(self.messages))
             text = await async_text(self._hass, "messages_kept", voice_language(pipeline), count=count)
             await self._announcer.say(replace(text_utterance(self._hass, text, pipeline), rank=Rank.ANSWER))
@@ -180,7 +180,7 @@ class KeptMessages(DevicePart):
         async with self._playing:
             for uid in tuple(uids):
                 message = self.messages.get(uid)
-                if message is None or self.device.do_not_disturb:
+                if message is None or self.device.quiet_levels is not None:
                     continue
                 heard = await self._announcer.say(await self._utterance(uid, message))
                 if heard.end is not End.DONE or heard.how is Delivery.TEXT:

@@ -8,11 +8,10 @@ from typing import Final
 from homeassistant.exceptions import HomeAssistantError
 
 from ...assist_satellite import satellite_of
-from ...const import CONF_MICROPHONE
-from ...device.state import DO_NOT_DISTURB
 from ...errors import InputError, UserError
 from ..messages.kept_messages import KeptMessages
 from ..messages.sending import async_send_voice_message, names, recipients
+from ..quiet.do_not_disturb import DoNotDisturb
 from ..spoken.understanding import Meaning
 from .speaker import Answer, Handler, Speaker
 
@@ -48,7 +47,7 @@ async def _hear_messages(speaker: Speaker, _meaning: Meaning) -> Answer:
 async def _disturb(speaker: Speaker, meaning: Meaning) -> Answer:
     devices = speaker.at(meaning.place)
     for device in devices:
-        await device.async_switch(DO_NOT_DISTURB, False)
+        await device.part(DoNotDisturb).async_switch(False)
     if kept := sum(len(device.part(KeptMessages).messages) for device in devices):
         return "messages_kept", {"count": str(kept)}
     return "do_not_disturb_off", {}
@@ -56,7 +55,7 @@ async def _disturb(speaker: Speaker, meaning: Meaning) -> Answer:
 
 async def _be_quiet(speaker: Speaker, meaning: Meaning) -> Answer:
     for device in speaker.at(meaning.place):
-        await device.async_switch(DO_NOT_DISTURB, True)
+        await device.part(DoNotDisturb).async_switch(True)
     return "do_not_disturb_on", {}
 
 
@@ -70,7 +69,7 @@ async def _mute_microphone(speaker: Speaker, _meaning: Meaning) -> Answer:
                 break
             await asyncio.sleep(_POLL)
         with suppress(UserError):
-            await device.async_switch(CONF_MICROPHONE, False)
+            await device.async_switch_microphone(False)
 
     device.create_task(switch(), "microphone off")
     return "microphone_off", {}
