@@ -11,6 +11,7 @@ from homeassistant.util.ulid import ulid_now
 
 from .announcements.announcer import Announcer
 from .announcements.available_players import AvailablePlayers
+from .announcements.player_silence import PlayerSilence
 from .const import DOMAIN
 from .device.device import Device
 from .device.guest import DevicePart, GatewayPart, Guest, async_forget
@@ -139,7 +140,7 @@ class Gateway:
             )
             self._register(device)
             of_guests = (kind for guest in self.guests for kind in guest.parts)
-            for kind in chain[type[DevicePart]]([Announcer], of_guests):
+            for kind in chain[type[DevicePart]]([PlayerSilence, Announcer], of_guests):
                 device.parts[kind] = kind(device)
             for part in device.parts.values():
                 part.start()

@@ -22,7 +22,7 @@ from .utterance import Utterance
 
 _LOGGER = logging.getLogger(__name__)
 # Seconds that an announcement waits for it to be restored.
-_RESTORING: Final = 2
+RESTORING: Final = 2
 # Seconds for which a screen fades, and reports values in between.
 _FADING: Final = 1
 _VOLUME: Final = "volume"
@@ -84,7 +84,7 @@ class Level:
             self._said = None
             # Cancelling the announcement must not keep its volume.
             restoring = self._device.create_task(self._set(), "restore volume")
-            await asyncio.wait((restoring,), timeout=_RESTORING)
+            await asyncio.wait((restoring,), timeout=RESTORING)
 
     @property
     def _changes(self) -> tuple[int, int] | None:

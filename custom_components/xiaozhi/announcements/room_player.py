@@ -5,18 +5,16 @@ the owner has set; *paused* and *off* are a person's doing, and so is *idle* tha
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import ExitStack, suppress
 from enum import StrEnum
 import logging
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from homeassistant.components.media_player import (
     ATTR_MEDIA_ANNOUNCE,
     ATTR_MEDIA_CONTENT_ID,
     ATTR_MEDIA_CONTENT_TYPE,
     ATTR_MEDIA_VOLUME_LEVEL,
-    ATTR_MEDIA_VOLUME_MUTED,
     DOMAIN as MEDIA_PLAYER,
     SERVICE_PLAY_MEDIA,
     MediaPlayerEntityFeature,
@@ -29,8 +27,6 @@ from homeassistant.const import (
     EVENT_CALL_SERVICE,
     SERVICE_MEDIA_PAUSE,
     SERVICE_MEDIA_STOP,
-    SERVICE_VOLUME_MUTE,
-    SERVICE_VOLUME_SET,
     STATE_UNAVAILABLE,
 )
 from homeassistant.core import (
@@ -47,14 +43,13 @@ from homeassistant.helpers.network import get_url
 from ..const import EVENT_ROOM_PLAYER, SOUND_PATH
 from ..device.device import Device
 from ..device.state import SETTINGS
-from ..errors import UserError
 from ..timeouts import AnnouncementTimeouts
 from ..util.event_loop import log_failure, loop_time
 from ..util.text import one_line
 from .announcement_errors import SourceError
 from .delivery import Delivery
 from .heard import End, EndedByPersonError
-from .levels import AUDIBLE
+from .player_silence import PlayerSilence
 from .room_sound import SENT_AHEAD, SUFFIX, Said, Sound
 
 _LOGGER = logging.getLogger(__name__)
@@ -67,24 +62,6 @@ PIECE: Final = 0.12
 _RESOLUTION: Final = 0.001
 # Seconds by which our clock may be late where the player reports no beginning.
 _TOLERANCE: Final = 0.5
-
-
-class _Silence(NamedTuple):
-    """A state in which nothing of a player is heard."""
-
-    attribute: str
-    silent: float
-    audible: float
-    action: str
-    feature: MediaPlayerEntityFeature
-
-
-_SILENCES: Final = (
-    _Silence(ATTR_MEDIA_VOLUME_MUTED, True, False, SERVICE_VOLUME_MUTE, MediaPlayerEntityFeature.VOLUME_MUTE),
-    _Silence(
-        ATTR_MEDIA_VOLUME_LEVEL, 0, AUDIBLE / 100, SERVICE_VOLUME_SET, MediaPlayerEntityFeature.VOLUME_SET
-    ),
-)
 
 
 class PlayerFault(StrEnum):
@@ -185,7 +162,10 @@ class RoomPlayback:
                 self._sound.said.rank, self._patience
             ):
                 self._waits = False
-                async with self._audible():
+                silence = self._device.part(PlayerSilence)
+                async with silence.ended(self.player, self._sound.said.rank) as audible:
+                    if not audible:
+                        self._end(PlayerFault.MUTED)
                     await self._play()
         except TimeoutError:
             self._end(PlayerFault.BUSY)
@@ -195,24 +175,6 @@ class RoomPlayback:
         finally:
             unlisten()
             self._end(End.WOKEN)
-
-    @asynccontextmanager
-    async def _audible(self) -> AsyncGenerator[None]:
-        """End the mute of the player for a ring. Raises `UserError` for what would not be heard."""
-        rank, state = self._sound.said.rank, self._hass.states.get(self.player)
-        silent = [each for each in _SILENCES if state and state.attributes.get(each.attribute) == each.silent]
-        if silent and state and rank.disturbs:
-            raise UserError("announcement_muted", player=state.name)
-        if silent and rank.rings and not all(_features(state) & each.feature for each in silent):
-            self._end(PlayerFault.MUTED)
-        changed = silent if rank.rings and not self.over else []
-        for each in changed:
-            await self._control(each.action, {each.attribute: each.audible})
-        try:
-            yield
-        finally:
-            for each in reversed(changed):
-                await self._control(each.action, {each.attribute: each.silent}, blocking=False)
 
     async def _control(self, action: str, data: dict[str, Any], *, blocking: bool = True) -> None:
         await self._hass.services.async_call(

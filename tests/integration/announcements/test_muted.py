@@ -1,9 +1,12 @@
 """Alarms are heard also where a loudspeaker is muted; what else would not be heard is an error, or kept."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from copy import deepcopy
 from typing import Any
 
-from homeassistant.components.media_player import MediaPlayerEntityFeature
+from homeassistant.components.media_player import MediaPlayerEntityFeature, MediaPlayerState
 from homeassistant.core import HomeAssistant
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.util import dt as dt_util
@@ -22,7 +25,7 @@ from simulator.application.announcement import Outcome
 from tests.integration.announcements.big_speaker import PLAYER, BigSpeaker, announce
 from tests.integration.announcements.sounds import beep, is_heard
 from tests.integration.boxes import act, alerts, wait_for_state
-from tests.integration.names import BRIGHTNESS, NEW, Boot
+from tests.integration.names import BRIGHTNESS, NEW, OLD, Boot
 from tests.protocol.audio.sounds import tone
 
 SPEAKER = "media_player.kitchen_box_speaker"
@@ -118,3 +121,61 @@ async def test_what_a_muted_player_would_say_unheard_fails_or_is_kept(
     assert await is_kept(linked_entry.runtime_data, known)
     assert PLAYER not in player.asked
     assert not player.began
+
+
+@asynccontextmanager
+async def killed(boot: Boot, hass_storage: dict[str, Any]) -> AsyncGenerator[None]:
+    """The gateway is killed now, and starts again at the end. The block undoes what its stop has done."""
+    key = f"xiaozhi.{boot.entry.entry_id}.owned"
+    await asyncio.sleep(1)
+    on_disk = deepcopy(hass_storage[key])
+    assert await boot.hass.config_entries.async_unload(boot.entry.entry_id)
+    await boot.hass.async_block_till_done()
+    yield
+    hass_storage[key] = on_disk
+    assert await boot.hass.config_entries.async_setup(boot.entry.entry_id)
+    await boot.hass.async_block_till_done()
+
+
+async def test_a_device_is_muted_again_after_a_kill_in_mid_ring(
+    boot: Boot, announcer: Announcer, hass_storage: dict[str, Any]
+) -> None:
+    device = await boot(NEW)
+    await wait_for_state(boot.hass, BRIGHTNESS, "75")
+    await mute(boot.hass, SPEAKER)
+    ringing = asyncio.create_task(announcer.say(Utterance(text="Up!", speech=beep(30), rank=Rank.TIMER)))
+    await is_heard(device)
+    async with killed(boot, hass_storage):
+        await ringing
+        device.values["volume"] = 30
+    await device.wait_for(lambda: device.values["volume"] == 0, 60)
+
+
+@pytest.mark.parametrize("then", ["there", "there later", "set meanwhile"])
+@pytest.mark.usefixtures("chosen")
+async def test_a_player_is_silent_again_after_a_kill_in_mid_ring(
+    boot: Boot, player: BigSpeaker, announcer: Announcer, hass_storage: dict[str, Any], then: str
+) -> None:
+    device = await boot(OLD)
+    player._attr_supported_features |= VOLUMES
+    player.set_volume(0.0)
+    await player.async_mute_volume(True)
+    ringing = asyncio.create_task(announcer.say(Utterance(text="Up!", speech=beep(30), rank=Rank.TIMER)))
+    await device.wait_for(lambda: bool(player.began), 10)
+    async with killed(boot, hass_storage):
+        await ringing
+        await asyncio.sleep(5)
+        assert (player.is_volume_muted, player.volume_level) == (True, 0.0)
+        player.show(MediaPlayerState.IDLE, there=then != "there later")
+        await player.async_mute_volume(False)
+        player.set_volume(0.8 if then == "set meanwhile" else 0.31)
+    if then == "there later":
+        await asyncio.sleep(60)
+        assert (player.is_volume_muted, player.volume_level) == (False, 0.31)
+        player.show(MediaPlayerState.IDLE)
+    await asyncio.sleep(1)
+    assert (player.is_volume_muted, player.volume_level) == (True, 0.8 if then == "set meanwhile" else 0.0)
+    # It is given back once.
+    await player.async_mute_volume(False)
+    await asyncio.sleep(60)
+    assert not player.is_volume_muted

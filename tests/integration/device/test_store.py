@@ -68,6 +68,7 @@ OWNED_AS = {
     "sent_pack": "wake words that are on their way to it",
     **{name: STORED_AS[name] for name in ("pauses", "volume_to_restore", "brightness_to_restore")},
     "installed_wake_words": "wake words that were put on it",
+    "players_to_silence": "media players that are to be silent again after a ring",
 }
 
 
