@@ -28,6 +28,7 @@ from homeassistant.helpers.start import async_at_started
 from ..const import CONF_LOUDSPEAKER, DOMAIN
 from ..device.device import Device
 from ..device.paired_device import area_name
+from ..device.state import LOUDSPEAKER
 from ..texts.issues import async_raise_issue
 
 THIS_DEVICE: Final = "this_device"
@@ -109,7 +110,9 @@ class AvailablePlayers:
         for mac, device in gone.items():
             player = device.settings.loudspeaker or ""
             async_raise_issue(self._hass, f"{_GONE}_{mac}", _GONE, name=device.name, player=player)
-        self._missed = set(gone)
+        changed, self._missed = self._missed ^ gone.keys(), set(gone)
+        for mac in changed & self._devices.keys():
+            self._devices[mac].record.notify(LOUDSPEAKER)
 
     def _lacks(self, device: Device) -> bool:
         player = device.settings.loudspeaker

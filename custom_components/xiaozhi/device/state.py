@@ -27,6 +27,8 @@ _LOGGER = logging.getLogger(__name__)
 AVAILABLE: Final = "available"
 PRESENT: Final = "present"
 SETTINGS: Final = "settings"
+LOUDSPEAKER: Final = "loudspeaker"
+"""Existence of the media player that the owner has chosen."""
 STATUS_READ: Final = "status_read"
 """The status was read, also where nothing in it has changed."""
 RESPONSE: Final = "response"

@@ -22,7 +22,7 @@ from homeassistant.util.ulid import ulid_now
 
 from ...const import DOMAIN, MAX_MESSAGE
 from ...device.device import Device
-from ...device.state import SETTINGS
+from ...device.state import LOUDSPEAKER, SETTINGS
 from ...errors import InputError, UserError
 from ...texts.issues import async_raise_issue
 from ...texts.translated import async_text
@@ -102,7 +102,7 @@ class AlarmClock:
         """Begin to ring. Returns a function that ends this."""
         task = self._device.create_task(self._run(), "alarms")
         unlisten = self._hass.bus.async_listen(EVENT_CORE_CONFIG_UPDATE, self._zone_changed)
-        unfollow = self._device.record.listen(("link", SETTINGS), self._changed.set)
+        unfollow = self._device.record.listen(("link", SETTINGS, LOUDSPEAKER), self._changed.set)
 
         def stop() -> None:
             unlisten()
