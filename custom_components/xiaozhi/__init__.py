@@ -21,7 +21,7 @@ from .device_http.file_view import FileView
 from .gateway import Gateway, XiaozhiConfigEntry, running_gateway
 from .guests import GUESTS
 from .links.problems import async_check_libraries
-from .provisioning.checkin_views import ActivationView, CheckInView
+from .provisioning.checkins import ActivationView, CheckInView
 from .services import async_setup_services
 from .settings import GatewaySettings
 from .texts.issues import async_raise_issue

@@ -20,7 +20,7 @@ from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.events import ConversationEvent
 from custom_components.xiaozhi.guests.alarms.alarm import Alarm
 from custom_components.xiaozhi.guests.alarms.timers import SetTimer
-from custom_components.xiaozhi.guests.pictures.picture import Picture, PictureKind
+from custom_components.xiaozhi.guests.pictures.picture_file import Picture, PictureKind
 from custom_components.xiaozhi.protocol.device_status import DeviceStatus
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from scripts.tool_table import stock_tools

@@ -11,7 +11,7 @@ import pytest
 from custom_components.xiaozhi.guests.mcp_extras.ai_questions import read_question
 from custom_components.xiaozhi.guests.mcp_extras.question_form import parse_question_form
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress, AddressError
-from custom_components.xiaozhi.protocol.access_point.results import result_text
+from custom_components.xiaozhi.protocol.access_point.tools import result_text
 from custom_components.xiaozhi.protocol.checkin import parse_checkin
 from custom_components.xiaozhi.protocol.device_status import read_status
 from custom_components.xiaozhi.protocol.faces import face_of

@@ -9,7 +9,7 @@ from homeassistant.config_entries import ConfigSubentry
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.guests.cloud.access_point_settings import AccessPointSettings
+from custom_components.xiaozhi.guests.cloud.access_point import AccessPointSettings
 from custom_components.xiaozhi.guests.quiet.do_not_disturb import QuietSettings
 from custom_components.xiaozhi.guests.wake_words.device_wake_words import PhraseSettings
 from custom_components.xiaozhi.settings import (

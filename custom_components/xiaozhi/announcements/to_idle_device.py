@@ -13,7 +13,7 @@ from ..device_http.transfers import Stream
 from ..errors import UserError
 from ..protocol import messages
 from ..protocol.audio.ogg import OggOpusEncoder
-from ..protocol.conversation.subtitles import subtitles
+from ..protocol.conversation.captions import subtitles
 from ..protocol.messages import DOWNLINK, JsonObject
 from ..timeouts import AnnouncementTimeouts
 from ..util.event_loop import loop_time, sleep_until

@@ -11,7 +11,7 @@ from ..protocol.firmware_version import FirmwareVersion
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import LinkKind
 from ..protocol.transport.mqtt.mqtt_link import downlink_topic, uplink_topic
-from ..protocol.transport.owner_broker.broker_topics import Address
+from ..protocol.transport.owner_broker.broker_settings import Address
 from ..settings import DeviceLink, DeviceSettings, GatewaySettings, OfferedLink
 
 # With the firmware's default of 240 s, a device that lost power would look connected for six minutes.

@@ -17,8 +17,6 @@ from .messages import JsonObject
 MAX_BODY_BYTES: Final = 16 * 1024
 _MAX_PARTITIONS: Final = 95
 _MAX_PARTITION_BYTES: Final = 1 << 32
-_MAX_DIGITS: Final = 12
-_OTA_PARTITIONS: Final = range(0x10, 0x20)
 
 _MAC: Final = re.compile(r"[0-9a-f]{2}([:-]?)(?:[0-9a-f]{2}\1){4}[0-9a-f]{2}")
 # The firmware creates a random UUID; other clients may leave out the dashes or use a name.
@@ -145,7 +143,7 @@ def _firmware_space(table: object) -> int | None:
     sizes = [
         size
         for entry in _partitions(table)
-        if entry.get("type") == 0 and entry.get("subtype") in _OTA_PARTITIONS
+        if entry.get("type") == 0 and entry.get("subtype") in range(0x10, 0x20)
         if type(size := entry.get("size")) is int and 1 <= size <= _MAX_PARTITION_BYTES
     ]
     return min(sizes, default=None)
@@ -168,7 +166,7 @@ def _partitions(table: object) -> list[JsonObject]:
 def _free_memory(value: object) -> int | None:
     """Return a number, which firmware since 1.7.7 writes as a text."""
     text = str(value) if type(value) in {int, str} else ""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < _MAX_DIGITS else None
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None
 
 
 def _ipv4(value: object) -> str | None:

@@ -21,8 +21,6 @@ _HTTP_URL: Final = re.compile(rf"https?://{_HOST}(?::[0-9]{{1,5}})?/[0-9A-Za-z/.
 _MQTT_NAME: Final = re.compile(r"[!-~]{1,128}")
 _MQTT_PASSWORD: Final = re.compile(r"[!-~]{1,512}")
 _TOPIC: Final = re.compile(r"[!-\"$-*,-~]{1,256}")
-_MAX_URL: Final = 255
-_MAX_FIRMWARE_URL: Final = 512
 # A frame is a packet of audio. Others have headers, which the firmware reads without checking their bounds.
 _FRAMING_VERSION: Final = 1
 
@@ -44,7 +42,7 @@ def firmware_section(*, version: str, url: str, force: bool) -> JsonObject:
     """
     # The device would restart at every boot.
     _require("version", is_version(version))
-    _require("url", _HTTP_URL.fullmatch(url) is not None and len(url) <= _MAX_FIRMWARE_URL)
+    _require("url", _HTTP_URL.fullmatch(url) is not None and len(url) <= 512)
     return {"firmware": {"version": version, "url": url} | ({"force": 1} if force else {})}
 
 
@@ -117,7 +115,7 @@ def websocket_url(host: str, port: int, path: str) -> str:
     Raises `ValueError` if the device cannot parse it: an IPv6 address, or a path with a colon.
     """
     url = f"ws://{host}:{port}{path}"
-    _require("host, port or path", _has_port(_WEBSOCKET_URL, url) and len(url) <= _MAX_URL)
+    _require("host, port or path", _has_port(_WEBSOCKET_URL, url) and len(url) <= 255)
     return url
 
 

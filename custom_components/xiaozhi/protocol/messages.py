@@ -32,7 +32,6 @@ _BROKEN_ERROR: Final = re.compile(
     r'\{(?:"code":-?\d{1,6},)?"message":"(.*)"\}\}\}',
     re.DOTALL,
 )
-_MAX_ID: Final = 2**31 - 1
 # Pages make links of texts that begin with `www.`.
 _IDENTIFIER: Final = re.compile(r"(?!_*www\.)[\w.-]{1,64}", re.IGNORECASE)
 
@@ -161,7 +160,7 @@ def parse_message(data: str | bytes) -> DeviceMessage:
     try:
         message = parse_json(data)
     except ValueError as err:
-        if (match := _BROKEN_ERROR.fullmatch(data)) is not None and int(match[1]) <= _MAX_ID:
+        if (match := _BROKEN_ERROR.fullmatch(data)) is not None and int(match[1]) < 2**31:
             error = {"message": match[2]}
             return McpMessage({"jsonrpc": "2.0", "id": int(match[1]), "error": error})
         raise MessageError("message is not JSON, or nested too deep") from err

@@ -14,7 +14,6 @@ _NAME: Final = re.compile(
     rb'^content-disposition:\s*form-data;.*?\bname="([^"\r\n]{1,64})"', re.IGNORECASE | re.MULTILINE
 )
 _MAX_PARTS: Final = 8
-_MAX_HEAD: Final = 2048
 
 
 class FormError(ValueError):
@@ -38,7 +37,7 @@ def parse_form(content_type: str, body: bytes) -> dict[str, bytes]:
 
 def _parse_part(part: bytes) -> tuple[str, bytes]:
     head, separator, content = part.partition(b"\r\n\r\n")
-    name = _NAME.search(head) if separator and len(head) <= _MAX_HEAD else None
+    name = _NAME.search(head) if separator and len(head) <= 2048 else None
     if name is None:
         raise FormError("a part has no name")
     return name[1].decode("latin-1"), content

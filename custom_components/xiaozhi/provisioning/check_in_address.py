@@ -26,7 +26,6 @@ PORTAL_URL: Final = "http://192.168.4.1"
 
 # Loopback, and the names that the Supervisor gives to its add-ons, such as a0d7b954-emqx.
 _ON_THIS_COMPUTER: Final = re.compile(r"(.+\.)?localhost|127\.[0-9.]+|(core|local|[0-9a-f]{8})-[a-z0-9_-]+")
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 class HostProblem(StrEnum):
@@ -76,7 +75,7 @@ def check_in_url(hass: HomeAssistant, address: str | None) -> str | None:
     if host is None or (server := _web_server(hass)) is None:
         return None
     scheme, _, port = server
-    suffix = "" if port == _DEFAULT_PORTS[scheme] else f":{port}"
+    suffix = "" if port == {"http": 80, "https": 443}[scheme] else f":{port}"
     return f"{scheme}://{host}{suffix}{OTA_PATH}"
 
 

@@ -32,7 +32,6 @@ _CODE_DIGITS: Final = 6
 _SIX_DIGITS: Final = re.compile(rb"[0-9]{6}")
 # Longer input cannot be a code.
 _MAX_TYPED: Final = 64
-_MAX_BOARD: Final = 40
 # A discovery card cuts longer titles at the end, where the MAC is.
 _MAX_LABEL_BOARD: Final = 25
 
@@ -121,7 +120,7 @@ class PairingRegistry:
         Return it with its code, and the MACs that it displaced. The code stays the same until it expires or
         is replaced after wrong tries: another check-in must not change it while the owner types.
         """
-        board = re.sub(r"[^A-Za-z0-9 ._-]", "", board)[:_MAX_BOARD]
+        board = re.sub(r"[^A-Za-z0-9 ._-]", "", board)[:40]
         device = self._pending.pop((mac, client_id), None)
         if device is None or now >= device.code_until:
             device = self._new(mac, client_id, board, remote, now, renewals=0)

@@ -36,7 +36,6 @@ _ENVELOPE: Final = word_set(
 )
 MAX_MEMBERS: Final = 24
 """Limit for one answer."""
-_MAX_MEMBER_NAME: Final = 40
 # A number with words around it: "Temperature: 25.3 °C".
 _NUMBER: Final = re.compile(r"[^\d]{0,40}?(?P<number>[-+]?\d{1,9}(?:\.\d{1,6})?)\s?[^\d]{0,12}")
 _NOT_READ: Final = re.compile(r"err|fail|timeout|nan|错误|失败|无法|超时", re.IGNORECASE)
@@ -97,7 +96,7 @@ def members(answer: object, outer: str = "") -> tuple[Member, ...]:
         return ()
     found: list[Member] = []
     for name, value in answer.items():
-        if not name.strip() or name.lower() in _ENVELOPE or len(name) > _MAX_MEMBER_NAME:
+        if not name.strip() or name.lower() in _ENVELOPE or len(name) > 40:
             continue
         if isinstance(value, Mapping):
             found += () if outer else members(value, f"{name}.")

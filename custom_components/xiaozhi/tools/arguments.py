@@ -12,7 +12,6 @@ from .tool_entities import Colour, OptionSetter
 from .tool_names import Verb, parse_name, word_set, words
 
 _MAX_OPTIONS: Final = 32
-_COLOURS: Final = (("red", "green", "blue"), ("r", "g", "b"))
 # Arguments, and the last words of tools that set them.
 _VALUES: Final = word_set("level value percent")
 _SET: Final = word_set("angle brightness power position speed volume")
@@ -81,7 +80,7 @@ def _is_only_examples(description: str, span: tuple[int, int]) -> bool:
 
 def colour_of(tool: Tool) -> Colour | None:
     """Return the colour that a tool sets."""
-    for names in _COLOURS:
+    for names in (("red", "green", "blue"), ("r", "g", "b")):
         if tool.properties.keys() == set(names):
             limits = {limits_of(tool.properties[name]) for name in names}
             found = limits.pop() if len(limits) == 1 else None

@@ -19,16 +19,10 @@ from ..util.untrusted_json import is_bounded
 from .tool_names import words
 from .tool_risks import choosable_tools, default_choice, only_reads, risks_of
 
-_SETTING_WORDS: Final = frozenset({"set", "turn", "switch", "enable", "disable"})
-
-_PREFIX: Final = f"{DOMAIN}__"
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9]+")
 _ARGUMENT_NAME: Final = re.compile(r"(?!argument_[0-9])[a-zA-Z_][a-zA-Z0-9_]{0,63}")
 # The board with the most tools has some thirty.
 _MAX_TOOLS: Final = 64
-_MAX_DESCRIPTION: Final = 1024
-_MAX_DEFAULT: Final = 120
-_MAX_ARGUMENT_NAME: Final = 48
 _MAX_RESULT: Final = 4096
 
 
@@ -47,12 +41,12 @@ def tools_for_assistant(tools: Mapping[str, Tool], chosen: Iterable[str] | None)
 def assistant_names(names: Iterable[str]) -> dict[str, str]:
     """Give each tool a name of at most 64 letters, digits and underscores, with a hash where names clash."""
     plain = {name: _NOT_IN_NAMES.sub("_", name.removeprefix("self.")).strip("_") for name in names}
-    return distinct_names(plain, _PREFIX)
+    return distinct_names(plain, f"{DOMAIN}__")
 
 
 def description_of(tool: Tool) -> str:
     """Return the device's description of a tool, on one line."""
-    return one_line(tool.description, _MAX_DESCRIPTION) or tool.title or tool.name
+    return one_line(tool.description, 1024) or tool.title or tool.name
 
 
 def parameters_of(tool: Tool) -> vol.Schema:
@@ -71,7 +65,7 @@ def argument_names(tool: Tool) -> dict[str, str]:
 def annotations_of(tool: Tool) -> ToolAnnotations:
     """Return hints about the risks of a tool. No tool acts outside of the house."""
     risks = risks_of(tool)
-    sets = not _SETTING_WORDS.isdisjoint(words(tool.name))
+    sets = not {"set", "turn", "switch", "enable", "disable"}.isdisjoint(words(tool.name))
     reads = not risks and (only_reads(tool) or (tool.hints.get("readOnlyHint", False) and not sets))
     return ToolAnnotations(
         read_only=reads,
@@ -116,10 +110,10 @@ def _described_arguments(of: Tool | ToolProperty, names: Mapping[str, str]) -> d
 
 def _about(name: str, shown: str, argument: ToolProperty) -> str | None:
     """Return the description of an argument, with its original name if changed, and its default."""
-    parts = ["" if shown == name else f"Name on the device: {one_line(name, _MAX_ARGUMENT_NAME)}"]
+    parts = ["" if shown == name else f"Name on the device: {one_line(name, 48)}"]
     parts.append(argument.description.removesuffix("."))
     if argument.default is not None:
-        parts.append(one_line(f"Default: {argument.default}", _MAX_DEFAULT))
+        parts.append(one_line(f"Default: {argument.default}", 120))
     return ". ".join(filter(None, parts)) or None
 
 

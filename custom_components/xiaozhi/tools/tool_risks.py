@@ -23,7 +23,6 @@ _RISKS: Final = {
 _HARMLESS: Final = frozenset(" ".join(HARMLESS).split())
 _HARMLESS_CHINESE: Final = re.compile("|".join(word for word in _HARMLESS if not word.isascii()))
 _READING, _STATES, _ALSO_ACTS = (frozenset(listed.split()) for listed in (READING, STATES, ALSO_ACTS))
-_MAX_ARGUMENTS: Final = 24
 _BEGINS_READING: Final = tuple(word for word in _READING if not word.isascii())
 
 
@@ -50,9 +49,7 @@ def only_reads(tool: Tool) -> bool:
 
 def choosable_tools(tools: Mapping[str, Tool]) -> list[str]:
     """Return the names of the tools that the owner may give to the assistant, without user-only ones."""
-    return [
-        name for name, tool in tools.items() if not tool.user_only and len(tool.properties) <= _MAX_ARGUMENTS
-    ]
+    return [name for name, tool in tools.items() if not tool.user_only and len(tool.properties) <= 24]
 
 
 def default_choice(tools: Mapping[str, Tool]) -> list[str]:

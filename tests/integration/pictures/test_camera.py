@@ -25,7 +25,7 @@ from custom_components.xiaozhi.const import DOMAIN, EVENT_TOOL_CALL, NO_MODEL_IS
 from custom_components.xiaozhi.device.commands import DeviceCommands
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.guests.pictures import vision
-from custom_components.xiaozhi.guests.pictures.picture import PictureKind
+from custom_components.xiaozhi.guests.pictures.picture_file import PictureKind
 from custom_components.xiaozhi.guests.pictures.vision import EVENT_PHOTO
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.transport.link import LinkKind

@@ -27,7 +27,7 @@ from custom_components.xiaozhi.const import (
 from custom_components.xiaozhi.device_http import access
 from custom_components.xiaozhi.device_http.transfers import Download, Upload
 from custom_components.xiaozhi.protocol.checkin import MAX_BODY_BYTES
-from custom_components.xiaozhi.provisioning import checkin_views
+from custom_components.xiaozhi.provisioning.checkins import CheckInView
 from tests.integration.http_device import (
     CLIENT_ID,
     MAC,
@@ -240,7 +240,7 @@ async def test_nobody_is_let_in_through_the_cloud_or_without_an_address(
     with patch.object(access, "is_cloud_connection", return_value=True):
         assert (await make_device().post()).status == HTTPStatus.FORBIDDEN
     # As through a Unix socket, where nobody knows who stands behind it.
-    view = checkin_views.CheckInView(lambda: None)
+    view = CheckInView(lambda: None)
     with pytest.raises(web.HTTPForbidden):
         await view.post(make_mocked_request("POST", OTA_PATH, app=hass.http.app))
     request = make_mocked_request("GET", OTA_PATH, app=hass.http.app)

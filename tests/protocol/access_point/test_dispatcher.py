@@ -12,12 +12,14 @@ from hypothesis import example, given, strategies as st
 import pytest
 
 from custom_components.xiaozhi.protocol.access_point.dispatcher import CallOutcome, CallRecord, Dispatcher
-from custom_components.xiaozhi.protocol.access_point.results import MAX_RESULT, error_text, result_text
 from custom_components.xiaozhi.protocol.access_point.tools import (
+    MAX_RESULT,
     OfferedTool,
     ToolError,
     ToolList,
     by_shown_name,
+    error_text,
+    result_text,
 )
 from custom_components.xiaozhi.protocol.json_rpc import (
     Fault,

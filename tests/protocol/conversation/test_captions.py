@@ -14,8 +14,7 @@ from custom_components.xiaozhi.protocol.conversation.caption_text import (
     plain_text,
     sentence_ends,
 )
-from custom_components.xiaozhi.protocol.conversation.captions import Captions
-from custom_components.xiaozhi.protocol.conversation.subtitles import subtitles
+from custom_components.xiaozhi.protocol.conversation.captions import Captions, subtitles
 from tests.protocol.growth import assert_linear
 
 PACKET = 0.06

@@ -1,33 +1,76 @@
-"""One access point: its connection, what is known of it, and what it does."""
+"""One access point: its settings, its connection, what is known of it, and its repair issues."""
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import asdict
-from datetime import datetime
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 import logging
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from homeassistant.config_entries import ConfigEntry, ConfigSubentry
-from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME, __version__
+from homeassistant.const import ATTR_DEVICE_ID, ATTR_NAME, CONF_LLM_HASS_API, CONF_URL, __version__
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers import device_registry as dr
+from homeassistant.helpers import device_registry as dr, issue_registry as ir
 from homeassistant.helpers.device_registry import DeviceEntryType, DeviceInfo
 from homeassistant.helpers.dispatcher import async_dispatcher_send
+from homeassistant.helpers.llm import LLM_API_ASSIST
 from homeassistant.util import dt as dt_util
 from homeassistant.util.signal_type import SignalType
 from homeassistant.util.ssl import get_default_context
 
-from ...const import DOMAIN, EVENT_ACCESS_POINT_CALL, MANUFACTURER
+from ...const import CONF_QUESTIONS_ONLY, DOMAIN, EVENT_ACCESS_POINT_CALL, MANUFACTURER, SUBENTRY_ACCESS_POINT
 from ...protocol.access_point.access_point_client import AccessPointClient
+from ...protocol.access_point.address import AccessPointAddress
 from ...protocol.access_point.dispatcher import CallRecord
+from ...protocol.access_point.reconnecting import Problem
 from ...protocol.access_point.tools import ToolList
-from .access_point_issues import async_clear_issues, async_update_issues
-from .access_point_settings import AccessPointSettings
+from ...settings import TEXTS, read_settings, stored
+from ...texts.issues import async_raise_issue
 from .house_tools import HouseTool, async_house, offered_tools
 
 _LOGGER = logging.getLogger(__name__)
 
-_MODEL: Final = "MCP access point"
+# Keys of the repair issues.
+_EXPIRING: Final = "access_point_expiring"
+_EXPIRED: Final = "access_point_expired"
+_API_GONE: Final = "access_point_api_gone"
+_OF_PROBLEM: Final = {
+    Problem.REFUSED: "access_point_refused",
+    Problem.USED_ELSEWHERE: "access_point_used_elsewhere",
+    Problem.TOO_MANY_TOOLS: "access_point_too_many_tools",
+}
+# Where Home Assistant lets assistants see entities.
+_EXPOSE_PAGE: Final = "/config/voice-assistants/expose"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessPointSettings:
+    """Settings from the subentry of an access point."""
+
+    name: str
+    address: AccessPointAddress = stored(str, key=CONF_URL)
+    apis: tuple[str, ...] = stored(TEXTS, (LLM_API_ASSIST,), key=CONF_LLM_HASS_API)
+    """Ids of the LLM APIs whose tools are offered."""
+    tools: tuple[str, ...] | None = stored(TEXTS)
+    """Names of the tools that are offered; None for the automatic choice."""
+    questions_only: bool = stored(bool, False)
+    """Whether only tools are offered that change nothing."""
+
+    @classmethod
+    def from_subentry(cls, subentry: ConfigSubentry) -> Self:
+        """Read a subentry of type `access_point`. Raises `AddressError`."""
+        found = read_settings(cls, subentry.title, subentry.data)
+        found["address"] = AccessPointAddress.parse(found.get("address", ""))
+        # When it is unknown whether the cloud may change anything, it may not.
+        found.setdefault("questions_only", CONF_QUESTIONS_ONLY in subentry.data)
+        return cls(name=subentry.title, **found)
+
+
+def access_point_subentries(entry: ConfigEntry[Any]) -> dict[str, ConfigSubentry]:
+    """Return the subentries of the access points of a gateway, by their ids."""
+    return {
+        subentry.subentry_id: subentry for subentry in entry.get_subentries_of_type(SUBENTRY_ACCESS_POINT)
+    }
 
 
 class AccessPoint:
@@ -187,10 +230,47 @@ class AccessPoint:
             identifiers=self.info["identifiers"],
             entry_type=DeviceEntryType.SERVICE,
             manufacturer=MANUFACTURER,
-            model=_MODEL,
+            model="MCP access point",
             name=self.settings.name,
         )
         self._device_id = registered.id
 
     def _create_task(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._entry.async_create_background_task(self._hass, work, f"xiaozhi {name}")
+
+
+@callback
+def async_update_issues(hass: HomeAssistant, point: AccessPoint) -> None:
+    """Raise the issues that there are, and delete the others."""
+    expires, problem = point.settings.address.expires, point.client.reconnecting.problem
+    about = {
+        "name": point.name,
+        "host": point.settings.address.host,
+        "apis": ", ".join(point.missing),
+        "page": _EXPOSE_PAGE,
+        "date": "" if expires is None else dt_util.as_local(expires).date().isoformat(),
+    }
+    left = None if expires is None else expires - dt_util.utcnow()
+    expired = left is not None and left <= timedelta()
+    wanted = {
+        _EXPIRED: expired,
+        _EXPIRING: left is not None and not expired and left < timedelta(days=30),
+        _API_GONE: bool(point.missing),
+        **{key: problem is each for each, key in _OF_PROBLEM.items()},
+    }
+    if expired:
+        # A server refuses an expired token: one message is enough.
+        wanted[_OF_PROBLEM[Problem.REFUSED]] = False
+    for key, is_wanted in wanted.items():
+        if is_wanted:
+            severity = ir.IssueSeverity.WARNING if key == _EXPIRING else ir.IssueSeverity.ERROR
+            async_raise_issue(hass, f"{key}_{point.subentry_id}", key, severity=severity, **about)
+        else:
+            ir.async_delete_issue(hass, DOMAIN, f"{key}_{point.subentry_id}")
+
+
+@callback
+def async_clear_issues(hass: HomeAssistant, subentry_id: str) -> None:
+    """Delete all issues of an access point."""
+    for key in (_EXPIRING, _EXPIRED, _API_GONE, *_OF_PROBLEM.values()):
+        ir.async_delete_issue(hass, DOMAIN, f"{key}_{subentry_id}")

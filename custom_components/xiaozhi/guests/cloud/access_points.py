@@ -23,8 +23,7 @@ from ...protocol.access_point.address import AddressError
 from ...protocol.timeouts import AccessPointTimeouts
 from ...texts.issues import Part, Unpromised
 from ...util.event_loop import close_all
-from .access_point import AccessPoint
-from .access_point_settings import access_point_subentries
+from .access_point import AccessPoint, access_point_subentries
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from ...protocol.access_point.dialling import DialError, check_address
 from ...protocol.access_point.tools import ToolList
 from ...texts.translated import async_text
 from ...util.text import plain_name
-from .access_point_settings import access_point_subentries
+from .access_point import access_point_subentries
 from .house_tools import (
     HouseTool,
     async_house,

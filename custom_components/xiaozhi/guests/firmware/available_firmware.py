@@ -50,12 +50,9 @@ _NAMES: Final = (
     re.compile(rf"{_BOARD}_{_VERSION}\.(?:bin|zip)"),
     re.compile(rf"{_VERSION}_{_BOARD}\.(?:bin|zip)"),
 )
-_INTERVAL: Final = timedelta(minutes=10)
-_SUFFIXES: Final = {".bin", ".zip"}
 _MAX_FILES: Final = 1000
 # A list of GitHub has some 200 KiB and 130 boards for each release.
 _MAX_LIST_BYTES: Final = 1024 * 1024
-_MAX_LISTED: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +116,9 @@ class FirmwareFiles(GatewayPart):
     async def async_start(self) -> None:
         self.entry.async_create_background_task(self.hass, self.async_refresh(), "xiaozhi refresh firmware")
         self.entry.async_on_unload(
-            async_track_time_interval(self.hass, self.async_refresh, _INTERVAL, cancel_on_shutdown=True)
+            async_track_time_interval(
+                self.hass, self.async_refresh, timedelta(minutes=10), cancel_on_shutdown=True
+            )
         )
 
     @override
@@ -282,7 +281,7 @@ def _parse_releases(body: bytes) -> list[Firmware]:
         raise FirmwareError("releases_no_list") from err
     releases = listed if isinstance(listed, list) else [listed]
     found = (firmware for release in releases if isinstance(release, dict) for firmware in _assets(release))
-    return list(islice(found, _MAX_LISTED))
+    return list(islice(found, 1000))
 
 
 def _assets(release: dict[str, Any]) -> Iterator[Firmware]:
@@ -331,7 +330,7 @@ def _read_folder(folder: Path) -> dict[str, Firmware | FirmwareError]:
         return {_printable(folder): _unreadable(err)}
     found: dict[str, Firmware | FirmwareError] = {}
     for path in paths:
-        if path.suffix.lower() not in _SUFFIXES:
+        if path.suffix.lower() not in {".bin", ".zip"}:
             continue
         try:
             status = path.stat()

@@ -22,7 +22,6 @@ _MAGIC: Final = 0xE9
 _HEADER: Final = struct.Struct("<BB10xH9xB")
 """Magic, number of segments, chip, whether a hash follows."""
 _SEGMENT: Final = struct.Struct("<4xI")
-_MAX_SEGMENTS: Final = 16
 _HASH_BYTES: Final = 32
 
 _DESCRIPTION_OFFSET: Final = 32
@@ -51,7 +50,6 @@ _CHIPS: Final = {
     0x0014: "esp32c61",
     0x0017: "esp32c5",
 }
-_PROJECT: Final = "xiaozhi"
 _ZIP_START: Final = b"PK\x03\x04"
 _ZIP_ENTRY: Final = b"PK\x01\x02"
 # A release has a handful. Python makes an object for each: a million take seconds and 400 MiB.
@@ -90,7 +88,7 @@ def read_firmware(data: bytes) -> FirmwareImage:
     if hashlib.sha256(data[:end]).digest() != data[end : end + _HASH_BYTES]:
         raise FirmwareError("firmware_wrong_hash")
     _, version, project = _DESCRIPTION.unpack_from(data, _DESCRIPTION_OFFSET)
-    if (name := _text(project)) != _PROJECT:
+    if (name := _text(project)) != "xiaozhi":
         raise FirmwareError("firmware_of_something_else", project=name or "?")
     if not is_version(text := _text(version)):
         raise FirmwareError("firmware_bad_version", version=text or "?")
@@ -161,7 +159,7 @@ def _partition_table(data: bytes) -> bytes:
 
 def _end_of_segments(data: bytes, number: int) -> int:
     """Return where the segments end, with the checksum behind them."""
-    if not 0 < number <= _MAX_SEGMENTS:
+    if not 0 < number <= 16:
         raise FirmwareError("firmware_damaged")
     position = _HEADER.size
     for _ in range(number):

@@ -14,11 +14,9 @@ _LOGGER = logging.getLogger(__name__)
 
 _MAX_MESSAGES: Final = 32
 _MAX_TEXT: Final = 16 * 1024
-_MAX_TOKENS: Final = 4096
 _CHARACTERS_PER_TOKEN: Final = 4
 
 _REJECTED: Final = -1
-_TASK_NAME: Final = "XiaoZhi question"
 # Imported where it is used: it takes half as long as everything else together, and not everybody has a model.
 _AI_TASK: Final = "ai_task"
 
@@ -44,7 +42,7 @@ async def _generate(device: Device, question: str) -> str:
         async with asyncio.timeout(SessionTimeouts.ai_answer):
             # No LLM API: the words of a device can influence what the model says, but cannot call tools.
             result = await ai_task.async_generate_data(
-                device.hass, task_name=_TASK_NAME, instructions=question
+                device.hass, task_name="XiaoZhi question", instructions=question
             )
     except TimeoutError as err:
         raise RequestError("The language model took too long", _REJECTED) from err
@@ -67,7 +65,7 @@ def read_question(params: JsonObject) -> tuple[str, int]:
         raise RequestError(f"1 to {_MAX_MESSAGES} messages are supported")
     if type(max_tokens) is not int or max_tokens < 1:
         raise RequestError("maxTokens is no positive number")
-    tokens = min(max_tokens, _MAX_TOKENS)
+    tokens = min(max_tokens, 4096)
     messages = [_message(message) for message in listed]
     system = params.get("systemPrompt")
     lines = [system] if isinstance(system, str) else []

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 from uuid import uuid4
 
 from homeassistant.components import persistent_notification
@@ -16,8 +16,6 @@ from ...texts.translated import async_text
 from ...timeouts import SessionTimeouts
 from ...util.text import one_line, plain_markdown, plain_name
 from .question_form import FormField, parse_question_form
-
-_MAX_NAME: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +44,7 @@ async def ask_people(device: Device, params: JsonObject) -> JsonObject:
     question = OpenQuestion(
         fields=fields,
         placeholders={
-            "name": plain_name(one_line(device.name, _MAX_NAME)),
+            "name": plain_name(one_line(device.name, 64)),
             "message": plain_markdown(message),
             "fields": "\n\n".join(map(plain_markdown, described)),
         },

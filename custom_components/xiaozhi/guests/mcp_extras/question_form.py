@@ -10,9 +10,6 @@ from ...protocol.messages import JsonObject
 from ...util.text import clean_text, label
 
 _MAX_FIELDS: Final = 16
-_MAX_NAME: Final = 64
-_MAX_CHOICES: Final = 64
-_MAX_MESSAGE: Final = 1000
 _MAX_DESCRIPTION: Final = 200
 _MAX_VALUE: Final = 1000
 # Beyond it, whole numbers are not exact, and far beyond no JSON.
@@ -71,11 +68,11 @@ def parse_question_form(params: JsonObject) -> tuple[str, tuple[FormField, ...]]
     listed = schema.get("required")
     required = {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else set()
     fields = tuple(_field(name, rule, required=name in required) for name, rule in properties.items())
-    return clean_text(message, _MAX_MESSAGE), fields
+    return clean_text(message, 1000), fields
 
 
 def _field(name: str, rule: object, *, required: bool) -> FormField:
-    if not isinstance(rule, dict) or not name.isprintable() or not 0 < len(name) <= _MAX_NAME:
+    if not isinstance(rule, dict) or not name.isprintable() or not 0 < len(name) <= 64:
         raise RequestError("The schema is not flat")
     kind, low, high, choices = _kind(rule)
     field = FormField(
@@ -125,7 +122,7 @@ def _choices(rule: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         for value, name in pairs
         if isinstance(value, str) and value.isprintable() and 0 < len(value) <= _MAX_DESCRIPTION
     )
-    return known if len(known) == len(pairs) <= _MAX_CHOICES and len(dict(known)) == len(known) else ()
+    return known if len(known) == len(pairs) <= 64 and len(dict(known)) == len(known) else ()
 
 
 def _limit(rule: JsonObject, key: str, default: float) -> float:

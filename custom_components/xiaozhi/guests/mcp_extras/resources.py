@@ -17,7 +17,6 @@ from ...util.untrusted_json import parse_json
 MAX_URI: Final = 1024
 _MAX_ITEMS: Final = 256
 _MAX_PARTS: Final = 64
-_MAX_DESCRIPTION: Final = 1024
 
 
 def is_uri(value: object) -> bool:
@@ -71,7 +70,7 @@ def _described(item: JsonObject) -> JsonObject:
     return {
         "name": label(item.get("name")),
         "title": label(item.get("title")),
-        "description": clean_text(description, _MAX_DESCRIPTION) if isinstance(description, str) else "",
+        "description": clean_text(description, 1024) if isinstance(description, str) else "",
     }
 
 

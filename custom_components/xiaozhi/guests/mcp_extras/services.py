@@ -20,12 +20,8 @@ ATTR_FOLLOW: Final = "follow"
 ATTR_PROMPT: Final = "prompt"
 ATTR_URI: Final = "uri"
 
-_MAX_VALUE: Final = 1024
-_MAX_ARGUMENTS: Final = 32
 
-_TEXTS: Final = vol.All(
-    {cv.string: vol.All(cv.string, vol.Length(max=_MAX_VALUE))}, vol.Length(max=_MAX_ARGUMENTS)
-)
+_TEXTS: Final = vol.All({cv.string: vol.All(cv.string, vol.Length(max=1024))}, vol.Length(max=32))
 _FIELDS: Final = {
     vol.Exclusive(ATTR_URI, "what"): vol.All(cv.string, vol.Length(min=1, max=MAX_URI)),
     vol.Exclusive(ATTR_PROMPT, "what"): vol.All(cv.string, vol.Length(min=1, max=MAX_URI)),

@@ -22,7 +22,6 @@ _MAX_MEMORY: Final = 256 * 1024 * 1024
 # Of PCM and of log. More would be an old position when somebody pauses.
 _BUFFER: Final = 32 * 1024
 _MAX_LINE: Final = 4096
-_LOG_PAUSE: Final = 0.01
 # Demuxers of sound, and of videos with sound. Others may open further files, or are rarely used.
 _FORMATS: Final = "aac,ac3,aiff,asf,caf,eac3,flac,matroska,mov,mp3,mpegts,ogg,wav,webm"
 _PROGRAM: Final = (
@@ -143,4 +142,4 @@ async def _read_lines(
                 _kill(child)
         if len(data) == _MAX_LINE:
             # Damaged media can fill the log as fast as it is read.
-            await asyncio.sleep(_LOG_PAUSE)
+            await asyncio.sleep(0.01)

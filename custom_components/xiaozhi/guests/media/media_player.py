@@ -56,7 +56,6 @@ _VOLUME_FEATURES: Final = (
 )
 # All others need a queue.
 _REPLACING: Final = frozenset({MediaPlayerEnqueue.PLAY, MediaPlayerEnqueue.REPLACE})
-_VOLUME: Final = "volume"
 # The firmware's own default, for a device that is muted before its volume is known.
 _USUAL_VOLUME: Final = 0.7
 
@@ -113,7 +112,7 @@ class XiaozhiMediaPlayer(XiaozhiEntity, MediaPlayerEntity, RestoreEntity):
     @property
     def _volume(self) -> NumberTool | None:
         """Setter of the volume, if the device has one."""
-        tool = self.device.tools.entities.get(_VOLUME)
+        tool = self.device.tools.entities.get("volume")
         return tool if isinstance(tool, NumberTool) else None
 
     @property

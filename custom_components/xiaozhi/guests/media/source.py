@@ -42,7 +42,6 @@ _SOUND: Final = re.compile(r"\.(?:aac|flac|m4a|mp3|mp4|oga|ogg|opus|ts|wav|webm|
 _PLAYLIST_TYPES: Final = re.compile(r"mpegurl|scpls|text/|octet-stream")
 _MAX_PLAYLISTS: Final = 3
 _HLS: Final = "#EXT-X-"
-_STREAMING: Final = ".m3u8"
 _PLS_FILE: Final = re.compile(r"(?:file|ref)(\d{0,6})\s*=\s*\"?(.*?)\"?", re.IGNORECASE)
 # In bytes.
 _MAX_PLAYLIST: Final = 64 * 1024
@@ -179,7 +178,7 @@ async def _playlist_entry(hass: HomeAssistant, address: str, name: str) -> str:
             entry = urljoin(address, f"{'' if entry.startswith('/') else './'}{entry.replace('#', '%23')}")
         return await _checked(hass, _web_address(entry), address)
     except (aiohttp.ClientError, OSError, BodyTooLargeError, ValueError) as err:
-        if isinstance(err, BodyTooLargeError) and urlsplit(address).path.lower().endswith(_STREAMING):
+        if isinstance(err, BodyTooLargeError) and urlsplit(address).path.lower().endswith(".m3u8"):
             return address
         raise _leads_nowhere(name, err) from err
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from ...device.guest import Guest
 from .picture_file import async_forget_pictures
-from .views import UploadView
+from .screen import UploadView
 from .vision import PhotoModel, VisionView
 
 PICTURES: Final = Guest(

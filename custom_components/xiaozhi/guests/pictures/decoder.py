@@ -22,7 +22,6 @@ _MAX_MEMORY: Final = 96 * 1024 * 1024
 _MAX_WORK: Final = 400_000_000
 # The largest screen of a supported board has 1280 by 800.
 _LARGEST_SIDE: Final = 1280
-_SHOWN: Final = ("JPEG", "PNG", "WEBP")
 _SCAN: Final = b"\xff\xda"
 # Bytes that Pillow takes for a pixel until it is scaled down, by mode. All others take 9.
 _PIXEL_BYTES: Final = {"1": 3, "L": 3, "I;16": 4, "P": 5, "RGB": 5}
@@ -35,7 +34,6 @@ _WEBP_PIXEL_BYTES: Final = 20
 _EXIF: Final = b"Exif\0\0"
 _MULTI_PICTURE: Final = b"MPF\0"
 _ORIENTATION_TAG: Final = 0x0112
-_MAX_EXIF_ENTRIES: Final = 100
 # Segments of a JPEG before its pixels, with all skipped bytes between them, or chunks of a PNG.
 _MAX_PARTS: Final = 10_000
 # Segments that have a length: frames and tables, data of applications, and comments.
@@ -44,10 +42,8 @@ _WITH_LENGTH: Final = frozenset({*range(0xC0, 0xD0), *range(0xDB, 0xF0), 0xFE} -
 _DECODING_ERRORS: Final = (OSError, ValueError, SyntaxError, ArithmeticError, LookupError)
 # Modes whose values cannot be mixed, and the modes to convert them to before scaling.
 _COARSE_MODES: Final = {"1": "L", "P": "RGB"}
-_WITH_ALPHA: Final = ("LA", "PA", "RGBA")
 # In the information about a picture without such a mode.
 _TRANSPARENCY: Final = "transparency"
-_16_BIT_MODES: Final = ("I", "I;16", "I;16B")
 # By the orientation in Exif data.
 _TURNS: Final = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -91,8 +87,8 @@ def check_jpeg(data: bytes) -> None:
 def open_picture(data: bytes) -> Image.Image:
     """Decode a picture, and scale it down to the largest screen. Raises `PictureError`. Up to a second."""
     with _decoding():
-        image = _open(data, _SHOWN, _MAX_SHOWN_PIXELS)
-        if image.mode in _16_BIT_MODES:
+        image = _open(data, ("JPEG", "PNG", "WEBP"), _MAX_SHOWN_PIXELS)
+        if image.mode in ("I", "I;16", "I;16B"):
             image = image.point(lambda value: value / 256).convert("L")
         elif _TRANSPARENCY in image.info:
             # The transparent colour, or the transparency of each colour.
@@ -101,7 +97,7 @@ def open_picture(data: bytes) -> Image.Image:
             image = image.convert(_COARSE_MODES[image.mode])
         # With this gap, a JPEG is scaled down while decoding, to less than twice the size.
         image.thumbnail(_scaled(image.size, (_LARGEST_SIDE, _LARGEST_SIDE)), reducing_gap=1.0)
-        if image.mode in _WITH_ALPHA:
+        if image.mode in ("LA", "PA", "RGBA"):
             white = Image.new("RGBA", image.size, "white")
             white.alpha_composite(image.convert("RGBA"))
             image = white
@@ -176,7 +172,7 @@ def _orientation(data: bytes) -> int:
     try:
         (start,) = struct.unpack_from(f"{order}I", tiff, 4)
         (count,) = struct.unpack_from(f"{order}H", tiff, start)
-        for number in range(min(count, _MAX_EXIF_ENTRIES)):
+        for number in range(min(count, 100)):
             tag, _type, _count, value = struct.unpack_from(f"{order}HHIH", tiff, start + 2 + 12 * number)
             if tag == _ORIENTATION_TAG:
                 return int(value)

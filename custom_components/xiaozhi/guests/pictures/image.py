@@ -15,8 +15,7 @@ from ...entity import DescribedEntities, XiaozhiEntity
 from ...gateway import Gateway
 from ...tools.stock_tools import own_name
 from .image_entities import PICTURE_TOOLS
-from .picture import Picture, PictureKind
-from .picture_file import PictureFile
+from .picture_file import Picture, PictureFile, PictureKind
 
 _NO_PICTURE: Final = Path(__file__).parents[2] / "brand" / "icon.png"
 

@@ -14,7 +14,7 @@ from ...device.state import PICTURE_ENTITY
 from ...timeouts import PictureTimeouts
 from ...tools.stock_tools import PHOTO_TOOL, SNAPSHOT_TOOL, own_name
 from ...util.event_loop import within
-from .picture import Picture, PictureKind
+from .picture_file import Picture, PictureKind
 
 PICTURE_TOOLS: Final = {PictureKind.PHOTO: PHOTO_TOOL, PictureKind.SCREEN: SNAPSHOT_TOOL}
 """The tool that takes the pictures of each kind."""

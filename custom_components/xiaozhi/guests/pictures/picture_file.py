@@ -1,7 +1,10 @@
-"""The last picture of a kind of a device, on the disk."""
+"""Pictures from a device; the last one of each kind is kept on the disk."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
 from functools import partial
 import logging
 from pathlib import Path
@@ -12,11 +15,25 @@ from homeassistant.helpers.storage import STORAGE_DIR, Store
 from homeassistant.util import dt as dt_util
 
 from ...const import DOMAIN
-from .picture import Picture, PictureKind
 
 _LOGGER = logging.getLogger(__name__)
 
-_VERSION: Final = 1
+
+class PictureKind(StrEnum):
+    """Where a picture is from."""
+
+    PHOTO = "photo"
+    SCREEN = "screen"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A JPEG from a device."""
+
+    data: bytes = field(repr=False)
+    taken: datetime
+
+
 # In the name of a file.
 _MAC: Final = "[0-9a-f]" * 12
 # A photo every few seconds must not wear out a memory card.
@@ -29,9 +46,7 @@ class PictureFile:
     def __init__(self, hass: HomeAssistant, mac: str, kind: PictureKind) -> None:
         self._hass = hass
         key = f"{DOMAIN}.{mac.replace(':', '')}_{kind}"
-        self._store: Store[dict[str, Any]] = Store(
-            hass, _VERSION, key, private=True, serialize_in_event_loop=False
-        )
+        self._store: Store[dict[str, Any]] = Store(hass, 1, key, private=True, serialize_in_event_loop=False)
         self._picture: Picture | None = None
         """Content of the file, written or not."""
         self._removed = False

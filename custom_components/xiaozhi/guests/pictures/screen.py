@@ -1,20 +1,26 @@
-"""A device's screen: screenshots of it and pictures on it."""
+"""A device's screen: screenshots of it, which it uploads, and pictures on it."""
 
 from functools import partial
 from typing import Final
 
+from aiohttp import web
 from homeassistant.core import HomeAssistant
 from PIL.Image import Image
 
 from ...actions.targets import require_tool
+from ...const import UPLOAD_PATH
 from ...device.device import Device
+from ...device_http.access import DeviceView, for_devices
+from ...device_http.bodies import receive_body
 from ...device_http.transfers import Download, Transfers, Upload
 from ...errors import InputError, UserError
 from ...protocol.multipart import FormError, parse_form
+from ...timeouts import PictureTimeouts
 from ...tools.stock_tools import PREVIEW_TOOL, SCREEN_INFO_TOOL, SNAPSHOT_TOOL
 from .decoder import PictureError, check_jpeg, fit, open_picture
 from .image_entities import async_keep_picture
-from .picture import PictureKind
+from .picture_file import PictureKind
+from .vision import MAX_BODY_BYTES
 
 # The largest screen of a supported board has 1280 by 800.
 _MAX_SIDE: Final = 2048
@@ -71,3 +77,23 @@ def _origin(device: Device) -> str:
     if device.state.origin is None:
         raise UserError("no_web_address", name=device.name)
     return device.state.origin
+
+
+class UploadView(DeviceView[Transfers]):
+    """View to which a device posts a screenshot (`mcp_server.cc`, `self.screen.snapshot`)."""
+
+    url = UPLOAD_PATH + "/{token}"
+    name = "api:xiaozhi:upload"
+
+    @for_devices
+    async def post(self, request: web.Request, token: str) -> web.Response:
+        """Take the upload for this address."""
+        transfers = self.part
+        upload = transfers.take(Upload, token)
+        try:
+            async with transfers.pictures.upload(PictureTimeouts.slot):
+                body = await receive_body(request, MAX_BODY_BYTES, PictureTimeouts.upload)
+        except TimeoutError as err:
+            raise web.HTTPServiceUnavailable(text="Too many pictures at once") from err
+        upload.content_type, upload.body = request.headers.get("Content-Type", ""), body
+        return web.Response(text="Thank you")

@@ -24,7 +24,6 @@ from .vision import MAX_QUESTION, async_take_photo
 _IMAGE: Final = "image"
 _MEDIA: Final = "media"
 _QUESTION: Final = "question"
-_SOURCES: Final = {_IMAGE, _MEDIA, CONF_URL}
 
 
 async def _take_photo(call: ServiceCall) -> ServiceResponse:
@@ -46,7 +45,7 @@ async def _show_image(call: ServiceCall) -> None:
     devices, refusal = target_devices(call)
     if not devices:
         raise refusal or InputError("no_device_in_target")
-    if len(call.data.keys() & _SOURCES) != 1:
+    if len(call.data.keys() & {_IMAGE, _MEDIA, CONF_URL}) != 1:
         raise InputError("one_picture")
     transfers = devices[0].transfers
     async with transfers.pictures.shown:

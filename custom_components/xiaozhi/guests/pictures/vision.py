@@ -33,7 +33,7 @@ from ...util.text import clean_text, one_line
 from ...voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg
 from .image_entities import async_keep_picture, picture_entity
-from .picture import PictureKind
+from .picture_file import PictureKind
 
 _LOGGER = logging.getLogger(__name__)
 

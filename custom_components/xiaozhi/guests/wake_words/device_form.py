@@ -19,7 +19,6 @@ from ...util.text import plain_name
 from .device_wake_words import CONF_WAKE_PHRASES, CONF_WAKE_THRESHOLD, PhraseSettings, board_of
 from .wake_word_packs import MAX_PHRASES, Phrase
 
-_SYLLABLES: Final = 2
 # No default: an empty list is a choice, too.
 _PHRASES: Final = {
     vol.Optional(CONF_WAKE_PHRASES, default=[]): TextSelector(TextSelectorConfig(multiple=True))
@@ -59,7 +58,7 @@ def _phrase_error(texts: Iterable[str]) -> tuple[str | None, str]:
     for text in texts:
         if (phrase := Phrase.parse(text)) is None or not phrase.is_whole:
             return "phrases_bad", text
-        if phrase.syllables < _SYLLABLES:
+        if phrase.syllables < 2:
             return "phrases_short", text
         found.append(phrase)
     alike = len({phrase.language for phrase in found}) < 2

@@ -16,7 +16,6 @@ from ...tools.stock_tools import ASSETS_TOOL
 from .device_wake_words import DECIDE_ABOUT_PACKS, WakeWords, takes_packs
 from .wake_word_packs import ORIGINAL
 
-_OWN_PHRASES: Final = "own_phrases"
 _NOT_KNOWN: Final = "not_known"
 _ON_ITS_WAY: Final = "on_its_way"
 _WAKE_WORD: Final = SelectEntityDescription(
@@ -45,7 +44,7 @@ class WakeWordSelect(XiaozhiEntity, SelectEntity):
         """Ids of wake words by option. The phrases are one option: a device listens to all of them."""
         own = tuple(phrase.text for phrase in self._words.phrases)
         fixed = {word: (model,) for model, (word, _) in self._words.board.fixed_words.items()}
-        return {ORIGINAL: (ORIGINAL,), **({_OWN_PHRASES: own} if own else {}), **fixed}
+        return {ORIGINAL: (ORIGINAL,), **({"own_phrases": own} if own else {}), **fixed}
 
     @property
     @override

@@ -38,11 +38,8 @@ _FIXED: Final = {
 _REPLACEABLE: Final = {"wn9_": ("wn9_", "wn9l_", "mn"), "wn9s_": ("wn9s_",)}
 _EMOTE_BOARDS: Final = re.compile("emote|echoear|esp-vocat|sensairshuttle")
 """Their packs have another form: `CONFIG_USE_EMOTE_MESSAGE_STYLE` in `main/boards`."""
-_EMOTE_FILE: Final = ".eaf"
-_PHRASE_CHIP: Final = "esp32s3"
 _PHRASE_MEMORY: Final = 5_500_000
 """Free bytes at the check-in. MultiNet takes 4.1 MB; the echo canceller and the screen need the rest."""
-_DURATION: Final = 3000
 _WORD_MODELS: Final = ("wn", "mn", "fst")
 _INDEX: Final = "index.json"
 
@@ -131,7 +128,7 @@ class Board:
         """Why it can have no phrases of the owner's, or None."""
         if self.objection is not None:
             return self.objection
-        if self.chip != _PHRASE_CHIP:
+        if self.chip != "esp32s3":
             # It is one of those in `_FIXED`.
             return FirmwareError("phrases_need_chip", chip=f"ESP32-{(self.chip or '')[5:].upper()}")
         needed = f"{_PHRASE_MEMORY / 1e6:.1f}"
@@ -192,7 +189,7 @@ def build_pack(
     assets = read_pack(base)
     index, name, found = _words(assets)
     family = _FIXED[board.chip or ""]
-    if any(each.endswith(_EMOTE_FILE) for each in assets) or not any(
+    if any(each.endswith(".eaf") for each in assets) or not any(
         model.startswith(_REPLACEABLE[family]) for model in found
     ):
         raise FirmwareError("pack_without_words")
@@ -244,7 +241,7 @@ def _multinet(choice: Choice, models: Models) -> dict[str, object]:
             raise FirmwareError("phrase_syllable", syllable=unknown[0])
     return {
         "language": language,
-        "duration": _DURATION,
+        "duration": 3000,
         "threshold": choice.threshold,
         "commands": [
             {"command": phrase.command, "text": phrase.text, "action": "wake"} for phrase in choice.phrases

@@ -25,7 +25,6 @@ _LOGGER = logging.getLogger(__name__)
 
 # A cloud asks once a minute, and a server some messages for each device that begins to talk.
 _MESSAGES_A_SECOND: Final = 20
-_BURST: Final = 500
 # Answers that are pending or not taken by the other side. Each keeps its message.
 _MAX_WAITING: Final = 100
 _LIST_CHANGED: Final = encode({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
@@ -184,7 +183,7 @@ class AccessPointClient:
             await connection.close()
 
     async def _serve(self, connection: ClientConnection) -> Ending:
-        messages = TokenBucket(rate=_MESSAGES_A_SECOND, burst=_BURST)
+        messages = TokenBucket(rate=_MESSAGES_A_SECOND, burst=500)
         try:
             while True:
                 data = await connection.recv(decode=False)

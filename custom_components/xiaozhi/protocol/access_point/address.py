@@ -19,13 +19,11 @@ from websockets.uri import parse_uri
 from ...util.text import label, one_line
 from ...util.untrusted_json import parse_json
 
-_MAX_ADDRESS: Final = 4096
 _SCHEME: Final = re.compile("wss?://", re.IGNORECASE)
 # Pages and chats put quotes or brackets around it, and words before it.
 _AFTER: Final = " \t\r\n\"'`<>()[]{}“”‘’「」『』【】《》（），。；;,、.！*|…\\"
 _INVISIBLE: Final = re.compile("[\u200b-\u200d\u2060\ufeff]")
 _UP_TO_TOKEN: Final = re.compile(r"\S*?token=[\w.~%+/=&-]+", re.ASCII)
-_IDENTITY_DIGITS: Final = 32
 # A token without an end may state the last second of the year 9999, which other time zones do not have.
 _NEVER: Final = datetime(3000, 1, 1, tzinfo=UTC).timestamp()
 # mcp-endpoint-server (server.py): the two sides differ in this part of the path, and share the token.
@@ -83,7 +81,7 @@ class AccessPointAddress:
         url = text[found.start() :].rstrip(_AFTER)
         if (until := _UP_TO_TOKEN.match(url)) and url[until.end() :][:1] in _AFTER.strip():
             url = until[0].rstrip(_AFTER)
-        if len(url) > _MAX_ADDRESS or not url.isascii() or not url.isprintable() or " " in url:
+        if len(url) > 4096 or not url.isascii() or not url.isprintable() or " " in url:
             raise AddressError(AddressProblem.INVALID)
         try:
             parts = urlsplit(url)
@@ -102,7 +100,7 @@ class AccessPointAddress:
         claims = _claims(token)
         endpoint = label(claims.get("endpointId"))
         # Two tokens of an agent have the same endpoint; an encrypted token never changes.
-        named = endpoint or sha256(f"{host}{parts.path}{token}".encode()).hexdigest()[:_IDENTITY_DIGITS]
+        named = endpoint or sha256(f"{host}{parts.path}{token}".encode()).hexdigest()[:32]
         return cls(
             url=url,
             host=host,

@@ -22,10 +22,8 @@ from .reconnecting import Ending, EndingKind
 _LOGGER = logging.getLogger(__name__)
 _QUIET: Final = QuietLogger(_LOGGER)
 
-_MAX_MESSAGE: Final = 1024 * 1024
 # Bytes of the answer to a ping. Parsing a megabyte takes a fifth of a second.
 _MAX_ANSWER: Final = 1024
-_MAX_REASON: Final = 120
 _POLICY_VIOLATION: Final = 1008
 # Of all statuses from 400 to 499, these pass by themselves: time-out, too early, too many requests.
 _PASSING: Final = frozenset({408, 425, 429})
@@ -77,7 +75,7 @@ async def dial(url: str, tls: ssl.SSLContext) -> ClientConnection:
             # It takes memory for each connection, and no message of the cloud is long.
             compression=None,
             logger=_QUIET,
-            max_size=_MAX_MESSAGE,
+            max_size=1024 * 1024,
             open_timeout=AccessPointTimeouts.open,
             close_timeout=AccessPointTimeouts.close,
             ping_interval=AccessPointTimeouts.ping_interval,
@@ -106,7 +104,7 @@ async def dial(url: str, tls: ssl.SSLContext) -> ClientConnection:
 def ending_of(closed: ConnectionClosed, address: AccessPointAddress) -> Ending:
     """Describe the end of a connection, without its times."""
     if closed.rcvd is not None:
-        reason = one_line(address.without_token(closed.rcvd.reason), _MAX_REASON)
+        reason = one_line(address.without_token(closed.rcvd.reason), 120)
         detail = f"closed with code {closed.rcvd.code}" + (f": {reason}" if reason else "")
         return Ending(kind=EndingKind.CLOSED, code=closed.rcvd.code, reason=reason, detail=detail)
     if closed.sent is not None and "keepalive" in closed.sent.reason:

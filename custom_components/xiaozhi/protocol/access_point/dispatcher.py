@@ -27,8 +27,7 @@ from ..json_rpc import (
 from ..mcp.model import STOCK_VERSION, VERSIONS
 from ..messages import JsonObject, encode
 from ..timeouts import AccessPointTimeouts
-from .results import error_text, result_content, result_text
-from .tools import OfferedTool, ToolError, ToolList, by_shown_name
+from .tools import OfferedTool, ToolError, ToolList, by_shown_name, error_text, result_content, result_text
 
 _LOGGER = logging.getLogger(__name__)
 

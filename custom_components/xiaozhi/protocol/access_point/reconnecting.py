@@ -16,8 +16,6 @@ JITTER: Final = 0.2
 _NORMAL: Final = 1000
 _POLICY_VIOLATION: Final = 1008
 _CLOUD_ERROR: Final = 4004
-_TIMES_UNTIL_USED_ELSEWHERE: Final = 2
-_TIMES_UNTIL_TOO_MANY: Final = 3
 # A self-hosted server notices late that a connection of ours was lost, and then forgets the newer one, too.
 _DEAF_AFTER_LOSS: Final = 2
 
@@ -118,10 +116,10 @@ class Reconnecting:
             self._replaced = 0
         if self._is_replaced(ending):
             self._replaced += 1
-            return Problem.USED_ELSEWHERE if self._replaced >= _TIMES_UNTIL_USED_ELSEWHERE else None
+            return Problem.USED_ELSEWHERE if self._replaced >= 2 else None
         if self._is_after_list(ending):
             self._after_list += 1
-            return Problem.TOO_MANY_TOOLS if self._after_list >= _TIMES_UNTIL_TOO_MANY else None
+            return Problem.TOO_MANY_TOOLS if self._after_list >= 3 else None
         return None
 
     def _is_replaced(self, ending: Ending) -> bool:

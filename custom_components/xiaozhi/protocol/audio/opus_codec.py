@@ -21,7 +21,6 @@ _RESAMPLER_LAG: Final = 16
 # for 60 ms of speech). Without that, half as many bits again give the same sound, and they cost nothing in a
 # house.
 _COMPLEXITY: Final = 5
-_BIT_RATE: Final = 48000
 # Larger pieces would keep the event loop busy for more than a millisecond.
 _FRAMES_PER_PIECE: Final = 4
 
@@ -77,7 +76,7 @@ class OpusEncoder:
         context.sample_rate = audio.sample_rate
         context.layout = "mono"
         context.format = "s16"
-        context.bit_rate = _BIT_RATE
+        context.bit_rate = 48000
         context.compression_level = _COMPLEXITY
         # "voip" would model speech at any complexity.
         context.options = {"application": "audio", "frame_duration": str(audio.frame_duration)}

@@ -6,7 +6,6 @@ import math
 from typing import Final
 
 TIMER_SOUND_SECONDS: Final = 1.5
-_STRIKES: Final = (0.0, 0.35)
 # The partials of a small bell: frequency in Hz, loudness, and how fast it fades, in 1/s.
 _PARTIALS: Final = ((880.0, 0.5, 5.0), (1760.0, 0.3, 8.0), (2637.0, 0.2, 12.0))
 _LOUDEST: Final = 16000
@@ -21,7 +20,7 @@ def timer_sound(sample_rate: int) -> bytes:
     Takes tens of milliseconds the first time, so it is not for the event loop.
     """
     sound = array("h", bytes(2 * round(TIMER_SOUND_SECONDS * sample_rate)))
-    for start in _STRIKES:
+    for start in (0.0, 0.35):
         offset = round(start * sample_rate)
         for index in range(len(sound) - offset):
             seconds = index / sample_rate

@@ -1,9 +1,11 @@
-"""Captions on the screen while the device speaks: sentences in step with the voice."""
+"""Captions on the screen while the device speaks, in step with the voice, and subtitles, sent in advance."""
 
 from collections.abc import Sequence
 from itertools import islice, takewhile
+import json
 from typing import Final
 
+from ..messages import JsonObject
 from .alignment import Alignment
 from .caption_text import MAX_TEXT, Clause, captions, clauses, sentence_ends
 
@@ -11,6 +13,8 @@ from .caption_text import MAX_TEXT, Clause, captions, clauses, sentence_ends
 _PATIENCE: Final = 0.3
 # Further sentences are split before later packets: this one must not be late.
 _SENTENCES_AT_ONCE: Final = 50
+# Of subtitles: the device keeps them in memory, and takes messages of up to 10 KB.
+_MAX_BYTES: Final = 8 * 1024
 
 
 class Captions:
@@ -88,3 +92,24 @@ class Captions:
     def _next_caption(self) -> int | None:
         waiting = range(self._next, len(self._clauses))
         return next((index for index in waiting if self._clauses[index].caption), None)
+
+
+def subtitles(text: str, *, start: float = 0.0) -> list[JsonObject]:
+    """Return the sentences of a text with their times: a voice of a usual pace begins at `start` seconds.
+
+    They end where further ones would not fit into the message (firmware: `main/notify/notify_player.cc`).
+    """
+    text = text[:MAX_TEXT]
+    entries: list[JsonObject] = []
+    seconds, begin, room = start, 0, _MAX_BYTES
+    for end in sentence_ends(text, complete=True):
+        for clause in clauses(text[begin:end]):
+            if clause.caption is not None:
+                entry: JsonObject = {"start_ms": round(1000 * seconds), "text": clause.caption}
+                room -= len(json.dumps(entry, ensure_ascii=False).encode()) + 1
+                if room < 0:
+                    return entries
+                entries.append(entry)
+            seconds += clause.seconds
+        begin = end
+    return entries

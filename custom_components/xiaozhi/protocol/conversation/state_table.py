@@ -124,7 +124,6 @@ _SHOWN: Final = {
 }
 _SILENT: Final = frozenset({State.READY, State.RESTING})
 _IN_TURN: Final = frozenset({State.LISTENING, State.ASKED})
-_BETWEEN_TURNS: Final = frozenset({State.READY, State.THINKING, State.SPEAKING})
 _OPEN: Final = tuple(state for state in State if state is not State.CLOSED)
 
 type Actions = tuple[Action | Interruption, ...]
@@ -249,7 +248,7 @@ class ConversationTable:
     @property
     def hears_between_turns(self) -> bool:
         """Whether audio that belongs to no turn comes from a microphone that is on all the time."""
-        return self.realtime and self.state in _BETWEEN_TURNS
+        return self.realtime and self.state in {State.READY, State.THINKING, State.SPEAKING}
 
     @property
     def hears_wake_word(self) -> bool:

@@ -44,9 +44,7 @@ _LOGGER = logging.getLogger(__name__)
 MAX_TOOLS: Final = 512
 """Limit for the tools of one device."""
 _MAX_PAGES: Final = 64
-_MAX_CURSOR: Final = 1024
 _MAX_METHOD: Final = 128
-_MAX_PARAMS: Final = 8 * 1024
 # Requests of the device that are not answered yet.
 _MAX_PENDING: Final = 4
 
@@ -214,7 +212,7 @@ class McpClient:
             return [], ""
         following = page.get("nextCursor")
         # One that is too long would not fit into the next request.
-        return entries, following if isinstance(following, str) and len(following) <= _MAX_CURSOR else ""
+        return entries, following if isinstance(following, str) and len(following) <= 1024 else ""
 
     def receive(self, payload: JsonObject) -> JsonObject | None:
         """Handle a JSON-RPC object from the device; return the reply unless it follows. Never raises."""
@@ -355,7 +353,7 @@ class McpClient:
 
     def _notify(self, method: str, params: object) -> None:
         params = {} if params is None else params
-        if not isinstance(params, dict) or not is_bounded(params, _MAX_PARAMS):
+        if not isinstance(params, dict) or not is_bounded(params, 8 * 1024):
             self._drop("a notification whose params are no object, or too large")
             return
         if method == "notifications/progress":

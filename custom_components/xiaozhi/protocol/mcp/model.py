@@ -16,8 +16,6 @@ from ..messages import JsonObject
 STOCK_VERSION: Final = "2024-11-05"
 LATEST_VERSION: Final = "2025-11-25"
 VERSIONS: Final = frozenset({STOCK_VERSION, "2025-03-26", "2025-06-18", LATEST_VERSION})
-_MAX_PROGRESS_TEXT: Final = 200
-_MAX_ERROR: Final = 500
 
 
 class McpError(Exception):
@@ -117,7 +115,7 @@ class Progress:
         """Read the params of `notifications/progress`; None without a number."""
         if (done := _number(params.get("progress"))) is None:
             return None
-        message = label(params.get("message"), _MAX_PROGRESS_TEXT)
+        message = label(params.get("message"), 200)
         return cls(progress=done, total=_number(params.get("total")), message=message)
 
 
@@ -127,7 +125,7 @@ def _number(value: Any) -> float | None:
 
 def refusal(reason: str, code: object = None) -> McpCallError:
     """Return the error for a refusal in the device's words."""
-    shown = one_line(reason, _MAX_ERROR)
+    shown = one_line(reason, 500)
     number = code if type(code) is int else None
     return McpCallError(shown, number) if shown else McpNoReasonError("the device gave no reason", number)
 

@@ -9,7 +9,6 @@ MAX_SCHEMA: Final = 8192
 # A schema without references always fits.
 _MAX_RESOLVED: Final = 2 * MAX_SCHEMA
 _MAX_DEPTH: Final = 32
-_DEFINITIONS: Final = frozenset({"$defs", "definitions"})
 
 
 def resolved(schema: JsonObject) -> JsonObject:
@@ -18,7 +17,7 @@ def resolved(schema: JsonObject) -> JsonObject:
     A reference that is circular or leads elsewhere means anything, and so does what is nested too deep or
     makes the whole too large.
     """
-    whole = {key: part for key, part in schema.items() if key not in _DEFINITIONS}
+    whole = {key: part for key, part in schema.items() if key not in {"$defs", "definitions"}}
     return dict(_Resolver(schema).resolve(whole))
 
 

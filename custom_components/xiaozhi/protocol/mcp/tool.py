@@ -18,14 +18,10 @@ _MAX_NAME: Final = 128
 # The longest description in stock firmware explains a JSON format in some 2,000 Chinese characters, and ends
 # with values that would break the robot. A page of the device's list holds 8,000 bytes.
 _MAX_DESCRIPTION: Final = 4096
-_MAX_ARGUMENT_DESCRIPTION: Final = 200
-_MAX_CHOICES: Final = 128
 # Names of the types, of the standard and of makers of boards.
 _SCHEMAS: Final = ("inputSchema", "input_schema", "parameters")
 # The device copies a whole message into RAM; small chips have tens of kilobytes of it.
 MAX_ARGUMENT_BYTES: Final = 4096
-_MAX_ARGUMENT_DEPTH: Final = 8
-_INT32: Final = (-(2**31), 2**31 - 1)
 # Whole numbers beyond it are not exact as floats, and far beyond no JSON.
 _MAX_WHOLE: Final = 2**53
 
@@ -96,11 +92,11 @@ class ToolProperty:
         properties = {name: cls.from_schema(part) for name, part in (members or {}).items()}
         return cls(
             kind=kind,
-            description=label(schema.get("description"), _MAX_ARGUMENT_DESCRIPTION) or "",
+            description=label(schema.get("description"), 200) or "",
             default=_typed(schema.get("default"), kind),
             minimum=minimum,
             maximum=maximum,
-            choices=known if len(known) <= _MAX_CHOICES else (),
+            choices=known if len(known) <= 128 else (),
             items=cls.from_schema(schema["items"]) if kind == "array" and "items" in schema else None,
             properties=properties,
             required=tuple(_required(schema.get("required"), members or {}, properties)),
@@ -109,7 +105,7 @@ class ToolProperty:
     @property
     def limits(self) -> tuple[int, int]:
         """Smallest and largest integer; the device silently clamps numbers beyond 32 bits."""
-        low, high = _INT32
+        low, high = (-(2**31), 2**31 - 1)
         return (
             low if self.minimum is None else min(max(int(self.minimum), low), high),
             high if self.maximum is None else max(min(int(self.maximum), high), low),
@@ -306,7 +302,7 @@ def _check(name: str, value: object, expected: ToolProperty) -> Any:
             # In JSON, a character has six at most.
             fits = is_bounded(value, 6 * MAX_ARGUMENT_BYTES) and len(value.encode()) <= MAX_ARGUMENT_BYTES
         case ("unknown", _) | ("array", list()) | ("object", dict()):
-            fits = not is_deep(value, _MAX_ARGUMENT_DEPTH) and is_bounded(value, MAX_ARGUMENT_BYTES)
+            fits = not is_deep(value, 8) and is_bounded(value, MAX_ARGUMENT_BYTES)
             value = _check_parts(name, value, expected) if fits else value
         case _:
             fits = False

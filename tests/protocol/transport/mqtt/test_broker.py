@@ -19,13 +19,11 @@ from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import MqttLink
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_client import check_broker
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_connection import BrokerConnection
 from custom_components.xiaozhi.protocol.transport.owner_broker.broker_settings import (
+    UPLINK_OF_ALL,
+    Address,
     BrokerError,
     BrokerProblem,
     BrokerSettings,
-)
-from custom_components.xiaozhi.protocol.transport.owner_broker.broker_topics import (
-    UPLINK_OF_ALL,
-    Address,
     address_of_topic,
 )
 from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer

@@ -23,8 +23,6 @@ ACCEPTED: Final = b"\x20\x02\x00\x00"
 NOT_AUTHORIZED: Final = b"\x20\x02\x00\x05"
 PINGRESP: Final = b"\xd0\x00"
 
-_PROTOCOL: Final = ("MQTT", 4)
-
 
 class MqttProtocolError(ValueError):
     """A client violates the standard or the rules of the server; the connection must be closed (4.8)."""
@@ -103,7 +101,7 @@ class _Body(BytesIO):
 
 
 def _parse_connect(body: _Body) -> Connect:
-    if (body.text(), body.byte()) != _PROTOCOL:
+    if (body.text(), body.byte()) != ("MQTT", 4):
         raise MqttProtocolError("not MQTT 3.1.1")
     flags = body.byte()
     keep_alive = body.number()

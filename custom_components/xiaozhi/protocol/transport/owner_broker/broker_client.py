@@ -12,10 +12,8 @@ from typing import Final
 from aiomqtt import Client, MqttCodeError, MqttError
 
 from ...timeouts import BrokerTimeouts
-from .broker_settings import BrokerError, BrokerProblem, BrokerSettings
-from .broker_topics import UPLINK_OF_ALL, Address
+from .broker_settings import UPLINK_OF_ALL, Address, BrokerError, BrokerProblem, BrokerSettings
 
-_KEEP_ALIVE: Final = 30
 # Messages that wait to be handled; more would be a flood.
 _MAX_WAITING: Final = 500
 # A broker may subscribe a client some time after it has let it in.
@@ -43,7 +41,7 @@ async def connected(settings: BrokerSettings, client_id: str | None = None) -> A
         username=settings.username,
         password=settings.password,
         identifier=client_id or f"xiaozhi-{secrets.token_hex(6)}",
-        keepalive=_KEEP_ALIVE,
+        keepalive=30,
         timeout=BrokerTimeouts.answer,
         tls_context=settings.tls,
         max_queued_incoming_messages=_MAX_WAITING,

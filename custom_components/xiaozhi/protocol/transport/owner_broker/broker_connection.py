@@ -22,8 +22,7 @@ from ..link import KnownDevices, LinkClosedError
 from ..mqtt.mqtt_link import MqttLink
 from ..udp.udp_server import UdpServer
 from .broker_client import connected, pushes, subscribe_devices
-from .broker_settings import BrokerError, BrokerProblem, BrokerSettings
-from .broker_topics import Address, address_of_topic
+from .broker_settings import Address, BrokerError, BrokerProblem, BrokerSettings, address_of_topic
 
 _LOGGER = logging.getLogger(__name__)
 

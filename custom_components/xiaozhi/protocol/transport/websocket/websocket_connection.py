@@ -35,8 +35,6 @@ _MAX_HEAD: Final = 16 * 1024
 # From a close frame to the end of our side. Stock firmware then frees an object that a wake word at that
 # moment would use; there is none so soon after it has gone idle. It never closes TCP first.
 _END_DELAY: Final = 0.02
-_MAX_CLOSE_REASON: Final = 123
-_MESSAGES: Final = frozenset({Opcode.TEXT, Opcode.BINARY})
 
 
 class WebSocketConnection(ServerConnection):
@@ -88,7 +86,7 @@ class WebSocketConnection(ServerConnection):
         """Send a close frame if the device still accepts one, and end the TCP connection."""
         self._drop_soon()
         # A slow reader may block even this; the library's own time-out begins only after that.
-        closing = self.close(code, reason.encode()[:_MAX_CLOSE_REASON].decode(errors="ignore"))
+        closing = self.close(code, reason.encode()[:123].decode(errors="ignore"))
         await within(self._close_seconds, closing)
         self.abort()
         await self.wait_closed()
@@ -153,7 +151,7 @@ class WebSocketConnection(ServerConnection):
         now = loop_time()
         if not self._frames.take(now):
             return True
-        return frame.opcode not in _MESSAGES and not self._controls.take(now)
+        return frame.opcode not in {Opcode.TEXT, Opcode.BINARY} and not self._controls.take(now)
 
     def _drop_soon(self) -> None:
         if not self._drop_timers:

@@ -40,7 +40,6 @@ _TRANSPORT: Final = "websocket"
 _MAX_PACKET_BYTES: Final = 4000
 # Packets on their way at once: the shortest play queue (1.2 s), and more than a slow Wi-Fi needs.
 _MAX_ON_THE_WAY: Final = 20
-_WAIT_STEP: Final = 0.02
 
 
 class _ViolationError(Exception):
@@ -104,7 +103,7 @@ class WebSocketLink(Link):
         try:
             async with asyncio.timeout(WebSocketTimeouts.receive):
                 while self._is_held_back():  # noqa: ASYNC110 - the kernel tells nobody
-                    await asyncio.sleep(_WAIT_STEP)
+                    await asyncio.sleep(0.02)
         except TimeoutError:
             raise self._drop_link() from None
         return _MAX_ON_THE_WAY

@@ -25,10 +25,8 @@ from .websocket_link import WebSocketLink
 
 _LOGGER = logging.getLogger(__name__)
 
-_PATHS: Final = frozenset({"/xiaozhi/v1", "/xiaozhi/v1/"})
 # Connections that are not authenticated yet.
 _MAX_PENDING: Final = 256
-_WRITE_LIMIT: Final = 16 * 1024
 
 
 class WebSocketServer:
@@ -54,7 +52,7 @@ class WebSocketServer:
             close_timeout=WebSocketTimeouts.close,
             ping_interval=None,
             max_size=MAX_MESSAGE_BYTES,
-            write_limit=_WRITE_LIMIT,
+            write_limit=16 * 1024,
             logger=QuietLogger(_LOGGER),
             # Any factory will do.
             create_connection=cast(
@@ -88,7 +86,7 @@ class WebSocketServer:
         if request.headers.get_all("Origin"):
             # Sent by a web page in a browser, which must not act as a device.
             return connection.respond(HTTPStatus.FORBIDDEN, "Not for browsers.\n")
-        if request.path.partition("?")[0] not in _PATHS:
+        if request.path.partition("?")[0] not in {"/xiaozhi/v1", "/xiaozhi/v1/"}:
             return connection.respond(HTTPStatus.NOT_FOUND, "Nothing here.\n")
         credentials = _read_credentials(request, peer_address(connection))
         if credentials is None:
