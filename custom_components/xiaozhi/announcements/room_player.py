@@ -185,8 +185,8 @@ class RoomPlayback:
         if self.over:
             return
         sound, hass, device = self._sound, self._hass, self._device
-        interrupted = device.transfers.interrupted
-        music = interrupted.pop(self.player, None) or _music_to_resume(hass, self.player)
+        interrupted = device.transfers.interrupted.pop(self.player, None)
+        music = _music_to_resume(hass, self.player) or interrupted
         making = device.create_task(
             sound.make(sound.said.speech(self._how), self._gain), "sound for a player"
         )
@@ -227,10 +227,12 @@ class RoomPlayback:
             interrupted = self._device.transfers.interrupted
             interrupted[self.player] = music
             await conversation.closed.wait()
-            state = self._hass.states.get(self.player)
-            if interrupted.get(self.player) is not music or (state is not None and state.state in _ACTIVE):
+            if interrupted.get(self.player) is not music:
                 return
             del interrupted[self.player]
+            state = self._hass.states.get(self.player)
+            if state is not None and state.state in _ACTIVE:
+                return
         await self._hass.services.async_call(MEDIA_PLAYER, SERVICE_PLAY_MEDIA, music, blocking=True)
 
     @property

@@ -219,6 +219,34 @@ async def test_music_of_a_simple_player_resumes_after_the_conversation(
     assert len(player.asked) == 3
 
 
+@TWO_DEVICES
+@pytest.mark.parametrize("goes_on", [True, False])
+async def test_of_a_simple_player_the_music_of_now_resumes(
+    boot: Boot, device: SimulatedDevice, speech: Speech, player: BigSpeaker, *, goes_on: bool
+) -> None:
+    """Not what another device has interrupted before in its conversation."""
+    await boot(NEW, mac=OTHER_MAC)
+    await choose(boot.hass, OTHER_SELECT, "Big speaker")
+    player._attr_supported_features &= ~MediaPlayerEntityFeature.MEDIA_ANNOUNCE
+    player.show(MediaPlayerState.PLAYING, "library://jazz")
+    await speech.answer_with("Which lamp?", "Done.", heard=[COMMAND, COMMAND])
+    await device.wake()
+    device.say(speech.command)
+    await device.wait_for(lambda: bool(player.began), 30)
+    await device.wait_state(State.LISTENING, 30)
+    await asyncio.sleep(1)
+    player.show(MediaPlayerState.PLAYING, "library://blues")
+    if not goes_on:
+        await device.wait_state(State.IDLE, 120)
+        await asyncio.sleep(2)
+        player.show(MediaPlayerState.IDLE)
+    other = boot.entry.runtime_data.devices[OTHER_MAC].part(Announcer)
+    assert (await other.say(Utterance(text="Dinner.", speech=beep(2)))).end is End.DONE
+    await asyncio.sleep(5)
+    resumed = [asked for asked in player.asked if asked.startswith("library")]
+    assert resumed == (["library://blues"] if goes_on else [])
+
+
 @pytest.mark.parametrize("reports", [True, False])
 async def test_a_paused_announcement_and_an_early_failing_voice_are_errors(
     hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker, announcer: Announcer, reports: bool
