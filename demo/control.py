@@ -105,7 +105,8 @@ async def _obey(demo: Demo, request: dict[str, Any]) -> str:
     """Raise `DemoError` for an invalid request."""
     match request:
         case {"say": str(text), "link": str(link)} if link in demo.owners:
-            return _told(demo, link, await demo.say(text, link=link))
+            said = await demo.say(text, link=link)
+            return told(said, demo.owners[link].name, demo.folder, small=demo.speech.small)
         case {"notify": str(text)}:
             owner = demo.owners["mqtt"]
             owner.notify(text)
@@ -118,14 +119,15 @@ async def _obey(demo: Demo, request: dict[str, Any]) -> str:
     raise DemoError("not a request")
 
 
-def _told(demo: Demo, link: str, said: Said) -> str:
+def told(said: Said, name: str, folder: Path, *, small: bool) -> str:
+    """Tell what came of words to a device of this name; `small` engines know few sentences."""
     lines = {
-        "Said": f"{said.said}, to the {demo.owners[link].name}",
-        "Understood": said.heard or f"(nothing{_KNOW_LITTLE * demo.speech.small})",
+        "Said": f"{said.said}, to the {name}",
+        "Understood": said.heard or f"(nothing{_KNOW_LITTLE * small})",
         "Answer": said.answer or "(none)",
         "Kitchen": f"the light is {said.light}",
     }
     if said.account.played_seconds:
-        sound = f"{said.account.played_seconds:.1f} s of sound, in {demo.folder / ANSWER}"
+        sound = f"{said.account.played_seconds:.1f} s of sound, in {folder / ANSWER}"
         lines["Answer"] += f"\n{' ' * 13}{sound}"
-    return "\n".join(f"{f'{name}:':13}{text}" for name, text in lines.items())
+    return "\n".join(f"{f'{label}:':13}{text}" for label, text in lines.items())

@@ -8,7 +8,10 @@ import pytest
 
 from demo import engines
 from demo.__main__ import complaints_of_us
+from demo.control import told
 from demo.engines import obstacle, plain
+from demo.stage import Said
+from simulator.conversation import Conversation
 from tests.complaints import Complaints
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
@@ -55,6 +58,27 @@ async def test_whisper_understands_piper(tmp_path: Path) -> None:
         sound = await speech.person("turn on Aunt Wilhelmina's lamp")
         heard = await engines.hear(speech.hearing, sound)
     assert plain(heard) == "turn on aunt wilhelmyna's lamp"
+
+
+@pytest.mark.parametrize(
+    ("small", "understood"),
+    [(True, "(nothing; small engines know only what the demo lists)"), (False, "(nothing)")],
+)
+def test_only_small_engines_are_said_to_know_little(small: bool, understood: str, tmp_path: Path) -> None:
+    nothing = Conversation(
+        heard=[],
+        answers=[],
+        emotions=[],
+        played=b"",
+        sample_rate=24_000,
+        played_seconds=0,
+        late_percent=0,
+        reply_ms=None,
+        first_audio_ms=None,
+        hung_up=False,
+    )
+    said = Said(said="a rabbit", light="off", account=nothing)
+    assert f"Understood:  {understood}\n" in told(said, "Announcer", tmp_path, small=small)
 
 
 def test_warnings_and_errors_that_name_us_are_found() -> None:
