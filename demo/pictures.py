@@ -261,7 +261,9 @@ async def _phrases(web: WebPage, folder: Path) -> None:
     for phrase in ("hello kitchen", "good morning house"):
         await web.press("Add Wake phrases")
         await web.field("Wake phrases").last.fill(phrase)
-    phrases, threshold = (web.page.locator(f"ha-selector-{kind}").last for kind in ("text", "number"))
+    phrases, threshold = (
+        web.page.locator(f"ha-selector-{kind}").filter(visible=True).last for kind in ("text", "number")
+    )
     await threshold.scroll_into_view_if_needed()
     await web.pictures(folder / "phrases.png", phrases, threshold)
     await web.press("Close")
