@@ -15,7 +15,7 @@ from homeassistant.const import (
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import device_registry as dr
 
-from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES
+from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES, DOMAIN
 from .device.device import Device
 from .gateway import XiaozhiConfigEntry, find_device, gateway_of
 from .links.problems import installed_version
@@ -77,7 +77,9 @@ async def async_get_config_entry_diagnostics(
 async def async_get_device_diagnostics(
     hass: HomeAssistant, entry: XiaozhiConfigEntry, device: dr.AnyDeviceEntry
 ) -> dict[str, Any]:
-    """Return the diagnostics of one device or access point; empty while the gateway does not run."""
+    """Return the diagnostics of one device, an access point or the gateway; empty while it is not there."""
+    if (DOMAIN, entry.entry_id) in device.identifiers:
+        return await async_get_config_entry_diagnostics(hass, entry)
     if (gateway := gateway_of(entry)) is not None:
         if (known := find_device(hass, device.id)) is not None:
             return _describe(known)

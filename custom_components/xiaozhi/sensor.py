@@ -13,10 +13,11 @@ from homeassistant.components.sensor import (
 )
 from homeassistant.const import PERCENTAGE, STATE_ON, EntityCategory, Platform, UnitOfTemperature, UnitOfTime
 from homeassistant.helpers import entity_registry as er
+from homeassistant.helpers.device_registry import DeviceEntryType, DeviceInfo
 from homeassistant.helpers.entity_platform import AddConfigEntryEntitiesCallback
 from homeassistant.util import dt as dt_util
 
-from .const import DOMAIN
+from .const import DOMAIN, MANUFACTURER
 from .device.device import Device
 from .device.state import AVAILABLE, RESPONSE, part_key
 from .entity import (
@@ -265,6 +266,13 @@ class GatewaySensor(SensorEntity):
         self.entity_description = description
         self._gateway = gateway
         self._attr_unique_id = f"{gateway.entry.entry_id}_{description.key}"
+        # So that the gateway has a page, which is linked from that of the integration.
+        self._attr_device_info = DeviceInfo(
+            identifiers={(DOMAIN, gateway.entry.entry_id)},
+            entry_type=DeviceEntryType.SERVICE,
+            manufacturer=MANUFACTURER,
+            name=gateway.entry.title,
+        )
 
     @property
     @override

@@ -29,7 +29,13 @@ CONNECTED = "binary_sensor.kitchen_box_connectivity"
 
 def registry_ids(hass: HomeAssistant, entry: MockConfigEntry) -> list[str]:
     """Return the ids of devices in the device registry, in the order of pairing."""
-    return [device.id for device in dr.async_entries_for_config_entry(dr.async_get(hass), entry.entry_id)]
+    return [device.id for device in registered_devices(hass, entry)]
+
+
+def registered_devices(hass: HomeAssistant, entry: MockConfigEntry) -> list[dr.DeviceEntry]:
+    """Return the devices in the device registry, in the order of pairing: the gateway is a service."""
+    registered = dr.async_entries_for_config_entry(dr.async_get(hass), entry.entry_id)
+    return [each for each in registered if each.entry_type is None]
 
 
 class Boot:

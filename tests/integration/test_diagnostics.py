@@ -81,6 +81,12 @@ async def test_diagnostics_tell_what_happened_and_nothing_private(
     entry = dr.async_get(hass).async_get_device_by_identifier((DOMAIN, MAC), linked_entry.entry_id)
     assert entry is not None
     assert await async_get_device_diagnostics(hass, linked_entry, entry) == described
+    gateway = dr.async_get(hass).async_get_device_by_identifier(
+        (DOMAIN, linked_entry.entry_id), linked_entry.entry_id
+    )
+    assert gateway is not None
+    of_gateway = await async_get_device_diagnostics(hass, linked_entry, gateway)
+    assert of_gateway == await async_get_config_entry_diagnostics(hass, linked_entry)
     # They are wanted most when it cannot start, such as with a port in use.
     assert await hass.config_entries.async_unload(linked_entry.entry_id)
     report = await async_get_config_entry_diagnostics(hass, linked_entry)

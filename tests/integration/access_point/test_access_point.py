@@ -169,7 +169,8 @@ async def test_the_token_is_nowhere(
     await session.close(4004)
     await (await cloud.session(2)).ready()
     await hass.async_block_till_done()
-    (device,) = dr.async_entries_for_config_entry(dr.async_get(hass), entry.entry_id)
+    registered = dr.async_entries_for_config_entry(dr.async_get(hass), entry.entry_id)
+    (device,) = (each for each in registered if each.model == "MCP access point")
     diagnostics = await async_get_config_entry_diagnostics(hass, entry)
     of_device = await async_get_device_diagnostics(hass, entry, device)
     (described,) = diagnostics["access_points"]

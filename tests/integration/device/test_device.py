@@ -18,7 +18,7 @@ from custom_components.xiaozhi.device.device import Device
 from simulator import SimulatedDevice, State, get_profile
 from tests.integration.boxes import act, change_settings, failure_of, introduce, wait_for_state
 from tests.integration.http_device import TOKEN, MakeEntry, add_to, paired_device, running
-from tests.integration.names import BRIGHTNESS, CLIENT_ID, MAC, OTHER_MAC, Boot
+from tests.integration.names import BRIGHTNESS, CLIENT_ID, MAC, OTHER_MAC, Boot, registered_devices
 from tests.integration.tools.own_tools import listed
 
 pytestmark = pytest.mark.usefixtures("speech")
@@ -100,7 +100,7 @@ async def test_entities_come_from_what_the_device_has(
     await hass.async_block_till_done()
     for entity_id, value in values.items():
         assert hass.states.is_state(entity_id, value), entity_id
-    (shown,) = dr.async_entries_for_config_entry(dr.async_get(hass), linked_entry.entry_id)
+    (shown,) = registered_devices(hass, linked_entry)
     assert shown.sw_version == "2.4.2"
     # On WebSocket, its controls have their last values between conversations, and fail.
     assert await failure_of(act(hass, "number", "set_value", BRIGHTNESS, value=35)) == "only_in_conversation"
@@ -121,7 +121,7 @@ async def test_a_name_from_the_page_of_the_device_counts_everywhere(
     (subentry,) = linked_entry.subentries.values()
     hass.config_entries.async_update_subentry(linked_entry, subentry, title="Box")
     await hass.async_block_till_done()
-    (entry,) = dr.async_entries_for_config_entry(registry, linked_entry.entry_id)
+    (entry,) = registered_devices(hass, linked_entry)
     assert (entry.name, entry.name_by_user, device.name) == ("Box", "Robbie", "Robbie")
     assert hass.states.get("assist_satellite.kitchen_box") is not None
     box = await boot()

@@ -47,7 +47,7 @@ async def test_few_are_enabled_at_first_and_fewer_are_on_the_page_of_the_room(
     enabled = [
         each
         for each in entity_registry.entities.values()
-        if each.platform == DOMAIN and each.device_id and not each.disabled_by
+        if each.platform == DOMAIN and each.config_subentry_id and not each.disabled_by
     ]
     assert 12 < len(enabled) <= most
     # As Home Assistant's own page of an area.

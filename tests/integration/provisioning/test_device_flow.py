@@ -8,7 +8,7 @@ from unittest.mock import AsyncMock
 from homeassistant.config_entries import SOURCE_IGNORE, SOURCE_INTEGRATION_DISCOVERY
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import FlowResultType
-from homeassistant.helpers import area_registry as ar, device_registry as dr
+from homeassistant.helpers import area_registry as ar
 from homeassistant.helpers.storage import Store
 from homeassistant.util.file import WriteError
 import pytest
@@ -28,7 +28,7 @@ from tests.integration.http_device import (
     paired_device,
     running,
 )
-from tests.integration.names import CLIENT_ID as DEVICE_CLIENT_ID, CONNECTED, Boot
+from tests.integration.names import CLIENT_ID as DEVICE_CLIENT_ID, CONNECTED, Boot, registered_devices
 from tests.integration.provisioning.forms import (
     ADDRESS,
     cards,
@@ -82,7 +82,7 @@ async def test_a_card_adds_its_device_and_activation_agrees_until_it_is_removed(
         "board": "bread-compact-wifi",
         "link": "automatic",
     }
-    (entry,) = dr.async_entries_for_config_entry(dr.async_get(hass), gateway_entry.entry_id)
+    (entry,) = registered_devices(hass, gateway_entry)
     assert (entry.name, entry.area_id) == ("Kitchen box", area.id)
     assert hass.config_entries.flow.async_progress_by_handler(DOMAIN) == []
     assert await device.activate() == 200

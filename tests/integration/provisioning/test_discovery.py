@@ -15,6 +15,7 @@ from custom_components.xiaozhi.provisioning.discovery import MAX_CARDS_FROM_ADDR
 from custom_components.xiaozhi.texts.issues import async_raise_issue
 from tests.integration.boxes import open_issues
 from tests.integration.http_device import CLIENT_ID, TOKEN, MakeDevice, paired_device
+from tests.integration.names import registered_devices
 from tests.integration.provisioning.forms import cards, start_device, submit_device
 
 OTHER_MAC = "94:a9:90:00:00:01"
@@ -110,7 +111,7 @@ async def test_another_client_id_gets_a_code_a_card_and_an_issue_but_no_token(
 ) -> None:
     """Either the device was reset, or something poses as it: only its owner can tell."""
     registry = dr.async_get(hass)
-    (paired,) = dr.async_entries_for_config_entry(registry, gateway_entry.entry_id)
+    (paired,) = registered_devices(hass, gateway_entry)
     registry.async_update_device(paired.id, name_by_user="Robbie")
     reset = make_device(client_id="after-the-reset")
     reply = await reset.check_in()
