@@ -5,6 +5,7 @@ raises `DemoError`.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -13,7 +14,7 @@ import random
 from time import monotonic
 from typing import Any, Final
 
-from simulator import Board, DeviceCrashed, SimulatedDevice, build_image
+from simulator import Board, DeviceCrashed, SimulatedDevice, State, build_image
 
 from .client import Client, Json, until
 from .errors import DemoError, naming_fault
@@ -22,6 +23,9 @@ from .house import entity_id_of
 _DOMAIN: Final = "xiaozhi"
 _MODEL: Final = "ai_task.demo_vision"
 _KNOWN_SECONDS: Final = 60
+_CONNECTING_SECONDS: Final = 60
+# Within which Home Assistant ends a conversation that was begun to end a ring.
+_REFUSED_SECONDS: Final = 0.5
 _EVENT: Final = "xiaozhi_notification"
 _METHOD: Final = "notifications/message"
 _QUESTION: Final = "What do you see?"
@@ -66,6 +70,17 @@ class Owner:
     async def call(self, domain: str, action: str, name: str = "", **data: Any) -> None:
         """Call an action for the entity of a domain whose unique id ends with a name."""
         await self.client.call(domain, action, entity_id=await self.entity(domain, name), **data)
+
+    async def start_conversation(self, start: Callable[[], Awaitable[None]]) -> None:
+        """Have it listen, after a press or its wake word; one that rings for itself takes two."""
+        device = self.device
+        for _ in range(2):
+            if device.state is not State.LISTENING:
+                await start()
+            await device.wait_for(lambda: device.state in {State.LISTENING, State.IDLE}, _CONNECTING_SECONDS)
+            await asyncio.sleep(_REFUSED_SECONDS)
+            if device.state is State.LISTENING:
+                return
 
     async def set_alarm(self, seconds: float, name: str) -> None:
         """Have it ring so many seconds from now."""

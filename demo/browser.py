@@ -135,7 +135,8 @@ class WebPage:
 
     def device_row(self, name: str) -> Locator:
         """Return the row that leads to the page of a device."""
-        return self.page.locator("ha-config-entry-device-row").filter(has_text=name)
+        named = self.page.get_by_text(name, exact=True)
+        return self.page.locator("ha-config-entry-device-row").filter(has=named)
 
     def subentry_row(self, name: str) -> Locator:
         """Return the row with the settings and the ⋮ menu of a device."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +25,6 @@ from .unasked import Listener, audible, put_music
 from .wake_words import put_pack
 
 _CONFIGURATION: Final = "demo-config"
-_RING_ENDS_SECONDS: Final = 10
 ANSWER: Final = "answer.wav"
 """File with what was answered last, in the folder of the demo."""
 LOGS: Final = (*SPEECH_LOGS, f"{_CONFIGURATION}/{LOG}")
@@ -135,9 +135,8 @@ class Demo:
             device = self.devices[link]
             word = (device.wake_words or [self.owners[link].wake_word])[0]
             if device.state is State.NOTIFYING:
-                # Waking it ends what rings, and begins no conversation.
-                await device.wake(word)
-                await device.wait_state(State.IDLE, _RING_ENDS_SECONDS)
+                # What rings is ended first.
+                await self.owners[link].start_conversation(partial(device.wake, word))
             account = await converse(device, *sounds, word=word)
         await asyncio.to_thread(write_wav, self.folder / ANSWER, account.played, account.sample_rate)
         return Said(said=" ".join(texts), light=await self.client.state(house.LAMP), account=account)

@@ -36,11 +36,8 @@ _MAX_BYTES: Final = 4096
 # 180 ms: if the browser is ahead by more, the oldest sound is dropped.
 _MAX_AHEAD: Final = 3 * 1920
 _LOOK_SECONDS: Final = 0.3
-_CONNECTING_SECONDS: Final = 60
+_PROMPT_SECONDS: Final = 60
 _SPEAKS: Final = (State.SPEAKING, State.NOTIFYING)
-_AT_REST: Final = (State.LISTENING, State.IDLE)
-# Within which Home Assistant ends a conversation that a press has begun to end a ring.
-_REFUSED_SECONDS: Final = 0.5
 # Of the WebSocket of a page whose device another one has taken.
 _TAKEN: Final = 4001
 _CLOSING_SECONDS: Final = 1
@@ -254,16 +251,10 @@ class _Talk:
         return ""
 
     async def _say(self, sound: bytes) -> None:
-        """Say an example to the device, which listens after a press; what rings takes one more to end."""
-        device = self._device
-        for _ in range(2):
-            if device.state is not State.LISTENING:
-                await device.click()
-            await device.wait_for(lambda: device.state in _AT_REST, _CONNECTING_SECONDS)
-            await asyncio.sleep(_REFUSED_SECONDS)
-            if device.state is State.LISTENING:
-                device.say(sound)
-                return
+        """Say an example to the device, which listens after a press."""
+        await self._box.start_conversation(self._device.click)
+        if self._device.state is State.LISTENING:
+            self._device.say(sound)
 
     async def _send_message(self) -> None:
         """Ask the device to record a message, and speak that after its tone, without a microphone."""
@@ -272,7 +263,7 @@ class _Talk:
         message = await self._person(_MESSAGE)
         await device.wait_for(
             lambda: _PROMPT in device.screen.captions[known:] and device.state is State.LISTENING,
-            _CONNECTING_SECONDS,
+            _PROMPT_SECONDS,
         )
         device.say(message)
 

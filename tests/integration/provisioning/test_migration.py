@@ -126,7 +126,7 @@ async def test_the_entities_of_0_2_0_come_through_with_their_ids_and_names(
         "switch.{}_box_do_not_disturb",
         "button.{}_box_record_conversation",
     )
-    of_gateway = {each.entity_id for each in now if each.device_id is None}
+    of_gateway = {each.entity_id for each in now if each.config_subentry_id is None}
     assert len(of_gateway) == 3
     assert names.keys() == {name.format(kind) for kind in MACS for name in added} | new | of_gateway
 
