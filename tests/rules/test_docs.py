@@ -14,6 +14,7 @@ from tests.paths import ROOT
 
 _INTEGRATION = ROOT / "custom_components" / "xiaozhi"
 _CHINESE = sorted((ROOT / "docs" / "zh-CN").glob("*.md"))
+_TRANSLATIONS = sorted((ROOT / "docs").glob("*/*.md"))
 _PAGES = sorted([*ROOT.glob("README*.md"), ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 _TRANSLATED = re.compile(r"<!-- (\S+) ([0-9a-f]{8}) -->\n")
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
@@ -43,6 +44,14 @@ def test_a_chinese_page_is_of_the_english_page_of_today(page: Path) -> None:
     assert head is not None
     digest = fingerprint((page.parent / head[1]).read_text())
     assert head[2] == digest, f"translate the changes of {head[1]}, then write {digest} into line 1"
+
+
+@pytest.mark.parametrize("page", _TRANSLATIONS, ids=lambda page: f"{page.parent.name}-{page.stem}")
+def test_a_translated_page_and_the_english_one_link_to_each_other(page: Path) -> None:
+    """In their first lines."""
+    english = ROOT / "docs" / page.name
+    for one, other in (page, f"../{page.name}"), (english, f"{page.parent.name}/{page.name}"):
+        assert f"]({other})" in one.read_text().partition("\n#")[0]
 
 
 def test_every_definition_that_a_walk_names_exists() -> None:

@@ -16,6 +16,7 @@ from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION, EVENT_TOOL_C
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse, get_profile
 from tests.integration.boxes import Speech, act, activity, call_action, wait_for_state
+from tests.integration.clock.alarms import has_rung, set_alarm
 from tests.integration.names import BRIGHTNESS, COMMAND, Boot
 from tests.integration.tools.own_tools import register, tool
 from tests.protocol.transport.udp.device import until
@@ -154,3 +155,20 @@ async def test_a_conversation_makes_four_lines_at_most_and_idleness_none(
     assert entities == []
     read = [event["name"] for event in device.events("tool")].count("self.get_device_status")
     assert read > _IDLE_SECONDS // 120
+
+
+@pytest.mark.usefixtures("wall_clock")
+async def test_a_ring_makes_a_few_lines_however_long_it_lasts(
+    hass: HomeAssistant, boot: Boot, entities: list[str]
+) -> None:
+    """With old firmware, which shows the text of each round."""
+    device = await boot()
+    await wait_for_state(hass, BRIGHTNESS, "75")
+    entities.clear()
+    await set_alarm(hass, 10)
+    await has_rung(device, 2)
+    at_first = list(entities)
+    await has_rung(device, 40, 300)
+    assert entities == at_first
+    assert "assist_satellite.kitchen_box responding" in at_first
+    assert not [line for line in at_first if line.startswith("notify.")]
