@@ -1,12 +1,12 @@
 """A newcomer's straight way to the first answer, by another wake word, in three languages.
 
-On a computer and on a phone. A picture of each step is kept, and the seconds until it: look at them with
-`--basetemp FOLDER`. Home Assistant is a new one that can hear and speak. What it fetches comes from a server
-that stands for GitHub's.
+On a computer, and on a phone in dark colours. A picture of each step is kept, and the seconds until it: look
+at them with `--basetemp FOLDER`. Home Assistant is a new one that can hear and speak. What it fetches comes
+from a server that stands for GitHub's.
 """
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 import json
 from pathlib import Path
@@ -40,8 +40,8 @@ pytestmark = [
 ]
 
 _WORD: Final = "Jarvis"
-# The satellite, its speaker, the screen's messages, alarms, microphone and *Do not disturb*.
-_TILES: Final = 6
+# The satellite, its speaker, the screen's messages, alarms, microphone, *Do not disturb*, *Voice messages*.
+_TILES: Final = 7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,20 +51,33 @@ class _Home:
     device: str
     """What a device is called."""
     command: str
+    louder: str
+    """Asks the device itself."""
+    message: str
+    """Sends a voice message to all other devices."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Of the lamp and of areas, by the English ones."""
 
 
 _HOMES: Final = {
-    "en": _Home(device="XiaoZhi", command=COMMAND),
+    "en": _Home(
+        device="XiaoZhi",
+        command=COMMAND,
+        louder="Louder, please",
+        message="Send a voice message to everyone",
+    ),
     "de": _Home(
         device="XiaoZhi",
         command="Schalte das Küchenlicht ein",
+        louder="Sprich lauter",
+        message="Schick eine Sprachnachricht an alle",
         names={"Kitchen light": "Küchenlicht", "Bedroom": "Schlafzimmer", "Kitchen": "Küche"},
     ),
     "zh-Hans": _Home(
         device="小智",
         command="打开厨房灯",
+        louder="大声一点",
+        message="给所有人发语音留言",
         names={"Kitchen light": "厨房灯", "Bedroom": "卧室", "Kitchen": "厨房"},
     ),
 }
@@ -117,11 +130,17 @@ async def walk(
         web = await stack.enter_async_context(
             browser(url, width=width, height=height, phone=size == "phone", language=language)
         )
+        await web.page.emulate_media(color_scheme="dark" if size == "phone" else "light")
         await web.log_in(USERNAME, PASSWORD)
         device = SimulatedDevice(
             profile, f"{url}/api/xiaozhi/ota", mac="24:6f:28:aa:c1:01", pace=PACE, assets=pack()
         )
-        walk = Walk(web, client, await stack.enter_async_context(device), home, folder)
+        other = SimulatedDevice(
+            get_profile(version="2.5.0"), f"{url}/api/xiaozhi/ota", mac="24:6f:28:aa:c1:02", pace=PACE
+        )
+        for each in device, other:
+            await stack.enter_async_context(each)
+        walk = Walk(web, client, device, other, language, folder)
         async with failure_picture(request, web, folder):
             yield walk
 
@@ -133,11 +152,25 @@ class Walk:
     web: WebPage
     client: Client
     device: SimulatedDevice
-    home: _Home
+    other: SimulatedDevice
+    language: str
     folder: Path
     begin: float = 0.0
     """A monotonic time; pictures take none."""
     steps: list[str] = field(default_factory=list)
+
+    @property
+    def home(self) -> _Home:
+        """The home, by its language."""
+        return _HOMES[self.language]
+
+    @asynccontextmanager
+    async def written(self, device: SimulatedDevice, text: str) -> AsyncGenerator[None]:
+        """Have an engine write this text for all that is said to a device: the small one knows few."""
+        async with assistant_for(self.client, text, self.language, text):
+            select = await house.entity_id_of(self.client, device.mac, "select", "-pipeline")
+            await self.client.call("select", "select_option", entity_id=select, option=text)
+            yield
 
     async def done(self, step: str) -> None:
         """Note how long it took, and keep a picture."""
@@ -216,6 +249,40 @@ class Walk:
         assert await self.client.state(house.LAMP) == "on"
         await self.done("answered")
 
+    async def make_it_louder(self) -> None:
+        """Ask the device for what it does itself."""
+        device = self.device
+        volume = device.values["volume"]
+        async with self.written(device, self.home.louder):
+            account = await converse(device, await spoken("louder"), word=_WORD.casefold())
+        assert account.heard == [self.home.louder]
+        assert device.values["volume"] == volume + 10
+        await self.done("louder")
+
+    async def send_a_message(self) -> None:
+        """Speak it to a second device in the kitchen. The first one keeps it until somebody wakes it."""
+        other, played = self.other, self.device.played_seconds
+        await house.pair(self.client, other, self.home.device, house.Room.KITCHEN)
+        await other.wait_for(lambda: other.connected)
+        async with self.written(other, self.home.message):
+            account = await converse(other, await spoken("a message"), await spoken("dinner is ready"))
+        assert account.heard == [self.home.message]
+        assert self.device.played_seconds == played
+        waiting = await house.entity_id_of(self.client, self.device.mac, "sensor", "voice_messages")
+        await house.has_state(self.client, waiting, "1")
+
+    async def look_at_all_devices(self) -> None:
+        """The page of the gateway, among those of the devices, says how many are connected and silent."""
+        web = self.web
+        await web.show_integration("XiaoZhi")
+        await self.done("all")
+        (gateway,) = await self.client.command("config_entries/get", domain="xiaozhi")
+        await web.device_row(gateway["title"]).click()
+        rows = web.entities("Diagnostic").locator("hui-sensor-entity-row")
+        for name, number in ("Devices connected", "2"), ("Devices silent for a day", "0"):
+            await expect(rows.filter(has_text=web.words.part(name))).to_contain_text(number)
+        await self.done("gateway-page")
+
     async def look_at_the_room(self) -> None:
         """Home Assistant's own page of the room has what an owner wants there, and nothing else."""
         web = self.web
@@ -224,8 +291,8 @@ class Walk:
         (room,) = (area["area_id"] for area in areas if area["name"] == name)
         tiles = web.page.locator("hui-tile-card")
         await web.show_page(f"/home/areas-{room}", tiles.first)
-        await web.page.emulate_media(color_scheme="dark")
         await expect(tiles).to_have_count(_TILES)
+        await expect(tiles.filter(has_text=web.words.part("Voice messages"))).to_be_visible()
         await self.done("room")
 
     async def change_the_device(self) -> None:
@@ -233,14 +300,13 @@ class Walk:
         web = self.web
         await web.show_integration("XiaoZhi")
         change = web.words("Change device")
-        await web.subentry_row(self.home.device).get_by_role("button", name=change).click()
+        await web.subentry_row(self.home.device).first.get_by_role("button", name=change).click()
         await web.read("Wake phrases")
         await expect(web.page.get_by_text(web.words("Connection"), exact=True)).not_to_be_visible()
         await self.done("form")
         await web.press("Advanced")
         await web.read("Restart the device now if its connection changes")
         await self.done("form-advanced")
-        await web.page.emulate_media(color_scheme="light")
 
 
 async def test_the_newcomer(walk: Walk) -> None:
@@ -249,5 +315,8 @@ async def test_the_newcomer(walk: Walk) -> None:
     await walk.pair()
     await walk.choose_a_wake_word()
     await walk.talk()
+    await walk.make_it_louder()
+    await walk.send_a_message()
+    await walk.look_at_all_devices()
     await walk.look_at_the_room()
     await walk.change_the_device()
