@@ -9,7 +9,7 @@ from .entity import ToolEntities, XiaozhiToolEntity, entities_from
 from .gateway import Gateway
 from .tools.answer_values import as_number
 from .tools.stock_tools import CATALOGUE
-from .tools.tool_entities import Colour, LightTool, Setter
+from .tools.tool_entities import Colour, LightTool
 
 # Devices do not wait for each other; the calls of one do in `ToolCalls`.
 PARALLEL_UPDATES = 0
@@ -87,7 +87,7 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
             await self._call(tool.on)
         if dimmer is not None and brightness is not None:
             # Before the colour, which would flash up in the old brightness.
-            arguments = {dimmer.argument: _level(dimmer, brightness)}
+            arguments = {dimmer.argument: max(1, dimmer.minimum, round(brightness * dimmer.maximum / _FULL))}
             await self._change(dimmer.tool, arguments, only_attribute=lit)
         if painter is not None and shown is not None:
             if tool.brightness is None:
@@ -142,11 +142,6 @@ def _scaled(colour: Rgb, factor: float) -> Rgb:
     largest = max(colour)
     red, green, blue = (max(1 if value == largest > 0 else 0, round(value * factor)) for value in colour)
     return red, green, blue
-
-
-def _level(setter: Setter, brightness: int) -> int:
-    """Return a brightness on the device's scale, at least 1."""
-    return max(1, setter.minimum, round(brightness * setter.maximum / _FULL))
 
 
 async_setup_entry = entities_from(ToolEntities(XiaozhiLight, LightTool))

@@ -20,12 +20,6 @@ from .const import (
 )
 from .texts.translated import known_text
 
-
-def _key_of_call(data: Mapping[str, Any]) -> str:
-    by = "assistant" if data["by"] == "assistant" else "person"
-    return f"tool_called_by_{by}_{data['outcome']}"
-
-
 _KEYS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     EVENT_ACCESS_POINT_CALL: lambda data: f"access_point_call_{data['outcome']}",
     EVENT_ANNOUNCEMENT_SKIPPED: lambda data: (
@@ -33,7 +27,9 @@ _KEYS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     ),
     EVENT_QUESTION: lambda data: f"device_asked_{data['kind']}_{data['outcome']}",
     EVENT_ROOM_PLAYER: lambda data: f"room_player_{data['reason']}",
-    EVENT_TOOL_CALL: _key_of_call,
+    EVENT_TOOL_CALL: lambda data: (
+        f"tool_called_by_{'assistant' if data['by'] == 'assistant' else 'person'}_{data['outcome']}"
+    ),
     EVENT_UNANSWERED_WAKE_WORD: lambda _: "woken_in_vain",
     EVENT_VOICE_MESSAGE: lambda data: str(data["kind"]),
 }

@@ -29,24 +29,6 @@ _INTERRUPT_BY_SPEAKING: Final = SwitchEntityDescription(
 _MICROPHONE: Final = SwitchEntityDescription(key=CONF_MICROPHONE, translation_key=CONF_MICROPHONE)
 
 
-class XiaozhiSettingSwitch(XiaozhiSettingEntity, SwitchEntity):
-    """A setting of a device, by its key."""
-
-    @property
-    @override
-    def is_on(self) -> bool:
-        is_on: bool = getattr(self.device.settings, self.entity_description.key)
-        return is_on
-
-    @override
-    async def async_turn_on(self, **kwargs: Any) -> None:
-        self.device.set_option(self.entity_description.key, True)
-
-    @override
-    async def async_turn_off(self, **kwargs: Any) -> None:
-        self.device.set_option(self.entity_description.key, False)
-
-
 class XiaozhiMicrophoneSwitch(XiaozhiEntity, SwitchEntity):
     """The microphone of a device."""
 
@@ -66,7 +48,7 @@ class XiaozhiMicrophoneSwitch(XiaozhiEntity, SwitchEntity):
         await self.device.async_switch_microphone(False)
 
 
-class XiaozhiInterruptSwitch(XiaozhiSettingSwitch):
+class XiaozhiInterruptSwitch(XiaozhiSettingEntity, SwitchEntity):
     """Interruption of an answer by speech, on a device that listens while it speaks."""
 
     follows = (SETTINGS, DETECTORS, "board", "listens_while_speaking")
@@ -82,6 +64,19 @@ class XiaozhiInterruptSwitch(XiaozhiSettingSwitch):
     def available(self) -> bool:
         """Return whether the switch has an effect."""
         return self.gateway.voice.detectors.available and self.device.state.can_be_interrupted
+
+    @property
+    @override
+    def is_on(self) -> bool:
+        return self.device.settings.interrupt_by_speaking
+
+    @override
+    async def async_turn_on(self, **kwargs: Any) -> None:
+        self.device.set_option(CONF_INTERRUPT_BY_SPEAKING, True)
+
+    @override
+    async def async_turn_off(self, **kwargs: Any) -> None:
+        self.device.set_option(CONF_INTERRUPT_BY_SPEAKING, False)
 
 
 class XiaozhiSwitch(XiaozhiToolEntity[SwitchTool], SwitchEntity):

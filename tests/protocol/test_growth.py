@@ -17,7 +17,7 @@ from custom_components.xiaozhi.protocol.device_status import read_status
 from custom_components.xiaozhi.protocol.faces import face_of
 from custom_components.xiaozhi.protocol.firmware_version import FirmwareVersion, is_version
 from custom_components.xiaozhi.protocol.json_rpc import read_request
-from custom_components.xiaozhi.protocol.mcp.model import McpError, Progress, RequestError, ServerInfo
+from custom_components.xiaozhi.protocol.mcp.model import McpError, Progress, RequestError, is_extended
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.mcp.tool import Tool, ToolProperty, check_arguments
 from custom_components.xiaozhi.protocol.messages import MessageTooLongError, encode_within, parse_message
@@ -181,7 +181,7 @@ def texts(text: str) -> None:
     face_of(text)
     is_version(text)
     FirmwareVersion.parse(text)
-    ServerInfo.from_dict({"serverInfo": {"name": text, "version": text}, "protocolVersion": text})
+    is_extended({"protocolVersion": text})
     Progress.from_dict({"progress": 1, "message": text})
     for shape in shapes(text):
         clean_data(shape)

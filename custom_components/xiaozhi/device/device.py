@@ -219,7 +219,7 @@ class _DeviceMainTask(MainTask):
     @override
     def stalled(self) -> bool:
         session = self._device.session
-        return session is not None and session.link.stalled
+        return session is not None and session.link.held > 0
 
     @override
     async def probe(self) -> bool | None:

@@ -6,6 +6,7 @@ between the turns of a conversation.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from itertools import count
 import logging
@@ -156,10 +157,12 @@ class HandshakeAndReadings:
         return True
 
     async def _initialize(self) -> None:
-        server = await self._session.mcp.initialize(
+        mcp = self._session.mcp
+        firmware = await mcp.initialize(
             client_name="Home Assistant", client_version=const.__version__, vision=self._device.vision
         )
-        self._record.set_state(self._device.state.after_handshake(server))
+        state = replace(self._device.state, extended=mcp.extended)
+        self._record.set_state(state.after_contact(firmware=firmware))
 
     async def _list_first(self) -> None:
         """List the tools, later if that was done too often: until then, the last list is used."""

@@ -16,7 +16,6 @@ from ..protocol.checkin import CheckIn, Partition
 from ..protocol.conversation.state_table import ConversationState
 from ..protocol.device_status import DeviceStatus
 from ..protocol.firmware_version import FirmwareVersion
-from ..protocol.mcp.model import ServerInfo
 from ..protocol.transport.link import LinkKind
 from ..settings import MOMENT
 from ..tools.tool_state import NO_TOOLS, MappedTools
@@ -285,10 +284,6 @@ class DeviceState:
         """Return the state after a sign of life, with the version of the firmware if reported."""
         known = self.firmware if firmware is None else firmware
         return replace(self, firmware=known, last_contact=dt_util.utcnow())
-
-    def after_handshake(self, server: ServerInfo) -> Self:
-        """Return the state after the device's MCP server has introduced itself."""
-        return replace(self, extended=server.extended).after_contact(firmware=server.version or None)
 
     @property
     def is_program(self) -> bool:

@@ -133,15 +133,11 @@ class Trace:
 
 
 def _outline(payload: JsonObject) -> JsonObject:
-    match payload:
-        case {"params": {"name": name}}:
-            named = (payload.get("method"), name)
-        case _:
-            named = (payload.get("method"), None)
+    params, named = payload.get("params"), {"method": payload.get("method")}
+    if isinstance(params, dict):
+        named["tool"] = params.get("name")
     outline: JsonObject = {
-        key: name
-        for key, name in zip(("method", "tool"), named, strict=True)
-        if isinstance(name, str) and _PLAIN.fullmatch(name)
+        key: name for key, name in named.items() if isinstance(name, str) and _PLAIN.fullmatch(name)
     }
     if isinstance(number := payload.get("id"), int):
         outline["id"] = number

@@ -1,9 +1,10 @@
 """Raises repair issues for the owner."""
 
+from contextlib import AbstractContextManager
 from enum import StrEnum
 import logging
 from types import TracebackType
-from typing import Final
+from typing import Final, override
 
 from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import issue_registry as ir
@@ -62,20 +63,17 @@ _MISSED: Final = frozenset({Part.RUNS, Part.RECOGNIZER, Part.AUTOMATIONS})
 _REPORTED: Final = HassKey[set[Part]](f"{DOMAIN}_changed_parts")
 
 
-class Unpromised:
+class Unpromised(AbstractContextManager[None, bool]):
     """Context of a use of such a part: an error ends it, is reported once, and goes no further."""
 
     def __init__(self, hass: HomeAssistant, part: Part) -> None:
         self._hass = hass
         self._part = part
 
-    def __enter__(self) -> None:
-        """Begin."""
-
+    @override
     def __exit__(
         self, _kind: type[BaseException] | None, err: BaseException | None, _trace: TracebackType | None
     ) -> bool:
-        """Report an error."""
         if not isinstance(err, Exception):
             return False
         async_report_change(self._hass, self._part, err)

@@ -18,7 +18,6 @@ from custom_components.xiaozhi.protocol.mcp.model import (
     McpNoReasonError,
     McpProtocolError,
     McpTimeoutError,
-    ServerInfo,
 )
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.messages import JsonObject
@@ -28,8 +27,8 @@ from tests.protocol.mcp.device import DONE, JSON_VALUES, Device, advance
 async def test_initialize_without_a_camera_and_with_a_silent_server() -> None:
     """Without vision the capability is left out; a server without name or version is accepted."""
     device = Device(initialize=lambda _: {"result": {"serverInfo": {"name": 7, "version": ""}}})
-    info = await device.client.initialize(client_name="us", client_version="1")
-    assert info == ServerInfo(version=None)
+    assert await device.client.initialize(client_name="us", client_version="1") is None
+    assert not device.client.extended
     assert device.sent[0]["params"]["capabilities"] == {}
 
 

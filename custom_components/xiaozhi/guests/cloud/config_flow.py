@@ -11,7 +11,6 @@ from homeassistant.config_entries import (
     SubentryFlowResult,
 )
 from homeassistant.const import CONF_LLM_HASS_API, CONF_NAME, CONF_URL
-from homeassistant.core import callback
 from homeassistant.helpers import llm
 from homeassistant.helpers.selector import BooleanSelector, TextSelector, TextSelectorConfig, TextSelectorType
 from homeassistant.util import dt as dt_util
@@ -140,7 +139,14 @@ class AccessPointFlow(ConfigSubentryFlow):
                 # The automatic choice stays automatic when the house gets other tools.
                 del self._data[CONF_TOOLS]
             self._data[CONF_URL] = self._address.url
-            return self._finish()
+            stored: dict[str, Any] = {
+                "title": self._name,
+                "data": self._data,
+                "unique_id": self._address.identity,
+            }
+            if self._known is None:
+                return self.async_create_entry(**stored)
+            return self.async_update_and_abort(self._get_entry(), self._known, **stored)
         before = self._data.get(CONF_TOOLS)
         wanted = set(proposed_tools(possible) if before is None else before)
         chosen = [tool.name for tool in possible if tool.names & wanted]
@@ -172,20 +178,6 @@ class AccessPointFlow(ConfigSubentryFlow):
             placeholders["code"] = "?" if err.status is None else str(err.status)
             return {CONF_URL: err.problem.value}
         return {}
-
-    @callback
-    def _finish(self) -> SubentryFlowResult:
-        if self._known is None:
-            return self.async_create_entry(
-                title=self._name, data=self._data, unique_id=self._address.identity
-            )
-        return self.async_update_and_abort(
-            self._get_entry(),
-            self._known,
-            unique_id=self._address.identity,
-            title=self._name,
-            data=self._data,
-        )
 
     def _subentry_of(self, address: AccessPointAddress) -> ConfigSubentry | None:
         """Return the access point of the same agent."""

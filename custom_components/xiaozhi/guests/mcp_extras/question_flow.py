@@ -1,6 +1,6 @@
 """The form of a repair in which a person answers a device."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import isfinite
 from typing import Any, Final, cast
 
@@ -40,7 +40,9 @@ class QuestionFlow(RepairsFlow):
     async def async_step_answer(self, user_input: dict[str, Any] | None = None) -> RepairsFlowResult:
         """Show the form, and check the input."""
         question = self._question
-        keys = _keys(question.fields)
+        # The web page shows a field of a repair only with a label from the translations: there is one for
+        # each of these keys, which is a placeholder.
+        keys = {f"field_{number}": field for number, field in enumerate(question.fields, 1)}
         errors: dict[str, str] = {}
         if user_input is not None:
             content, errors = _read(keys, user_input)
@@ -75,15 +77,6 @@ class QuestionFlow(RepairsFlow):
     def _resolve(self, action: Any) -> RepairsFlowResult:
         self._question.resolve(action)
         return self.async_create_entry(data={})
-
-
-def _keys(fields: Iterable[FormField]) -> dict[str, FormField]:
-    """Return the fields by their keys in the form.
-
-    The web page shows a field of a repair only with a label from the translations: there is one for each of
-    these keys, which is a placeholder.
-    """
-    return {f"field_{number}": field for number, field in enumerate(fields, 1)}
 
 
 def _read(

@@ -130,15 +130,12 @@ class AccessPointClient:
             ending = Ending(kind=EndingKind.UNREACHABLE, detail="internal error; the log has its details")
             with self._go_on:
                 ending = await self._connect_and_serve()
-            await self._pause(self._ended(ending))
+            await within(self._ended(ending), self._again.wait())
+            self._again.clear()
 
     def _changed(self) -> None:
         with self._go_on:
             self._owner.changed()
-
-    async def _pause(self, seconds: float) -> None:
-        await within(seconds, self._again.wait())
-        self._again.clear()
 
     def _ended(self, ending: Ending) -> float:
         if ending.kind is not EndingKind.WANTED:

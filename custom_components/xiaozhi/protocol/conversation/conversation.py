@@ -184,7 +184,7 @@ class Conversation:
         """Whether the device is still there after what it was sent, as far as anything shows that."""
         await self.main_task.wait_free()
         answers = await self.main_task.probe()
-        return not self._link.stalled if answers is None else answers
+        return not self._link.held if answers is None else answers
 
     async def show(self, message: JsonObject) -> None:
         """Send a message that shows something: a transcript, a caption, a face."""

@@ -32,7 +32,7 @@ from .model import (
     Progress,
     RequestError,
     RequestHandler,
-    ServerInfo,
+    is_extended,
     refusal,
     result_of,
 )
@@ -105,8 +105,8 @@ class McpClient:
 
     async def initialize(
         self, *, client_name: str, client_version: str, vision: Mapping[str, str] | None = None
-    ) -> ServerInfo:
-        """Shake hands. Raises `McpError`.
+    ) -> str | None:
+        """Shake hands, and return the version of the firmware, if reported. Raises `McpError`.
 
         `vision` is the `url` for the device's photos and the `token` for it, which it forgets when it
         restarts. Capabilities for its own requests are announced, too, and only then the latest version:
@@ -119,10 +119,11 @@ class McpClient:
             "capabilities": capabilities if vision is None else {"vision": vision, **capabilities},
             "clientInfo": {"name": client_name, "version": client_version},
         }
-        server = ServerInfo.from_dict(await self.request("initialize", params))
+        result = await self.request("initialize", params)
         await self.notify("notifications/initialized")
-        self.extended = server.extended
-        return server
+        self.extended = is_extended(result)
+        info = result.get("serverInfo")
+        return label(info.get("version")) if isinstance(info, dict) else None
 
     async def list_tools(self, *, with_user_tools: bool) -> tuple[Tool, ...]:
         """Fetch the tools, in the device's order; `with_user_tools` since firmware 2.0. Raises `McpError`.

@@ -73,32 +73,12 @@ class RequestError(Exception):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerInfo:
-    """The device's answer to `initialize`."""
-
-    version: str | None
-    """Firmware version."""
-    extended: bool = False
-    """Whether it is more than stock firmware, and may get requests that stock firmware never gets."""
-
-    @classmethod
-    def from_dict(cls, result: JsonObject) -> Self:
-        """Read the result of `initialize`; missing or wrong values become None."""
-        info, version = result.get("serverInfo"), result.get("protocolVersion")
-        info = info if isinstance(info, dict) else {}
-        later = isinstance(version, str) and version in VERSIONS and version != STOCK_VERSION
-        return cls(
-            version=label(info.get("version")),
-            extended=later or (version == STOCK_VERSION and _is_more_than_stock(result.get("capabilities"))),
-        )
-
-
-def _is_more_than_stock(announced: object) -> bool:
-    """Whether it is more than `{"tools": {}}`, the answer of stock firmware (`main/mcp_server.cc`)."""
-    return isinstance(announced, dict) and any(
-        name != "tools" or value != {} for name, value in announced.items()
-    )
+def is_extended(result: JsonObject) -> bool:
+    """Whether an answer to `initialize` is that of more than stock firmware (`main/mcp_server.cc`)."""
+    version, announced = result.get("protocolVersion"), result.get("capabilities")
+    if version == STOCK_VERSION:
+        return isinstance(announced, dict) and announced not in ({}, {"tools": {}})
+    return isinstance(version, str) and version in VERSIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

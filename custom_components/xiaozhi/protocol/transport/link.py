@@ -138,11 +138,6 @@ class Link(ABC):
         return -inf
 
     @property
-    def stalled(self) -> bool:
-        """Whether something that was sent has not arrived, if the link knows that."""
-        return self.held > 0
-
-    @property
     def held(self) -> int:
         """Bytes that were sent and have not arrived, if the link knows that."""
         return 0

@@ -132,7 +132,7 @@ class UdpServer:
             udp.close()
             raise
         self._socket = udp
-        asyncio.get_running_loop().add_reader(udp, self._readable, udp)
+        asyncio.get_running_loop().add_reader(udp, self._receive, udp)
 
     def stop(self) -> None:
         """Close the port; its channels become useless."""
@@ -196,11 +196,6 @@ class UdpServer:
         if self._behind:
             self._delivery = asyncio.get_running_loop().call_soon(self._deliver)
 
-    def _readable(self, udp: socket.socket) -> None:
-        self._receive(udp)
-        if self._delivery is None:
-            self._deliver()
-
     def _receive(self, udp: socket.socket) -> None:
         for _ in range(_BATCH):
             try:
@@ -209,9 +204,11 @@ class UdpServer:
                     MAX_DATAGRAM_BYTES + 1, socket.CMSG_SPACE(12)
                 )
             except BlockingIOError:
-                return
+                break
             except OSError as err:
                 _LOGGER.debug("Nothing received: %s", err)
-                return
+                break
             local = ancillary[0][2][4:8] if ancillary else bytes(4)
             self.datagram_received(datagram, Sender(host, port, local))
+        if self._delivery is None:
+            self._deliver()

@@ -135,23 +135,18 @@ class WebSocketConnection(ServerConnection):
     @override
     def process_event(self, event: Event) -> None:
         if isinstance(event, Frame):
-            if self._is_one_too_many(event):
+            now, is_message = loop_time(), event.opcode in {Opcode.TEXT, Opcode.BINARY}
+            if not (self._frames.take(now) and (is_message or self._controls.take(now))):
                 # From then on, the library discards all data.
                 self.protocol.fail(CloseCode.POLICY_VIOLATION, "too many frames")
                 self.send_data()
                 return
             if event.opcode is Opcode.PING:
-                self.pinged_at = loop_time()
+                self.pinged_at = now
             if event.opcode is Opcode.TEXT and event.fin:
                 # The name of a Wi-Fi network may be any bytes; the rest of the text is still valid.
                 event.data = bytes(event.data).decode(errors="replace").encode()
         super().process_event(event)
-
-    def _is_one_too_many(self, frame: Frame) -> bool:
-        now = loop_time()
-        if not self._frames.take(now):
-            return True
-        return frame.opcode not in {Opcode.TEXT, Opcode.BINARY} and not self._controls.take(now)
 
     def _drop_soon(self) -> None:
         if not self._drop_timers:
