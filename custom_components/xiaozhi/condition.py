@@ -4,9 +4,7 @@ from typing import TYPE_CHECKING
 
 from homeassistant.core import HomeAssistant
 
-from .device.guest import async_files
-from .guests import GUESTS
-from .texts.issues import Part, async_report_change
+from .trigger import async_with_guests
 
 if TYPE_CHECKING:
     from homeassistant.helpers.condition import Condition
@@ -21,12 +19,4 @@ except (ImportError, AttributeError, TypeError) as err:
 
 async def async_get_conditions(hass: HomeAssistant) -> dict[str, type[Condition]]:
     """Return the conditions by their names, with those of guests."""
-    found, missing = dict(CONDITIONS), _missing
-    try:
-        for file in await async_files(hass, () if missing else GUESTS, "condition"):
-            found |= file.CONDITIONS
-    except (ImportError, AttributeError, TypeError) as err:
-        missing = err
-    if missing is not None:
-        async_report_change(hass, Part.AUTOMATIONS, missing)
-    return found
+    return await async_with_guests(hass, CONDITIONS, _missing, "condition")

@@ -25,7 +25,7 @@ from .tools.stock_tools import STATUS_TOOL
 from .tools.tool_entities import Call, OptionSetter, Reading, Setter, ToolEntity
 
 # Keys on which the existence of entities depends.
-_SHOW_WHAT_EXISTS: Final = (*("tools", "status", "link", "ip", "board", "listens_while_speaking"),)
+_SHOW_WHAT_EXISTS: Final = ("tools", "status", "link", "ip", "board", "listens_while_speaking")
 
 
 class XiaozhiEntity(Entity):

@@ -17,7 +17,6 @@ PARALLEL_UPDATES = 0
 type Rgb = tuple[int, int, int]
 
 _FULL: Final = 255
-_WHITE: Final = (_FULL, _FULL, _FULL)
 
 
 class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
@@ -101,7 +100,7 @@ class XiaozhiLight(XiaozhiToolEntity[LightTool], LightEntity):
             return wanted
         # Without a tool of its own, the brightness is in the colour.
         needs_one = tool.on is None or (brightness is not None and tool.brightness is None)
-        return wanted or self.rgb_color or (_WHITE if needs_one else None)
+        return wanted or self.rgb_color or ((_FULL, _FULL, _FULL) if needs_one else None)
 
     @override
     async def async_turn_off(self, **kwargs: Any) -> None:

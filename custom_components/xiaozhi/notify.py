@@ -15,7 +15,6 @@ from .util.text import shortened
 PARALLEL_UPDATES = 0
 
 _SCREEN: Final = NotifyEntityDescription(key="screen", translation_key="screen")
-_DEFAULT_TITLE: Final = "Home Assistant"
 
 
 class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
@@ -35,7 +34,7 @@ class XiaozhiNotify(XiaozhiEntity, NotifyEntity):
     async def async_send_message(self, message: str, title: str | None = None) -> None:
         """Show the message, with the title in the status bar, both cut to what fits; and make a sound."""
         self.device.part(Announcer).check_may_disturb()
-        status, text = shortened(title or _DEFAULT_TITLE, MAX_STATUS), shortened(message, MAX_MESSAGE)
+        status, text = shortened(title or "Home Assistant", MAX_STATUS), shortened(message, MAX_MESSAGE)
         await self.device.commands.send(messages.alert(status=status, message=text, emotion=Face.NEUTRAL))
 
 

@@ -1,5 +1,6 @@
 """The triggers of devices, if this version of Home Assistant has what they are made of."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from homeassistant.core import HomeAssistant
@@ -21,10 +22,17 @@ except (ImportError, AttributeError, TypeError) as err:
 
 async def async_get_triggers(hass: HomeAssistant) -> dict[str, type[Trigger]]:
     """Return the triggers by their names, with those of guests."""
-    found, missing = dict(TRIGGERS), _missing
+    return await async_with_guests(hass, TRIGGERS, _missing, "trigger")
+
+
+async def async_with_guests[KindT](
+    hass: HomeAssistant, own: Mapping[str, KindT], missing: Exception | None, kind: str
+) -> dict[str, KindT]:
+    """Return triggers or conditions, with those of guests; none, and a report, for what is `missing`."""
+    found = dict(own)
     try:
-        for file in await async_files(hass, () if missing else GUESTS, "trigger"):
-            found |= file.TRIGGERS
+        for file in await async_files(hass, () if missing else GUESTS, kind):
+            found |= getattr(file, f"{kind.upper()}S")
     except (ImportError, AttributeError, TypeError) as err:
         missing = err
     if missing is not None:

@@ -151,7 +151,7 @@ def test_only_what_home_assistant_imports_knows_guests() -> None:
         if not name.startswith(f"{root}.guests")
         and any(other.startswith(f"{root}.guests") for other, _ in _named(path, modules))
     }
-    assert know == {root, "assist_satellite", "condition", "config_flow", "intent", "repairs", "trigger"}
+    assert know == {root, "assist_satellite", "config_flow", "intent", "repairs", "trigger"}
 
 
 def test_no_circle_of_more_than_three_files() -> None:

@@ -71,8 +71,6 @@ _LEAD: Final = {
         NumberSelectorConfig(min=0, max=5, step=0.1, unit_of_measurement=UnitOfTime.SECONDS)
     )
 }
-_SHARE: Final = {vol.Required(CONF_SHARE_TRANSCRIPTS, default=False): BooleanSelector()}
-_SHOW: Final = {vol.Required(CONF_SHOW_ANNOUNCEMENTS, default=False): BooleanSelector()}
 _LINK: Final = {
     vol.Required(CONF_LINK, default=DeviceLink.AUTOMATIC.value): SelectSelector(
         SelectSelectorConfig(
@@ -205,12 +203,13 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
             form.words += device.state.wake_words
             for file in files:
                 await file.add_fields(form, device)
-        fields = form.fields | _SHARE | await permissions_schema(self.hass, device, before)
+        form.fields[vol.Required(CONF_SHARE_TRANSCRIPTS, default=False)] = BooleanSelector()
+        fields = form.fields | await permissions_schema(self.hass, device, before)
         if GatewaySettings.from_entry(self._get_entry()).link is not OfferedLink.WEBSOCKET:
             rare |= _LINK
             firmware = None if device is None else device.state.firmware_version
             if firmware is None or not firmware.plays_files:
-                rare |= _SHOW
+                rare[vol.Required(CONF_SHOW_ANNOUNCEMENTS, default=False)] = BooleanSelector()
         if words := dict.fromkeys((*form.words, *before.wake_word_pipelines)):
             pipelines = vol.Schema({vol.Optional(word): AssistPipelineSelector() for word in words})
             fields[vol.Optional(CONF_WAKE_WORD_PIPELINES)] = section(pipelines, {"collapsed": True})

@@ -44,12 +44,10 @@ _TOKEN_BYTES: Final = 32
 
 # Home Assistant's Markdown.
 _ALERT: Final = '<ha-alert alert-type="warning">{}</ha-alert>\n\n'
-_FIELD_QR_CODE: Final = "qr_code"
 CODE_SELECTOR: Final = TextSelector(
     # Phones show digits for a telephone number. A field for numbers would drop leading zeros.
     TextSelectorConfig(type=TextSelectorType.TEL, autocomplete="one-time-code")
 )
-_CODE_SCHEMA: Final = vol.Schema({vol.Required(CONF_CODE): CODE_SELECTOR})
 
 
 class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT](
@@ -62,7 +60,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
     _accepted: PendingDevice
     """The device whose code was typed."""
     _link = DeviceLink.AUTOMATIC
-    _code_schema = _CODE_SCHEMA
+    _code_schema = vol.Schema({vol.Required(CONF_CODE): CODE_SELECTOR})
 
     @abstractmethod
     def _add_device(
@@ -84,7 +82,7 @@ class PairingFlow[ContextT: FlowContext, ResultT: FlowResult[Any, Any], HandlerT
         url = check_in_url(self.hass, address)
         qr_code: dict[vol.Marker, QrCodeSelector] = {}
         if url and not _is_on_phone():
-            qr_code = {vol.Optional(_FIELD_QR_CODE): QrCodeSelector({"data": url, "scale": 4})}
+            qr_code = {vol.Optional("qr_code"): QrCodeSelector({"data": url, "scale": 4})}
         return self.async_show_form(
             step_id="wait",
             data_schema=vol.Schema(qr_code),

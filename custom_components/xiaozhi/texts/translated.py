@@ -15,7 +15,6 @@ from ..tools.stock_tools import ASSETS_TOOL, PHOTO_TOOL, PREVIEW_TOOL, REBOOT_TO
 from ..tools.tool_names import readable_name
 from ..util.text import one_line
 
-_ENGLISH: Final = "en"
 # Home Assistant imports integrations in a thread, which may look into folders.
 _LANGUAGES: Final = sorted(path.stem for path in (Path(__file__).parents[1] / "translations").glob("*.json"))
 _TRADITIONAL_CHINESE: Final = frozenset({"hant", "tw", "hk", "mo"})
@@ -34,7 +33,6 @@ _NUMBER_KEYS: Final = {
     (False, True): "argument_number_to",
     (True, True): "argument_number_between",
 }
-_MAX_WORDS: Final = 64
 # Tools that have no entity with a name, and the action or the class of entities that is named after them.
 _NAMED_ELSEWHERE: Final[Mapping[str, tuple[str, str, str]]] = {
     ASSETS_TOOL: (DOMAIN, "services", "set_assets.name"),
@@ -74,7 +72,7 @@ def language_of_texts(language: str) -> str:
         # Home Assistant names its Chinese texts by script, speech engines by region.
         traditional = first == "yue" or not _TRADITIONAL_CHINESE.isdisjoint(others)
         return "zh-Hant" if traditional and "hans" not in others else "zh-Hans"
-    return next(iter(matches(language, _LANGUAGES)), _ENGLISH)
+    return next(iter(matches(language, _LANGUAGES)), "en")
 
 
 def _filled(texts: dict[str, str], key: str, placeholders: dict[str, str]) -> str:
@@ -108,7 +106,7 @@ def _argument_key(expected: ToolProperty) -> str:
 @callback
 def tool_words(hass: HomeAssistant, name: str, title: str = "") -> str:
     """Return the name of a tool: of its entity or action, or else from its title or name."""
-    return stock_tool_words(hass, name) or one_line(title or readable_name(name), _MAX_WORDS)
+    return stock_tool_words(hass, name) or one_line(title or readable_name(name), 64)
 
 
 @callback

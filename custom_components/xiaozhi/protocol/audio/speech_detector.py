@@ -223,7 +223,9 @@ class SpeechBounds:
         if self._quietest >= _QUIET * self._level:
             silence += _MODEL_LAG
         seconds = silence * STEP_SECONDS
-        if self._may_go_on:
+        peak = max([self._before, *self._peaks])
+        if peak >= _QUIET * self._level and peak >= _LOUDER * self._quietest:
+            # The next word may have begun unheard by the model.
             return None
         if seconds >= self._enough:
             self._speaking = False
@@ -234,12 +236,6 @@ class SpeechBounds:
             self._pause = SpeechPaused(self._end * STEP_SECONDS)
             return self._pause
         return None
-
-    @property
-    def _may_go_on(self) -> bool:
-        """Whether the next word may have begun unheard by the model."""
-        peak = max([self._before, *self._peaks])
-        return peak >= _QUIET * self._level and peak >= _LOUDER * self._quietest
 
     @property
     def _enough(self) -> float:
