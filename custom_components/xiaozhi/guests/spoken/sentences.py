@@ -11,6 +11,7 @@ from typing import Any, Final
 from homeassistant.util.yaml import dump
 
 from .box_sentences import BOX_SENTENCE, Ability, box_blocks
+from .factored import factored
 from .language import Language
 
 ALARM_SENTENCE: Final = "XiaozhiAlarm"
@@ -28,13 +29,13 @@ _LISTS: Final = {
 _SLOT: Final = re.compile(r"\{(when|then|d|place_in|name|a|b|text|place)\}")
 _KIND: Final = re.compile(r"\{([^{}/]*)/([^{}/]*)(?:/([^{}]*))?\}")
 _PLACEHOLDER: Final = re.compile(r"( ?)\{(\w+)\}( ?)")
-_DIGIT: Final = "<xiaozhi_digit>"
+_DIGIT: Final = "xiaozhi_digit"
 # The meaning is read again from what is found here, and digits are checked there.
 _DIGITS: Final = {
-    "number": (f"{_DIGIT}[{_DIGIT}[{_DIGIT}]]",),
-    "minute": (f"{_DIGIT}[{_DIGIT}]",),
-    "mm": (_DIGIT * 2,),
-    "hour": (f"{_DIGIT}[{_DIGIT}]",),
+    "number": (f"<{_DIGIT}>[<{_DIGIT}>[<{_DIGIT}>]]",),
+    "minute": (f"<{_DIGIT}>[<{_DIGIT}>]",),
+    "mm": (f"<{_DIGIT}>" * 2,),
+    "hour": (f"<{_DIGIT}>[<{_DIGIT}>]",),
 }
 _MOST_ELEMENTS: Final = 10
 # These can be said of another room.
@@ -46,11 +47,14 @@ def sentences(language: Language, code: str, house: Collection[Ability] = ()) ->
 
     `house` is what the devices themselves can do.
     """
-    element = f"({'|'.join(map(_rules, language.elements_in.values()))})"
     when = "<xiaozhi_element>"
     for _ in range(_MOST_ELEMENTS):
-        when = f"<xiaozhi_element>[[( |,|，|、)[ ]]{when}]"
+        when = f"<xiaozhi_element>[[ |(,|，|、)[ ]]{when}]"
     pause = "" if language.data["spaces"] else "[ ]"
+    named, numbers = [f"xiaozhi_{name}" for name in language.words], dict[str, str]()
+    for name, listed in language.words.items():
+        words = (f"({each}){pause}" for each in (*_DIGITS.get(name, ()), *(each for _, each in listed)))
+        numbers |= factored(f"xiaozhi_{name}", words, [_DIGIT])
     days = [language.elements_in[kind] for kind in ("day", "weekday", "week") if kind in language.elements_in]
     data: dict[str, Any] = {
         "language": code,
@@ -64,15 +68,9 @@ def sentences(language: Language, code: str, house: Collection[Ability] = ()) ->
             "xiaozhi_when": {"values": [{"in": "<xiaozhi_when>"}]},
             "xiaozhi_day": {"values": [{"in": _rules(each)} for each in days]},
         },
-        "expansion_rules": {
-            "xiaozhi_digit": "(0|1|2|3|4|5|6|7|8|9)",
-            "xiaozhi_element": element,
-            "xiaozhi_when": when,
-        }
-        | {
-            f"xiaozhi_{name}": f"({'|'.join([*_DIGITS.get(name, ()), *(each for _, each in listed)])}){pause}"
-            for name, listed in language.words.items()
-        },
+        "expansion_rules": {_DIGIT: "(0|1|2|3|4|5|6|7|8|9)", "xiaozhi_when": when}
+        | numbers
+        | factored("xiaozhi_element", map(_rules, language.elements_in.values()), named),
     }
     return dump(data)
 
