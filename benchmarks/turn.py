@@ -15,7 +15,8 @@ from homeassistant.components import media_player
 from homeassistant.components.assist_pipeline.vad import VadSensitivity
 from homeassistant.components.media_player import MediaPlayerEntityFeature, MediaPlayerState
 
-from custom_components.xiaozhi.const import CONF_LOUDSPEAKER, OTA_PATH
+from custom_components.xiaozhi.const import OTA_PATH
+from custom_components.xiaozhi.guests.loudspeaker.loudspeaker_settings import CONF_LOUDSPEAKER
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 
 from .devices import DeviceGroup

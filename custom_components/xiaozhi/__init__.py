@@ -11,7 +11,6 @@ from homeassistant.helpers import config_validation as cv, issue_registry as ir
 from homeassistant.helpers.storage import Store
 from homeassistant.helpers.typing import ConfigType
 
-from .announcements.room_sound import SoundView
 from .announcements.stream_view import StreamView
 from .const import DOMAIN, ENTRY_VERSION
 from .device.guest import async_forget
@@ -48,7 +47,7 @@ PLATFORMS: Final = [
 
 
 _VIEWS: Final[Mapping[type[DeviceView[Any]], str]] = {
-    **dict.fromkeys((FileView, SoundView, StreamView), "transfers"),
+    **dict.fromkeys((FileView, StreamView), "transfers"),
     **dict.fromkeys((CheckInView, ActivationView), "check_ins"),
 }
 """Each view with the part of the gateway that it is about."""

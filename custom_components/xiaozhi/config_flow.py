@@ -57,8 +57,13 @@ from .settings import OfferedLink, device_subentries, gateway_entry
 from .texts.translated import async_text
 from .util.text import plain_name
 
+
+class _DeviceFlow(DeviceFlow):
+    guests = GUESTS
+
+
 # Home Assistant imports this file outside of the event loop.
-_SUBENTRIES: Final[dict[str, type[ConfigSubentryFlow]]] = {SUBENTRY_DEVICE: DeviceFlow}
+_SUBENTRIES: Final[dict[str, type[ConfigSubentryFlow]]] = {SUBENTRY_DEVICE: _DeviceFlow}
 for _guest in GUESTS:
     if "config_flow" in _guest.files:
         _SUBENTRIES.update(import_module(f"{_guest.package}.config_flow").SUBENTRIES)

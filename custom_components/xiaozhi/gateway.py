@@ -10,8 +10,6 @@ from homeassistant.helpers import device_registry as dr, issue_registry as ir
 from homeassistant.util.ulid import ulid_now
 
 from .announcements.announcer import Announcer
-from .announcements.available_players import AvailablePlayers
-from .announcements.player_silence import PlayerSilence
 from .const import DOMAIN
 from .device.device import Device
 from .device.guest import DevicePart, GatewayPart, Guest, async_forget
@@ -73,7 +71,6 @@ class Gateway:
         """By MAC."""
         self.discovery = DeviceDiscovery(hass, entry)
         self.transfers = Transfers()
-        self.players = AvailablePlayers(hass, self.devices)
         paired = PairedDevices(self.settings, self.devices)
         self.ports = Ports(hass, entry, self.settings, paired)
         self.check_ins = CheckIns(entry, paired, self.discovery, self.ports)
@@ -92,7 +89,6 @@ class Gateway:
         await async_forget(self.hass, self.guests, keep=self.devices)
         await self.ports.start()
         self.voice.async_start()
-        self.entry.async_on_unload(self.players.start())
         for part in self.parts.values():
             await part.async_start()
 
@@ -140,7 +136,7 @@ class Gateway:
             )
             self._register(device)
             of_guests = (kind for guest in self.guests for kind in guest.parts)
-            for kind in chain[type[DevicePart]]([PlayerSilence, Announcer], of_guests):
+            for kind in chain[type[DevicePart]]([Announcer], of_guests):
                 device.parts[kind] = kind(device)
             for part in device.parts.values():
                 part.start()
@@ -150,7 +146,6 @@ class Gateway:
             part.async_entry_updated()
         self.store.async_keep(set(subentries))
         self.discovery.async_remove_paired()
-        self.players.check_chosen()
 
     @callback
     def listen_for_devices(self, listener: Callable[[Device], None]) -> CALLBACK_TYPE:

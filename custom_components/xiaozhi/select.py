@@ -8,9 +8,7 @@ from homeassistant.const import EntityCategory
 from homeassistant.core import Context, callback
 from homeassistant.helpers.restore_state import ExtraStoredData, RestoredExtraData, RestoreEntity
 
-from .announcements.available_players import THIS_DEVICE, area_of
-from .announcements.delivery import unfit_to_speak_for
-from .const import CONF_CONVERSATION_STYLE, CONF_LOUDSPEAKER, DOMAIN
+from .const import CONF_CONVERSATION_STYLE, DOMAIN
 from .device.device import Device
 from .entity import (
     DescribedEntities,
@@ -34,9 +32,6 @@ _CONVERSATIONS: Final = SelectEntityDescription(
     translation_key=CONF_CONVERSATION_STYLE,
     entity_category=EntityCategory.CONFIG,
     options=[style.value for style in ConversationStyle],
-)
-_LOUDSPEAKER: Final = SelectEntityDescription(
-    key=CONF_LOUDSPEAKER, translation_key=CONF_LOUDSPEAKER, entity_category=EntityCategory.CONFIG
 )
 
 
@@ -79,46 +74,6 @@ class XiaozhiConversationsSelect(XiaozhiSettingEntity, SelectEntity):
     @override
     async def async_select_option(self, option: str) -> None:
         self.device.set_option(CONF_CONVERSATION_STYLE, option)
-
-
-class XiaozhiLoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
-    """Loudspeaker of the device's speech: its own, or a media player, by name."""
-
-    @property
-    @override
-    def options(self) -> list[str]:
-        return [THIS_DEVICE, *self._players().values()]
-
-    @property
-    @override
-    def current_option(self) -> str:
-        return self._players().get(self.device.settings.loudspeaker or "", THIS_DEVICE)
-
-    @override
-    async def async_select_option(self, option: str) -> None:
-        by_name = {name: entity_id for entity_id, name in self._players().items()}
-        self.device.set_option(CONF_LOUDSPEAKER, by_name.get(option))
-
-    @override
-    async def async_added_to_hass(self) -> None:
-        await super().async_added_to_hass()
-        self.async_on_remove(self.gateway.players.listen(self.async_write_ha_state))
-
-    def _players(self) -> dict[str, str]:
-        """Return the names of the available players and of the chosen one, those of the area first."""
-        chosen = self.device.settings.loudspeaker
-        unfit = unfit_to_speak_for(self.device, self.gateway.devices.values())
-        found = {
-            entity_id: player
-            for entity_id, player in self.gateway.players.listed().items()
-            if entity_id == chosen or (player.can_announce and player.device_id not in unfit)
-        }
-        here = area_of(self.hass, self.entity_id)
-        order = sorted(
-            found, key=lambda each: (here is None or found[each].area != here, found[each].name, each)
-        )
-        missing = {} if chosen is None or chosen in found else {chosen: chosen}
-        return missing | {each: found[each].full_name for each in order}
 
 
 class XiaozhiPipelineSelect(AssistPipelineSelect):
@@ -200,6 +155,5 @@ class _AssistSelects(DeviceEntities[str]):
 async_setup_entry = entities_from(
     ToolEntities(XiaozhiSelect, SelectTool),
     DescribedEntities(XiaozhiConversationsSelect, [_CONVERSATIONS]),
-    DescribedEntities(XiaozhiLoudspeakerSelect, [_LOUDSPEAKER]),
     _AssistSelects(),
 )

@@ -202,10 +202,6 @@ class DeviceSettings:
     """Whether it may ask the owner's AI Task."""
     may_ask_people: bool = stored(bool, False, key=CONF_ASK_PEOPLE)
     """Whether it may ask people, by a repair and a notification."""
-    loudspeaker: str | None = stored(vol.Maybe(str))
-    """Entity id of the media player that speaks in its place."""
-    loudspeaker_lead: float = stored(vol.All(vol.Coerce(float), vol.Range(min=0, max=5)), 0.5)
-    """Seconds from the moment at which that player fetches the sound until it is heard."""
     looks_at_photos: bool = stored(bool, True, key=CONF_LOOK_AT_PHOTOS)
     """Whether an AI model may look at its photos."""
     options: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)

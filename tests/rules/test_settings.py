@@ -10,6 +10,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.guests.cloud.access_point import AccessPointSettings
+from custom_components.xiaozhi.guests.loudspeaker.loudspeaker_settings import LoudspeakerSettings
 from custom_components.xiaozhi.guests.quiet.do_not_disturb import QuietSettings
 from custom_components.xiaozhi.guests.wake_words.device_wake_words import PhraseSettings
 from custom_components.xiaozhi.settings import (
@@ -39,6 +40,10 @@ def phrases(**data: Any) -> PhraseSettings:
     return device(**data).of(PhraseSettings)
 
 
+def loudspeaker(**data: Any) -> LoudspeakerSettings:
+    return device(**data).of(LoudspeakerSettings)
+
+
 def quiet(**data: Any) -> QuietSettings:
     return device(**data).of(QuietSettings)
 
@@ -61,8 +66,8 @@ _SETTINGS: Final[list[tuple[Callable[..., Any], str, str, Any, tuple[Any, ...]]]
     (device, "interrupt_by_speaking", "interrupt_by_speaking", False, (True,)),
     (device, "microphone", "microphone", True, (False, True)),
     (device, "link", "link", DeviceLink.AUTOMATIC, ()),
-    (device, "loudspeaker", "loudspeaker", None, (*_TEXTS, None)),
-    (device, "loudspeaker_lead", "loudspeaker_lead", 0.5, (1.5, 1, True)),
+    (loudspeaker, "loudspeaker", "loudspeaker", None, (*_TEXTS, None)),
+    (loudspeaker, "loudspeaker_lead", "loudspeaker_lead", 0.5, (1.5, 1, True)),
     (device, "share_transcripts", "share_transcripts", False, (True,)),
     (device, "wake_word_pipelines", "wake_word_pipelines", {}, ()),
     (phrases, "wake_phrases", "wake_phrases", (), ([],)),

@@ -26,11 +26,11 @@ from ..util.ranked_lock import RankedLock
 from ..util.text import one_line
 from .announcement_errors import refusal, sound_error
 from .announcement_speech import one_after_other, text_utterance, voice_language
-from .delivery import Delivery, delivery_in_room, delivery_to, woken
+from .delivery import Delivery, delivery_to, woken
 from .heard import BY_PERSON, End, EndedByPersonError, Heard
 from .in_conversation import ConversationAnnouncements
 from .levels import Level
-from .room_player import PlayerFault, RoomPlayback, report
+from .other_loudspeaker import PlayerFault, delivery_in_room, other_loudspeaker, report
 from .to_idle_device import IdleAnnouncement
 from .utterance import Rank, Utterance
 
@@ -337,8 +337,10 @@ class Announcer(DevicePart):
     async def _say_in_room(self, said: _Said, utterance: Utterance) -> End | None:
         """Have the player of the room say it, and show the text; None if it is to be said in another way."""
         device, showing, end = self._device, None, None
+        if (loudspeaker := other_loudspeaker(device)) is None:
+            return None
         patience = AnnouncementTimeouts.ring_waits if utterance.rings else AnnouncementTimeouts.waits
-        playback = RoomPlayback(device, utterance, Delivery.ROOM_PLAYER, patience)
+        playback = loudspeaker.play(utterance, Delivery.ROOM_PLAYER, patience)
 
         @callback
         def check() -> None:

@@ -10,7 +10,8 @@ from homeassistant.core import Context
 
 from ..device.device import Device
 from .announcer import Announcer
-from .delivery import Delivery, delivery_in_room
+from .delivery import Delivery
+from .other_loudspeaker import chosen_player, delivery_in_room
 
 
 @dataclass(eq=False, slots=True)
@@ -35,7 +36,7 @@ class Part:
     def player(self) -> str | None:
         """The media player that would speak for the device now, if there is one."""
         by_player = delivery_in_room(self.device) is Delivery.ROOM_PLAYER
-        return self.device.settings.loudspeaker if by_player else None
+        return chosen_player(self.device) if by_player else None
 
     async def is_said_for(self) -> bool:
         """Wait for an earlier device that says the same with the same player; return whether it has."""

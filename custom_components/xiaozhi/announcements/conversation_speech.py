@@ -18,7 +18,7 @@ from ..timeouts import AnnouncementTimeouts, VoiceTimeouts
 from ..util.event_loop import loop_time
 from .delivery import Delivery
 from .heard import End
-from .room_player import PIECE, RoomPlayback, report
+from .other_loudspeaker import PIECE, other_loudspeaker, report
 from .utterance import OpenSpeech, Rank
 
 
@@ -45,8 +45,8 @@ class Speech:
         """The face to show with it."""
         self.shape = SpeechShape(DOWNLINK.sample_rate)
         """Pauses of the sound, if that follows it: the position in the text."""
-        self.elsewhere = not device_only and device.settings.loudspeaker is not None
-        """True while the player of the room says it."""
+        self.elsewhere = None if device_only else other_loudspeaker(device)
+        """The other loudspeaker, while that says it."""
         self._device = device
         self._conversation = conversation
         self._open_sound = open_sound
@@ -83,8 +83,8 @@ class Speech:
 
         async def sound() -> AsyncGenerator[bytes]:
             nonlocal end
-            if self.elsewhere:
-                playback = RoomPlayback(self._device, self, how, AnnouncementTimeouts.ring_waits)
+            if self.elsewhere is not None:
+                playback = self.elsewhere.play(self, how, AnnouncementTimeouts.ring_waits)
                 try:
                     silent = 0.0
                     if await playback.start():
@@ -101,7 +101,7 @@ class Speech:
                     return
                 # It is said anew.
                 report(self._device, playback.player, ended)
-                self.elsewhere = False
+                self.elsewhere = None
                 self._begins += silent
             async with aclosing(self.speech(how)) as pcm:
                 async for piece in pcm:

@@ -1,11 +1,10 @@
 """Delivery of an announcement to a device: spoken, by a media player, as a file or as a text."""
 
 import asyncio
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import contextmanager
 from enum import StrEnum
 
-from homeassistant.const import STATE_UNAVAILABLE
 from homeassistant.core import callback
 
 from ..device.device import Device
@@ -45,23 +44,6 @@ def is_mute_while_idle(device: Device) -> bool:
     """Whether nothing can be said by a device that is idle, as far as its link and firmware are known."""
     firmware = device.state.firmware_version
     return device.state.link is LinkKind.WEBSOCKET or (firmware is not None and not firmware.plays_files)
-
-
-@callback
-def unfit_to_speak_for(device: Device, devices: Iterable[Device]) -> set[str]:
-    """Return the registry ids of devices that cannot speak for this one: itself, and those that are mute."""
-    unfit = (each.registry_id for each in devices if each is device or is_mute_while_idle(each))
-    return {registry_id for registry_id in unfit if registry_id is not None}
-
-
-@callback
-def delivery_in_room(device: Device) -> Delivery:
-    """Return how something that need not come from the device itself would be heard now."""
-    player = device.settings.loudspeaker
-    state = None if player is None else device.hass.states.get(player)
-    if device.conversation is not None or state is None or state.state == STATE_UNAVAILABLE:
-        return delivery_to(device)
-    return Delivery.ROOM_PLAYER
 
 
 @contextmanager

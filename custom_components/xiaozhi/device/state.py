@@ -158,8 +158,6 @@ class DeviceState:
     """Its usual volume and the present one, while that is another for an announcement, or not to disturb."""
     brightness_to_restore: tuple[int, int] | None = None
     """The same of its screen."""
-    players_to_silence: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Attributes of media players that are to be silent again after a ring, by entity id."""
     followed: tuple[str, ...] = ()
     """URIs of its resources whose updates it is to report."""
     owned: Mapping[str, Any] = field(default_factory=dict)
@@ -327,7 +325,6 @@ _FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE, PRESE
 OWNED_FIELDS: Final[Mapping[str, vol.Schema]] = {
     "microphone": vol.Schema(bool),
     "sent_pack": vol.Schema(vol.All([str], vol.Coerce(tuple))),
-    "players_to_silence": vol.Schema({str: vol.All([str], vol.Coerce(tuple))}),
     # Also among the readings, for older versions.
     **{
         name: vol.Schema(_RECORD[name])

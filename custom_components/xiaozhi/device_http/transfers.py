@@ -1,7 +1,6 @@
 """One-time addresses at which a device downloads or uploads a file."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,7 +10,6 @@ from typing import ClassVar, Final, Protocol
 from aiohttp import web
 
 from ..const import FILE_PATH, STREAM_PATH, UPLOAD_PATH
-from ..util.ranked_lock import RankedLock
 from .picture_slots import PictureSlots
 
 # The token is the only credential of these requests.
@@ -83,10 +81,6 @@ class Transfers:
 
     def __init__(self) -> None:
         self.pictures = PictureSlots()
-        self.speaking = defaultdict[str, RankedLock](RankedLock)
-        """Held, by its entity id, while a media player speaks for a device."""
-        self.interrupted: dict[str, dict[str, str]] = {}
-        """Music that a media player is to go on with after a conversation, by its entity id."""
         self._open: dict[str, Offered] = {}
 
     @contextmanager

@@ -1,10 +1,10 @@
 """Adds a device to the gateway, and changes its settings."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from types import ModuleType
-from typing import Any, Final, override
+from typing import Any, ClassVar, Final, override
 
 from homeassistant.config_entries import (
     ConfigSubentry,
@@ -12,16 +12,12 @@ from homeassistant.config_entries import (
     SubentryFlowContext,
     SubentryFlowResult,
 )
-from homeassistant.const import CONF_CODE, Platform, UnitOfTime
+from homeassistant.const import CONF_CODE
 from homeassistant.data_entry_flow import section
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers.selector import (
     AssistPipelineSelector,
     BooleanSelector,
-    EntitySelector,
-    EntitySelectorConfig,
-    NumberSelector,
-    NumberSelectorConfig,
     SelectOptionDict,
     SelectSelector,
     SelectSelectorConfig,
@@ -30,17 +26,14 @@ from homeassistant.helpers.selector import (
 from homeassistant.util import dt as dt_util
 import voluptuous as vol
 
-from ..announcements.delivery import unfit_to_speak_for
 from ..const import (
     CONF_LINK,
-    CONF_LOUDSPEAKER,
-    CONF_LOUDSPEAKER_LEAD,
     CONF_SHARE_TRANSCRIPTS,
     CONF_SHOW_ANNOUNCEMENTS,
     CONF_WAKE_WORD_PIPELINES,
 )
 from ..device.device import Device
-from ..device.guest import async_files
+from ..device.guest import Guest, async_files
 from ..device.link_settings import kind_of_link
 from ..device.paired_device import name_on_page
 from ..gateway import Gateway, gateway_of
@@ -66,11 +59,6 @@ _CODE_SCHEMA: Final = vol.Schema(
     }
 )
 
-_LEAD: Final = {
-    vol.Required(CONF_LOUDSPEAKER_LEAD, default=0.5): NumberSelector(
-        NumberSelectorConfig(min=0, max=5, step=0.1, unit_of_measurement=UnitOfTime.SECONDS)
-    )
-}
 _LINK: Final = {
     vol.Required(CONF_LINK, default=DeviceLink.AUTOMATIC.value): SelectSelector(
         SelectSelectorConfig(
@@ -95,6 +83,10 @@ class DeviceForm:
     reason: str | None = None
     """Key of what the owner still has to do when it is saved."""
     fields: dict[Any, Any] = field(default_factory=dict)
+    rare: dict[Any, Any] = field(default_factory=dict)
+    """Fields that few need."""
+    absent: dict[str, Any] = field(default_factory=dict)
+    """Values where the input has none."""
     notes: list[str] = field(default_factory=list)
     """Shown below the fields."""
     words: list[str] = field(default_factory=list)
@@ -104,6 +96,7 @@ class DeviceForm:
 class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str, str]], ConfigSubentryFlow):
     """Adds a device to the gateway, and changes its settings."""
 
+    guests: ClassVar[Iterable[Guest]] = ()
     _code_schema = _CODE_SCHEMA
 
     async def async_step_user(self, user_input: dict[str, Any] | None = None) -> SubentryFlowResult:
@@ -149,12 +142,12 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         gateway = gateway_of(self._get_entry())
         device = None if gateway is None else gateway.devices.get(before.mac)
         form = DeviceForm(before, user_input or {})
-        files = [] if gateway is None else await async_files(self.hass, gateway.guests, "device_form")
+        files = await async_files(self.hass, self.guests, "device_form")
         for check in (file.check for file in files if hasattr(file, "check")):
             check(form)
         if user_input is not None and not form.errors:
             return await self._change(subentry, form, gateway, device)
-        schema = await self._fields(form, files, gateway, device)
+        schema = await self._fields(form, files, device)
         suggested = {**subentry.data, SECTION_RARE: subentry.data} if user_input is None else user_input
         return self.async_show_form(
             step_id="reconfigure",
@@ -172,8 +165,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
     ) -> SubentryFlowResult:
         """Store the settings, and say what the owner still has to do for them."""
         before = form.before
-        # A removed player is missing in the input.
-        data = merged(subentry.data, {CONF_LOUDSPEAKER: None, **form.given}, device)
+        data = merged(subentry.data, {**form.absent, **form.given}, device)
         restart_now = data.pop(_CONF_RESTART_NOW, False)
         result = self.async_update_and_abort(self._get_entry(), subentry, data=data)
         reason = form.reason
@@ -185,24 +177,13 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
             return self.async_abort(reason=reason, description_placeholders={"name": plain_name(name)})
         return result
 
-    async def _fields(
-        self, form: DeviceForm, files: list[ModuleType], gateway: Gateway | None, device: Device | None
-    ) -> vol.Schema:
+    async def _fields(self, form: DeviceForm, files: list[ModuleType], device: Device | None) -> vol.Schema:
         """Return the fields for this device."""
-        before, player = form.before, EntitySelectorConfig(domain=Platform.MEDIA_PLAYER)
-        if device is not None and gateway is not None:
-            unfit = unfit_to_speak_for(device, gateway.devices.values())
-            player["exclude_entities"] = [
-                entity_id
-                for entity_id, known in gateway.players.listed().items()
-                if known.device_id in unfit and entity_id != before.loudspeaker
-            ]
-        form.fields[vol.Optional(CONF_LOUDSPEAKER)] = EntitySelector(player)
-        rare = dict[Any, Any](_LEAD)
+        before, rare = form.before, form.rare
         if device is not None:
             form.words += device.state.wake_words
-            for file in files:
-                await file.add_fields(form, device)
+        for file in files:
+            await file.add_fields(form, device)
         form.fields[vol.Required(CONF_SHARE_TRANSCRIPTS, default=False)] = BooleanSelector()
         fields = form.fields | await permissions_schema(self.hass, device, before)
         if GatewaySettings.from_entry(self._get_entry()).link is not OfferedLink.WEBSOCKET:

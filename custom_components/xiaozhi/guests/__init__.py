@@ -6,6 +6,7 @@ from ..device.guest import Guest
 from .alarms import ALARM_CLOCK
 from .cloud import CLOUD
 from .firmware import FIRMWARE
+from .loudspeaker import LOUDSPEAKER
 from .mcp_extras import MCP_EXTRAS
 from .media import MEDIA
 from .messages import VOICE_MESSAGES
@@ -17,7 +18,7 @@ from .spoken import SENTENCES
 from .wake_words import WAKE_WORDS
 
 GUESTS: Final[tuple[Guest, ...]] = (
-    *(QUIET, ALARM_CLOCK, VOICE_MESSAGES, FIRMWARE, WAKE_WORDS),
+    *(LOUDSPEAKER, QUIET, ALARM_CLOCK, VOICE_MESSAGES, FIRMWARE, WAKE_WORDS),
     *(MEDIA, PICTURES, MCP_EXTRAS, CLOUD, RECORDINGS),
     *(SENTENCES, REQUESTS),
 )

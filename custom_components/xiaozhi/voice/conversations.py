@@ -9,7 +9,7 @@ from typing import Any
 
 from homeassistant.core import callback
 
-from ..announcements.room_sound import Said
+from ..announcements.other_loudspeaker import Said, chosen_player
 from ..device.bounds import Bound
 from ..device.events import ConversationEvent
 from ..device.turn_times import TurnStep, TurnTimes
@@ -224,7 +224,7 @@ class HeldConversation:
         A singer would be taken for the user, and so would another loudspeaker: a comparison with its sound
         was tried, and is not reliable (docs/measurements.md).
         """
-        return not self._announcements.only_music and self._device.settings.loudspeaker is None
+        return not self._announcements.only_music and chosen_player(self._device) is None
 
     async def _complete(self, turn: Turn) -> TurnResult:
         """Take a turn with what comes before and after it."""

@@ -11,7 +11,7 @@ from homeassistant.core import callback
 
 from ..announcements.announcement_speech import text_utterance, voice_language
 from ..announcements.in_conversation import ConversationAnnouncements
-from ..announcements.room_sound import Said, said_in_house
+from ..announcements.other_loudspeaker import Said, said_in_house
 from ..device.events import ConversationEvent
 from ..protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE
 from ..protocol.boards import replaces_lines

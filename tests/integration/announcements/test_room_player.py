@@ -15,8 +15,9 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.announcements.room_sound import SENT_AHEAD, Sound, said_in_house
+from custom_components.xiaozhi.announcements.other_loudspeaker import said_in_house
 from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.guests.loudspeaker.room_sound import SENT_AHEAD, Sound
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import ListeningMode, SimulatedDevice, State, get_profile
 from simulator.application.announcement import Outcome

@@ -13,9 +13,9 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.announcements.delivery import Delivery
 from custom_components.xiaozhi.announcements.heard import End
-from custom_components.xiaozhi.announcements.room_sound import Sound
 from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring, RingEnd
+from custom_components.xiaozhi.guests.loudspeaker.room_sound import Sound
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State
 from tests.integration.announcements.big_speaker import OTHER_SELECT, SELECT, BigSpeaker, announce

@@ -10,7 +10,7 @@ from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.announcements.room_sound import SUFFIX, Sound
+from custom_components.xiaozhi.guests.loudspeaker.room_sound import SUFFIX, Sound
 from custom_components.xiaozhi.settings import gateway_entry
 from custom_components.xiaozhi.timeouts import AnnouncementTimeouts
 from tests.integration.http_device import MakeEntry, paired_device

@@ -7,8 +7,8 @@ from ...util.text import plain_name
 from .alarm import ALARMS
 
 
-async def add_fields(form: DeviceForm, device: Device) -> None:
+async def add_fields(form: DeviceForm, device: Device | None) -> None:
     """Add the note."""
-    if count := len(ALARMS.of(device.state)):
+    if device is not None and (count := len(ALARMS.of(device.state))):
         placeholders = {"name": plain_name(device.name), "count": str(count)}
         form.notes.append(await async_text(device.hass, "alarms_deleted_with_device", **placeholders))

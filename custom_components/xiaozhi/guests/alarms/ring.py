@@ -22,6 +22,7 @@ from ...announcements.announcement_speech import text_utterance
 from ...announcements.announcer import Announcer
 from ...announcements.delivery import Delivery
 from ...announcements.heard import End
+from ...announcements.other_loudspeaker import chosen_player
 from ...announcements.utterance import Rank, Utterance
 from ...device.device import Device
 from ...device.state import STATUS_READ
@@ -97,7 +98,7 @@ class Ring:
 @callback
 def can_ring_idle(device: Device) -> bool:
     """Whether something can ring while a device is idle: an idle one on WebSocket cannot be reached."""
-    hass, player = device.hass, device.settings.loudspeaker
+    hass, player = device.hass, chosen_player(device)
     if device.state.link is not LinkKind.WEBSOCKET or player is None:
         return device.state.link is not LinkKind.WEBSOCKET
     # A player may come later than we do.
@@ -253,7 +254,7 @@ class Bell:
 
     async def _wait(self, until: float) -> None:
         """Wait for a change after which it may be able to ring."""
-        player = self._device.settings.loudspeaker
+        player = chosen_player(self._device)
 
         @callback
         def player_changed(event: Event[EventStateChangedData]) -> None:

@@ -17,8 +17,10 @@ _PERCENTAGE: Final = vol.All(
 )
 
 
-async def add_fields(form: DeviceForm, device: Device) -> None:
+async def add_fields(form: DeviceForm, device: Device | None) -> None:
     """Add those that the device has."""
+    if device is None:
+        return
     settings = form.before.of(QuietSettings)
     levels = [key for tool, key in _LEVELS.items() if tool in device.tools]
     form.fields |= {vol.Required(key, default=getattr(settings, key)): _PERCENTAGE for key in levels}

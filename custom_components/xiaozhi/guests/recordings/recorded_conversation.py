@@ -6,6 +6,7 @@ from homeassistant.const import __version__
 from homeassistant.core import callback
 from homeassistant.loader import async_get_integration
 
+from ...announcements.other_loudspeaker import chosen_player
 from ...const import DOMAIN
 from ...device.device import Device
 from ...errors import UserError
@@ -68,6 +69,6 @@ async def _head(device: Device) -> dict[str, Any]:
             "follow_up_wait": settings.follow_up_wait,
             "interrupt_by_speaking": settings.interrupt_by_speaking,
             "end_of_speech": select and select.state,
-            "loudspeaker": settings.loudspeaker is not None,
+            "loudspeaker": chosen_player(device) is not None,
         },
     }

@@ -39,8 +39,10 @@ def check(form: DeviceForm) -> None:
         form.reason = "phrases_saved"
 
 
-async def add_fields(form: DeviceForm, device: Device) -> None:
+async def add_fields(form: DeviceForm, device: Device | None) -> None:
     """Add the phrases, or the reason why the device can have none."""
+    if device is None:
+        return
     settings = form.before.of(PhraseSettings)
     form.words += [phrase.text for phrase in map(Phrase.parse, settings.wake_phrases) if phrase]
     if device.state.is_program:

@@ -6,9 +6,8 @@ the owner has set; *paused* and *off* are a person's doing, and so is *idle* tha
 
 import asyncio
 from contextlib import ExitStack, suppress
-from enum import StrEnum
 import logging
-from typing import Any, Final
+from typing import Any, Final, override
 
 from homeassistant.components.media_player import (
     ATTR_MEDIA_ANNOUNCE,
@@ -40,52 +39,61 @@ from homeassistant.core import (
 from homeassistant.helpers.event import async_track_state_change_event
 from homeassistant.helpers.network import get_url
 
-from ..const import EVENT_ROOM_PLAYER, SOUND_PATH
-from ..device.device import Device
-from ..device.state import SETTINGS
-from ..timeouts import AnnouncementTimeouts
-from ..util.event_loop import log_failure, loop_time
-from ..util.text import one_line
-from .announcement_errors import SourceError
-from .delivery import Delivery
-from .heard import End, EndedByPersonError
+from ...announcements.announcement_errors import SourceError
+from ...announcements.delivery import Delivery
+from ...announcements.heard import End, EndedByPersonError
+from ...announcements.other_loudspeaker import PIECE, OtherLoudspeaker, Playback, PlayerFault, Said
+from ...const import SOUND_PATH
+from ...device.device import Device
+from ...device.state import SETTINGS
+from ...timeouts import AnnouncementTimeouts
+from ...util.event_loop import log_failure, loop_time
+from ...util.text import one_line
+from .available_players import AvailablePlayers
+from .loudspeaker_settings import LoudspeakerSettings
 from .player_silence import PlayerSilence
-from .room_sound import SENT_AHEAD, SUFFIX, Said, Sound
+from .room_sound import SENT_AHEAD, SUFFIX, Sound
 
 _LOGGER = logging.getLogger(__name__)
 
 _ACTIVE: Final = frozenset({MediaPlayerState.BUFFERING, MediaPlayerState.PLAYING})
 _ENDED_BY_PERSON: Final = frozenset({MediaPlayerState.PAUSED, MediaPlayerState.OFF})
-PIECE: Final = 0.12
-"""Seconds between two polls of the clock, and of each piece of silence."""
 # No timer is more exact.
 _RESOLUTION: Final = 0.001
 # Seconds by which our clock may be late where the player reports no beginning.
 _TOLERANCE: Final = 0.5
 
 
-class PlayerFault(StrEnum):
-    """Reasons why a player does not say something to its end. `logbook` has a sentence for each."""
+class RoomLoudspeaker(OtherLoudspeaker):
+    """The media player that speaks for a device, if its owner has chosen one."""
 
-    BUSY = "busy"
-    """Something else is heard there."""
-    CHANGED = "changed"
-    """The owner has chosen another loudspeaker."""
-    ENDED = "ended"
-    """It has stopped by itself, or plays something else."""
-    FAILED = "failed"
-    LATE = "late"
-    MUTED = "muted"
-    """It cannot be made louder for a ring."""
-    UNAVAILABLE = "unavailable"
+    @property
+    @override
+    def player(self) -> str | None:
+        return self.device.settings.of(LoudspeakerSettings).loudspeaker
+
+    @property
+    @override
+    def is_available(self) -> bool:
+        state = self.device.hass.states.get(self.player or "")
+        return state is not None and state.state != STATE_UNAVAILABLE
+
+    @property
+    @override
+    def said_in_house(self) -> list[Said]:
+        return [sound.said for sound in self.device.transfers.all_open(Sound)]
+
+    @override
+    def play(self, said: Said, how: Delivery, patience: float) -> Playback:
+        return RoomPlayback(self.device, said, how, patience)
 
 
-class RoomPlayback:
-    """A sound on the player of a device. Call `start`, wait for `ended`, and call `stop` in any case."""
+class RoomPlayback(Playback):
+    """A sound on the player of a device."""
 
     def __init__(self, device: Device, said: Said, how: Delivery, patience: float) -> None:
-        """Wait `patience` seconds for the player, and play what is said in this way."""
-        self.player = device.settings.loudspeaker or ""
+        self.player = device.settings.of(LoudspeakerSettings).loudspeaker or ""
+        self._players = device.part(AvailablePlayers)
         self._hass = device.hass
         self._device = device
         self._how = how
@@ -109,39 +117,43 @@ class RoomPlayback:
         self._waits = True
         self._task = device.create_task(self._run(), "play on a player")
 
+    @property
+    def _lead(self) -> float:
+        return self._device.settings.of(LoudspeakerSettings).loudspeaker_lead
+
+    @override
     async def start(self) -> bool:
-        """Wait until it is heard; False if it has ended before."""
         return await asyncio.shield(self._begun)
 
     @property
+    @override
     async def ended(self) -> End | PlayerFault:
-        """Its end, if it has ended. Raises the error of its source."""
         end = await asyncio.shield(self._ended)
         if self._error is not None:
             raise self._error
         return end
 
     @property
+    @override
     def left(self) -> float:
-        """Seconds until its end, as far as it is known."""
         sound = self._sound
         if not sound.ended or self._since is None:
             return float("inf")
         left = self._since + sound.seconds - loop_time()
         return left if left > _RESOLUTION else 0
 
+    @override
     async def wait(self, until: float) -> None:
-        """Wait for its end, or until a time of the clock."""
         await asyncio.wait((self._ended,), timeout=max(until - loop_time(), 0))
 
     @property
+    @override
     def over(self) -> bool:
-        """Whether it has ended; the player may still have to be stopped."""
         return self._ended.done()
 
+    @override
     @callback
     def stop(self, by: End | PlayerFault) -> None:
-        """End it, unless it has ended. The player is stopped in the background."""
         self._end(by)
         if self._waits:
             self._task.cancel()
@@ -158,9 +170,7 @@ class RoomPlayback:
     async def _run(self) -> None:
         unlisten = self._device.record.listen([SETTINGS], self._settings_changed)
         try:
-            async with self._device.transfers.speaking[self.player].hold(
-                self._sound.said.rank, self._patience
-            ):
+            async with self._players.speaking[self.player].hold(self._sound.said.rank, self._patience):
                 self._waits = False
                 silence = self._device.part(PlayerSilence)
                 async with silence.ended(self.player, self._sound.said.rank) as audible:
@@ -185,7 +195,7 @@ class RoomPlayback:
         if self.over:
             return
         sound, hass, device = self._sound, self._hass, self._device
-        interrupted = device.transfers.interrupted.pop(self.player, None)
+        interrupted = self._players.interrupted.pop(self.player, None)
         music = _music_to_resume(hass, self.player) or interrupted
         making = device.create_task(
             sound.make(sound.said.speech(self._how), self._gain), "sound for a player"
@@ -224,7 +234,7 @@ class RoomPlayback:
     async def _resume(self, music: dict[str, str]) -> None:
         """Play music again, after the conversation: the device would hear it."""
         if (conversation := self._device.conversation) is not None:
-            interrupted = self._device.transfers.interrupted
+            interrupted = self._players.interrupted
             interrupted[self.player] = music
             await conversation.closed.wait()
             if interrupted.get(self.player) is not music:
@@ -278,7 +288,7 @@ class RoomPlayback:
     def _wait_for_sound(self, requested_at: float, now: float) -> float:
         state = self._hass.states.get(self.player)
         is_buffering = state is not None and state.state == MediaPlayerState.BUFFERING
-        lead = AnnouncementTimeouts.buffering if is_buffering else self._device.settings.loudspeaker_lead
+        lead = AnnouncementTimeouts.buffering if is_buffering else self._lead
         if now >= requested_at + lead - _RESOLUTION:
             self._is_heard()
         return min(requested_at + lead - now, PIECE) if self._since is None else 0
@@ -341,7 +351,7 @@ class RoomPlayback:
     def _end_of_idle(self, idle: State | None) -> End | PlayerFault:
         """Return the reason why the player is idle: the end of the sound, a person, or a fault."""
         late = loop_time() - self._idle_since if idle is not None else 0
-        tolerance = _TOLERANCE + self._device.settings.loudspeaker_lead + late
+        tolerance = _TOLERANCE + self._lead + late
         if self._sound.ended and self._sound.heard >= self._sound.seconds - tolerance:
             return End.DONE
         if idle is not None and idle.context.id in self._calls:
@@ -350,7 +360,7 @@ class RoomPlayback:
 
     @callback
     def _settings_changed(self) -> None:
-        if self._device.settings.loudspeaker != self.player:
+        if self._device.settings.of(LoudspeakerSettings).loudspeaker != self.player:
             self.stop(PlayerFault.CHANGED)
 
     async def _call(self) -> None:
@@ -378,7 +388,7 @@ class RoomPlayback:
             if features & feature:
                 await self._control(action, {}, blocking=False)
                 break
-        until = loop_time() + SENT_AHEAD + self._device.settings.loudspeaker_lead
+        until = loop_time() + SENT_AHEAD + self._lead
         while not self._is_quiet and (left := until - loop_time()) > 0:
             with suppress(TimeoutError):
                 async with asyncio.timeout(left):
@@ -417,13 +427,3 @@ def _music_to_resume(hass: HomeAssistant, player: str) -> dict[str, str] | None:
         return None
     kind = state.attributes.get(ATTR_MEDIA_CONTENT_TYPE) or MediaType.MUSIC
     return {ATTR_ENTITY_ID: player, ATTR_MEDIA_CONTENT_ID: content, ATTR_MEDIA_CONTENT_TYPE: kind}
-
-
-@callback
-def report(device: Device, player: str, fault: PlayerFault) -> None:
-    """Report in Activity why the device has spoken itself."""
-    if fault is PlayerFault.CHANGED:
-        return
-    state = device.hass.states.get(player)
-    shown = player if state is None else state.name
-    device.events.report(EVENT_ROOM_PLAYER, player=shown, reason=fault.value)

@@ -20,12 +20,15 @@ from homeassistant.const import (
 )
 from homeassistant.core import callback
 from homeassistant.helpers.event import async_track_state_change_event
+import voluptuous as vol
 
-from ..device.guest import DevicePart
-from ..errors import UserError
-from ..util.text import one_line
-from .levels import AUDIBLE, RESTORING
-from .utterance import Rank
+from ...announcements.levels import AUDIBLE, RESTORING
+from ...announcements.utterance import Rank
+from ...device.guest import DevicePart
+from ...device.owned import OwnedValue
+from ...errors import UserError
+from ...util.text import one_line
+from .available_players import AvailablePlayers
 
 _LOGGER = logging.getLogger(__name__)
 # Players round their volume.
@@ -48,6 +51,11 @@ _SILENCES: Final = {
     ),
 }
 
+TO_SILENCE: Final = OwnedValue[Mapping[str, tuple[str, ...]]](
+    key="players_to_silence", schema=vol.Schema({str: vol.All([str], vol.Coerce(tuple))}), default={}
+)
+"""The attributes that are to be silent again after a ring, by player."""
+
 
 class PlayerSilence(DevicePart):
     """Makes players audible for the rings of a device; what it gives back is stored until then."""
@@ -64,15 +72,14 @@ class PlayerSilence(DevicePart):
 
     @property
     def _ended(self) -> Mapping[str, tuple[str, ...]]:
-        """The attributes that are to be silent again, by player."""
-        return self.device.state.players_to_silence
+        return TO_SILENCE.of(self.device.state)
 
     def _create_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         return self.device.create_task(work, "silence a player")
 
     @asynccontextmanager
     async def ended(self, player: str, rank: Rank) -> AsyncGenerator[bool]:
-        """Make a player audible for a ring; return whether it is. Its lock in `Transfers.speaking` is held.
+        """Make a player audible for a ring; return whether it is. Its lock in `speaking` is held.
 
         Raises `UserError` for what disturbs, and would not be heard.
         """
@@ -105,7 +112,7 @@ class PlayerSilence(DevicePart):
         try:
             while player in self._ended:
                 changed.clear()
-                async with self.device.transfers.speaking[player].hold(Rank.MUSIC):
+                async with self.device.part(AvailablePlayers).speaking[player].hold(Rank.MUSIC):
                     await self._restore(player)
                 if player in self._ended:
                     await changed.wait()

@@ -11,21 +11,20 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 import socket
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final
 
 from aiohttp import web
 import audioop
 from homeassistant.core import callback
 
-from ..const import SOUND_PATH
-from ..device.device import Device
-from ..device_http.access import DeviceView, is_outside
-from ..device_http.transfers import Transfers
-from ..protocol.audio.mp3 import BYTES_PER_SECOND, Mp3Encoder
-from ..protocol.messages import DOWNLINK
-from ..timeouts import AnnouncementTimeouts
-from ..util.event_loop import loop_time
-from .utterance import OpenSpeech, Rank
+from ...announcements.other_loudspeaker import Said
+from ...const import SOUND_PATH
+from ...device_http.access import DeviceView, is_outside
+from ...device_http.transfers import Transfers
+from ...protocol.audio.mp3 import BYTES_PER_SECOND, Mp3Encoder
+from ...protocol.messages import DOWNLINK
+from ...timeouts import AnnouncementTimeouts
+from ...util.event_loop import loop_time
 
 SUFFIX: Final = ".mp3"
 SENT_AHEAD: Final = 3
@@ -39,22 +38,6 @@ _MAX_PART: Final = 16 * 1024
 _SEND_BUFFER: Final = 64 * 1024
 # Bytes that are kept for a player that fetches once more: five minutes, which is more than any text.
 _KEPT: Final = 5 * 60 * BYTES_PER_SECOND
-
-
-class Said(Protocol):
-    """A text that is being said: an utterance, or an answer."""
-
-    @property
-    def text(self) -> str:
-        """The text, as far as it is known."""
-
-    @property
-    def rank(self) -> Rank:
-        """How important it is."""
-
-    @property
-    def speech(self) -> OpenSpeech:
-        """Opens its sound."""
 
 
 class Sound:
@@ -164,9 +147,3 @@ class SoundView(DeviceView[Transfers]):
         if (sound := self.part.find(Sound, token)) is None:
             raise web.HTTPNotFound
         return sound
-
-
-@callback
-def said_in_house(device: Device) -> list[Said]:
-    """Return the texts that media players are saying now, for any device of the gateway."""
-    return [sound.said for sound in device.transfers.all_open(Sound)]

@@ -1,13 +1,14 @@
 """The media players of the house that can speak for a device: one list for all devices."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final, override
 
 from homeassistant.components.media_player import MediaPlayerEntityFeature
+from homeassistant.config_entries import ConfigEntry
 from homeassistant.const import ATTR_SUPPORTED_FEATURES, Platform
 from homeassistant.core import (
     CALLBACK_TYPE,
@@ -25,11 +26,15 @@ from homeassistant.helpers.event import (
 )
 from homeassistant.helpers.start import async_at_started
 
-from ..const import CONF_LOUDSPEAKER, DOMAIN
-from ..device.device import Device
-from ..device.paired_device import area_name
-from ..device.state import LOUDSPEAKER
-from ..texts.issues import async_raise_issue
+from ...announcements.delivery import is_mute_while_idle
+from ...const import DOMAIN
+from ...device.device import Device
+from ...device.guest import GatewayPart
+from ...device.paired_device import area_name
+from ...device.state import LOUDSPEAKER
+from ...texts.issues import async_raise_issue
+from ...util.ranked_lock import RankedLock
+from .loudspeaker_settings import CONF_LOUDSPEAKER, LoudspeakerSettings
 
 THIS_DEVICE: Final = "this_device"
 
@@ -51,35 +56,53 @@ class Player:
     can_announce: bool
 
 
-class AvailablePlayers:
-    """Lists the media players, once for all that ask at the same time."""
+class AvailablePlayers(GatewayPart):
+    """Lists the media players, once for all that ask at the same time; and those that speak for devices."""
 
-    def __init__(self, hass: HomeAssistant, devices: Mapping[str, Device]) -> None:
-        """Follow the players that the owner has chosen for these devices, by MAC."""
-        self._hass = hass
-        self._devices = devices
+    def __init__(self, hass: HomeAssistant, entry: ConfigEntry[Any]) -> None:
+        super().__init__(hass, entry)
+        self.speaking = defaultdict[str, RankedLock](RankedLock)
+        """Held, by its entity id, while a media player speaks for a device."""
+        self.interrupted: dict[str, dict[str, str]] = {}
+        """Music that a media player is to go on with after a conversation, by its entity id."""
         self._missed = set[str]()
         """MACs of the devices whose player is gone."""
         self._players: dict[str, Player] | None = None
         self._listeners: list[Callable[[], None]] = []
         self._telling: CALLBACK_TYPE | None = None
 
-    @callback
-    def start(self) -> CALLBACK_TYPE:
-        """Follow which players there are. Returns a function that ends this."""
+    @property
+    def _devices(self) -> Mapping[str, Device]:
+        devices: Mapping[str, Device] = self.entry.runtime_data.devices
+        return devices
+
+    @override
+    async def async_start(self) -> None:
         trackers = async_track_state_added_domain, async_track_state_removed_domain
-        ends = [track(self._hass, Platform.MEDIA_PLAYER, self._changed) for track in trackers]
-        ends.append(self._hass.bus.async_listen(er.EVENT_ENTITY_REGISTRY_UPDATED, self._follow))
-        ends.append(async_at_started(self._hass, self.check_chosen))
+        ends = [track(self.hass, Platform.MEDIA_PLAYER, self._changed) for track in trackers]
+        ends.append(self.hass.bus.async_listen(er.EVENT_ENTITY_REGISTRY_UPDATED, self._follow))
+        ends.append(async_at_started(self.hass, self.check_chosen))
 
         @callback
         def stop() -> None:
             for end in filter(None, (*ends, self._telling)):
                 end()
             for mac in self._missed:
-                ir.async_delete_issue(self._hass, DOMAIN, f"{_GONE}_{mac}")
+                ir.async_delete_issue(self.hass, DOMAIN, f"{_GONE}_{mac}")
 
-        return stop
+        self.entry.async_on_unload(stop)
+
+    @override
+    @callback
+    def async_entry_updated(self) -> None:
+        self.check_chosen()
+
+    @callback
+    def unfit_for(self, device: Device) -> set[str]:
+        """Return the registry ids of devices that cannot speak for one: itself, and those that are mute."""
+        others = self._devices.values()
+        unfit = (each.registry_id for each in others if each is device or is_mute_while_idle(each))
+        return {registry_id for registry_id in unfit if registry_id is not None}
 
     @callback
     def listen(self, listener: Callable[[], None]) -> CALLBACK_TYPE:
@@ -91,8 +114,8 @@ class AvailablePlayers:
     def listed(self) -> Mapping[str, Player]:
         """Return the players by their entity id."""
         if self._players is None:
-            self._players = _players(self._hass)
-            self._hass.loop.call_soon(self._forget)
+            self._players = _players(self.hass)
+            self.hass.loop.call_soon(self._forget)
         return self._players
 
     @callback
@@ -102,21 +125,21 @@ class AvailablePlayers:
     @callback
     def check_chosen(self, _hass: HomeAssistant | None = None) -> None:
         """Report chosen players that do not exist any more, not even as unavailable ones."""
-        if self._hass.state is not CoreState.running:
+        if self.hass.state is not CoreState.running:
             return
         gone = {mac: device for mac, device in self._devices.items() if self._lacks(device)}
         for mac in self._missed - gone.keys():
-            ir.async_delete_issue(self._hass, DOMAIN, f"{_GONE}_{mac}")
+            ir.async_delete_issue(self.hass, DOMAIN, f"{_GONE}_{mac}")
         for mac, device in gone.items():
-            player = device.settings.loudspeaker or ""
-            async_raise_issue(self._hass, f"{_GONE}_{mac}", _GONE, name=device.name, player=player)
+            player = _chosen(device) or ""
+            async_raise_issue(self.hass, f"{_GONE}_{mac}", _GONE, name=device.name, player=player)
         changed, self._missed = self._missed ^ gone.keys(), set(gone)
         for mac in changed & self._devices.keys():
             self._devices[mac].record.notify(LOUDSPEAKER)
 
     def _lacks(self, device: Device) -> bool:
-        player = device.settings.loudspeaker
-        known = er.async_get(self._hass).async_get(player or "") or self._hass.states.get(player or "")
+        player = _chosen(device)
+        known = er.async_get(self.hass).async_get(player or "") or self.hass.states.get(player or "")
         return player is not None and known is None
 
     @callback
@@ -124,7 +147,7 @@ class AvailablePlayers:
         """Keep a chosen player that gets another id."""
         before = event.data.get("old_entity_id")
         for device in tuple(self._devices.values()):
-            if before is not None and device.settings.loudspeaker == before:
+            if before is not None and _chosen(device) == before:
                 device.set_option(CONF_LOUDSPEAKER, event.data["entity_id"])
         if event.data["action"] == "remove":
             self.check_chosen()
@@ -132,12 +155,12 @@ class AvailablePlayers:
     @callback
     def _changed(self, _: Event[EventStateChangedData]) -> None:
         if self._telling is None:
-            self._telling = async_call_later(self._hass, _TOGETHER, self._tell)
+            self._telling = async_call_later(self.hass, _TOGETHER, self._tell)
 
     async def _tell(self, _: datetime) -> None:
         self._telling = None
         self.check_chosen()
-        self._players = _players(self._hass)
+        self._players = _players(self.hass)
         try:
             for listener in tuple(self._listeners):
                 if listener in self._listeners:
@@ -146,6 +169,11 @@ class AvailablePlayers:
                 await asyncio.sleep(0)
         finally:
             self._forget()
+
+
+@callback
+def _chosen(device: Device) -> str | None:
+    return device.settings.of(LoudspeakerSettings).loudspeaker
 
 
 def _players(hass: HomeAssistant) -> dict[str, Player]:
