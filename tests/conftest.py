@@ -58,6 +58,8 @@ _FIRST = ("e2e/test_kill.py", "e2e/test_first_hour.py", "e2e/test_demo.py", "ben
 _SECOND = ("e2e/test_browser.py", "benchmarks/test_soak.py")
 # The workers that begin with a file of one or two tests get a second one at once, which then has to wait.
 _BUSY_BEFORE_SECOND = 3
+# Characters of a parameter's text in the name of a test.
+_MAX_ID = 200
 _PORTS = range(12_000, 32_000, 500)
 _LOCKED = list[TextIO]()
 
@@ -81,6 +83,11 @@ def _needs_home_assistant(path: Path) -> bool:
 def pytest_xdist_auto_num_workers() -> int:
     """Run more workers than there are cores, since tests in real time mostly wait."""
     return (os.process_cpu_count() or 1) + 3
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a test by the length of a long text: its name goes to each process of tests and back."""
+    return f"{argname}-{len(val)}" if isinstance(val, str | bytes) and len(val) > _MAX_ID else None
 
 
 def _own_ports() -> range:
