@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cache
 from pathlib import Path
 import socket
 import sys
@@ -11,6 +13,7 @@ from typing import Any
 from unittest.mock import AsyncMock, Mock, patch
 
 import av
+from hassil import intents
 from homeassistant import runner
 from homeassistant.components.conversation import DOMAIN as CONVERSATION_DOMAIN, HOME_ASSISTANT_AGENT
 from homeassistant.components.ffmpeg import DATA_FFMPEG, FFmpegManager
@@ -89,6 +92,17 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, 
 def known_codecs() -> Generator[None]:
     """Encode once what is heard in many tests."""
     with patch.object(av, "CodecContext", KnownCodecs):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def parsed_templates() -> Generator[None]:
+    """Parse each template of a sentence once: every Home Assistant has the same ones.
+
+    Each gets a sentence of its own, since it keeps there what its lists and rules make of the template.
+    """
+    known = cache(intents.parse_sentence)
+    with patch.object(intents, "parse_sentence", lambda *given, **options: replace(known(*given, **options))):
         yield
 
 
