@@ -124,7 +124,7 @@ class ProgressiveSpeechToText(ScriptedSpeechToText):
 
 
 class ScriptedTextToSpeech(tts.TextToSpeechEntity):
-    """Speaks a tone that lasts a second for 20 letters of the text."""
+    """Speaks a tone that lasts a second for 20 letters of the text, or as many as `pace` says."""
 
     _attr_name = "Scripted voice"
     _attr_unique_id = "voice"
@@ -133,6 +133,8 @@ class ScriptedTextToSpeech(tts.TextToSpeechEntity):
 
     def __init__(self) -> None:
         self.spoken: list[str] = []
+        self.pace = 20
+        """Letters a second; tests of what is said, and not of how long, take more."""
         self.delay = 0.0
         """Seconds before the first sound."""
         self.fails = False
@@ -151,7 +153,7 @@ class ScriptedTextToSpeech(tts.TextToSpeechEntity):
             return "wav", b"RIFF this is not a sound at all"
         await self.may_go_on.wait()
         await asyncio.sleep(self.delay)
-        return "wav", words(message) if self.says_words else tone(len(message) / 20)
+        return "wav", words(message) if self.says_words else tone(len(message) / self.pace)
 
 
 class StreamingTextToSpeech(ScriptedTextToSpeech):
@@ -164,7 +166,7 @@ class StreamingTextToSpeech(ScriptedTextToSpeech):
             yield header
             async for text in request.message_gen:
                 self.spoken.append(text)
-                yield tone(len(text) / 20)[44:]
+                yield tone(len(text) / self.pace)[44:]
 
         return TTSAudioResponse("wav", speak())
 

@@ -35,6 +35,7 @@ def link_data(mqtt_data: dict[str, Any]) -> dict[str, Any]:
 def talk(boot: Boot, speech: Speech) -> Talk:
     """Return what says sentences to the device, each after an answer, and returns the answers."""
     devices: list[SimulatedDevice] = []
+    speech.voice.pace = 200
     # A device that wakes up twice with the same words is taken for one that heard itself.
     numbers = count()
 

@@ -48,6 +48,7 @@ async def talk(speech: Speech, device: SimulatedDevice, *heard: str) -> list[str
     """Say something in one conversation, as often as the device listens again; return what is spoken."""
     speech.recognizer.lines = [*heard]
     speech.voice.spoken.clear()
+    speech.voice.pace = 200
     await device.wake()
     for _ in heard:
         await device.wait_state(State.LISTENING, 20)
