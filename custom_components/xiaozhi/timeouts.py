@@ -120,7 +120,7 @@ class VoiceTimeouts:
     """For the transcript, after the end of speech: what the slowest recognition at home takes for the longest
     turn."""
     message: float = 60
-    """For a voice message, after the time in which it has to begin."""
+    """For a voice message, and after the time in which it has to begin."""
     early: float = 10
     """For an early transcript after the end of speech, before the turn is transcribed again."""
     quiet: float = 90

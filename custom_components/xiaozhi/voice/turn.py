@@ -38,8 +38,7 @@ _LOGGER = logging.getLogger(__name__)
 
 # Seconds between two comparisons with other devices that may have heard the same person.
 _COMPARISONS: Final = 0.25
-# Bytes of a recorded answer, and seconds of the pause at its end that are kept.
-_LONGEST_RECORDING: Final = 60 * 2 * UPLINK_SAMPLE_RATE
+# Seconds of the pause at the end of a recorded answer that are kept.
 _PAUSE_KEPT: Final = 0.3
 
 
@@ -253,7 +252,7 @@ class Turn:
             async with aclosing(spoken.for_pipeline()) as pieces:
                 async for pcm in pieces:
                     sound.extend(pcm)
-                    if len(sound) >= _LONGEST_RECORDING:
+                    if len(sound) >= VoiceTimeouts.message * 2 * UPLINK_SAMPLE_RATE:
                         return
 
         try:
