@@ -272,15 +272,15 @@ async def test_turns_that_no_person_causes_do_not_fill_the_database(
 ) -> None:
     """A device gone bad begins one each second; it gets six hundred, and then one in fifteen seconds."""
     device = await boot()
-    for _ in range(550):
+    for _ in range(630):
         assert known.bounds.take(Bound.TURNS)
         await asyncio.sleep(1)
     changes = async_capture_events(hass, EVENT_STATE_CHANGED)
-    for _ in range(150):
+    for _ in range(60):
         await device.click()
         await asyncio.sleep(0.5)
         await device.click()
         await asyncio.sleep(0.5)
     written = Counter(change.data["entity_id"] for change in changes)
-    # In each it listens, and is idle.
-    assert 50 < written[SATELLITE] / 2 <= 50 + 700 / 15
+    # In each it listens, and is idle. So many are left of the first, and come back meanwhile.
+    assert 10 < written[SATELLITE] / 2 <= 600 - 630 + (630 + 60) / 15 + 1
