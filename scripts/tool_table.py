@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from custom_components.xiaozhi.protocol.mcp.tool import Tool
 from custom_components.xiaozhi.tools.answer_values import members
+from custom_components.xiaozhi.tools.assistant_choice import choosable_tools, default_choice
 from custom_components.xiaozhi.tools.mapping import map_tools
 from custom_components.xiaozhi.tools.stock_tools import STATUS_TOOL
 from custom_components.xiaozhi.tools.tool_entities import (
@@ -21,7 +22,7 @@ from custom_components.xiaozhi.tools.tool_entities import (
     SwitchTool,
     ToolEntity,
 )
-from custom_components.xiaozhi.tools.tool_risks import choosable_tools, default_choice, risks_of
+from custom_components.xiaozhi.tools.tool_risks import risks_of
 
 _ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = _ROOT / "docs" / "tools.md"

@@ -20,9 +20,10 @@ from ..device.device import Device
 from ..protocol.mcp.tool import Tool
 from ..settings import DeviceSettings
 from ..texts.translated import known_text, stock_tool_words
+from ..tools.assistant_choice import choosable_tools, default_choice
 from ..tools.stock_tools import PHOTO_TOOL, own_name
 from ..tools.tool_names import readable_name
-from ..tools.tool_risks import choosable_tools, default_choice, risks_of
+from ..tools.tool_risks import risks_of
 
 _SECTION: Final = "permissions"
 SECTION_RARE: Final = "rare"

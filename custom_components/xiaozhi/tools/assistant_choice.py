@@ -17,13 +17,23 @@ from ..protocol.mcp.tool import Tool, ToolProperty
 from ..util.text import clean_data, distinct_names, one_line
 from ..util.untrusted_json import is_bounded
 from .tool_names import words
-from .tool_risks import choosable_tools, default_choice, only_reads, risks_of
+from .tool_risks import only_reads, risks_of
 
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9]+")
 _ARGUMENT_NAME: Final = re.compile(r"(?!argument_[0-9])[a-zA-Z_][a-zA-Z0-9_]{0,63}")
 # The board with the most tools has some thirty.
 _MAX_TOOLS: Final = 64
 _MAX_RESULT: Final = 4096
+
+
+def choosable_tools(tools: Mapping[str, Tool]) -> list[str]:
+    """Return the names of the tools that the owner may give to the assistant, without user-only ones."""
+    return [name for name, tool in tools.items() if not tool.user_only and len(tool.properties) <= 24]
+
+
+def default_choice(tools: Mapping[str, Tool]) -> list[str]:
+    """Return the names of the tools in the automatic choice."""
+    return [name for name in choosable_tools(tools) if not risks_of(tools[name])]
 
 
 def tools_for_assistant(tools: Mapping[str, Tool], chosen: Iterable[str] | None) -> dict[str, Tool]:

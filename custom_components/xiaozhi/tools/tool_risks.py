@@ -4,7 +4,7 @@ The catalogue has those of stock tools. For others, words in their names reveal 
 of an untrusted device, and is not read. The hints of a device may add a risk, never take one away.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import lru_cache
 from itertools import pairwise
 import re
@@ -45,16 +45,6 @@ def only_reads(tool: Tool) -> bool:
         return False
     begins = found[0] in _READING or last.startswith(_BEGINS_READING)
     return begins or found[-1] == "get" or (len(found) == 1 and found[0] in _STATES)
-
-
-def choosable_tools(tools: Mapping[str, Tool]) -> list[str]:
-    """Return the names of the tools that the owner may give to the assistant, without user-only ones."""
-    return [name for name, tool in tools.items() if not tool.user_only and len(tool.properties) <= 24]
-
-
-def default_choice(tools: Mapping[str, Tool]) -> list[str]:
-    """Return the names of the tools in the automatic choice."""
-    return [name for name in choosable_tools(tools) if not risks_of(tools[name])]
 
 
 @lru_cache(maxsize=4 * MAX_TOOLS)

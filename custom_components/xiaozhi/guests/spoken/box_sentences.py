@@ -8,10 +8,10 @@ import re
 from typing import Any, Final, NamedTuple
 
 from ...device.device import Device
+from ...tools.assistant_choice import default_choice
 from ...tools.stock_tools import CATALOGUE, PHOTO_TOOL, STATUS_TOOL, own_name
 from ...tools.tool_entities import ButtonTool, Call, LightTool, NumberTool, SelectTool, SensorTool, ToolEntity
 from ...tools.tool_names import parse_name, words
-from ...tools.tool_risks import default_choice
 from .language import Language
 
 BOX_SENTENCE: Final = "XiaozhiBox"
