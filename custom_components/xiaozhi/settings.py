@@ -19,10 +19,7 @@ from homeassistant.util.ssl import get_default_context
 import voluptuous as vol
 
 from .const import (
-    CONF_ASK_AI,
-    CONF_ASK_PEOPLE,
     CONF_LINK,
-    CONF_LOOK_AT_PHOTOS,
     CONF_SHOW_ANNOUNCEMENTS,
     CONF_TLS,
     CONF_UNDERSTAND_ALARMS,
@@ -198,12 +195,6 @@ class DeviceSettings:
     """Percentage; None to leave the volume alone, for which the owner chooses 0."""
     shows_announcements: bool = stored(bool, False, key=CONF_SHOW_ANNOUNCEMENTS)
     """Whether a device that cannot speak shows announcements with a sound."""
-    may_ask_ai: bool = stored(bool, False, key=CONF_ASK_AI)
-    """Whether it may ask the owner's AI Task."""
-    may_ask_people: bool = stored(bool, False, key=CONF_ASK_PEOPLE)
-    """Whether it may ask people, by a repair and a notification."""
-    looks_at_photos: bool = stored(bool, True, key=CONF_LOOK_AT_PHOTOS)
-    """Whether an AI model may look at its photos."""
     options: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """All that is stored, for `of`."""
     of_guests: dict[type[Any], Any] = field(default_factory=dict, init=False, compare=False, repr=False)

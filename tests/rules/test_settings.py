@@ -11,6 +11,8 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.guests.cloud.access_point import AccessPointSettings
 from custom_components.xiaozhi.guests.loudspeaker.loudspeaker_settings import LoudspeakerSettings
+from custom_components.xiaozhi.guests.mcp_extras.device_questions import QuestionSettings
+from custom_components.xiaozhi.guests.pictures.vision import PhotoSettings
 from custom_components.xiaozhi.guests.quiet.do_not_disturb import QuietSettings
 from custom_components.xiaozhi.guests.wake_words.device_wake_words import PhraseSettings
 from custom_components.xiaozhi.settings import (
@@ -42,6 +44,14 @@ def phrases(**data: Any) -> PhraseSettings:
 
 def loudspeaker(**data: Any) -> LoudspeakerSettings:
     return device(**data).of(LoudspeakerSettings)
+
+
+def photos(**data: Any) -> PhotoSettings:
+    return device(**data).of(PhotoSettings)
+
+
+def questions(**data: Any) -> QuestionSettings:
+    return device(**data).of(QuestionSettings)
 
 
 def quiet(**data: Any) -> QuietSettings:
@@ -76,9 +86,9 @@ _SETTINGS: Final[list[tuple[Callable[..., Any], str, str, Any, tuple[Any, ...]]]
     (quiet, "quiet_volume", "quiet_volume", 30, (0,)),
     (quiet, "quiet_brightness", "quiet_brightness", 10, (0,)),
     (device, "show_announcements", "shows_announcements", False, (True,)),
-    (device, "ask_ai", "may_ask_ai", False, (True,)),
-    (device, "ask_people", "may_ask_people", False, (True,)),
-    (device, "look_at_photos", "looks_at_photos", True, (True,)),
+    (questions, "ask_ai", "ask_ai", False, (True,)),
+    (questions, "ask_people", "ask_people", False, (True,)),
+    (photos, "look_at_photos", "look_at_photos", True, (True,)),
     (device, "assistant_tools", "assistant_tools", None, ([],)),
     (gateway, "websocket_port", "websocket_port", 8765, ()),
     (gateway, "mqtt_port", "mqtt_port", 1884, ()),

@@ -83,6 +83,8 @@ class DeviceForm:
     reason: str | None = None
     """Key of what the owner still has to do when it is saved."""
     fields: dict[Any, Any] = field(default_factory=dict)
+    permissions: dict[Any, Any] = field(default_factory=dict)
+    """Fields of the part *What it may do*."""
     rare: dict[Any, Any] = field(default_factory=dict)
     """Fields that few need."""
     absent: dict[str, Any] = field(default_factory=dict)
@@ -185,7 +187,7 @@ class DeviceFlow(PairingFlow[SubentryFlowContext, SubentryFlowResult, tuple[str,
         for file in files:
             await file.add_fields(form, device)
         form.fields[vol.Required(CONF_SHARE_TRANSCRIPTS, default=False)] = BooleanSelector()
-        fields = form.fields | await permissions_schema(self.hass, device, before)
+        fields = form.fields | await permissions_schema(self.hass, device, before, form.permissions)
         if GatewaySettings.from_entry(self._get_entry()).link is not OfferedLink.WEBSOCKET:
             rare |= _LINK
             firmware = None if device is None else device.state.firmware_version

@@ -6,7 +6,6 @@ from typing import Any, Final
 from homeassistant.core import HomeAssistant
 from homeassistant.data_entry_flow import section
 from homeassistant.helpers.selector import (
-    BooleanSelector,
     SelectOptionDict,
     SelectSelector,
     SelectSelectorConfig,
@@ -15,13 +14,12 @@ from homeassistant.helpers.selector import (
 from homeassistant.helpers.translation import async_get_translations
 import voluptuous as vol
 
-from ..const import CONF_ASK_AI, CONF_ASK_PEOPLE, CONF_ASSISTANT_TOOLS, CONF_LOOK_AT_PHOTOS, DOMAIN
+from ..const import CONF_ASSISTANT_TOOLS, DOMAIN
 from ..device.device import Device
 from ..protocol.mcp.tool import Tool
 from ..settings import DeviceSettings
 from ..texts.translated import known_text, stock_tool_words
 from ..tools.assistant_choice import choosable_tools, default_choice
-from ..tools.stock_tools import PHOTO_TOOL, own_name
 from ..tools.tool_names import readable_name
 from ..tools.tool_risks import risks_of
 
@@ -32,11 +30,10 @@ _LONGEST_LIST: Final = 24
 
 
 async def permissions_schema(
-    hass: HomeAssistant, device: Device | None, settings: DeviceSettings
+    hass: HomeAssistant, device: Device | None, settings: DeviceSettings, of_guests: Mapping[vol.Marker, Any]
 ) -> dict[vol.Marker, Any]:
     """Return the section for a device with these settings; empty if it needs none."""
     fields: dict[vol.Marker, Any] = {}
-    extended = device is not None and device.state.extended
     if device is not None and (labels := await _tool_labels(hass, device.tools)):
         chosen = settings.assistant_tools
         wanted = default_choice(device.tools) if chosen is None else chosen
@@ -44,11 +41,7 @@ async def permissions_schema(
         # No default: an empty list is a choice, too.
         marker = vol.Optional(CONF_ASSISTANT_TOOLS, default=[], description={"suggested_value": suggested})
         fields[marker] = multiple_choice(labels)
-    for key, allowed in ((CONF_ASK_AI, settings.may_ask_ai), (CONF_ASK_PEOPLE, settings.may_ask_people)):
-        if extended or allowed:
-            fields[vol.Optional(key, default=allowed)] = BooleanSelector()
-    if device is not None and own_name(PHOTO_TOOL, device.tools):
-        fields[vol.Optional(CONF_LOOK_AT_PHOTOS, default=settings.looks_at_photos)] = BooleanSelector()
+    fields |= of_guests
     if not fields:
         return {}
     return {vol.Optional(_SECTION): section(vol.Schema(fields), {"collapsed": True})}

@@ -1,6 +1,7 @@
 """Questions of a device to a language model and to people. Off by default, bounded, shown in Activity."""
 
 import asyncio
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, override
 
@@ -13,6 +14,7 @@ from ...device.guest import DevicePart
 from ...device.state import SETTINGS
 from ...protocol.mcp.model import RequestError, RequestHandler
 from ...protocol.messages import JsonObject
+from ...settings import stored
 from .ai_questions import ask_ai
 from .followed import async_follow_again
 from .person_questions import ask_people
@@ -20,6 +22,16 @@ from .person_questions import ask_people
 _BUSY: Final = -32000
 # Results of a question to a person, by the `action` of the answer.
 _OUTCOMES: Final = {"decline": "declined", "cancel": "cancelled"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionSettings:
+    """Whom a device may ask."""
+
+    ask_ai: bool = stored(bool, False)
+    """The owner's AI Task."""
+    ask_people: bool = stored(bool, False)
+    """People, by a repair and a notification."""
 
 
 class DeviceQuestions(DevicePart):
@@ -34,10 +46,10 @@ class DeviceQuestions(DevicePart):
 
         @callback
         def settings_changed() -> None:
-            before = set(device.handshake.handlers)
+            before, may = set(device.handshake.handlers), device.settings.of(QuestionSettings)
             for method, handler, allowed in (
-                ("sampling/createMessage", ai, device.settings.may_ask_ai),
-                ("elicitation/create", people, device.settings.may_ask_people),
+                ("sampling/createMessage", ai, may.ask_ai),
+                ("elicitation/create", people, may.ask_people),
             ):
                 if allowed:
                     device.handshake.handlers[method] = handler

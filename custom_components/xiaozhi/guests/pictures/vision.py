@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 import logging
 from typing import Final, override
@@ -23,6 +24,7 @@ from ...device_http.bodies import receive_body
 from ...errors import UserError
 from ...links.admission import same
 from ...protocol.multipart import FormError, parse_form
+from ...settings import stored
 from ...texts.issues import Part, Unpromised, async_raise_issue
 from ...texts.translated import async_text
 from ...timeouts import PictureTimeouts
@@ -77,6 +79,14 @@ async def async_take_photo(
     elif reason := result.failure:
         raise UserError("photo_not_answered", name=device.name, reason=reason)
     raise UserError("photo_not_received", name=device.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhotoSettings:
+    """The owner's choice for the photos of a device."""
+
+    look_at_photos: bool = stored(bool, True)
+    """Whether an AI model may look at them."""
 
 
 class VisionView(DeviceView[Mapping[str, Device]]):
@@ -169,7 +179,7 @@ def reply(text: str, *, success: bool) -> bytes:
 
 
 async def _ask(hass: HomeAssistant, device: Device, entry: er.RegistryEntry | None, question: str) -> str:
-    if not device.settings.looks_at_photos:
+    if not device.settings.of(PhotoSettings).look_at_photos:
         raise UserError("photo_not_allowed")
     if not _has_model(hass):
         async_raise_issue(hass, NO_MODEL_ISSUE)
