@@ -102,7 +102,11 @@ async def _follow(web: WebPage, path: tuple[str, ...]) -> None:
         if step.startswith(_MENU):
             named = web.page.get_by_role("button", name=re.compile("^(Menu|Overflow menu|Actions)"))
             trigger = web.page.locator("ha-icon-button[slot='trigger']")
-            await named.or_(trigger).locator("visible=true").last.click()
+            menu = named.or_(trigger).locator("visible=true").last
+            if path[number - 1] == _NAME:
+                # That of the gateway: its service has one, too.
+                menu = web.gateway_row().get_by_role("button", name="Menu", exact=True).first
+            await menu.click()
             continue
         if path[number - 1] == "Add integration" and number:
             await web.page.get_by_placeholder("Search for a brand name").fill(step)
