@@ -17,16 +17,17 @@ from homeassistant.util.file import WriteError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.const import CONF_LINK, DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.events import EVENT_SIGNAL, DeviceEvent
 from custom_components.xiaozhi.guests.alarms.alarm_clock import AlarmEvent
 from custom_components.xiaozhi.guests.alarms.timers import SetTimer
 from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
+from custom_components.xiaozhi.settings import DeviceLink
 from simulator import SimulatedDevice
 from tests.integration.announcements.big_speaker import PLAYER, SELECT
-from tests.integration.boxes import act, alerts, choose, open_issues, state_of
+from tests.integration.boxes import act, alerts, change_settings, choose, open_issues, state_of
 from tests.integration.clock.alarms import (
     CALENDAR,
     NEXT_ALARM,
@@ -243,6 +244,19 @@ async def test_none_can_be_set_without_a_ring_and_an_earlier_one_is_reported(
     assert not await events(hass)
     await hass.async_block_till_done()
     assert "alarms_cannot_ring" not in {issue.translation_key for issue in open_issues(hass)}
+
+
+async def test_a_repair_says_so_when_a_device_is_on_websocket_from_now_on(boot: Boot) -> None:
+    device = await boot()
+    await set_alarm(boot.hass, 600)
+    change_settings(boot.hass, boot.entry, **{CONF_LINK: DeviceLink.WEBSOCKET.value})
+    await asyncio.sleep(2)
+    # Until it starts again, it can still be reached.
+    assert not open_issues(boot.hass)
+    await device.power_off()
+    await device.boot()
+    await asyncio.sleep(2)
+    assert {issue.translation_key for issue in open_issues(boot.hass)} == {"alarms_cannot_ring"}
 
 
 async def test_a_device_that_is_deleted_has_no_alarms_any_more(
