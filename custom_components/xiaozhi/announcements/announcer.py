@@ -21,7 +21,7 @@ from ..protocol.faces import Face, face_of
 from ..texts.translated import async_text
 from ..timeouts import AnnouncementTimeouts
 from ..tools.stock_tools import STATUS_TOOL
-from ..util.event_loop import loop_time
+from ..util.event_loop import loop_time, within
 from ..util.ranked_lock import RankedLock
 from ..util.text import one_line
 from .announcement_errors import refusal, sound_error
@@ -411,10 +411,8 @@ class Announcer(DevicePart):
                             # Only a poll shows that the device still has power.
                             await commands.call_tool(STATUS_TOOL)
                         utterance.on_start(Delivery.TEXT)
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(pause):
-                            await is_woken.wait()
-                            return End.WOKEN
+                    if await within(pause, is_woken.wait()):
+                        return End.WOKEN
         return End.DONE
 
     def _error(self, key: str, kind: type[UserError] = UserError, **placeholders: str) -> UserError:

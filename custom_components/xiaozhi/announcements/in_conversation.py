@@ -1,10 +1,10 @@
 """An announcement while the device has its audio channel open: between two turns, like an answer."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from homeassistant.core import callback
 
@@ -113,14 +113,14 @@ class ConversationAnnouncements:
             self.only_music = False
         return expects_answer
 
-    async def speak_kept(self, conversation: Conversation, kept: Coroutine[Any, Any, bool]) -> bool | None:
-        """Say what is `kept` for who wakes the device, up to a question.
+    async def speak_kept(self, conversation: Conversation) -> bool | None:
+        """Say what the parts of the device keep for who wakes it, up to a question.
 
         It returns at once whether there is anything; if not, other utterances wait until after the turn.
         Returns as `speak`, or None if there is nothing.
         """
         expects_answer, over = False, asyncio.Event()
-        saying = asyncio.create_task(kept, name="say what is kept", eager_start=True)
+        saying = asyncio.create_task(self._kept(conversation), name="say what is kept", eager_start=True)
         saying.add_done_callback(lambda _: over.set())
         try:
             while not (saying.done() or expects_answer):
@@ -132,6 +132,12 @@ class ConversationAnnouncements:
             saying.cancel()
             await asyncio.wait((saying,))
         return expects_answer if saying.cancelled() or saying.result() else None
+
+    async def _kept(self, conversation: Conversation) -> bool:
+        for part in self._device.parts.values():
+            if await part.before_first_turn(conversation):
+                return True
+        return False
 
     async def _say_at_once(self, conversation: Conversation, waiting: _Waiting) -> bool:
         """Say something as long as it is wanted; return whether the user is to answer it."""

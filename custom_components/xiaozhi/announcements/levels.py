@@ -5,7 +5,7 @@ For an announcement, and as long as the device is not to disturb. Whatever happe
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 import logging
 from typing import Final
 
@@ -17,7 +17,7 @@ from ..device.state import QUIET, SETTINGS, STATUS_READ
 from ..errors import UserError
 from ..protocol.conversation.state_table import ConversationState
 from ..tools.stock_tools import BRIGHTNESS_TOOL, STATUS_TOOL, VOLUME_TOOL
-from ..util.event_loop import loop_time
+from ..util.event_loop import loop_time, within
 from .utterance import Utterance
 
 _LOGGER = logging.getLogger(__name__)
@@ -61,9 +61,7 @@ class Level:
         for stop in self._stops:
             stop()
         self._closed = not self._device.hass.is_stopping
-        with suppress(TimeoutError):
-            async with asyncio.timeout_at(over_at):
-                await self._set()
+        await within(over_at - loop_time(), self._set())
 
     @asynccontextmanager
     async def changed(self, utterance: Utterance) -> AsyncGenerator[None]:

@@ -16,7 +16,7 @@ from ..protocol.audio.ogg import OggOpusEncoder
 from ..protocol.conversation.captions import subtitles
 from ..protocol.messages import DOWNLINK, JsonObject
 from ..timeouts import AnnouncementTimeouts
-from ..util.event_loop import loop_time, sleep_until
+from ..util.event_loop import first_of, loop_time, sleep_until, within
 from .announcement_errors import sound_error
 from .delivery import Delivery, woken
 from .heard import End
@@ -80,11 +80,8 @@ class IdleAnnouncement:
                 return None
         with woken(self._device) as is_woken:
             self._utterance.on_start(Delivery.NOTIFY)
-            waiting = asyncio.create_task(is_woken.wait(), name="wait for a conversation")
-            try:
-                await asyncio.wait((waiting, stream.ended), return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                waiting.cancel()
+            async with first_of(is_woken.wait(), stream.ended):
+                pass
             if is_woken.is_set():
                 return End.WOKEN
             if stream.error is not None:
@@ -98,10 +95,8 @@ class IdleAnnouncement:
                 over_at = loop_time() + AnnouncementTimeouts.waking
             else:
                 over_at = ends_at + AnnouncementTimeouts.pop_up
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(over_at):
-                    await is_woken.wait()
-                    return End.WOKEN
+            if await within(over_at - loop_time(), is_woken.wait()):
+                return End.WOKEN
         if is_cut or (was_linked and not self._device.state.linked):
             raise UserError("announcement_interrupted", name=self._device.name)
         # A conversation that begins now does not interrupt it any more.
@@ -116,12 +111,10 @@ class IdleAnnouncement:
         patience_until = max(loop_time(), self._free_at) + AnnouncementTimeouts.request
         while loop_time() < patience_until and self._device.conversation is None:
             await self._device.commands.send(message)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(AnnouncementTimeouts.repeat):
-                    requested_at = await asyncio.shield(stream.requested)
-                    # It is idle. So its next link has no conversation to end, while this is still played.
-                    self._device.record.update(session_id=None)
-                    return requested_at
+            if await within(AnnouncementTimeouts.repeat, asyncio.shield(stream.requested)):
+                # It is idle. So its next link has no conversation to end, while this is still played.
+                self._device.record.update(session_id=None)
+                return stream.requested.result()
         return None
 
 

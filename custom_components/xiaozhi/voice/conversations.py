@@ -249,18 +249,12 @@ class HeldConversation:
             return False
         # Who interrupts it hears it the next time.
         self._has_heard_kept = True
-        if (is_asked := await self._announcements.speak_kept(self._conversation, self._kept())) is None:
+        if (is_asked := await self._announcements.speak_kept(self._conversation)) is None:
             # Something else may be heard for now.
             self._has_heard_kept = False
             return False
         # Who presses the talk button begins another conversation.
         return is_asked or not self._conversation.pushes_to_talk
-
-    async def _kept(self) -> bool:
-        for part in self._device.parts.values():
-            if await part.before_first_turn(self._conversation):
-                return True
-        return False
 
     async def _go_on(self, turn: Turn, result: TurnResult) -> bool:
         """Make waiting announcements, and listen again or prepare the end; return whether it goes on."""

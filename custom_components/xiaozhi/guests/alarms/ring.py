@@ -33,7 +33,7 @@ from ...protocol.transport.link import LinkKind
 from ...texts.notifications import async_notify
 from ...texts.translated import async_text
 from ...timeouts import TimerTimeouts
-from ...util.event_loop import loop_time
+from ...util.event_loop import loop_time, within
 from ...util.text import plain_name
 from ...voice.pipelines import chosen_pipeline, spoken_language
 
@@ -223,9 +223,7 @@ class Bell:
         """
         said_at, conversation = loop_time(), self._conversation
         if conversation is not None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(TimerTimeouts.poll):
-                    await conversation.closed.wait()
+            await within(TimerTimeouts.poll, conversation.closed.wait())
         return conversation is not None and conversation.person_at > said_at
 
     async def _utterance(self, due: Sequence[_Due]) -> Utterance:
@@ -263,9 +261,7 @@ class Bell:
 
         stop = async_track_state_change_event(self._hass, [player] if player else [], player_changed)
         try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(until):
-                    await self._changed.wait()
+            await within(until - loop_time(), self._changed.wait())
         finally:
             stop()
 

@@ -5,7 +5,7 @@ the owner has set; *paused* and *off* are a person's doing, and so is *idle* tha
 """
 
 import asyncio
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 import logging
 from typing import Any, Final, override
 
@@ -47,7 +47,7 @@ from ...const import SOUND_PATH
 from ...device.device import Device
 from ...device.state import SETTINGS
 from ...timeouts import AnnouncementTimeouts
-from ...util.event_loop import log_failure, loop_time
+from ...util.event_loop import log_failure, loop_time, within
 from ...util.text import one_line
 from .available_players import AvailablePlayers
 from .loudspeaker_settings import LoudspeakerSettings
@@ -214,9 +214,7 @@ class RoomPlayback(Playback):
             while not self._ended.done():
                 wait = self._poll(began, making, calling)
                 if not self._ended.done():
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(wait):
-                            await sound.changed()
+                    await within(wait, sound.changed())
             making.cancel()
             end = self._ended.result()
             returned = calling.done() and not calling.cancelled() and calling.exception() is None
@@ -390,9 +388,7 @@ class RoomPlayback(Playback):
                 break
         until = loop_time() + SENT_AHEAD + self._lead
         while not self._is_quiet and (left := until - loop_time()) > 0:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(left):
-                    await self._sound.changed()
+            await within(left, self._sound.changed())
 
     @property
     def _is_quiet(self) -> bool:
