@@ -1,16 +1,16 @@
-"""Imports all modules of the integration anew, without a name of Home Assistant, for each name in turn.
+"""Imports the integration anew, without a name of Home Assistant, for each name in turn.
 
-`python -m tests.rules.imports_anew` prints what cannot be imported then, as JSON by name. Each import is in a
-process of its own, in which Home Assistant is imported already.
+`python -m tests.rules.imports_anew` prints the names for which other modules are lost than the graph of
+imports says. Each import is in a process of its own, in which Home Assistant is imported already.
 """
 
+from collections.abc import Iterable
 import importlib
-import json
 import os
 import sys
 from typing import Any
 
-from tests.rules.test_missing_names import PACKAGE, graph, needed
+from tests.rules.test_missing_names import PACKAGE, graph, lost_without, needed
 
 
 def take_away(name: str) -> None:
@@ -43,34 +43,40 @@ def take_away(name: str) -> None:
     setattr(sys.modules[module], of, Without())
 
 
-def lost() -> list[str]:
-    """Return the modules that cannot be imported; "" is the integration."""
-    found = []
-    for module in graph():
+def lost(modules: Iterable[str]) -> set[str]:
+    """Return the modules that cannot be imported."""
+    found = set()
+    for module in modules:
         try:
             importlib.import_module(module)
         except Exception:  # noqa: BLE001 - whatever it is, the module is lost
-            found.append(module.removeprefix(PACKAGE).removeprefix("."))
+            found.add(module.removeprefix(PACKAGE).removeprefix("."))
     return found
 
 
-def in_another_process(name: str) -> list[str]:
-    """Return the modules that are lost without a name."""
-    reader, writer = os.pipe()
-    if not os.fork():
-        with os.fdopen(writer, "w") as pipe:
-            take_away(name)
-            json.dump(lost(), pipe)
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader) as pipe:
-        return list(json.load(pipe))
+def differs(name: str) -> bool:
+    """Whether something else is lost without a name than the graph says; "" is the integration."""
+    said = lost_without(name)
+    # Without the integration, nothing else counts.
+    whole = "" in said
+    if child := os.fork():
+        return os.waitpid(child, 0)[1] != 0
+    take_away(name)
+    found = lost([PACKAGE] if whole else graph())
+    os._exit(found != ({""} if whole else said))
+
+
+def main() -> int:
+    """Compare all names, or those that are given, and print those that differ."""
+    if broken := lost(graph()):
+        sys.stdout.write(f"not even with all names: {broken}\n")
+        return 1
+    for each in [each for each in sys.modules if each.startswith(PACKAGE)]:
+        del sys.modules[each]
+    differing = [name for name in sys.argv[1:] or sorted(needed()) if differs(name)]
+    sys.stdout.write("".join(f"{name}\n" for name in differing))
+    return bool(differing)
 
 
 if __name__ == "__main__":
-    if broken := lost():
-        sys.exit(f"not even with all names: {broken}")
-    for each in [each for each in sys.modules if each.startswith(PACKAGE)]:
-        del sys.modules[each]
-    names = sys.argv[1:] or sorted(needed())
-    json.dump({name: in_another_process(name) for name in names}, sys.stdout)
+    sys.exit(main())

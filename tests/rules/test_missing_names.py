@@ -6,6 +6,7 @@ from functools import cache, reduce
 import importlib
 from pathlib import Path
 import re
+import subprocess
 import sys
 
 import pytest
@@ -157,3 +158,12 @@ def test_the_same_is_lost_when_it_is_imported_anew(
         except ImportError:
             failed.add(each.removeprefix(f"{PACKAGE}."))
     assert failed == lost
+
+
+@pytest.mark.weekly
+@pytest.mark.timeout(3600)
+def test_as_much_is_lost_without_each_name_as_the_imports_say() -> None:
+    """The integration is imported anew without each of them, which takes minutes."""
+    command = [sys.executable, "-m", "tests.rules.imports_anew"]
+    anew = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (anew.stdout, anew.stderr) == ("", "")
