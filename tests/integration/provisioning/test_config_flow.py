@@ -128,6 +128,7 @@ async def test_without_an_address_of_its_own_home_assistant_asks_for_one(
     hass.config.api = ApiConfig("127.0.0.1", "127.0.0.1", 8123, use_ssl=False)
     form = await submit(hass, form, **websocket_only(free_port, address=" "))
     assert form["errors"] == {"address": "address_needed"}
+    assert form["description_placeholders"]["found"] == "it has found none"
     result = await submit(hass, form, **websocket_only(free_port, address="192.168.1.10"))
     assert result["description_placeholders"]["check_in_url"] == ADDRESS
     assert result["type"] is FlowResultType.CREATE_ENTRY

@@ -253,9 +253,12 @@ async def test_a_missing_pack_says_what_to_do_and_an_own_file_needs_no_internet(
     if status is None:
         monkeypatch.setattr(FirmwareFiles, "releases", f"{nowhere}/latest")
     else:
-        hosts.server.handlers["/releases/tags/v2.4.2"] = AsyncMock(return_value=web.Response(status=status))
+        answer = AsyncMock(side_effect=lambda _request: web.Response(status=status))
+        hosts.server.handlers["/releases/tags/v2.4.2"] = answer
     with pytest.raises(ServiceValidationError, match=reason):
         await choose(hass, "Jarvis")
+    with pytest.raises(ServiceValidationError, match=r"^Wake words, fonts and faces of .* stay.*" + reason):
+        await act(hass, "button", "press", RENEW)
     (folder / f"{BOARD}_2.4.2.zip").write_bytes(release(pack()))
     await look(hass)
     monkeypatch.setitem(TABLE, "source", nowhere)
