@@ -13,6 +13,8 @@ from .delivery import Delivery, delivery_to
 from .heard import End
 from .utterance import OpenSpeech, Rank
 
+LOUDSPEAKER: Final = "loudspeaker"
+"""Key of changes of the existence of the chosen media player."""
 PIECE: Final = 0.12
 """Seconds between two polls of the clock, and of each piece of silence."""
 

@@ -326,6 +326,7 @@ async def test_switches_are_kept_and_a_damaged_one_is_as_at_first(
         # As 0.6.0 had it at first, and damaged.
         ({"do_not_disturb": None}, (False, False)),
         ({"microphone": 7}, (True, True)),
+        ({"do_not_disturb": 7}, (False, False)),
     ):
         switches = hass_storage[OWNED_KEY]["data"][MAC]
         data = {key: each for key, each in (switches | stored).items() if each is not None}

@@ -14,8 +14,9 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, async_
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION
-from tests.integration.boxes import call_action, change_settings
+from tests.integration.boxes import call_action
 from tests.integration.pictures.eyes import ScriptedEyes, open_eyes
+from tests.integration.provisioning.forms import change_device, submit_device
 from tests.protocol.transport.udp.device import until
 
 pytestmark = pytest.mark.usefixtures("eyes", "ready")
@@ -176,7 +177,11 @@ async def test_a_question_without_an_answer_is_cancelled_and_ends_with_the_link(
 async def test_the_owner_takes_it_back_at_once(
     hass: HomeAssistant, device_id: str, linked_entry: MockConfigEntry, full: Any
 ) -> None:
-    change_settings(hass, linked_entry, ask_ai=False, ask_people=False)
+    form = await change_device(hass, linked_entry)
+    part = form["data_schema"].schema["permissions"]
+    assert list(map(str, part.schema.schema)) == ["assistant_tools", "ask_ai", "ask_people"]
+    refused = {"ask_ai": False, "ask_people": False}
+    await submit_device(hass, form, share_transcripts=False, permissions=refused)
     await until(lambda: full.offer.capabilities.sampling is None)
     assert full.offer.capabilities.elicitation is None
     assert (await use(hass, device_id, "ask_ai"))["message"] == "Method not found"

@@ -20,9 +20,10 @@ from homeassistant.helpers.start import async_at_started
 from homeassistant.util import dt as dt_util
 from homeassistant.util.ulid import ulid_now
 
+from ...announcements.other_loudspeaker import LOUDSPEAKER
 from ...const import DOMAIN, MAX_MESSAGE
 from ...device.device import Device
-from ...device.state import LOUDSPEAKER, SETTINGS
+from ...device.state import SETTINGS
 from ...errors import InputError, UserError
 from ...texts.issues import async_raise_issue
 from ...texts.translated import async_text

@@ -27,11 +27,11 @@ from homeassistant.helpers.event import (
 from homeassistant.helpers.start import async_at_started
 
 from ...announcements.delivery import is_mute_while_idle
+from ...announcements.other_loudspeaker import LOUDSPEAKER
 from ...const import DOMAIN
 from ...device.device import Device
 from ...device.guest import GatewayPart
 from ...device.paired_device import area_name
-from ...device.state import LOUDSPEAKER
 from ...texts.issues import async_raise_issue
 from ...util.ranked_lock import RankedLock
 from .loudspeaker_settings import CONF_LOUDSPEAKER, LoudspeakerSettings

@@ -10,11 +10,11 @@ from homeassistant.const import EntityCategory
 from homeassistant.core import callback
 
 from ...device.device import Device
-from ...device.state import AVAILABLE, PICTURE_ENTITY
+from ...device.state import AVAILABLE
 from ...entity import DescribedEntities, XiaozhiEntity
 from ...gateway import Gateway
 from ...tools.stock_tools import own_name
-from .image_entities import PICTURE_TOOLS
+from .image_entities import PICTURE_ENTITY, PICTURE_TOOLS
 from .picture_file import Picture, PictureFile, PictureKind
 
 _NO_PICTURE: Final = Path(__file__).parents[2] / "brand" / "icon.png"

@@ -10,12 +10,13 @@ from homeassistant.util import dt as dt_util
 
 from ...const import DOMAIN
 from ...device.device import Device
-from ...device.state import PICTURE_ENTITY
 from ...timeouts import PictureTimeouts
 from ...tools.stock_tools import PHOTO_TOOL, SNAPSHOT_TOOL, own_name
 from ...util.event_loop import within
 from .picture_file import Picture, PictureKind
 
+PICTURE_ENTITY: Final = "picture_entity"
+"""Key: an image entity was added."""
 PICTURE_TOOLS: Final = {PictureKind.PHOTO: PHOTO_TOOL, PictureKind.SCREEN: SNAPSHOT_TOOL}
 """The tool that takes the pictures of each kind."""
 
