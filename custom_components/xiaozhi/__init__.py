@@ -54,7 +54,8 @@ _VIEWS: Final[Mapping[type[DeviceView[Any]], str]] = {
 
 
 def _find(hass: HomeAssistant, part: str) -> Any:
-    return getattr(running_gateway(hass), part, None)
+    gateway = running_gateway(hass)
+    return getattr(gateway, part, None) if part else gateway
 
 
 async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:

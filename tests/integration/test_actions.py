@@ -16,6 +16,7 @@ import voluptuous as vol
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device_http.transfers import Upload
+from custom_components.xiaozhi.guests.pictures.picture_slots import PictureSlots
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice
 from simulator.board.picture import jpeg
@@ -90,14 +91,14 @@ async def test_the_screen_becomes_a_picture_unless_it_sends_none(
     await call_action(hass, "screenshot", device_id)
     assert (await async_get_image(hass, SCREEN)).content == jpeg(320, 240)
     [call] = [event for event in camera.events("tool") if event["name"] == "self.screen.snapshot"]
-    transfers = linked_entry.runtime_data.transfers
-    assert transfers.find(Upload, call["arguments"]["url"].rpartition("/")[2]) is None
+    gateway = linked_entry.runtime_data
+    assert gateway.transfers.find(Upload, call["arguments"]["url"].rpartition("/")[2]) is None
     monkeypatch.setattr("simulator.application.device_tools.jpeg", lambda _width, _height: b"no picture")
     with pytest.raises(HomeAssistantError, match="did not send a picture"):
         await call_action(hass, "screenshot", device_id)
     async with AsyncExitStack() as others:
         for _ in range(4):
-            await others.enter_async_context(transfers.pictures.upload(1))
+            await others.enter_async_context(gateway.part(PictureSlots).upload(1))
         with pytest.raises(HomeAssistantError, match="Failed to connect"):
             await call_action(hass, "screenshot", device_id)
 

@@ -126,7 +126,7 @@ class Guest:
     owned: Iterable[Owned[Any] | OwnedValue[Any]] = ()
     """Things that owners make, and values that they set, with it."""
     views: Mapping[type[DeviceView[Any]], str] = MappingProxyType({})
-    """Its views, each with the part of the gateway that it is about, an attribute of that."""
+    """Its views, each with what it is about: an attribute of the gateway, or the gateway itself."""
     forget: Callable[[HomeAssistant, Collection[str]], Awaitable[None]] | None = None
     """Deletes its files of all devices except those with these MACs."""
 

@@ -10,7 +10,6 @@ from typing import ClassVar, Final, Protocol
 from aiohttp import web
 
 from ..const import FILE_PATH, STREAM_PATH, UPLOAD_PATH
-from .picture_slots import PictureSlots
 
 # The token is the only credential of these requests.
 _TOKEN_BYTES: Final = 24
@@ -80,7 +79,6 @@ class Transfers:
     """The open addresses of a gateway. Each closes after its first use, or when its context ends."""
 
     def __init__(self) -> None:
-        self.pictures = PictureSlots()
         self._open: dict[str, Offered] = {}
 
     @contextmanager

@@ -10,22 +10,22 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
 from custom_components.xiaozhi.const import VISION_PATH
-from custom_components.xiaozhi.device_http.picture_slots import PictureSlots
+from custom_components.xiaozhi.guests.pictures.picture_slots import PictureSlots
 from tests.integration.names import CLIENT_ID, MAC
 from tests.integration.pictures.eyes import sentence
 
 
 async def test_who_hangs_up_keeps_the_slot_until_the_thread_is_done(hass: HomeAssistant) -> None:
-    slots = PictureSlots()
+    slots = PictureSlots(hass, MockConfigEntry())
     begun, ended, second_begun = threading.Event(), threading.Event(), threading.Event()
 
     def long_work() -> None:
         begun.set()
         ended.wait(10)
 
-    first = asyncio.create_task(slots.decode(hass, long_work))
+    first = asyncio.create_task(slots.decode(long_work))
     assert await asyncio.to_thread(begun.wait, 10)
-    second = asyncio.create_task(slots.decode(hass, second_begun.set))
+    second = asyncio.create_task(slots.decode(second_begun.set))
     for _ in range(3):
         first.cancel()
         await asyncio.sleep(0)
@@ -38,8 +38,8 @@ async def test_who_hangs_up_keeps_the_slot_until_the_thread_is_done(hass: HomeAs
     assert second_begun.is_set()
 
 
-async def test_uploads_over_all_devices_are_bounded() -> None:
-    slots = PictureSlots()
+async def test_uploads_over_all_devices_are_bounded(hass: HomeAssistant) -> None:
+    slots = PictureSlots(hass, MockConfigEntry())
     async with AsyncExitStack() as held:
         for _ in range(4):
             await held.enter_async_context(slots.upload(seconds=5))

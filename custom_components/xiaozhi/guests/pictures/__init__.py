@@ -4,12 +4,13 @@ from typing import Final
 
 from ...device.guest import Guest
 from .picture_file import async_forget_pictures
+from .picture_slots import PictureSlots
 from .screen import UploadView
 from .vision import PhotoModel, VisionView
 
 PICTURES: Final = Guest(
     package=__name__,
-    gateway_parts=[PhotoModel],
-    views={UploadView: "transfers", VisionView: "devices"},
+    gateway_parts=[PhotoModel, PictureSlots],
+    views={UploadView: "", VisionView: "devices"},
     forget=async_forget_pictures,
 )

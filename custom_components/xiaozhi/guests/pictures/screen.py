@@ -12,24 +12,26 @@ from ...const import UPLOAD_PATH
 from ...device.device import Device
 from ...device_http.access import DeviceView, for_devices
 from ...device_http.bodies import receive_body
-from ...device_http.transfers import Download, Transfers, Upload
+from ...device_http.transfers import Download, Upload
 from ...errors import InputError, UserError
+from ...gateway import Gateway
 from ...protocol.multipart import FormError, parse_form
 from ...timeouts import PictureTimeouts
 from ...tools.stock_tools import PREVIEW_TOOL, SCREEN_INFO_TOOL, SNAPSHOT_TOOL
 from .decoder import PictureError, check_jpeg, fit, open_picture
 from .image_entities import async_keep_picture
 from .picture_file import PictureKind
+from .picture_slots import PictureSlots
 from .vision import MAX_BODY_BYTES
 
 # The largest screen of a supported board has 1280 by 800.
 _MAX_SIDE: Final = 2048
 
 
-async def async_open_picture(hass: HomeAssistant, transfers: Transfers, content: bytes) -> Image:
+async def async_open_picture(slots: PictureSlots, content: bytes) -> Image:
     """Decode a picture to show. Raises `InputError`."""
     try:
-        return await transfers.pictures.decode(hass, partial(open_picture, content))
+        return await slots.decode(partial(open_picture, content))
     except PictureError as err:
         raise InputError(err.key) from err
 
@@ -41,8 +43,8 @@ async def async_screenshot(hass: HomeAssistant, device: Device) -> None:
     with device.transfers.offer(upload) as path:
         await device.commands.call_tool(SNAPSHOT_TOOL, {"url": origin + path})
     try:
-        picture = await device.transfers.pictures.decode(
-            hass, partial(_screenshot, upload.content_type, upload.body or b"")
+        picture = await device.part(PictureSlots).decode(
+            partial(_screenshot, upload.content_type, upload.body or b"")
         )
     except (FormError, PictureError) as err:
         raise UserError("no_screenshot", name=device.name) from err
@@ -55,7 +57,7 @@ def _screenshot(content_type: str, body: bytes) -> bytes:
     return picture
 
 
-async def async_show_image(hass: HomeAssistant, device: Device, picture: Image) -> None:
+async def async_show_image(device: Device, picture: Image) -> None:
     """Show a picture on a device for some seconds. Raises `HomeAssistantError`."""
     require_tool(device, PREVIEW_TOOL)
     origin = _origin(device)
@@ -66,7 +68,7 @@ async def async_show_image(hass: HomeAssistant, device: Device, picture: Image) 
             work = partial(fit, picture, (width, height), monochrome=rest.get("monochrome") is True)
         case _:
             raise UserError("no_screen_size", name=device.name)
-    png = await device.transfers.pictures.decode(hass, work)
+    png = await device.part(PictureSlots).decode(work)
     with device.transfers.offer(Download(png, "image/png")) as path:
         device.commands.check_done(
             PREVIEW_TOOL, await device.commands.call_tool(PREVIEW_TOOL, {"url": origin + path})
@@ -79,7 +81,7 @@ def _origin(device: Device) -> str:
     return device.state.origin
 
 
-class UploadView(DeviceView[Transfers]):
+class UploadView(DeviceView[Gateway]):
     """View to which a device posts a screenshot (`mcp_server.cc`, `self.screen.snapshot`)."""
 
     url = UPLOAD_PATH + "/{token}"
@@ -88,10 +90,10 @@ class UploadView(DeviceView[Transfers]):
     @for_devices
     async def post(self, request: web.Request, token: str) -> web.Response:
         """Take the upload for this address."""
-        transfers = self.part
-        upload = transfers.take(Upload, token)
+        gateway = self.part
+        upload = gateway.transfers.take(Upload, token)
         try:
-            async with transfers.pictures.upload(PictureTimeouts.slot):
+            async with gateway.part(PictureSlots).upload(PictureTimeouts.slot):
                 body = await receive_body(request, MAX_BODY_BYTES, PictureTimeouts.upload)
         except TimeoutError as err:
             raise web.HTTPServiceUnavailable(text="Too many pictures at once") from err

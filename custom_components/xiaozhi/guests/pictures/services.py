@@ -17,6 +17,7 @@ from ...device.call_log import logged_call
 from ...device.device import Device
 from ...errors import InputError
 from ...tools.stock_tools import PHOTO_TOOL, PREVIEW_TOOL, SNAPSHOT_TOOL
+from .picture_slots import PictureSlots
 from .screen import async_open_picture, async_screenshot, async_show_image
 from .sources import async_fetch_entity, async_fetch_media, async_fetch_url, entity_of
 from .vision import MAX_QUESTION, async_take_photo
@@ -47,13 +48,13 @@ async def _show_image(call: ServiceCall) -> None:
         raise refusal or InputError("no_device_in_target")
     if len(call.data.keys() & {_IMAGE, _MEDIA, CONF_URL}) != 1:
         raise InputError("one_picture")
-    transfers = devices[0].transfers
-    async with transfers.pictures.shown:
-        picture = await async_open_picture(call.hass, transfers, await _fetch_picture(call))
+    slots = devices[0].part(PictureSlots)
+    async with slots.shown:
+        picture = await async_open_picture(slots, await _fetch_picture(call))
 
     async def show_one(device: Device) -> None:
         with logged_call(device, PREVIEW_TOOL, call.context):
-            await async_show_image(call.hass, device, picture)
+            await async_show_image(device, picture)
 
     await on_each(call, show_one)
 

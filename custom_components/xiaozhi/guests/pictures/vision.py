@@ -36,6 +36,7 @@ from ...voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg
 from .image_entities import async_keep_picture, picture_entity
 from .picture_file import PictureKind
+from .picture_slots import PictureSlots
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -144,14 +145,14 @@ async def _receive_photo(hass: HomeAssistant, device: Device, request: web.Reque
 
     Raises `UserError` if there is no answer; the language model reads the reason aloud.
     """
-    slots, content_type = device.transfers.pictures, request.headers.get("Content-Type", "")
+    slots, content_type = device.part(PictureSlots), request.headers.get("Content-Type", "")
     async with slots.upload(PictureTimeouts.slot):
         try:
             body = await receive_body(request, MAX_BODY_BYTES, PictureTimeouts.upload)
         except web.HTTPClientError as err:
             _LOGGER.debug("%s: photo not received: %s", device.name, err.text)
             raise UserError("photo_not_complete") from err
-        photo, question = await slots.decode(hass, partial(_read_form, content_type, body))
+        photo, question = await slots.decode(partial(_read_form, content_type, body))
     entry = await async_keep_picture(hass, device, PictureKind.PHOTO, photo)
     if entry is not None and not entry.disabled_by:
         hass.bus.async_fire(EVENT_PHOTO, {"device_id": entry.device_id, "entity_id": entry.entity_id})

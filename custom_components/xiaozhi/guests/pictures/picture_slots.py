@@ -3,9 +3,12 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Final
+from typing import Any, Final
 
+from homeassistant.config_entries import ConfigEntry
 from homeassistant.core import HomeAssistant
+
+from ...device.guest import GatewayPart
 
 # Of 2 MB each, and as much again while the form is parsed.
 _UPLOADS: Final = 4
@@ -13,10 +16,11 @@ _UPLOADS: Final = 4
 _SHOWN: Final = 2
 
 
-class PictureSlots:
+class PictureSlots(GatewayPart):
     """Bounds memory and processor time for pictures."""
 
-    def __init__(self) -> None:
+    def __init__(self, hass: HomeAssistant, entry: ConfigEntry[Any]) -> None:
+        super().__init__(hass, entry)
         self._decoding = asyncio.Lock()
         self._uploads = asyncio.Semaphore(_UPLOADS)
         self.shown = asyncio.Semaphore(_SHOWN)
@@ -32,14 +36,14 @@ class PictureSlots:
         finally:
             self._uploads.release()
 
-    async def decode[Result](self, hass: HomeAssistant, work: Callable[[], Result]) -> Result:
+    async def decode[Result](self, work: Callable[[], Result]) -> Result:
         """Run the decoding `work` in an executor, one at a time. Raises what `work` raises.
 
         A thread cannot be stopped. When the caller is cancelled, this ends only when the thread is done, so
         that all slots that the caller holds are held until then.
         """
         async with self._decoding:
-            job = hass.async_add_executor_job(work)
+            job = self.hass.async_add_executor_job(work)
             try:
                 await asyncio.wait([job])
             finally:
