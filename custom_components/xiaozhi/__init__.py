@@ -79,7 +79,9 @@ async def async_setup_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> b
     entry.runtime_data = gateway
     await gateway.async_start()
     await hass.config_entries.async_forward_entry_setups(entry, PLATFORMS)
-    return True
+    async with gateway.adding_entities:
+        # Those of all devices wait before us, and are there now.
+        return True
 
 
 async def async_migrate_entry(hass: HomeAssistant, entry: XiaozhiConfigEntry) -> bool:

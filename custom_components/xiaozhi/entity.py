@@ -316,7 +316,7 @@ class _KeptEntities[SpecT]:
 
     async def _change(self) -> None:
         async with self.changing:
-            source, device = self.source, self.device
+            source, device, gateway = self.source, self.device, self.entry.runtime_data
             wanted = source.wanted(device)
             for key, (spec, entity) in tuple(self.entities.items()):
                 if key not in wanted or wanted[key] != spec:
@@ -324,12 +324,15 @@ class _KeptEntities[SpecT]:
                     # A disabled entity was never added.
                     if entity.hass is not None:
                         await entity.async_remove()
-            source.prepare_registry(device, wanted)
-            new = {
-                key: (spec, source.create(self.entry.runtime_data, device, spec))
-                for key, spec in wanted.items()
-                if key not in self.entities
-            }
-            self.entities |= new
-            if new:
-                self.add((entity for _, entity in new.values()), config_subentry_id=device.subentry_id)
+            async with gateway.adding_entities:
+                source.prepare_registry(device, wanted)
+                new = {
+                    key: (spec, source.create(gateway, device, spec))
+                    for key, spec in wanted.items()
+                    if key not in self.entities
+                }
+                self.entities |= new
+                # Deleted while others were added?
+                if new and device.subentry_id in self.entry.subentries:
+                    self.add((entity for _, entity in new.values()), config_subentry_id=device.subentry_id)
+                    await asyncio.sleep(0)

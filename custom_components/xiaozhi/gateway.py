@@ -1,5 +1,6 @@
 """The gateway: owns the ports and the devices."""
 
+import asyncio
 from collections.abc import Callable, Collection
 from itertools import chain
 from typing import cast
@@ -77,6 +78,8 @@ class Gateway:
         self.voice = Voice(hass, entry, self.devices)
         self.store = DeviceStore(hass, entry.entry_id, [kind for guest in guests for kind in guest.owned])
         self.parts = {kind: kind(hass, entry) for guest in guests for kind in guest.gateway_parts}
+        self.adding_entities = asyncio.Lock()
+        """Entities are added a few at a time, as each takes half a millisecond; sound is sent meanwhile."""
         self._areas: dict[str, str] = {}
         self._device_listeners: list[Callable[[Device], None]] = []
 

@@ -1,10 +1,11 @@
 """All devices at once: how many are so, and the same options for each."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
 from homeassistant.config_entries import ConfigSubentryData
-from homeassistant.core import Context, HomeAssistant
+from homeassistant.core import Context, Event, HomeAssistant, callback
 from homeassistant.exceptions import HomeAssistantError, Unauthorized
 from homeassistant.helpers import area_registry as ar, device_registry as dr, entity_registry as er
 from homeassistant.util import dt as dt_util
@@ -13,8 +14,8 @@ from pytest_homeassistant_custom_component.common import MockConfigEntry, MockUs
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from tests.integration.boxes import call_action, state_of, wait_for_state
-from tests.integration.http_device import paired_device
+from tests.integration.boxes import call_action, paired_boxes, state_of, wait_for_state
+from tests.integration.http_device import MakeEntry, paired_device
 from tests.integration.names import CLIENT_ID, CONNECTED, MAC, OTHER_MAC, Boot
 
 LINK = LinkKind.MQTT
@@ -104,3 +105,31 @@ async def test_options_are_for_administrators_and_at_least_one(
     with pytest.raises(HomeAssistantError, match="at least one option"):
         await call_action(hass, "set_options", device_ids)
     assert not any("follow_up_wait" in options for options in chosen(linked_entry))
+
+
+async def test_others_have_their_turn_while_the_entities_of_many_are_added(
+    hass: HomeAssistant, make_entry: MakeEntry
+) -> None:
+    """And all are there when the gateway has started."""
+    registered, at_once = 0, [0]
+
+    @callback
+    def count(_: Event[Any]) -> None:
+        nonlocal registered
+        registered += 1
+        at_once[-1] += 1
+
+    async def take_turns() -> None:
+        while True:
+            at_once.append(0)
+            await asyncio.sleep(0)
+
+    hass.bus.async_listen(er.EVENT_ENTITY_REGISTRY_UPDATED, count)
+    others = asyncio.create_task(take_turns())
+    entry = make_entry(*paired_boxes(10))
+    await hass.config_entries.async_setup(entry.entry_id)
+    after_start = registered
+    others.cancel()
+    await hass.async_block_till_done()
+    assert registered == after_start > 150
+    assert max(at_once) < 25
