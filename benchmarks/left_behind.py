@@ -17,7 +17,7 @@ from uuid import uuid4
 from homeassistant.components import tts
 from homeassistant.config_entries import ConfigSubentry
 from homeassistant.const import CONF_CLIENT_ID, CONF_TOKEN
-from homeassistant.helpers import device_registry as dr, entity_registry as er
+from homeassistant.helpers import device_registry as dr, entity_registry as er, restore_state
 
 from custom_components.xiaozhi.const import CONF_LINK, SUBENTRY_DEVICE
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -56,8 +56,8 @@ async def measure(house: House, *, quick: bool, every: int = 1) -> list[Row]:
         }
         rows = []
         for what, (once, number) in kinds.items():
-            # Also since a site keeps the gateway with which it began.
-            await _repeat(once, 1 if quick else max(1, number // every // 10))
+            # A device keeps its last twenty turns, and a site the gateway with which it began.
+            await _repeat(once, 1 if quick else number // 10)
             before = await _look(house)
             times = await _repeat(once, 1 if quick else number // every)
             rows.append(_row(what, times, before, await _look(house)))
@@ -67,12 +67,14 @@ async def measure(house: House, *, quick: bool, every: int = 1) -> list[Row]:
 
 def _row(what: str, times: int, before: tuple[Counter[str], float], now: tuple[Counter[str], float]) -> Row:
     more = now[0] - before[0]
+    # The first count is among the objects of the second.
+    grown = now[1] - before[1] - sys.getsizeof(before[0]) / 1024
     return {
         "what": what,
         "times": times,
         "objects of ours more": more.total(),
         "most of them": ", ".join(f"{count} {name}" for name, count in more.most_common(4)),
-        "KiB each": round((now[1] - before[1]) / times, 2),
+        "KiB each": round(grown / times, 2),
     }
 
 
@@ -90,7 +92,14 @@ async def _look(house: House) -> tuple[Counter[str], float]:
     await asyncio.sleep(_SETTLE_SECONDS)
     er.async_get(hass).deleted_entities.clear()
     dr.async_get(hass)._deleted_devices.clear()  # noqa: SLF001 - there is no other way to forget them
-    hass.data[tts.DATA_TTS_MANAGER].mem_cache.clear()
+    speech = hass.data[tts.DATA_TTS_MANAGER]
+    # Sounds of the last minutes.
+    speech.mem_cache.clear()
+    speech.token_to_stream.clear()
+    # It keeps the last states of removed entities for a week.
+    for kept in vars(restore_state.async_get(hass)).values():
+        if isinstance(kept, dict):
+            kept.clear()
     gc.collect()
     objects = gc.get_objects()
     ours = (type(one) for one in objects if str(type(one).__module__).startswith(_OURS))
