@@ -147,7 +147,7 @@ async def test_a_program_is_heard_after_each_answer_also_much_later(
 ) -> None:
     """It shows *listening* after an answer. Little of the silence before speech is recognized."""
     speech.recognizer.lines = [COMMAND] * 3
-    for answered, pause in enumerate((0, 5, 25)):
+    for answered, pause in enumerate((0, 5, 16)):
         await client.say("listen", state="start", mode=mode)
         talking = asyncio.create_task(talk(client, bytes(2 * RATE * pause) + command))
         await until(lambda answered=answered: stops(client) > answered, 90)
