@@ -17,12 +17,14 @@ _SYNTAX: Final = {"(": "(?:", ")": ")", "[": "(?:", "]": ")?", "|": "|"}
 _PUNCTUATION: Final = re.compile(r"[.,;:!?…](?!\d)|(?<!\d)[.,;:!?…]|[。、؟]")
 # Speech recognition writes Chinese and Japanese with and without spaces around digits and foreign words.
 _AROUND_UNSPACED: Final = re.compile(r"\s*([\u3040-\u30ff\u3400-\u9fff])\s*")
+_SPACED_LETTER: Final = r"[^\W\d\u3040-\u30ff\u3400-\u9fff]"
 _DIGITS_AND_LETTERS: Final = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
 _DIGITS: Final = {"number": r"\d{1,3}", "minute": r"[0-5]?\d", "mm": r"[0-5]\d", "hour": r"2[0-4]|[01]?\d"}
 # Kinds of elements that "and" joins, and that a day may follow in short form, as in 周一三五.
 _JOINED: Final = {"weekday": "day", "week": "day", "more_weekday": "day", "every": "day", "delay": "delay"}
 _QUOTES: Final = ' "“”„«»「」'
 _UNFINISHED: Final = {"and", "every"}
+_WITHIN_WORD: Final = re.compile(rf"(?<={_SPACED_LETTER})(?={_SPACED_LETTER})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,9 @@ class Language:
         self.data = data
         self.said: dict[str, Any] = data["said"]
         self._is_spaced: bool = data["spaces"]
-        # A word is not a part of another one; without spaces, a number is not.
-        inner = r"\w" if self._is_spaced else r"\d"
-        self._pattern = rf"(?:(?<!{inner})|(?!{inner}))(?:{{}})(?!(?<={inner}){inner})"
+        # A word is not a part of another one; without spaces, a number is not, nor 十 of 何十.
+        inner, begin = (r"\w", "") if self._is_spaced else (r"\d", "(?<![何幾几])")
+        self._pattern = rf"{begin}(?:(?<!{inner})|(?!{inner}))(?:{{}})(?!(?<={inner}){inner})"
         numbers, more = data["numbers"], data.get("more_weekdays", ())
         untils = map("|".join, zip(data["weekdays"], more, strict=True)) if more else data["weekdays"]
         self.words: dict[str, list[tuple[int, str]]] = {
@@ -188,6 +190,16 @@ class Language:
         opens = (match := self._prefixes.match(words)) is not None and bool(match[0])
         return any(each and (opens or " " in words[start : each[0].end].strip()) for start, each in found)
 
+    def mentions(self, words: str, *kinds: str) -> bool:
+        """Whether there is an element of one of these kinds within words."""
+        known: dict[int, Element | None] = {}
+        found = (self.elements(words, start, known)[:1] for start in range(len(words)))
+        return any(each and each[0].kind in kinds for each in found)
+
+    def begins_within(self, words: str) -> bool:
+        """Whether there are words with which a text begins within others."""
+        return self._before_text.search(words) is not None
+
     def without_begin(self, words: str) -> tuple[str, bool]:
         """Return words without those with which a text begins, and whether there were any."""
         match = self._before_text.match(words.strip())
@@ -231,6 +243,11 @@ def is_known(language: str) -> bool:
     """Whether there are data of a language. Looks for a file: for threads."""
     code = language_of_texts(language)
     return code[:2] == language[:2] and (_FOLDER / f"{code}.json").is_file()
+
+
+def splits_word(text: str, at: int) -> bool:
+    """Whether a place is within a word, in scripts with spaces between words."""
+    return _WITHIN_WORD.match(text, at) is not None
 
 
 def _may_follow(found: list[Element], element: Element) -> bool:

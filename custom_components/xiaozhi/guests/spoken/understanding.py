@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ...errors import InputError
 from ...util.text import one_line
-from .language import Element, Language
+from .language import Element, Language, splits_word
 
 DAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 """The days of the week, as rules write them."""
@@ -90,9 +90,14 @@ class Meaning:
         return True
 
     @property
+    def has_clock(self) -> bool:
+        """Whether a moment was said, and not only a day."""
+        return self.minutes is not None or bool(self.delays)
+
+    @property
     def has_time(self) -> bool:
-        """Whether a moment was said."""
-        return self.minutes is not None or bool(self.delays) or self.is_after
+        """Whether a moment was said, if only as in two days, at this time."""
+        return self.has_clock or self.is_after
 
     @property
     def has_day(self) -> bool:
@@ -199,20 +204,36 @@ def _understand_reminder(language: Language, said: str, *, begun: bool) -> Meani
     known: dict[int, Element | None] = {}
     found = language.elements(text, 0, known)
     meaning, start, end = _meaning(found), found[-1].end if found else 0, len(text)
-    if meaning is None or language.text(text[start:], begun=begun) is None:
+    if meaning is None or splits_word(text, start) or language.text(text[start:], begun=begun) is None:
         return None
     # The time may follow: remind me to take the bins out at six.
-    for at in () if meaning.has_time else range(start, len(text)):
+    for at in () if meaning.has_clock else range(start, len(text)):
         after = language.elements(text, at, known)
         both = _meaning([*found, *after]) if after and after[-1].end == len(text) else None
-        if both is not None and both.has_time:
+        if both is not None and (both.has_clock or both.has_time > meaning.has_time):
             meaning, end = both, at
             break
     words = text[start:end].strip()
     meaning.text = language.text(words, begun=begun) or ""
     is_free = begun or not found or language.without_begin(words)[1]
-    # What nobody knows may stand within a time: on the 5th of umptember at 3.
-    return meaning if is_free or not language.mentions_time(words) else None
+    is_after_time = end == len(text)
+    if not is_free and is_after_time and text[found[-2].end if found[1:] else 0 : start].strip().isdecimal():
+        # Of apples.
+        return None
+    return None if _hides_time(language, meaning, words, is_free, is_free and is_after_time) else meaning
+
+
+def _hides_time(language: Language, meaning: Meaning, words: str, is_free: bool, may_have_day: bool) -> bool:
+    """Whether the words of a text have a part of the time: tomorrow, um, at three."""
+    lacks_day = not (meaning.has_day or meaning.delays or may_have_day)
+    lacks_time = meaning.is_after and not meaning.has_clock
+    return (
+        (lacks_day and language.mentions(words, "day", "weekday", "week"))
+        or (lacks_time and not (is_free and language.text_has_word) and language.mentions(words, "time"))
+        or (lacks_time and not is_free and language.begins_within(words))
+        # On the 5th of umptember at 3.
+        or (not is_free and language.mentions_time(words))
+    )
 
 
 def read(language: Language, action: str, slots: Mapping[str, str]) -> Meaning:
@@ -230,6 +251,8 @@ def read(language: Language, action: str, slots: Mapping[str, str]) -> Meaning:
         raise InputError("alarm_not_understood")
     meaning.kind, meaning.place = slots.get("kind", "alarm"), slots.get("place", "")
     meaning.name = language.name(slots.get("name", ""))
+    if action == "set" and not meaning.has_day and language.mentions(meaning.name, "day", "weekday", "week"):
+        raise InputError("alarm_not_understood")
     ending = slots.get("ending", "")
     if action == "snooze" and ending:
         meaning.delays = [int(ending) * 60]
