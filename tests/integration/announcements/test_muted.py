@@ -179,3 +179,18 @@ async def test_a_player_is_silent_again_after_a_kill_in_mid_ring(
     await player.async_mute_volume(False)
     await asyncio.sleep(60)
     assert not player.is_volume_muted
+
+
+async def test_a_player_that_leaves_in_a_ring_is_silent_again_when_it_is_back(
+    device: SimulatedDevice, player: BigSpeaker, announcer: Announcer
+) -> None:
+    player._attr_supported_features |= VOLUMES
+    await player.async_mute_volume(True)
+    ring = Utterance(text="Up!", speech=beep(8), rank=Rank.TIMER, alert_seconds=9)
+    ringing = asyncio.create_task(announcer.say(ring))
+    await device.wait_for(lambda: bool(player.began), 10)
+    player.show(MediaPlayerState.IDLE, there=False)
+    await ringing
+    player.show(MediaPlayerState.IDLE)
+    await asyncio.sleep(5)
+    assert player.is_volume_muted
