@@ -83,7 +83,8 @@ async def test_what_is_wrong_is_said_before_anything_is_recorded(
     await boot(NEW)
     areas, devices = ar.async_get(hass), dr.async_get(hass)
     attic = fr.async_get(hass).async_create("Attic", aliases={"Upstairs"})
-    room = areas.async_create("Nursery", aliases={"Children's room"}, floor_id=attic.floor_id)
+    aliases = {"Children's room", "Işık odası", "Anne-Marie"}
+    room = areas.async_create("Nursery", aliases=aliases, floor_id=attic.floor_id)
     areas.async_create("Garage")
     for word in ("Attic", "garage", "Kitchen"):
         assert await handle(SEND, to=word) == (
@@ -94,7 +95,8 @@ async def test_what_is_wrong_is_said_before_anything_is_recorded(
     devices.async_update_device(bedroom, area_id=room.id)
     devices.async_update_device(kitchen, area_id=areas.async_create("Hall").id)
     assert await handle(SEND, to="hall") == "Kitchen box cannot send a message to itself."
-    for word in ("nursery", "Children\u2019s room", "attic", "upstairs", "everyone", "Bedroom box"):
+    rooms = ("nursery", "Children\u2019s room", "IŞIK ODASI", "anne marie")
+    for word in (*rooms, "attic", "upstairs", "everyone", "Bedroom box"):
         assert await handle(SEND, to=word) == "A voice message to Bedroom box."
         # It waits for an answer in the next conversation.
         assert "was asked something already" in await handle(SEND, to=word)

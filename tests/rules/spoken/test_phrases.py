@@ -16,7 +16,7 @@ from homeassistant.components.conversation.trigger import TRIGGER_SCHEMA
 import pytest
 
 from custom_components.xiaozhi.guests.spoken import language
-from custom_components.xiaozhi.guests.spoken.language import load_language
+from custom_components.xiaozhi.guests.spoken.language import folded, load_language
 
 from .recognizer import CODES, HOME, recognizer, understood
 
@@ -43,6 +43,23 @@ def test_the_examples_in_answers_are_understood(code: str, key: str, time: str) 
     example = re.search("[“「](.+)[”」]|[:：](.+)$", answer)
     assert example is not None
     assert understood(code, example[1] or example[2].strip()) == f"set 2026-11-26 {time}"
+
+
+@pytest.mark.parametrize(
+    ("code", "phrase", "name"),
+    [
+        ("tr", "Işık alarmını sil", "IŞIK"),
+        ("tr", "iş alarmını sil", "İŞ"),
+        ("en", "delete the O'Neill alarm", "O\u2019Neill"),
+        ("en", "delete the anne marie alarm", "Anne-Marie"),
+        ("de", "lösche die Erinnerung ans Blumengießen", "Blumengiessen"),
+        ("fr", "supprime l\u2019alarme de l\u2019école", "L'école"),
+    ],
+)
+def test_names_may_have_signs_and_letters_of_their_own(code: str, phrase: str, name: str) -> None:
+    action, _, said = understood(code, phrase).partition(" ")
+    assert action == "delete"
+    assert folded(said.removeprefix("reminder ")) == folded(name)
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: str(table.stem))

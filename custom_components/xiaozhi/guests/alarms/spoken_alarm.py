@@ -2,19 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-import re
 from typing import Final
 
 from homeassistant.core import HomeAssistant
 from homeassistant.util import dt as dt_util
 
 from ..spoken.descriptions import say_moment, say_named, say_repetition, say_since
-from ..spoken.language import Language, load_language
+from ..spoken.language import Language, folded, load_language
 from ..spoken.understanding import DAYS, Meaning
 from .alarm import Alarm, moment_of, wall_time
 from .repetition import next_time
 
-_SIGNS: Final = re.compile(r"\W+")
 _WEEKS: Final = timedelta(weeks=52)
 _MOMENT: Final = timedelta(microseconds=1)
 
@@ -70,7 +68,7 @@ def _is_meant(meaning: Meaning, alarm: Alarm) -> bool:
     minutes = alarm.start.hour * 60 + alarm.start.minute
     return (
         meaning.kind in ("both", "reminder" if alarm.text else "alarm")
-        and _folded(meaning.name) in _folded(f"{alarm.name} {alarm.text}")
+        and folded(meaning.name) in folded(f"{alarm.name} {alarm.text}")
         and (not meaning.repeat or _repeats(meaning, alarm))
         and (meaning.minutes is None or minutes in {time % (24 * 60) for time in meaning.candidates()})
     )
@@ -90,11 +88,6 @@ def _repeats(meaning: Meaning, alarm: Alarm) -> bool:
         wanted = set(range(7)) if meaning.repeat == "daily" else meaning.weekdays or every
         return bool(every) and every == wanted
     return parts.get("FREQ", "").lower() == meaning.repeat
-
-
-def _folded(words: str) -> str:
-    """Return words as they are compared: without signs, and with one i for the four of Turkish."""
-    return _SIGNS.sub(" ", words.casefold().replace("\u0307", "").replace("ı", "i")).strip()
 
 
 def _time_on(meaning: Meaning, alarm: Alarm) -> datetime | None:

@@ -10,7 +10,7 @@ from ...actions.rights import satellite_id
 from ...device.device import Device
 from ...errors import InputError
 from ...util.text import one_line
-from ..spoken.language import Language
+from ..spoken.language import Language, folded
 
 # Characters of spoken words in an answer.
 _SHOWN: Final = 60
@@ -54,7 +54,7 @@ def devices_called(
 
 
 def _plain(language: Language, name: str) -> str:
-    return language.plain(name).casefold()
+    return folded(language.plain(name))
 
 
 def _rooms(hass: HomeAssistant, devices: Collection[Device]) -> Iterator[_Place]:

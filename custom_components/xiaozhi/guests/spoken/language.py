@@ -23,6 +23,7 @@ _DIGITS: Final = {"number": r"\d{1,3}", "minute": r"[0-5]?\d", "mm": r"[0-5]\d",
 # Kinds of elements that "and" joins, and that a day may follow in short form, as in 周一三五.
 _JOINED: Final = {"weekday": "day", "week": "day", "more_weekday": "day", "every": "day", "delay": "delay"}
 _QUOTES: Final = ' "“”„«»「」'
+_SIGNS: Final = re.compile(r"\W+")
 _UNFINISHED: Final = {"and", "every"}
 _WITHIN_WORD: Final = re.compile(rf"(?<={_SPACED_LETTER})(?={_SPACED_LETTER})")
 
@@ -243,6 +244,11 @@ def is_known(language: str) -> bool:
     """Whether there are data of a language. Looks for a file: for threads."""
     code = language_of_texts(language)
     return code[:2] == language[:2] and (_FOLDER / f"{code}.json").is_file()
+
+
+def folded(words: str) -> str:
+    """Return words as they are compared: without signs, and with one i for the four of Turkish."""
+    return _SIGNS.sub(" ", words.casefold().replace("\u0307", "").replace("ı", "i")).strip()
 
 
 def splits_word(text: str, at: int) -> bool:
