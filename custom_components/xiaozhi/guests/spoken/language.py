@@ -191,11 +191,14 @@ class Language:
         opens = (match := self._prefixes.match(words)) is not None and bool(match[0])
         return any(each and (opens or " " in words[start : each[0].end].strip()) for start, each in found)
 
-    def mentions(self, words: str, *kinds: str) -> bool:
-        """Whether there is an element of one of these kinds within words."""
+    def mentions(self, words: str, *kinds: str, alone: bool = True) -> bool:
+        """Whether there is an element of one of these kinds within words; or only one of several words."""
         known: dict[int, Element | None] = {}
-        found = (self.elements(words, start, known)[:1] for start in range(len(words)))
-        return any(each and each[0].kind in kinds for each in found)
+        found = ((start, self.elements(words, start, known)[:1]) for start in range(len(words)))
+        return any(
+            each and each[0].kind in kinds and (alone or " " in words[start : each[0].end].strip())
+            for start, each in found
+        )
 
     def begins_within(self, words: str) -> bool:
         """Whether there are words with which a text begins within others."""

@@ -229,7 +229,8 @@ def _hides_time(language: Language, meaning: Meaning, words: str, is_free: bool,
     lacks_time = meaning.is_after and not meaning.has_clock
     return (
         (lacks_day and language.mentions(words, "day", "weekday", "week"))
-        or (lacks_time and not (is_free and language.text_has_word) and language.mentions(words, "time"))
+        # To buy 3 apples, but not: to call mum at 3, um.
+        or (lacks_time and language.mentions(words, "time", alone=not (is_free and language.text_has_word)))
         or (lacks_time and not is_free and language.begins_within(words))
         # On the 5th of umptember at 3.
         or (not is_free and language.mentions_time(words))
