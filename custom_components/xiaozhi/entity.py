@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, ClassVar, Final, override
 
+from homeassistant.config_entries import ConfigEntryState
 from homeassistant.core import Context, HomeAssistant, callback
 from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.entity import Entity, EntityDescription
@@ -335,4 +336,6 @@ class _KeptEntities[SpecT]:
                 # Deleted while others were added?
                 if new and device.subentry_id in self.entry.subentries:
                     self.add((entity for _, entity in new.values()), config_subentry_id=device.subentry_id)
-                    await asyncio.sleep(0)
+                    # At a start, those of all devices are added; sound is sent meanwhile.
+                    if self.entry.state is ConfigEntryState.SETUP_IN_PROGRESS:
+                        await asyncio.sleep(0)

@@ -79,7 +79,7 @@ class Gateway:
         self.store = DeviceStore(hass, entry.entry_id, [kind for guest in guests for kind in guest.owned])
         self.parts = {kind: kind(hass, entry) for guest in guests for kind in guest.gateway_parts}
         self.adding_entities = asyncio.Lock()
-        """Entities are added a few at a time, as each takes half a millisecond; sound is sent meanwhile."""
+        """Held while a few entities are added at a start: each takes half a millisecond."""
         self._areas: dict[str, str] = {}
         self._device_listeners: list[Callable[[Device], None]] = []
 
