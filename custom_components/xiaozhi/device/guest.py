@@ -8,7 +8,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 from homeassistant.config_entries import ConfigEntry
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers.importlib import async_import_module
 
@@ -26,6 +26,8 @@ class DevicePart:
 
     def __init__(self, device: Device) -> None:
         self.device = device
+        self._ends: list[CALLBACK_TYPE] = []
+        """Functions that end what `start` has begun."""
 
     @callback
     def start(self) -> None:
@@ -34,6 +36,9 @@ class DevicePart:
     @callback
     def end(self) -> None:
         """End everything; what is stored continues when the gateway starts again."""
+        for end in self._ends:
+            end()
+        self._ends.clear()
 
     @property
     def quiet_levels(self) -> Mapping[str, int] | None:

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import override
 
-from homeassistant.core import CALLBACK_TYPE, callback
+from homeassistant.core import callback
 
 from ...announcements.announcer import Announcer
 from ...device.device import Device
@@ -23,7 +23,6 @@ class DeviceClock(DevicePart):
         self._bell = Bell(device, device.part(Announcer))
         self.alarms = AlarmClock(device, self._bell)
         self._timers = VoiceTimers(device, self._bell)
-        self._ends: list[CALLBACK_TYPE] = []
 
     @property
     def rings(self) -> bool:
@@ -55,13 +54,6 @@ class DeviceClock(DevicePart):
     @callback
     def start(self) -> None:
         self._ends = [self._timers.start(), self.alarms.start(), self._bell.start()]
-
-    @override
-    @callback
-    def end(self) -> None:
-        for end in self._ends:
-            end()
-        self._ends.clear()
 
     @override
     async def described_loss(self) -> list[str]:

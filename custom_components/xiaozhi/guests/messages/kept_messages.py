@@ -11,7 +11,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Final, override
 
-from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
+from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers.event import async_track_time_interval
 from homeassistant.helpers.storage import STORAGE_DIR
 from homeassistant.util import dt as dt_util
@@ -76,7 +76,6 @@ class KeptMessages(DevicePart):
         self._playing, self._storing = asyncio.Lock(), asyncio.Lock()
         self._interrupted_by: Conversation | None = None
         """The conversation that has interrupted a message, which waits for the next one."""
-        self._ends: list[CALLBACK_TYPE] = []
 
     @property
     def messages(self) -> Mapping[str, VoiceMessage]:
@@ -97,13 +96,6 @@ class KeptMessages(DevicePart):
         )
         self._ends = [every_hour, self.device.record.listen([MAY_DISTURB_AGAIN], self._disturbed_again)]
         self.device.create_task(self._clean(), "old messages")
-
-    @override
-    @callback
-    def end(self) -> None:
-        for end in self._ends:
-            end()
-        self._ends.clear()
 
     @callback
     def _disturbed_again(self) -> None:

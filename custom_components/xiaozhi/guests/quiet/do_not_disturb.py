@@ -44,12 +44,7 @@ class DoNotDisturb(DevicePart):
     @callback
     def start(self) -> None:
         record = self.device.record
-        self._stop = record.listen([DO_NOT_DISTURB.key], lambda: record.notify(QUIET))
-
-    @override
-    @callback
-    def end(self) -> None:
-        self._stop()
+        self._ends = [record.listen([DO_NOT_DISTURB.key], lambda: record.notify(QUIET))]
 
     async def async_switch(self, on: bool) -> None:
         """Switch it. Raises `UserError` if that could not be stored."""

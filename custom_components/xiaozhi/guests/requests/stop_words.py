@@ -76,18 +76,10 @@ class StopWords(GatewayPart):
 class Ringing(DevicePart):
     """Tells `StopWords` of rings on a device."""
 
-    _unlisten: CALLBACK_TYPE | None = None
-
     @override
     @callback
     def start(self) -> None:
-        self._unlisten = self.device.record.listen((BELL,), self._changed)
-
-    @override
-    @callback
-    def end(self) -> None:
-        if self._unlisten is not None:
-            self._unlisten()
+        self._ends = [self.device.record.listen((BELL,), self._changed)]
 
     @callback
     def _changed(self) -> None:

@@ -7,7 +7,7 @@ only the font of its firmware (`Application::CheckAssetsVersion`).
 import logging
 from typing import override
 
-from homeassistant.core import CALLBACK_TYPE, callback
+from homeassistant.core import callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import issue_registry as ir
 
@@ -30,7 +30,6 @@ class PackRecovery(DevicePart):
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         self._words = device.part(WakeWords)
-        self._ends: list[CALLBACK_TYPE] = []
 
     @override
     @callback
@@ -45,8 +44,7 @@ class PackRecovery(DevicePart):
     @override
     @callback
     def end(self) -> None:
-        while self._ends:
-            self._ends.pop()()
+        super().end()
         self._delete_issue()
 
     @callback
