@@ -106,7 +106,7 @@ async def _obey(demo: Demo, request: dict[str, Any]) -> str:
     match request:
         case {"say": str(text), "link": str(link)} if link in demo.owners:
             said = await demo.say(text, link=link)
-            return told(said, demo.owners[link].name, demo.folder, small=demo.speech.small)
+            return describe(said, demo.owners[link].name, demo.folder, small=demo.speech.small)
         case {"notify": str(text)}:
             owner = demo.owners["mqtt"]
             owner.notify(text)
@@ -119,8 +119,8 @@ async def _obey(demo: Demo, request: dict[str, Any]) -> str:
     raise DemoError("not a request")
 
 
-def told(said: Said, name: str, folder: Path, *, small: bool) -> str:
-    """Tell what came of words to a device of this name; `small` engines know few sentences."""
+def describe(said: Said, name: str, folder: Path, *, small: bool) -> str:
+    """Return what was said to the device of this name, and its result. `small` engines know few sentences."""
     lines = {
         "Said": f"{said.said}, to the {name}",
         "Understood": said.heard or f"(nothing{_KNOW_LITTLE * small})",

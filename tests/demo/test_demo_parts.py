@@ -8,7 +8,7 @@ import pytest
 
 from demo import engines
 from demo.__main__ import complaints_of_us
-from demo.control import told
+from demo.control import describe
 from demo.engines import obstacle, plain
 from demo.stage import Said
 from simulator.conversation import Conversation
@@ -78,7 +78,7 @@ def test_only_small_engines_are_said_to_know_little(small: bool, understood: str
         hung_up=False,
     )
     said = Said(said="a rabbit", light="off", account=nothing)
-    assert f"Understood:  {understood}\n" in told(said, "Announcer", tmp_path, small=small)
+    assert f"Understood:  {understood}\n" in describe(said, "Announcer", tmp_path, small=small)
 
 
 def test_warnings_and_errors_that_name_us_are_found() -> None:

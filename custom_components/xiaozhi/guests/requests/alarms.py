@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from homeassistant.util import dt as dt_util
 from homeassistant.util.hass_dict import HassKey
@@ -23,9 +23,18 @@ from .speaker import Answer, AskBackError, Handler, Speaker
 type Found = Mapping[str, tuple[Alarm, datetime]]
 """Alarms by their ids, each with the local time that is meant."""
 
-# By device: what a language model was told to ask about, in which turn, and until when that counts.
-_ASKED: Final = HassKey[dict[str, tuple[Collection[str], str, float]]](f"{DOMAIN}_asked_about")
-_ASKED_FOR: Final = 120.0
+
+class _Question(NamedTuple):
+    """A question that a language model has to ask its user before these alarms are deleted."""
+
+    alarms: Collection[str]
+    turn: str
+    expires: float
+
+
+# By the MAC of the device at which it is asked.
+_QUESTIONS: Final = HassKey[dict[str, _Question]](f"{DOMAIN}_questions_of_models")
+_QUESTION_LASTS: Final = 120.0
 _LISTED: Final = {"alarm": "alarms_listed", "reminder": "reminders_listed", "both": "both_listed"}
 _NONE: Final = {"alarm": "no_alarms", "reminder": "no_reminders", "both": "no_alarms"}
 
@@ -157,7 +166,7 @@ async def _delete(
         if speaker.is_heard:
             agreed = partial(_delete, speaker, meaning, several=several, among=gone)
             raise AskBackError("alarms_delete", partial(_if_agreed, speaker, agreed), **shown)
-        if speaker.model_turn and not _has_asked(speaker, frozenset(gone)):
+        if speaker.model_turn and not _is_answered(speaker, frozenset(gone)):
             return "alarms_delete", shown
     left = {uid: alarm.without(time) if once else None for uid, (alarm, time) in chosen.items()}
     await speaker.clock().alarms.async_store(left)
@@ -167,13 +176,13 @@ async def _delete(
     return "alarm_deleted", shown
 
 
-def _has_asked(speaker: Speaker, alarms: Collection[str]) -> bool:
-    """Whether the user has spoken since a language model was told to ask about these alarms."""
-    asked = speaker.hass.data.setdefault(_ASKED, {})
-    told = asked.pop(speaker.here.mac, None)
-    if told and told[0] == alarms and told[1] != speaker.model_turn and loop_time() < told[2]:
+def _is_answered(speaker: Speaker, alarms: Collection[str]) -> bool:
+    """Whether the question about these alarms was asked in an earlier turn; otherwise it is to be asked."""
+    questions = speaker.hass.data.setdefault(_QUESTIONS, {})
+    last = questions.pop(speaker.here.mac, None)
+    if last and last.alarms == alarms and last.turn != speaker.model_turn and loop_time() < last.expires:
         return True
-    asked[speaker.here.mac] = alarms, speaker.model_turn, loop_time() + _ASKED_FOR
+    questions[speaker.here.mac] = _Question(alarms, speaker.model_turn, loop_time() + _QUESTION_LASTS)
     return False
 
 
