@@ -12,11 +12,10 @@ from custom_components.xiaozhi.assist_satellite import satellite_of
 from custom_components.xiaozhi.device.guest import Guest
 from custom_components.xiaozhi.guests import GUESTS
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from simulator import State
 from simulator.conversation import converse
 from tests.integration.boxes import Speech, call_action, state_of
 from tests.integration.names import COMMAND, LIGHT, MAC, Boot, registry_ids
-from tests.integration.provisioning.forms import start_device, submit_device
+from tests.integration.provisioning.forms import pair_new
 
 FOLDER = Path(guests.__file__).parent
 
@@ -54,11 +53,7 @@ def shorter_list(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 async def test_a_device_is_paired_and_talks_and_its_tools_are_called(
     hass: HomeAssistant, speech: Speech, boot: Boot
 ) -> None:
-    device = await boot()
-    form = await submit_device(hass, await start_device(hass, boot.entry), code=device.pairing_code)
-    await submit_device(hass, form, name="Kitchen box")
-    await device.wait_for(lambda: device.pairing_code is None, 10)
-    await device.wait_state(State.IDLE, 10)
+    device = await pair_new(boot)
     speech.recognizer.lines = [COMMAND]
     talk = await converse(device, speech.command)
     assert (talk.answers, state_of(hass, LIGHT).state) == (["Turned on the switch"], "on")

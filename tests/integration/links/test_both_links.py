@@ -24,7 +24,7 @@ from tests.integration.boxes import (
     wait_for_state,
 )
 from tests.integration.names import COMMAND, CONNECTED, LIGHT, MAC, VOLUME, Boot
-from tests.integration.provisioning.forms import start_device, submit_device
+from tests.integration.provisioning.forms import pair_new
 
 pytestmark = pytest.mark.usefixtures("all_enabled")
 
@@ -52,13 +52,9 @@ def connect(hass: HomeAssistant, speech: Speech, boot: Boot) -> Connect:
 
 @pytest.mark.parametrize("paired", [()], ids=["new"])
 async def test_a_new_device_is_paired_with_its_code_and_answers(
-    hass: HomeAssistant, speech: Speech, boot: Boot, link: LinkKind
+    speech: Speech, boot: Boot, link: LinkKind
 ) -> None:
-    device = await boot()
-    form = await submit_device(hass, await start_device(hass, boot.entry), code=device.pairing_code)
-    await submit_device(hass, form, name="Kitchen box")
-    await device.wait_for(lambda: device.pairing_code is None, 10)
-    await device.wait_state(State.IDLE, 10)
+    device = await pair_new(boot)
     assert device.link == link
     speech.recognizer.lines = [COMMAND]
     assert (await converse(device, speech.command)).answers == ["Turned on the switch"]

@@ -19,6 +19,8 @@ import probatio
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.const import DOMAIN
+from simulator import SimulatedDevice, State
+from tests.integration.names import Boot
 from tests.paths import ROOT
 
 ADDRESS: Final = "http://192.168.1.10:8123/api/xiaozhi/ota"
@@ -141,6 +143,17 @@ async def submit_device(hass: HomeAssistant, form: Any, **user_input: Any) -> An
     user_input |= {"rare": {name: user_input.pop(name) for name in rare}} if rare else {}
     result = await hass.config_entries.subentries.async_configure(form["flow_id"], user_input)
     return check_texts(texts("config_subentries")["device"], result)
+
+
+async def pair_new(boot: Boot) -> SimulatedDevice:
+    """Switch a new device on, and add it by the code that it shows."""
+    device = await boot()
+    form = await start_device(boot.hass, boot.entry)
+    form = await submit_device(boot.hass, form, code=device.pairing_code)
+    await submit_device(boot.hass, form, name="Kitchen box")
+    await device.wait_for(lambda: device.pairing_code is None, 10)
+    await device.wait_state(State.IDLE, 10)
+    return device
 
 
 async def change_device(hass: HomeAssistant, entry: MockConfigEntry) -> Any:
