@@ -51,10 +51,10 @@ class Channel:
     hello: DeviceHello
 
 
-class LinkHandler(Protocol):
-    """Handles the events of one link, in order, on the event loop. Its methods must not block.
+class LinkHandler:
+    """Handles the events of one link, in order, on the event loop; this one ignores them.
 
-    Their errors are logged, and do not end the link.
+    Its methods must not block. Their errors are logged, and do not end the link.
     """
 
     def channel_opened(self, channel: Channel) -> None:
@@ -122,7 +122,7 @@ class Link(ABC):
         self.counters = LinkCounters()
         self._guard = FloodGuard()
         self._go_on = LogAndGoOn(_LOGGER, "Unexpected error on the link of a device")
-        self._handler: LinkHandler | None = None
+        self._handler = LinkHandler()
         self._channel: Channel | None = None
         self._ended: str | None = None
         self.trace: Trace | None = None
@@ -154,8 +154,7 @@ class Link(ABC):
 
     def message_too_long(self) -> None:
         """Note that the device has sent a message that is longer than allowed."""
-        if self._handler is not None:
-            self._tell(self._handler.message_too_long)
+        self._tell(self._handler.message_too_long)
 
     def statistics(self) -> dict[str, Any]:
         """Return counters of the link, for diagnostics."""
@@ -184,10 +183,9 @@ class Link(ABC):
     async def close(self, reason: str) -> None:
         """Close the link. Does nothing when it is closed already."""
 
-    def attach(self, admission: Admission) -> LinkHandler:
+    def attach(self, admission: Admission) -> None:
         """Let the handler of the device take this link over, which is up."""
         self._handler = admission.attach(self)
-        return self._handler
 
     def _parse(self, data: bytes, now: float) -> DeviceMessage | None:
         """Count and parse a message; a malformed one is dropped. Raises `FloodError`."""
@@ -225,7 +223,7 @@ class Link(ABC):
 
     def _end_channel(self, reason: str) -> None:
         channel, self._channel = self._channel, None
-        if channel is not None and self._handler is not None:
+        if channel is not None:
             self._tell(self._handler.channel_closed, reason)
 
     def _end(self, reason: str) -> None:
@@ -234,8 +232,7 @@ class Link(ABC):
             return
         self._ended = reason
         self._end_channel(reason)
-        if self._handler is not None:
-            self._tell(self._handler.link_closed, reason)
+        self._tell(self._handler.link_closed, reason)
 
     def _tell[**EventP](self, event: Callable[EventP, None], *of: EventP.args, **to: EventP.kwargs) -> bool:
         """Call a method of the handler, whose errors do not end the link. Returns whether there was none."""

@@ -23,7 +23,7 @@ from ...messages import (
     in_session,
     server_hello,
 )
-from ..link import Channel, Link, LinkClosedError, LinkHandler, LinkKind
+from ..link import Channel, Link, LinkClosedError, LinkKind
 from ..udp.encrypted_audio import UdpCounters
 from ..udp.udp_server import UdpChannel, UdpServer
 
@@ -164,7 +164,7 @@ class MqttLink(Link):
 
     async def receive(self, payload: bytes) -> None:
         """Handle a message from the device; a malformed one is dropped. Raises `FloodError`."""
-        if self._handler is None or self._ended is not None:
+        if self._ended is not None:
             return
         if self._audio is not None:
             # The device has sent the audio before the message.
@@ -173,7 +173,7 @@ class MqttLink(Link):
             case None:
                 pass
             case DeviceHello():
-                await self._open_channel(self._handler, message)
+                await self._open_channel(message)
             case Goodbye(session_id=session_id):
                 self._goodbye_received(session_id)
             case UnknownMessage():
@@ -183,7 +183,7 @@ class MqttLink(Link):
                     self._without_channel(message)
                 self._tell(self._handler.message_received, message)
 
-    async def _open_channel(self, handler: LinkHandler, hello: DeviceHello) -> None:
+    async def _open_channel(self, hello: DeviceHello) -> None:
         # The firmware reopens a stale channel without a goodbye.
         self._end_channel("the device began a new conversation")
         self._speaks = False
@@ -206,7 +206,7 @@ class MqttLink(Link):
             return
         if self._audio is audio:
             self._channel = channel
-            if not self._tell(handler.channel_opened, channel):
+            if not self._tell(self._handler.channel_opened, channel):
                 await self.close_channel()
 
     def _goodbye_received(self, session_id: str | None) -> None:
@@ -257,7 +257,7 @@ class MqttLink(Link):
 
     def audio_received(self, packet: bytes, missing: int) -> None:
         """Hand on a packet of the open channel."""
-        if self._channel is None or self._handler is None:
+        if self._channel is None:
             return
         self.counters.packets_in += 1
         self.counters.bytes_in += len(packet)

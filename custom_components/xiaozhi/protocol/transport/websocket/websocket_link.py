@@ -29,7 +29,7 @@ from ...messages import (
     server_hello,
 )
 from ...timeouts import WebSocketTimeouts
-from ..link import Channel, Link, LinkClosedError, LinkHandler, LinkKind
+from ..link import Channel, Link, LinkClosedError, LinkKind
 from .audio_framing import AudioFraming, FramingError
 from .websocket_connection import WebSocketConnection, peer_address
 
@@ -129,15 +129,14 @@ class WebSocketLink(Link):
         """Talk to the device until the link ends. Never raises."""
         watch: asyncio.Task[None] | None = None
         try:
-            admission = self._connection.admission
-            handler = self.attach(admission)
-            if admission.pings_safe:
+            self.attach(self._connection.admission)
+            if self._connection.admission.pings_safe:
                 watch = asyncio.create_task(self._watch())
-            await self._shake_hands(handler)
+            await self._shake_hands()
             while True:
                 frame = await self._connection.recv()
                 if self._ended is None:
-                    self._receive(handler, frame)
+                    self._receive(frame)
                 # Buffered messages come without a pause, and must not block the loop.
                 await asyncio.sleep(0)
         except ConnectionClosed as err:
@@ -158,7 +157,7 @@ class WebSocketLink(Link):
                 watch.cancel()
                 await asyncio.wait([watch])
 
-    async def _shake_hands(self, handler: LinkHandler) -> None:
+    async def _shake_hands(self) -> None:
         hello = await self._receive_hello()
         if hello.transport not in {_TRANSPORT, ""}:
             raise _ViolationError("hello for another transport than websocket")
@@ -168,7 +167,7 @@ class WebSocketLink(Link):
         await self._send(encode(answer).encode(), text=True)
         if self._ended is None:
             self._channel = channel
-            if not self._tell(handler.channel_opened, channel):
+            if not self._tell(self._handler.channel_opened, channel):
                 await self.close_channel()
 
     async def _receive_hello(self) -> DeviceHello:
@@ -189,10 +188,10 @@ class WebSocketLink(Link):
             raise _ViolationError("the first message is not a hello")
         return message
 
-    def _receive(self, handler: LinkHandler, frame: str | bytes) -> None:
+    def _receive(self, frame: str | bytes) -> None:
         now = loop_time()
         if isinstance(frame, bytes):
-            self._receive_packet(handler, frame, now)
+            self._receive_packet(frame, now)
             return
         match message := self._parse(frame.encode(), now):
             case None:
@@ -204,9 +203,9 @@ class WebSocketLink(Link):
             case UnknownMessage() | Goodbye():
                 self._count_unknown(message)
             case _:
-                self._tell(handler.message_received, message)
+                self._tell(self._handler.message_received, message)
 
-    def _receive_packet(self, handler: LinkHandler, frame: bytes, now: float) -> None:
+    def _receive_packet(self, frame: bytes, now: float) -> None:
         self.counters.bytes_in += len(frame)
         self._guard.packet(now)
         try:
@@ -223,7 +222,7 @@ class WebSocketLink(Link):
             return
         self.counters.packets_in += 1
         missing, self._missing = self._missing, 0
-        self._tell(handler.audio_received, packet, missing)
+        self._tell(self._handler.audio_received, packet, missing)
 
     async def _watch(self) -> None:
         """End the link of a device that is silent: one that lost power does not close it.
