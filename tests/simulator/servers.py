@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 import json
 from typing import Any, Self, override
 
@@ -300,6 +300,7 @@ async def mqtt_server() -> AsyncIterator[Server]:
             transport.close()
 
 
+@cache
 def opus_packets(count: int, *, duration: int = 60) -> list[bytes]:
     """Return Opus packets of a tone."""
     pcm = sounds.tone(count * duration / 1000, 16000)

@@ -8,11 +8,11 @@ from tests.simulator.servers import Reply
 from tests.simulator.trace import (
     PAIRED,
     Stage,
-    Step,
     asks,
     crashes,
     replays,
     sees,
+    step,
     still,
     trace,
     user,
@@ -24,18 +24,13 @@ HEADERS = ["Host", "Accept-Language", "Activation-Version", "Client-Id", "Conten
 HEADERS += ["User-Agent", "Content-Length", "Connection"]
 
 
-def stores(section: str, **values: object) -> Step:
+@step
+async def stores(on: Stage, section: str, **values: object) -> None:
     """Expect these values in the flash; None for one that the reader of its type does not find."""
-
-    async def row(on: Stage) -> None:
-        nvs = on.sim.nvs
-        for name, value in values.items():
-            found = (
-                nvs.get_int(section, name, -1) if isinstance(value, int) else nvs.get_string(section, name)
-            )
-            assert found == value, name
-
-    return row
+    nvs = on.sim.nvs
+    for name, value in values.items():
+        found = nvs.get_int(section, name, -1) if isinstance(value, int) else nvs.get_string(section, name)
+        assert found == value, name
 
 
 def old_settings() -> Nvs:

@@ -25,6 +25,7 @@ from tests.simulator.trace import (
     server,
     silent,
     speech,
+    step,
     still,
     streams,
     trace,
@@ -35,41 +36,32 @@ from tests.simulator.trace import (
 OPEN = (user("boot"), user("click"))
 
 
-def upgrades(line: str, headers: dict[str, str | None]) -> Step:
+@step
+async def upgrades(on: Stage, line: str, headers: dict[str, str | None]) -> None:
     """Expect this handshake; None for a header that is not there."""
-
-    async def row(on: Stage) -> None:
-        link = await on.link()
-        assert isinstance(link, WebSocketSession)
-        asked = link.connection.request
-        assert asked is not None
-        assert asked.path == line
-        assert {name: asked.headers.get(name) for name in headers} == headers
-
-    return row
+    link = await on.link()
+    assert isinstance(link, WebSocketSession)
+    asked = link.connection.request
+    assert asked is not None
+    assert asked.path == line
+    assert {name: asked.headers.get(name) for name in headers} == headers
 
 
-def pings() -> Step:
+@step
+async def pings(on: Stage) -> None:
     """Send a ping, and expect a pong."""
-
-    async def row(on: Stage) -> None:
-        link = await on.link()
-        assert isinstance(link, WebSocketSession)
-        await asyncio.wait_for(await link.connection.ping(b"x" * 125), 5)
-
-    return row
+    link = await on.link()
+    assert isinstance(link, WebSocketSession)
+    await asyncio.wait_for(await link.connection.ping(b"x" * 125), 5)
 
 
-def closes() -> Step:
+@step
+async def closes(on: Stage) -> None:
     """Close from the server; the device answers no close frame."""
-
-    async def row(on: Stage) -> None:
-        link = await on.link()
-        assert isinstance(link, WebSocketSession)
-        await link.connection.close()
-        assert link.connection.close_code == 1000 or link.connection.protocol.close_rcvd is None
-
-    return row
+    link = await on.link()
+    assert isinstance(link, WebSocketSession)
+    await link.connection.close()
+    assert link.connection.close_code == 1000 or link.connection.protocol.close_rcvd is None
 
 
 HELLO = {
@@ -166,34 +158,26 @@ def mqtt(section: str, *rows: Step, **fields: Any) -> Trace:
     return trace(section, *rows, link="mqtt", **fields)
 
 
-def never_subscribes() -> Step:
-    async def row(on: Stage) -> None:
-        session = await on.link()
-        assert isinstance(session, MqttSession)
-        assert SUBSCRIBE not in session.kinds
-
-    return row
+@step
+async def never_subscribes(on: Stage) -> None:
+    session = await on.link()
+    assert isinstance(session, MqttSession)
+    assert SUBSCRIBE not in session.kinds
 
 
-def datagrams(*sequences: int) -> Step:
+@step
+async def datagrams(on: Stage, *sequences: int) -> None:
     """Send datagrams with these numbers."""
-
-    async def row(on: Stage) -> None:
-        for sequence in sequences:
-            on.server.audio.send(opus_packets(1)[0], sequence)
-
-    return row
+    for sequence in sequences:
+        on.server.audio.send(opus_packets(1)[0], sequence)
 
 
-def takes(count: int) -> Step:
+@step
+async def takes(on: Stage, count: int) -> None:
     """Expect that so many datagrams get as far as the loudspeaker, and no more."""
-
-    async def row(on: Stage) -> None:
-        await on.sim.wait_for(lambda: sum(map(len, on.sim.speaker.answers)) >= count)
-        await asyncio.sleep(0.1)
-        assert sum(map(len, on.sim.speaker.answers)) == count
-
-    return row
+    await on.sim.wait_for(lambda: sum(map(len, on.sim.speaker.answers)) >= count)
+    await asyncio.sleep(0.1)
+    assert sum(map(len, on.sim.speaker.answers)) == count
 
 
 CONNECTING = {

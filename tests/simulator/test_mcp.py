@@ -17,6 +17,7 @@ from tests.simulator.trace import (
     sees,
     server,
     stage,
+    step,
     still,
     streams,
     trace,
@@ -38,13 +39,10 @@ def replies(result: Any = None, **error: Any) -> Step:
     return device(type="mcp", payload={"result": {"isError": False, "content": content}})
 
 
-def slow(seconds: float) -> Step:
+@step
+async def slow(on: Stage, seconds: float) -> None:
     """Let the device's status take so long."""
-
-    async def row(on: Stage) -> None:
-        on.sim.tool_seconds["self.get_device_status"] = seconds
-
-    return row
+    on.sim.tool_seconds["self.get_device_status"] = seconds
 
 
 def called(events: list[Any]) -> list[Any]:

@@ -17,6 +17,7 @@ from tests.simulator.trace import (
     replays,
     sees,
     server,
+    step,
     trace,
     user,
     waits,
@@ -26,28 +27,22 @@ STATUS = b"HTTP/1.1 200 OK\r\n\r\n"
 SONG = make_media("ogg", "libopus", tone(3, 24000), 24000, options={"page_duration": "200000"})
 
 
-def notify(*subtitles: object, **changes: Any) -> Step:
+@step
+async def notify(on: Stage, *subtitles: object, **changes: Any) -> None:
     """Have the device play the file."""
-
-    async def row(on: Stage) -> None:
-        url = f"http://127.0.0.1:{on.files.port}/file/secret.ogg"
-        message = {"type": "notify", "audio_url": url, "subtitles": [*subtitles]}
-        await (await on.link()).send(json.dumps(message | changes))
-
-    return row
+    url = f"http://127.0.0.1:{on.files.port}/file/secret.ogg"
+    message = {"type": "notify", "audio_url": url, "subtitles": [*subtitles]}
+    await (await on.link()).send(json.dumps(message | changes))
 
 
-def ends(outcome: Outcome, reason: str = "", *, number: int = 1, **facts: Any) -> Step:
+@step
+async def ends(on: Stage, outcome: Outcome, reason: str = "", *, number: int = 1, **facts: Any) -> None:
     """Expect that the announcement of that number ends so, with these attributes."""
-
-    async def row(on: Stage) -> None:
-        announced = await on.sim.wait_announced(number, 300)
-        assert (announced.outcome, announced.reason[: len(reason)]) == (outcome, reason), announced.reason
-        for name, wanted in facts.items():
-            found = FACTS[name](announced) if name in FACTS else getattr(announced, name)
-            assert wanted(found) if callable(wanted) else found == wanted, (name, found)
-
-    return row
+    announced = await on.sim.wait_announced(number, 300)
+    assert (announced.outcome, announced.reason[: len(reason)]) == (outcome, reason), announced.reason
+    for name, wanted in facts.items():
+        found = FACTS[name](announced) if name in FACTS else getattr(announced, name)
+        assert wanted(found) if callable(wanted) else found == wanted, (name, found)
 
 
 FACTS: dict[str, Callable[[Any], Any]] = {
@@ -63,15 +58,12 @@ def about(seconds: float) -> Callable[[float], bool]:
     return lambda found: abs(found - seconds) < 0.1
 
 
-def fetches(times: int) -> Step:
+@step
+async def fetches(on: Stage, times: int) -> None:
     """Expect that the file was asked for so often, just so."""
-
-    async def row(on: Stage) -> None:
-        assert [request.line for request in on.files.requests] == ["GET /file/secret.ogg HTTP/1.1"] * times
-        headers = [("Host", f"127.0.0.1:{on.files.port}"), *HEADERS]
-        assert all(request.headers == headers for request in on.files.requests)
-
-    return row
+    assert [request.line for request in on.files.requests] == ["GET /file/secret.ogg HTTP/1.1"] * times
+    headers = [("Host", f"127.0.0.1:{on.files.port}"), *HEADERS]
+    assert all(request.headers == headers for request in on.files.requests)
 
 
 def idle(section: str, *rows: Step, **fields: Any) -> Trace:

@@ -10,8 +10,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import KW_ONLY, dataclass, field
+from functools import wraps
 import json
-from typing import Any
+from typing import Any, Concatenate
 
 import pytest
 
@@ -104,6 +105,16 @@ def fits(actual: object, wanted: Any) -> bool:
     return bool(actual == wanted)
 
 
+def step[**P](act: Callable[Concatenate[Stage, P], Awaitable[object]]) -> Callable[P, Step]:
+    """Make a row of a trace of a function, with all its arguments but the first."""
+
+    @wraps(act)
+    def row(*args: P.args, **kwargs: P.kwargs) -> Step:
+        return lambda on: act(on, *args, **kwargs)
+
+    return row
+
+
 async def replay(trace: Trace) -> None:
     """Replay a trace. Raises `AssertionError` where the device does otherwise."""
     async with stage(trace) as on:
@@ -147,49 +158,37 @@ def replays(traces: dict[str, Trace]) -> Callable[[Trace], Awaitable[None]]:
 # Rows: the user
 
 
-def user(act: str, *arguments: Any) -> Step:
+@step
+async def user(on: Stage, act: str, *arguments: Any) -> None:
     """Do something with the device, such as `boot`, `click`, `wake`, `press` or `cut_network`."""
-
-    async def row(on: Stage) -> None:
-        done = getattr(on.sim, act)(*arguments)
-        if done is not None:
-            await done
-
-    return row
+    done = getattr(on.sim, act)(*arguments)
+    if done is not None:
+        await done
 
 
-def waits(seconds: float) -> Step:
+@step
+async def waits(on: Stage, seconds: float) -> None:
     """Let this time pass."""
-
-    async def row(on: Stage) -> None:
-        await asyncio.sleep(seconds)
-
-    return row
+    await asyncio.sleep(seconds)
 
 
 # Rows: the server
 
 
-def server(*messages: Any) -> Step:
+@step
+async def server(on: Stage, *messages: Any) -> None:
     """Send."""
-
-    async def row(on: Stage) -> None:
-        link = await on.link()
-        for message in messages:
-            await link.send(message)
-
-    return row
+    link = await on.link()
+    for message in messages:
+        await link.send(message)
 
 
-def speech(packets: int | list[bytes], *, duration: int = 60) -> Step:
+@step
+async def speech(on: Stage, packets: int | list[bytes], *, duration: int = 60) -> None:
     """Send these Opus packets, or so many of a tone, at once."""
-
-    async def row(on: Stage) -> None:
-        link = await on.link()
-        for packet in packets if isinstance(packets, list) else opus_packets(packets, duration=duration):
-            await link.play(packet)
-
-    return row
+    link = await on.link()
+    for packet in packets if isinstance(packets, list) else opus_packets(packets, duration=duration):
+        await link.play(packet)
 
 
 def request(method: str, request_id: Any = 1, /, **params: Any) -> Step:
@@ -201,13 +200,10 @@ def mcp(payload: object) -> Json:
     return {"type": "mcp", "payload": payload}
 
 
-def hangs_up() -> Step:
+@step
+async def hangs_up(on: Stage) -> None:
     """Break the connection without a word."""
-
-    async def row(on: Stage) -> None:
-        (await on.link()).abort()
-
-    return row
+    (await on.link()).abort()
 
 
 TTS_START, TTS_STOP = {"type": "tts", "state": "start"}, {"type": "tts", "state": "stop"}
@@ -215,126 +211,102 @@ TTS_START, TTS_STOP = {"type": "tts", "state": "start"}, {"type": "tts", "state"
 # Rows: what the device must do
 
 
-def device(exactly: Json | str | None = None, /, *, after: float | None = None, **fields: Any) -> Step:
+@step
+async def device(
+    on: Stage, exactly: Json | str | None = None, /, *, after: float | None = None, **fields: Any
+) -> None:
     """Expect its next text: just this one, or one with these fields; `after` so many seconds."""
-
-    async def row(on: Stage) -> None:
-        link = await on.link()
-        async with asyncio.timeout(PATIENCE):
-            await link.until(lambda: len(on.texts()) > on.texts_read)
-        text = on.texts()[on.texts_read]
-        on.texts_read += 1
-        if isinstance(exactly, str):
-            assert text == exactly
-        elif exactly is not None:
-            assert json.loads(text) == exactly
-        else:
-            assert fits(json.loads(text), fields), text
-        if after is not None:
-            assert asyncio.get_running_loop().time() - on.clock == pytest.approx(after, abs=0.25)
-
-    return row
+    link = await on.link()
+    async with asyncio.timeout(PATIENCE):
+        await link.until(lambda: len(on.texts()) > on.texts_read)
+    text = on.texts()[on.texts_read]
+    on.texts_read += 1
+    if isinstance(exactly, str):
+        assert text == exactly
+    elif exactly is not None:
+        assert json.loads(text) == exactly
+    else:
+        assert fits(json.loads(text), fields), text
+    if after is not None:
+        assert asyncio.get_running_loop().time() - on.clock == pytest.approx(after, abs=0.25)
 
 
-def connects(number: int) -> Step:
+@step
+async def connects(on: Stage, number: int) -> None:
     """Expect a connection of this number, which the next rows are about."""
-
-    async def row(on: Stage) -> None:
-        on.session, on.texts_read = await on.server.session(number), 0
-
-    return row
+    on.session, on.texts_read = await on.server.session(number), 0
 
 
-def disconnects() -> Step:
+@step
+async def disconnects(on: Stage) -> None:
     """Expect that it ends the connection."""
-
-    async def row(on: Stage) -> None:
-        link = await on.link()
-        await link.until(lambda: link.closed)
-
-    return row
+    link = await on.link()
+    await link.until(lambda: link.closed)
 
 
-def streams(packets: int) -> Step:
+@step
+async def streams(on: Stage, packets: int) -> None:
     """Expect so many more audio packets."""
-
-    async def row(on: Stage) -> None:
-        link = await on.link()
-        had = len(link.packets)
-        await link.until(lambda: len(link.packets) >= had + packets)
-
-    return row
+    link = await on.link()
+    had = len(link.packets)
+    await link.until(lambda: len(link.packets) >= had + packets)
 
 
-def silent(seconds: float = 0.5) -> Step:
+@step
+async def silent(on: Stage, seconds: float = 0.5) -> None:
     """Expect no audio for so long, but for what is under way."""
-
-    async def row(on: Stage) -> None:
-        link = await on.link()
-        await asyncio.sleep(0.15)
-        had = len(link.packets)
-        await asyncio.sleep(seconds)
-        assert len(link.packets) == had
-
-    return row
+    link = await on.link()
+    await asyncio.sleep(0.15)
+    had = len(link.packets)
+    await asyncio.sleep(seconds)
+    assert len(link.packets) == had
 
 
-def sees(*, after: float | None = None, **values: Any) -> Step:
+@step
+async def sees(on: Stage, /, *, after: float | None = None, **values: Any) -> None:
     """Expect that an observer sees these values soon, or `after` just so many seconds."""
-
-    async def row(on: Stage) -> None:
-        await on.sim.wait_for(
-            lambda: all(fits(on.value(name), value) for name, value in values.items()), PATIENCE
-        )
-        if after is not None:
-            assert asyncio.get_running_loop().time() - on.clock == pytest.approx(after, abs=0.3)
-
-    return row
+    await on.sim.wait_for(
+        lambda: all(fits(on.value(name), value) for name, value in values.items()), PATIENCE
+    )
+    if after is not None:
+        assert asyncio.get_running_loop().time() - on.clock == pytest.approx(after, abs=0.3)
 
 
-def still(**values: Any) -> Step:
+@step
+async def still(on: Stage, /, **values: Any) -> None:
     """Expect these values now."""
-
-    async def row(on: Stage) -> None:
-        found = {name: on.value(name) for name in values}
-        assert all(fits(found[name], value) for name, value in values.items()), found
-
-    return row
+    found = {name: on.value(name) for name in values}
+    assert all(fits(found[name], value) for name, value in values.items()), found
 
 
-def crashes(words: str, row: Step | None = None) -> Step:
+@step
+async def crashes(on: Stage, words: str, row: Step | None = None) -> None:
     """Expect that the firmware aborts because of a row, or soon."""
-
-    async def expect(on: Stage) -> None:
-        with pytest.raises(DeviceCrashed, match=words):
-            await (on.sim.wait_for(lambda: False, 10) if row is None else row(on))
-
-    return expect
+    with pytest.raises(DeviceCrashed, match=words):
+        await (on.sim.wait_for(lambda: False, 10) if row is None else row(on))
 
 
-def asks(
+@step
+async def asks(
+    on: Stage,
     line: str = "POST /ota HTTP/1.1",
     *,
     names: list[str] | None = None,
     headers: Json | None = None,
     body: Any = None,
     after: float | None = None,
-) -> Step:
+) -> None:
     """Expect its next check-in or activation: all headers in order, some of their values, and the body."""
-
-    async def row(on: Stage) -> None:
-        http = on.server.http
-        await http.until(lambda: len(http.requests) > on.requests_read)
-        number, asked = on.requests_read, http.requests[on.requests_read]
-        on.requests_read += 1
-        assert asked.line == line
-        assert names is None or [name for name, _ in asked.headers] == names
-        assert fits(dict(asked.headers), headers or {}), asked.headers
-        assert body is None or fits(json.loads(asked.body), body), asked.body
-        if after is not None:
-            assert http.times[number] - http.times[number - 1] == pytest.approx(after, abs=0.3)
-
-    return row
+    http = on.server.http
+    await http.until(lambda: len(http.requests) > on.requests_read)
+    number, asked = on.requests_read, http.requests[on.requests_read]
+    on.requests_read += 1
+    assert asked.line == line
+    assert names is None or [name for name, _ in asked.headers] == names
+    assert fits(dict(asked.headers), headers or {}), asked.headers
+    assert body is None or fits(json.loads(asked.body), body), asked.body
+    if after is not None:
+        assert http.times[number] - http.times[number - 1] == pytest.approx(after, abs=0.3)
 
 
 HELLO_AND_LISTEN = (device(type="hello"), device(type="listen", state="start"))
