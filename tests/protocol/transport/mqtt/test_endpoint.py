@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 import json
 import logging
 import socket
-from typing import Self
 
 import pytest
 
@@ -26,6 +25,8 @@ from tests.protocol.transport.mqtt.wire import WireClient
 from tests.protocol.transport.udp.device import until
 from tests.protocol.transport.websocket.peer import TOKEN, Owner, failing_in, port_of
 
+pytestmark = pytest.mark.timeouts(MqttTimeouts, refusal=0, close=0.05)
+
 
 @dataclass
 class Site(Owner):
@@ -34,22 +35,6 @@ class Site(Owner):
     endpoint: MqttServer = field(init=False)
     audio: UdpServer = field(default_factory=UdpServer)
     clients: list[WireClient] = field(default_factory=list)
-
-    @classmethod
-    @asynccontextmanager
-    async def running(cls, **timeouts: float) -> AsyncGenerator[Self]:
-        site = cls()
-        site.endpoint = MqttServer(site, audio=site.audio)
-        site.audio.start("127.0.0.1", 0)
-        await site.endpoint.start("127.0.0.1", 0)
-        with pytest.MonkeyPatch.context() as patch:
-            for name, seconds in ({"refusal": 0, "close": 0.05} | timeouts).items():
-                patch.setattr(MqttTimeouts, name, seconds)
-            yield site
-            await site.endpoint.stop()
-        site.audio.stop()
-        for client in site.clients:
-            await client.close()
 
     async def client(self, address: str = "127.0.0.1") -> WireClient:
         self.clients.append(await WireClient.open(port_of(self.endpoint), address))
@@ -63,8 +48,15 @@ class Site(Owner):
 @pytest.fixture
 async def site(socket_enabled: None) -> AsyncGenerator[Site]:
     """An endpoint whose refusals come at once."""
-    async with Site.running() as site:
-        yield site
+    site = Site()
+    site.audio.start("127.0.0.1", 0)
+    site.endpoint = MqttServer(site, audio=site.audio)
+    await site.endpoint.start("127.0.0.1", 0)
+    yield site
+    await site.endpoint.stop()
+    site.audio.stop()
+    for client in site.clients:
+        await client.close()
 
 
 @pytest.fixture
@@ -135,13 +127,13 @@ async def test_anything_but_a_connect_at_first_ends_the_connection(site: Site, f
     assert len(site.links) == 1
 
 
-async def test_a_client_that_says_nothing_is_dropped(socket_enabled: None) -> None:
-    async with Site.running(connect=0.02) as site:
-        silent, slow = await site.client(), await site.client()
-        await slow.send(wire.connect("id", MAC, TOKEN)[:-1])
-        assert await silent.closed()
-        assert await slow.closed()
-        assert not site.seen
+@pytest.mark.timeouts(MqttTimeouts, connect=0.02)
+async def test_a_client_that_says_nothing_is_dropped(site: Site) -> None:
+    silent, slow = await site.client(), await site.client()
+    await slow.send(wire.connect("id", MAC, TOKEN)[:-1])
+    assert await silent.closed()
+    assert await slow.closed()
+    assert not site.seen
 
 
 @pytest.mark.usefixtures("bystander")
@@ -211,22 +203,22 @@ async def test_what_a_device_must_not_send_ends_its_link(site: Site, packets: by
     assert [name for name in recorder.names if name != "too_long"] == ["link_closed"]
 
 
-@pytest.mark.parametrize(("keep_alive", "factor"), [(1, 0.4), (0, 0.4 / 60)])
+@pytest.mark.parametrize(("keep_alive", "silence"), [(4, 6), (0, 90)])
 async def test_silence_beyond_the_keep_alive_ends_the_link(
-    socket_enabled: None, keep_alive: int, factor: float
+    site: Site, keep_alive: int, silence: float
 ) -> None:
     """1.5 times what the device has promised, or else a minute; any packet counts, half of one does not."""
-    async with Site.running(keep_alive_factor=factor) as site:
-        device = await site.client()
-        await device.send(wire.connect("id", MAC, TOKEN, keep_alive=keep_alive))
-        await device.receive()
-        for _ in range(6):
-            await device.send(wire.PINGREQ)
-            assert await device.receive() == (0xD0, b"")
-            await asyncio.sleep(0.1)
-        await device.send(wire.PINGREQ[:1])
-        assert await site.recorders[0].wait_for("link_closed") == "nothing heard from the device in time"
-        assert await device.closed()
+    device = await site.client()
+    await device.send(wire.connect("id", MAC, TOKEN, keep_alive=keep_alive))
+    await device.receive()
+    for _ in range(3):
+        await asyncio.sleep(silence - 1)
+        await device.send(wire.PINGREQ)
+        assert await device.receive() == (0xD0, b"")
+    await device.send(wire.PINGREQ[:1])
+    await asyncio.sleep(silence)
+    assert await site.recorders[0].wait_for("link_closed") == "nothing heard from the device in time"
+    assert await device.closed()
 
 
 async def send_much(link: Link, size: int) -> None:
@@ -234,15 +226,15 @@ async def send_much(link: Link, size: int) -> None:
         await link.send({"type": "alert", "message": "x" * size})
 
 
-async def test_a_device_that_reads_nothing_is_given_up(socket_enabled: None) -> None:
+@pytest.mark.timeouts(MqttTimeouts, send=0.05)
+async def test_a_device_that_reads_nothing_is_given_up(site: Site) -> None:
     """Sending does not wait for ever, nor keep what nobody takes."""
-    async with Site.running(send=0.05) as site:
-        await site.device()
-        with pytest.raises(LinkClosedError, match="does not take"):
-            await send_much(site.links[0], 60_000)
-        await site.recorders[0].wait_for("link_closed")
-        with pytest.raises(LinkClosedError):
-            await site.links[0].send(tts_start())
+    await site.device()
+    with pytest.raises(LinkClosedError, match="does not take"):
+        await send_much(site.links[0], 60_000)
+    await site.recorders[0].wait_for("link_closed")
+    with pytest.raises(LinkClosedError):
+        await site.links[0].send(tts_start())
 
 
 async def test_a_link_that_we_close_holds_no_connection_of_a_silent_reader(site: Site) -> None:
@@ -295,16 +287,11 @@ async def test_an_error_of_a_handler_is_logged_once_and_ends_no_link(
 
 async def test_the_owner_may_say_where_devices_reach_the_audio(site: Site) -> None:
     """Behind a container's network our own address is of no use to them."""
-    await site.endpoint.stop()
     site.addresses[MAC] = "ha.example"
-    endpoint = MqttServer(site, audio=site.audio)
-    await endpoint.start("127.0.0.1", 0)
     for mac, address in ((MAC, "ha.example"), (OTHER_MAC, "127.0.0.1")):
-        device = await WireClient.login(port_of(endpoint), "id", mac, TOKEN)
+        device = await site.device(mac)
         await device.send(wire.publish(uplink_topic(mac), encoded(HELLO)))
         assert json.loads((await device.receive_message())[1])["udp"]["server"] == address
-        await device.close()
-    await endpoint.stop()
 
 
 @pytest.mark.usefixtures("bystander")
@@ -321,18 +308,19 @@ async def test_500_connections_that_never_finish_lock_nobody_out(site: Site) -> 
     assert await strangers[0].closed()
 
 
-async def test_wrong_passwords_are_slowed_and_right_ones_are_not(socket_enabled: None) -> None:
+@pytest.mark.timeouts(MqttTimeouts, refusal=60)
+async def test_wrong_passwords_are_slowed_and_right_ones_are_not(site: Site) -> None:
     """Who guesses waits for the answer; the device behind the same address does not."""
-    async with Site.running(refusal=60) as site:
-        guessers = [await site.client() for _ in range(100)]
-        for guesser in guessers:
-            await guesser.send(wire.connect("id", MAC, "guess"))
-        await until(lambda: len(site.seen) == len(guessers))
-        device = await site.device()
-        answer = asyncio.create_task(guesser.receive())
-        await device.send(wire.PINGREQ)
-        assert await device.receive() == (0xD0, b"")
-        assert not answer.done()
+    guessers = [await site.client() for _ in range(100)]
+    for guesser in guessers:
+        await guesser.send(wire.connect("id", MAC, "guess"))
+    await until(lambda: len(site.seen) == len(guessers))
+    device = await site.device()
+    answer = asyncio.create_task(guesser.receive())
+    await device.send(wire.PINGREQ)
+    assert await device.receive() == (0xD0, b"")
+    assert not answer.done()
+    await site.endpoint.stop()
     with pytest.raises(asyncio.IncompleteReadError):
         await answer
 

@@ -1,8 +1,8 @@
 """What stands on both sides of a WebSocket listener in its tests: devices, and whoever owns their links."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 import json
@@ -24,7 +24,6 @@ from custom_components.xiaozhi.protocol.transport.link import (
 )
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
 from custom_components.xiaozhi.protocol.transport.websocket.websocket_server import WebSocketServer
-from tests.protocol.transport.udp.device import opus_packet
 
 TOKEN = "a1b2c3d4"
 HELLO: dict[str, Any] = {
@@ -36,6 +35,8 @@ HELLO: dict[str, Any] = {
 }
 # Long enough for a busy machine, short enough to fail.
 PATIENCE = 10
+AT_ONCE = pytest.mark.timeouts(WebSocketTimeouts, close=0.05, upgrade_delay=0)
+"""Mark of tests in which neither an answer to a device nor the end of its connection takes time."""
 
 
 def port_of(server: WebSocketServer | MqttServer) -> int:
@@ -137,22 +138,9 @@ class Site(Owner):
     listener: WebSocketServer = field(init=False)
     devices: list[RawDevice] = field(default_factory=list)
 
-
-@asynccontextmanager
-async def running(site: Site | None = None, **timeouts: float) -> AsyncIterator[Site]:
-    """Run a listener on loopback; closing takes no time unless a test says so."""
-    site = site or Site()
-    site.listener = WebSocketServer(site)
-    with pytest.MonkeyPatch.context() as patch:
-        for name, seconds in ({"close": 0.05, "upgrade_delay": 0} | timeouts).items():
-            patch.setattr(WebSocketTimeouts, name, seconds)
-        await site.listener.start("127.0.0.1", 0)
-        try:
-            yield site
-        finally:
-            await site.listener.stop()
-            for device in site.devices:
-                await device.hang_up()
+    async def start(self, host: str | None = "127.0.0.1") -> None:
+        self.listener = WebSocketServer(self)
+        await self.listener.start(host, 0)
 
 
 class RawDevice:
@@ -160,6 +148,9 @@ class RawDevice:
 
     Like the firmware it never answers a close frame and never closes its end by itself.
     """
+
+    link: Link
+    recorder: Recorder
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -183,12 +174,15 @@ class RawDevice:
         device = await cls.dial(site, receive_buffer=receive_buffer)
         status, _ = await device.request(**headers)
         assert status == 101
+        device.link, device.recorder = site.links[-1], site.recorders[-1]
         return device
 
     @classmethod
-    async def talking(cls, site: Site, *, receive_buffer: int | None = None, **headers: str) -> Self:
+    async def talking(
+        cls, site: Site, *, receive_buffer: int | None = None, version: int = 1, **headers: str
+    ) -> Self:
         device = await cls.connect(site, receive_buffer=receive_buffer, **headers)
-        device.send_json(HELLO)
+        device.send_json(HELLO | {"version": version})
         assert (await device.receive_json())["type"] == "hello"
         return device
 
@@ -259,18 +253,3 @@ class RawDevice:
         self.writer.close()
         with suppress(ConnectionError):
             await self.writer.wait_closed()
-
-
-@asynccontextmanager
-async def bystander(site: Site) -> AsyncIterator[None]:
-    """Another device, whose conversation must go on whatever happens inside."""
-    device = await RawDevice.talking(site, Device_Id="02:00:00:00:00:02")
-    link, recorder = site.links[-1], site.recorders[-1]
-    yield
-    device.send_frame(Opcode.BINARY, opus_packet(b"still there"))
-    assert await recorder.wait_for("audio") == (opus_packet(b"still there"), 0)
-    await link.send({"type": "alert", "text": "yes"})
-    assert await device.receive_json() == {"type": "alert", "text": "yes"}
-    assert recorder.names == ["opened", "audio"]
-    await device.hang_up()
-    await recorder.wait_for("link_closed")
