@@ -101,11 +101,12 @@ async def answering(answer: bytes | None) -> AsyncGenerator[int]:
 class PushingBroker:
     """Subscribes each client to the topic of its client id when it connects, as EMQX can be configured to.
 
-    No more of a broker than the tests need: QoS 0, filters with `+` only. One that is `kicking` disconnects
-    those that subscribe, after it has answered, or before with `kicks_at_once`.
+    No more of a broker than the tests need: QoS 0, filters with `+` only.
     """
 
-    def __init__(self, *, kicking: bool = False, kicks_at_once: bool = False) -> None:
+    def __init__(self) -> None:
+        self.kicking = self.kicks_at_once = False
+        """Whether those that subscribe are disconnected, after an answer or before."""
         self.kicks = 0
         self.grants = True
         """Whether subscriptions are granted."""
@@ -113,8 +114,6 @@ class PushingBroker:
         """Whether anybody gets what devices say: nobody without the right to read it."""
         self.pushes = True
         """Whether it subscribes clients; an ordinary broker does not."""
-        self._kicking = kicking
-        self._kicks_at_once = kicks_at_once
         self._filters: dict[asyncio.StreamWriter, set[str]] = {}
         self.port = 0
         """The same after it was stopped and is started again."""
@@ -157,13 +156,13 @@ class PushingBroker:
                 writer.write(mqtt.ACCEPTED)
                 if self.pushes:
                     self._filters[writer].add(downlink_topic(client_id))
-            case mqtt.Subscribe() if self._kicks_at_once:
+            case mqtt.Subscribe() if self.kicks_at_once:
                 writer.close()
             case mqtt.Subscribe(packet_id=packet_id, filters=filters):
                 self._filters[writer].update(filters)
                 codes = bytes(0 if self.grants else mqtt.SUBSCRIBE_FAILED for _ in filters)
                 writer.write(mqtt.suback(packet_id, codes))
-                if self._kicking:
+                if self.kicking:
                     self.kicks += 1
                     writer.close()
             case mqtt.Signal.PING:

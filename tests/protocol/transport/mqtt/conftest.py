@@ -1,11 +1,11 @@
-"""A broker of the owner's."""
+"""Brokers of the owner's."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
-from tests.protocol.transport.mqtt.brokers import ANONYMOUS, Mosquitto, mosquitto
+from tests.protocol.transport.mqtt.brokers import ANONYMOUS, Mosquitto, PushingBroker, mosquitto
 
 
 @pytest.fixture
@@ -13,3 +13,11 @@ async def broker(tmp_path: Path) -> AsyncGenerator[Mosquitto]:
     """A Mosquitto that lets everybody in."""
     async with mosquitto(tmp_path, ANONYMOUS) as broker:
         yield broker
+
+
+@pytest.fixture
+async def pushing() -> AsyncGenerator[PushingBroker]:
+    """A broker that delivers to those that do not subscribe."""
+    broker = await PushingBroker().start()
+    yield broker
+    await broker.stop()

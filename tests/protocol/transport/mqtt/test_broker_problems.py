@@ -39,12 +39,10 @@ pytestmark = REAL_BROKER
 
 
 async def test_a_broker_that_pushes_is_told_from_one_that_does_not(
-    broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
+    broker: Mosquitto, pushing: PushingBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Mosquitto takes everything, and delivers nothing to who does not subscribe."""
-    pushing = await PushingBroker().start()
     assert await pushes(BrokerSettings(host="127.0.0.1", port=pushing.port))
-    await pushing.stop()
     monkeypatch.setattr(BrokerTimeouts, "push", 0.1)
     settings = BrokerSettings(host="127.0.0.1", port=broker.port)
     assert not await pushes(settings)
@@ -102,11 +100,10 @@ async def test_who_may_not_subscribe_is_told() -> None:
 
 
 @pytest.mark.timeouts(BrokerTimeouts, answer=1)
-async def test_who_is_disconnected_for_the_subscription_may_not_subscribe() -> None:
+async def test_who_is_disconnected_for_the_subscription_may_not_subscribe(pushing: PushingBroker) -> None:
     """As EMQX does with `deny_action = disconnect`."""
-    broker = await PushingBroker(kicks_at_once=True).start()
-    assert (await problem_of(port=broker.port))[0] is BrokerProblem.FORBIDDEN
-    await broker.stop()
+    pushing.kicks_at_once = True
+    assert (await problem_of(port=pushing.port))[0] is BrokerProblem.FORBIDDEN
 
 
 @pytest.mark.parametrize(
