@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Callable
+from dataclasses import replace
 import json
 from typing import Any
 
@@ -125,90 +126,71 @@ def test_null_and_empty_are_as_good_as_missing(schema: Any, required: tuple[str,
 
 
 RANGE = {"minimum": 1, "maximum": 9}
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": ["integer", "null"], **RANGE},
-        {"type": ["null", "integer"], "default": None, **RANGE},
-        {"type": ["integer"], **RANGE},
-        {"anyOf": [{"type": "integer", **RANGE}, {"type": "null"}], "default": None},
-        {"oneOf": [{"type": "null"}, {"type": ["integer", "null"], **RANGE}]},
-        {"anyOf": [{"type": "integer"}, {"type": "null"}], **RANGE},
-        {"type": "integer", "nullable": True, "enum": None, **RANGE},
-        {"allOf": [{"type": "integer"}], **RANGE},
-        {"type": "Int", "min": "1", "max": 9.0},
-        {"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 10},
-    ],
-)
-def test_a_number_keeps_its_range_also_if_nullable_or_written_loosely(schema: JsonObject) -> None:
-    assert ToolProperty.from_schema(schema) == ToolProperty(kind="integer", **RANGE)
-
-
-@pytest.mark.parametrize(
-    ("schema", "kind", "choices"),
-    [
-        ({"type": "bool"}, "boolean", ()),
-        ({"type": ["integer", "number"]}, "number", ()),
-        ({"type": "number", "maximum": "1e999"}, "number", ()),
-        ({"enum": ["a", "b", None]}, "string", ("a", "b")),
-        ({"anyOf": [{"enum": [1, 2]}, {"type": "null"}]}, "integer", (1, 2)),
-        ({"oneOf": [{"const": "a", "title": "A"}, {"const": "b"}]}, "string", ("a", "b")),
-        ({"type": "integer", "enum": ["1", 2.0, 2]}, "integer", (1, 2)),
-        ({"type": "string", "const": "a"}, "string", ("a",)),
-        ({"enum": [1, "a"]}, "unknown", ()),
-    ],
-)
-def test_other_ways_to_state_a_type_and_its_choices(
-    schema: JsonObject, kind: str, choices: tuple[Any]
-) -> None:
-    found = ToolProperty.from_schema(schema)
-    assert (found.kind, found.choices, found.limits) == (kind, choices, (-(2**31), 2**31 - 1))
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": ["integer", "string"]},
-        {"type": []},
-        {"type": "null"},
-        {"type": {"a": 1}},
-        {"anyOf": [{"type": "integer"}, {"type": "string"}]},
-        {"anyOf": [{"type": "null"}]},
-        {"anyOf": {"type": "integer"}},
-        {"oneOf": [None, 7]},
-    ],
-)
-def test_a_type_that_is_not_known_stays_unknown(schema: JsonObject) -> None:
-    assert ToolProperty.from_schema(schema).kind == "unknown"
+UNKNOWN = ToolProperty(kind="unknown")
+INTEGER = ToolProperty(kind="integer")
+STRING = ToolProperty(kind="string")
 
 
 @pytest.mark.parametrize(
     ("schema", "expected"),
     [
-        (
-            {"type": "integer", "minimum": 5, "maximum": 1, "default": 3},
-            ToolProperty(kind="integer", default=3),
+        # A number keeps its range, also if it may be null or is written loosely.
+        *(
+            (schema, ToolProperty(kind="integer", **RANGE))
+            for schema in (
+                {"type": ["integer", "null"], **RANGE},
+                {"type": ["null", "integer"], "default": None, **RANGE},
+                {"type": ["integer"], **RANGE},
+                {"anyOf": [{"type": "integer", **RANGE}, {"type": "null"}], "default": None},
+                {"oneOf": [{"type": "null"}, {"type": ["integer", "null"], **RANGE}]},
+                {"anyOf": [{"type": "integer"}, {"type": "null"}], **RANGE},
+                {"type": "integer", "nullable": True, "enum": None, **RANGE},
+                {"allOf": [{"type": "integer"}], **RANGE},
+                {"type": "Int", "min": "1", "max": 9.0},
+                {"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 10},
+            )
         ),
-        ({"type": "integer", "minimum": True, "maximum": 1.5, "default": "x"}, ToolProperty(kind="integer")),
+        # A type and its choices can be stated in several ways.
+        ({"type": "bool"}, ToolProperty(kind="boolean")),
+        ({"type": ["integer", "number"]}, ToolProperty(kind="number")),
+        ({"enum": ["a", "b", None]}, replace(STRING, choices=("a", "b"))),
+        ({"anyOf": [{"enum": [1, 2]}, {"type": "null"}]}, replace(INTEGER, choices=(1, 2))),
+        ({"oneOf": [{"const": "a", "title": "A"}, {"const": "b"}]}, replace(STRING, choices=("a", "b"))),
+        ({"type": "integer", "enum": ["1", 2.0, 2]}, replace(INTEGER, choices=(1, 2))),
+        ({"type": "string", "const": "a"}, replace(STRING, choices=("a",))),
+        # Any of several types is none.
+        *(
+            (schema, UNKNOWN)
+            for schema in (
+                7,
+                {"enum": [1, "a"]},
+                {"type": ["integer", "string"]},
+                {"type": []},
+                {"type": "null"},
+                {"type": {"a": 1}},
+                {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+                {"anyOf": [{"type": "null"}]},
+                {"anyOf": {"type": "integer"}},
+                {"oneOf": [None, 7]},
+            )
+        ),
+        # Limits, choices and defaults that contradict the type are dropped.
+        ({"type": "integer", "minimum": 5, "maximum": 1, "default": 3}, replace(INTEGER, default=3)),
+        ({"type": "integer", "minimum": True, "maximum": 1.5, "default": "x"}, INTEGER),
         ({"type": "boolean", "default": 1}, ToolProperty(kind="boolean")),
-        ({"type": "string", "default": 1}, ToolProperty(kind="string")),
+        ({"type": "string", "default": 1}, STRING),
         (
             {"type": "number", "minimum": 0.5, "maximum": 2},
             ToolProperty(kind="number", minimum=0.5, maximum=2),
         ),
-        ({"type": "integer", "minimum": 1.0}, ToolProperty(kind="integer", minimum=1)),
-        ({"type": "string", "enum": ["a", 1, "b"]}, ToolProperty(kind="string", choices=("a", "b"))),
-        # No whole number that JSON can carry, or that a device could take.
-        ({"type": "integer", "default": 1e300, "maximum": "1e300"}, ToolProperty(kind="integer")),
-        (7, ToolProperty(kind="unknown")),
+        ({"type": "integer", "minimum": 1.0}, replace(INTEGER, minimum=1)),
+        ({"type": "string", "enum": ["a", 1, "b"]}, replace(STRING, choices=("a", "b"))),
+        # No number that JSON can carry, or that a device could take.
+        ({"type": "integer", "default": 1e300, "maximum": "1e300"}, INTEGER),
+        ({"type": "number", "maximum": "1e999"}, ToolProperty(kind="number")),
     ],
 )
-def test_limits_and_defaults_that_contradict_the_type_are_dropped(
-    schema: Any, expected: ToolProperty
-) -> None:
-    """A schema of another firmware cannot mislead."""
+def test_a_schema_is_read_as_its_maker_means_it(schema: Any, expected: ToolProperty) -> None:
     assert ToolProperty.from_schema(schema) == expected
 
 
@@ -217,31 +199,6 @@ def test_limits_never_leave_32_bits() -> None:
     wide = ToolProperty.from_schema({"type": "integer", "minimum": -(2**40), "maximum": 2**40})
     assert wide.limits == ToolProperty(kind="integer").limits == (-(2**31), 2**31 - 1)
     assert ToolProperty(kind="integer", minimum=1, maximum=7).limits == (1, 7)
-
-
-@pytest.mark.parametrize(
-    ("schema", "value", "good"),
-    [
-        ({"type": "number", "minimum": 0.5, "maximum": 2}, 0.5, True),
-        ({"type": "number", "minimum": 0.5, "maximum": 2}, 2, True),
-        ({"type": "number", "minimum": 0.5, "maximum": 2}, 2.01, False),
-        ({"type": "number"}, float("inf"), False),
-        ({"type": "number"}, True, False),
-        ({"type": "string", "enum": ["low", "high"]}, "high", True),
-        ({"type": "string", "enum": ["low", "high"]}, "middle", False),
-        ({"type": "integer", "enum": [1, 5]}, 5.0, True),
-        ({"type": "integer"}, 40.0, True),
-    ],
-)
-def test_choices_and_limits_of_numbers_are_checked(schema: JsonObject, value: Any, good: bool) -> None:
-    found = tool({"name": "x", "inputSchema": {"properties": {"a": schema}}})
-    if good:
-        checked = check_arguments(found, {"a": value})["a"]
-        assert checked == value
-        assert schema["type"] != "integer" or type(checked) is int
-    else:
-        with pytest.raises(ArgumentError):
-            check_arguments(found, {"a": value})
 
 
 MODE: JsonObject = {"type": "string", "enum": ["eco", "boost"]}
@@ -313,42 +270,19 @@ def test_a_tool_whose_arguments_nobody_can_know_is_refused(schema: JsonObject) -
     assert Tool.from_dict({"name": "x", "inputSchema": schema}) is None
 
 
-@pytest.mark.parametrize(
-    ("value", "wrong"),
-    [
-        ([], None),
-        ([{"x": 3, "mode": "eco", "list": [None, "a"], "note": "free"}], None),
-        ([{"x": 3, "mode": None, "after": {"x": 99}}], None),
-        ([{"x": 3}, {"x": 30}], "a[1].x"),
-        ([{"x": 3, "mode": "banana"}], "a[0].mode"),
-        ([{"x": 3, "list": {}}], "a[0].list"),
-        ([{"mode": "eco"}], "a[0].x"),
-        ([3], "a[0]"),
-        ({"x": 3}, "a"),
-        ([{"x": 3, "note": "x" * 5000}], "a"),
-    ],
-)
-def test_what_is_nested_is_checked_too(value: Any, wrong: str | None) -> None:
-    found = with_argument({"type": "array", "items": {"$ref": "#/$defs/Point"}})
-    if wrong is None:
-        assert check_arguments(found, {"a": value}) == {"a": value}
-    else:
-        with pytest.raises(ArgumentError) as raised:
-            check_arguments(found, {"a": value})
-        assert raised.value.name == wrong
-
-
-def test_a_limit_that_is_excluded_is_no_value() -> None:
-    found = with_argument({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1.5, "maximum": 9})
-    assert check_arguments(found, {"a": 0.01}) == {"a": 0.01}
-    for value in (0, -1):
-        with pytest.raises(ArgumentError):
-            check_arguments(found, {"a": value})
+HALF_TO_TWO: JsonObject = {"type": "number", "minimum": 0.5, "maximum": 2}
+EXCLUSIVE: JsonObject = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1.5, "maximum": 9}
+POINTS: JsonObject = {"type": "array", "items": {"$ref": "#/$defs/Point"}}
 
 
 @pytest.mark.parametrize(
-    ("schema", "written", "meant"),
+    ("schema", "value", "sent"),
     [
+        *((HALF_TO_TWO, value, value) for value in (0.5, 2)),
+        (EXCLUSIVE, 0.01, 0.01),
+        ({"type": "integer", "enum": [1, 5]}, 5.0, 5),
+        ({"type": "integer"}, 40.0, 40),
+        # What a model writes as a text is what it means.
         ({"type": "integer", "maximum": 50}, " 40 ", 40),
         ({"type": "number"}, "4.5", 4.5),
         ({"type": "boolean"}, "True", True),
@@ -359,11 +293,44 @@ def test_a_limit_that_is_excluded_is_no_value() -> None:
         ({"type": "integer", "enum": [1, 2]}, "2", 2),
         ({"type": "string"}, "40", "40"),
         ({"type": "array", "items": {"type": "integer"}}, ["1", 2], [1, 2]),
+        *(
+            (POINTS, value, value)
+            for value in (
+                [],
+                [{"x": 3, "mode": "eco", "list": [None, "a"], "note": "free"}],
+                [{"x": 3, "mode": None, "after": {"x": 99}}],
+            )
+        ),
     ],
 )
-def test_what_a_model_writes_as_a_text_is_what_it_means(schema: JsonObject, written: Any, meant: Any) -> None:
-    sent = check_arguments(with_argument(schema), {"a": written})["a"]
-    assert (sent, type(sent)) == (meant, type(meant))
+def test_an_argument_that_fits_is_sent_in_its_type(schema: JsonObject, value: Any, sent: Any) -> None:
+    checked = check_arguments(with_argument(schema), {"a": value})["a"]
+    assert (checked, type(checked)) == (sent, type(sent))
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "wrong"),
+    [
+        (HALF_TO_TWO, 2.01, "a"),
+        *(({"type": "number"}, value, "a") for value in (float("inf"), True)),
+        *((EXCLUSIVE, value, "a") for value in (0, -1)),
+        (MODE, "banana", "a"),
+        # What is nested is checked, too.
+        (POINTS, [{"x": 3}, {"x": 30}], "a[1].x"),
+        (POINTS, [{"x": 3, "mode": "banana"}], "a[0].mode"),
+        (POINTS, [{"x": 3, "list": {}}], "a[0].list"),
+        (POINTS, [{"mode": "eco"}], "a[0].x"),
+        (POINTS, [3], "a[0]"),
+        (POINTS, {"x": 3}, "a"),
+        (POINTS, [{"x": 3, "note": "x" * 5000}], "a"),
+    ],
+)
+def test_of_an_argument_that_does_not_fit_the_wrong_part_is_named(
+    schema: JsonObject, value: Any, wrong: str
+) -> None:
+    with pytest.raises(ArgumentError) as raised:
+        check_arguments(with_argument(schema), {"a": value})
+    assert raised.value.name == wrong
 
 
 def size_of(part: ToolProperty) -> int:
