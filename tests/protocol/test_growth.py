@@ -133,7 +133,7 @@ def addresses(text: str) -> None:
 
 
 def check_ins(text: str) -> None:
-    body = json.dumps({"board": {"name": text}, "partition_table": [{"type": 0}] * len(text)}).encode()
+    body = json.dumps({"board": {"name": text}, "partition_table": [{"type": 0}] * (len(text) // 8)}).encode()
     for headers in (
         HEADERS,
         {"Device-Id": MAC, "Client-Id": CLIENT_ID, "Host": "a", "User-Agent": text},

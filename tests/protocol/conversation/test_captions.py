@@ -8,12 +8,7 @@ import re
 from hypothesis import example, given, strategies as st
 import pytest
 
-from custom_components.xiaozhi.protocol.conversation.caption_text import (
-    clauses,
-    has_words,
-    plain_text,
-    sentence_ends,
-)
+from custom_components.xiaozhi.protocol.conversation.caption_text import has_words, plain_text
 from custom_components.xiaozhi.protocol.conversation.captions import Captions, subtitles
 from tests.protocol.growth import assert_linear
 
@@ -224,30 +219,20 @@ UNITS = [
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_a_text_takes_time_linear_in_its_size(unit: str) -> None:
-    def split(text: str) -> None:
-        begin = 0
-        for sentence_end in sentence_ends(text, complete=True):
-            clauses(text[begin:sentence_end])
-            begin = sentence_end
+def test_captions_take_time_linear_in_the_size_of_a_text(unit: str) -> None:
+    """Whatever a language model says, and however much."""
 
-    assert_linear(split, lambda size: f"a{unit * (size // len(unit))}a", size=500)
-
-
-@pytest.mark.parametrize("unit", UNITS)
-def test_captions_of_an_endless_text_keep_nobody_waiting(unit: str) -> None:
-    """The work before one packet has a bound, however much a language model says."""
-
-    def due(captions: Captions) -> None:
+    def show(captions: Captions) -> None:
         captions.due(0.0, complete=False)
         captions.due(60.0, complete=True)
+        captions.rest()
 
     def endless(size: int) -> Captions:
         captions = Captions()
-        captions.add(unit * size)
+        captions.add(f"a{unit * (size // len(unit))}a")
         return captions
 
-    assert_linear(due, endless, size=1000)
+    assert_linear(show, endless, size=1000)
 
 
 def test_each_subtitle_is_due_when_a_voice_of_a_usual_pace_says_it() -> None:
