@@ -11,6 +11,8 @@ import av
 from av.audio.codeccontext import AudioCodecContext
 import numpy as np
 
+from custom_components.xiaozhi.protocol.audio.opus_codec import audio_frame
+
 
 @cache
 def tone(seconds: float, sample_rate: int, hertz: float = 440, amplitude: int = 8000) -> bytes:
@@ -106,15 +108,8 @@ def wav_header(sample_rate: int, size: int, *, channels: int = 1, tag: int = 1, 
     """Return the head of a WAV file whose samples take `size` bytes, or 0 when that is not known."""
     block = channels * bits // 8
     fields = struct.pack("<HHIIHH", tag, channels, sample_rate, sample_rate * block, block, bits)
-    return (
-        b"RIFF"
-        + struct.pack("<I", min(size + 36, 0xFFFFFFFF))
-        + b"WAVEfmt "
-        + struct.pack("<I", len(fields))
-        + fields
-        + b"data"
-        + struct.pack("<I", size)
-    )
+    riff = struct.pack("<4sI8sI", b"RIFF", min(size + 36, 0xFFFFFFFF), b"WAVEfmt ", len(fields))
+    return riff + fields + struct.pack("<4sI", b"data", size)
 
 
 def assert_decoders_ended() -> None:
@@ -128,11 +123,8 @@ def assert_decoders_ended() -> None:
 def _frames(pcm: bytes, sample_rate: int, frame_samples: int) -> list[av.AudioFrame]:
     frames = []
     for start in range(0, len(pcm), 2 * frame_samples):
-        piece = pcm[start : start + 2 * frame_samples]
-        frame = av.AudioFrame(format="s16", layout="mono", samples=len(piece) // 2)
-        frame.sample_rate = sample_rate
+        frame = audio_frame(pcm[start : start + 2 * frame_samples], sample_rate)
         frame.pts = start // 2
-        frame.planes[0].update(piece)
         frames.append(frame)
     return frames
 

@@ -161,11 +161,11 @@ async def test_sound_is_encoded_while_it_arrives_and_no_faster_than_asked_for() 
 
 def test_a_recording_becomes_a_file_of_its_length_and_sound() -> None:
     """Half a MiB is enough for a minute of anything."""
-    minute = hiss(60, 16000)
-    raised = resampled(minute, 16000, RATE)
-    assert len(raised) == pytest.approx(1.5 * len(minute), rel=0.001)
+    sound = hiss(15, 16000)
+    raised = resampled(sound, 16000, RATE)
+    assert len(raised) == pytest.approx(1.5 * len(sound), rel=0.001)
     file = OggOpusEncoder().encode_whole(raised)
-    assert len(read_ogg(file).packets) == pytest.approx(60 / 0.06, abs=3)
-    assert len(file) < 512 * 1024
+    assert len(read_ogg(file).packets) == pytest.approx(15 / 0.06, abs=3)
+    assert len(file) < 512 * 1024 * 15 / 60
     sound = decoded(OggOpusEncoder().encode_whole(resampled(tone(1.0, 16000), 16000, RATE)))
     assert pitch_level(sound[2 * 4800 : 2 * 43200], 48000, 440) == pytest.approx(8000, rel=0.1)

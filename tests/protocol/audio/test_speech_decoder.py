@@ -163,9 +163,9 @@ async def test_speech_that_ends_before_its_stated_length_is_logged(
 async def test_every_usual_kind_of_speech_is_decoded_even_with_a_wrong_hint(
     container: str, codec: str, extension: str
 ) -> None:
-    wrong = "flac" if extension == "mp3" else "mp3"
+    speech, wrong = make_media(container, codec, TONE, RATE), "flac" if extension == "mp3" else "mp3"
     for hint in (extension, wrong):
-        pcm = await decode(make_media(container, codec, TONE, RATE), extension=hint)
+        pcm = await decode(speech, extension=hint)
         assert len(pcm) == pytest.approx(2 * SECOND, rel=0.05)
         assert pitch_level(pcm[SECOND // 2 : -SECOND // 2], RATE, 440) == pytest.approx(8000, rel=0.1)
 

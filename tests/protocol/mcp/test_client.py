@@ -302,7 +302,7 @@ PAYLOADS = st.dictionaries(st.text(max_size=8), JSON_VALUES, max_size=4) | st.fi
 )
 
 
-@given(payloads=st.lists(PAYLOADS, max_size=6))
+@given(payloads=st.lists(PAYLOADS, max_size=3))
 async def test_whatever_a_device_sends_is_survived(payloads: list[JsonObject]) -> None:
     device = Device()
     task = await device.begin()
