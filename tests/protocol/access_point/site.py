@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 import json
 import ssl
 from typing import Any, override
@@ -15,6 +16,7 @@ from custom_components.xiaozhi.protocol.access_point.address import AccessPointA
 from custom_components.xiaozhi.protocol.access_point.dispatcher import CallRecord
 from custom_components.xiaozhi.protocol.access_point.tools import OfferedTool
 from custom_components.xiaozhi.protocol.messages import JsonObject
+from tests.protocol.transport.udp.device import until as wait_until
 
 TLS = ssl.create_default_context()
 LAMP_SCHEMA: JsonObject = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -170,10 +172,5 @@ async def running(url: str, *, tls: ssl.SSLContext = TLS) -> AsyncGenerator[Site
         await client.close()
 
 
-async def until(happened: Callable[[], bool], seconds: float = 3600) -> None:
-    """Wait until something has happened, for hours if need be: time costs nothing here."""
-    pause = 0.01
-    async with asyncio.timeout(seconds):
-        while not happened():
-            await asyncio.sleep(pause)
-            pause = min(2.0, pause * 1.2)
+# Time costs nothing here.
+until = partial(wait_until, seconds=3600)

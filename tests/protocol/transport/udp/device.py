@@ -88,7 +88,9 @@ class DeviceSocket(asyncio.DatagramProtocol):
 
 
 async def until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    """Run the event loop until a condition holds."""
+    """Run the event loop until a condition holds; who may wait for long looks less and less often."""
+    pause = 0.01
     async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - any condition, of objects that know nothing of events
-            await asyncio.sleep(0.01)
+        while not condition():
+            await asyncio.sleep(pause)
+            pause = max(pause, min(1.2 * pause, seconds / 1000))
