@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from dataclasses import replace
 from typing import override
 
 import numpy as np
@@ -26,6 +25,7 @@ from custom_components.xiaozhi.protocol.messages import (
 )
 from custom_components.xiaozhi.protocol.transport.link import Channel, Link, LinkClosedError, LinkKind
 from custom_components.xiaozhi.util.event_loop import loop_time
+from tests.protocol.conversation.test_readiness_proof import SlowTask
 
 UPLINK = AudioFormat(16000, 60)
 NEW = FirmwareVersion(2, 4, 2)
@@ -43,36 +43,29 @@ class LoggingLink(Link):
         self.messages: list[tuple[float, JsonObject]] = []
         self.packets: list[tuple[float, bytes]] = []
         self.conversation: Conversation | None = None
-        self.open_channel: Channel | None = Channel(
-            session_id="s",
-            hello=DeviceHello(transport="websocket", audio=UPLINK, supports_mcp=True),
-        )
+        hello = DeviceHello(transport="websocket", audio=UPLINK, supports_mcp=True)
+        self._channel = Channel(session_id="s", hello=hello)
 
     @property
     @override
     def remote(self) -> str:
         return "127.0.0.1"
 
-    @property
-    @override
-    def channel(self) -> Channel | None:
-        return self.open_channel
-
     @override
     async def send(self, message: JsonObject) -> None:
-        if self.open_channel is None:
+        if self.channel is None:
             raise LinkClosedError("closed")
         self.messages.append((loop_time(), message))
 
     @override
     async def send_audio(self, packet: bytes) -> None:
-        if self.open_channel is None:
+        if self.channel is None:
             raise LinkClosedError("closed")
         self.packets.append((loop_time(), packet))
 
     @override
     async def close_channel(self) -> None:
-        self.open_channel = None
+        self._channel = None
         assert self.conversation is not None
         self.conversation.channel_closed()
 
@@ -202,7 +195,7 @@ async def test_the_end_of_the_channel_ends_all_waiting() -> None:
     assert await conversation.next_turn() is None
     assert states[-1] is ConversationState.IDLE
     # The device has begun another one.
-    link.open_channel = LoggingLink().open_channel
+    link._channel = LoggingLink().channel
     with pytest.raises(LinkClosedError):
         await conversation.begin_answer()
     assert conversation.state is ConversationState.IDLE
@@ -212,10 +205,9 @@ async def test_the_end_of_the_channel_ends_all_waiting() -> None:
 
 async def test_the_end_of_an_old_conversation_leaves_a_newer_channel_open() -> None:
     link, conversation, _ = make()
-    assert link.open_channel is not None
-    newer = link.open_channel = replace(link.open_channel, session_id="newer")
+    newer = link._channel = LoggingLink().channel
     await conversation.end()
-    assert link.open_channel is newer
+    assert link.channel is newer
 
 
 async def test_half_a_sentence_does_not_end_when_the_connection_breaks() -> None:
@@ -322,18 +314,12 @@ async def test_an_answer_aborted_before_the_device_knew_of_it_leaves_no_trace() 
 
 async def test_a_stop_does_not_overtake_the_start() -> None:
     """Both in one pass of the device's main loop would leave it without `listen start`."""
-    answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-
-    class AskedTask(MainTask):
-        @override
-        async def probe(self) -> bool:
-            return await answered
-
-    link, conversation, _, _ = await in_turn(main_task=AskedTask())
+    main_task = SlowTask()
+    link, conversation, _, _ = await in_turn(main_task=main_task)
     await conversation.begin_answer()
     stopping = asyncio.create_task(conversation.stop_speaking())
     await asyncio.sleep(0.1)
     assert [message["state"] for message in link.shown("tts")] == ["start"]
-    answered.set_result(True)
+    main_task.answer.set_result(True)
     await stopping
     assert [message["state"] for message in link.shown("tts")] == ["start", "stop"]
