@@ -11,7 +11,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable
 from datetime import timedelta
-import gc
 from math import inf
 from time import monotonic, process_time
 from typing import Any, Final
@@ -22,10 +21,10 @@ from homeassistant.core import Event, callback
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import entity_registry as er, intent
 from homeassistant.util import dt as dt_util
-import psutil
 
 from benchmarks.fleet import Fleet, fleet
 from benchmarks.house import House, Site
+from benchmarks.memory import pss_kib
 from benchmarks.report import Row
 from benchmarks.speech import after, spoken
 from custom_components.xiaozhi.const import DOMAIN, OTA_PATH
@@ -86,7 +85,7 @@ async def measure(house: House, *, quick: bool, minutes: float = 10) -> list[Row
         await page.do(Page.open, f"{url}/api/websocket", await owner_token(hass))
         address = await cloud.do(OtherCloud.start)
         life = _Life(house, boxes, minutes * 60 * share if quick else minutes * 60, number)
-        memory, processor = _kib(), process_time()
+        memory, processor = pss_kib(), process_time()
         with life.steps.measured():
             life.steps.phase = "start"
             async with house.site(number, None, access_point(address)) as site:
@@ -95,7 +94,7 @@ async def measure(house: House, *, quick: bool, minutes: float = 10) -> list[Row
                     "start, s": round(site.set_up_seconds, 2),
                     "start, s of processor time": round(process_time() - processor, 2),
                 }
-                figures["KiB for each paired device"] = round((_kib() - memory) / number, 1)
+                figures["KiB for each paired device"] = round((pss_kib() - memory) / number, 1)
                 await life.run(site)
                 figures["KiB more for each linked device"] = round(2 * life.linked_kib / number, 1)
     figures |= life.figures()
@@ -127,10 +126,10 @@ class _Life:
         self._site = site
         place(self._hass, site.gateway.entry.entry_id)
         await self._do("messages", self._keep_messages())
-        memory = _kib()
+        memory = pss_kib()
         await self._do("link", self._boxes.do(Boxes.boot, self._house.check_in_url, site.devices))
         await self._linked()
-        self.linked_kib = _kib() - memory
+        self.linked_kib = pss_kib() - memory
         await self._do("alarms", self._set_alarms())
         await self._do("settle", asyncio.sleep(self._seconds / 20))
         self._stop = self._hass.bus.async_listen(MATCH_ALL, self._wrote)
@@ -314,9 +313,3 @@ class _Life:
             # The objects in the condition have no events to wait for
             while sum(one.state.linked for one in gateway.devices.values()) < self._number // 2:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
-
-
-def _kib() -> float:
-    """Return the memory of the process, with its part of what it shares with others (PSS)."""
-    gc.collect()
-    return float(psutil.Process().memory_full_info().pss / 1024)
