@@ -1,76 +1,59 @@
-"""Bounds on how often a device may cause something costly, in one table.
+"""Bounds on how often a device may cause something costly.
 
-The bounds belong to the device, so that a new link brings no new ones.
+They belong to the device, so that a new link brings no new ones.
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import Final
 
 from ..util.event_loop import loop_time
 from ..util.limits import TokenBucket
 
 
-class Bound(StrEnum):
-    """The events that are bounded."""
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A bound on one kind of event: rates a second and bursts, above what a person can cause.
 
-    CONNECTIONS = "connections"
-    """Check-ins and links: each changes the registry, or states of its entities."""
-    LINKS = "links"
-    """Ends of links that make all entities unavailable at once: each of them is two rows of the database."""
-    LISTS = "lists"
-    """Lists of tools: each may remove a hundred entities and make as many."""
-    MODES = "modes"
-    """Changes between listening while it speaks and not: each is an entity that comes or goes."""
-    TURNS = "turns"
-    """Runs of a pipeline: each is four states of the satellite, and more of the engines."""
-    NOTIFICATIONS = "notifications"
-    """Notifications on the bus, and the states that they report."""
-    NOTIFICATION_EVENTS = "notification_events"
-    """Those of the event entity, whose attributes are stored."""
-    PROGRESS_EVENTS = "progress_events"
-    """The same for reports of progress: a long call sends hundreds."""
-    CONVERSATION_EVENTS = "conversation_events"
-    AI_QUESTIONS = "ai_questions"
-    """Each may cost the owner money."""
-    PEOPLE_QUESTIONS = "people_questions"
-    QUESTION_REFUSALS = "question_refusals"
-    """Refused questions that are shown in Activity."""
+    Where there are two, the first protects the event loop, and the second bounds what a day adds to the
+    database.
+    """
+
+    name: str
+    """Its name in diagnostics."""
+    limits: tuple[tuple[float, float], ...]
 
 
-# Rates a second and bursts, above what a person can cause. Where there are two, the first protects the event
-# loop, and the second bounds what a day adds to the database.
-_BOUNDS: Final[Mapping[Bound, tuple[tuple[float, float], ...]]] = {
-    Bound.CONNECTIONS: ((1 / 3, 60),),
-    Bound.LINKS: ((1 / 180, 20),),
-    Bound.LISTS: ((1 / 30, 10),),
-    Bound.MODES: ((1 / 60, 5),),
-    Bound.TURNS: ((1, 6), (1 / 15, 600)),
-    Bound.NOTIFICATIONS: ((5, 20), (1 / 5, 1000)),
-    Bound.NOTIFICATION_EVENTS: ((1 / 60, 100),),
-    Bound.PROGRESS_EVENTS: ((1 / 60, 100),),
-    Bound.CONVERSATION_EVENTS: ((1 / 2, 100),),
-    Bound.AI_QUESTIONS: ((1 / 30, 5),),
-    Bound.PEOPLE_QUESTIONS: ((1 / 60, 3),),
-    Bound.QUESTION_REFUSALS: ((1 / 600, 3),),
-}
+CONNECTIONS: Final = Bound("connections", ((1 / 3, 60),))
+"""Check-ins and links: each changes the registry, or states of its entities."""
+LINKS: Final = Bound("links", ((1 / 180, 20),))
+"""Ends of links that make all entities unavailable at once: each of them is two rows of the database."""
+LISTS: Final = Bound("lists", ((1 / 30, 10),))
+"""Lists of tools: each may remove a hundred entities and make as many."""
+MODES: Final = Bound("modes", ((1 / 60, 5),))
+"""Changes between listening while it speaks and not: each is an entity that comes or goes."""
+TURNS: Final = Bound("turns", ((1, 6), (1 / 15, 600)))
+"""Runs of a pipeline: each is four states of the satellite, and more of the engines."""
+NOTIFICATIONS: Final = Bound("notifications", ((5, 20), (1 / 5, 1000)))
+"""Notifications on the bus, and the states that they report."""
+NOTIFICATION_EVENTS: Final = Bound("notification_events", ((1 / 60, 100),))
+"""Those of the event entity, whose attributes are stored."""
+PROGRESS_EVENTS: Final = Bound("progress_events", ((1 / 60, 100),))
+"""The same for reports of progress: a long call sends hundreds."""
+CONVERSATION_EVENTS: Final = Bound("conversation_events", ((1 / 2, 100),))
 
 
 class DeviceBounds:
     """The bounds of one device, and how often each was exceeded."""
 
     def __init__(self) -> None:
-        self._buckets = {
-            bound: tuple(TokenBucket(rate=rate, burst=burst) for rate, burst in limits)
-            for bound, limits in _BOUNDS.items()
-        }
+        self._buckets: dict[Bound, list[TokenBucket]] = {}
         self.exceeded = Counter[str]()
 
     def take(self, bound: Bound) -> bool:
         """Count an event; False if it exceeds the bound."""
         if self.delay(bound):
-            self.exceeded[bound] += 1
+            self.exceeded[bound.name] += 1
             return False
         now = loop_time()
         for bucket in self._buckets[bound]:
@@ -79,5 +62,7 @@ class DeviceBounds:
 
     def delay(self, bound: Bound) -> float:
         """Return the seconds until an event is within the bound."""
+        if bound not in self._buckets:
+            self._buckets[bound] = [TokenBucket(rate=rate, burst=burst) for rate, burst in bound.limits]
         now = loop_time()
         return max(bucket.delay(now) for bucket in self._buckets[bound])

@@ -15,7 +15,7 @@ from ..protocol.conversation.readiness import MainTask
 from ..protocol.messages import JsonObject
 from ..protocol.transport.link import Link, LinkKind
 from ..settings import DeviceSettings, GatewaySettings
-from .bounds import Bound
+from .bounds import LINKS
 from .commands import DeviceCommands
 from .installation import Installation
 from .link_session import LinkSession
@@ -46,8 +46,6 @@ class Device(PairedDevice):
         self.session: LinkSession | None = None
         """The session on its link; commands go through `commands`."""
         self.commands = DeviceCommands(self, lambda: self.session)
-        self.open_questions: dict[str, Any] = {}
-        """Its questions that a person can answer now, by the id of their repair issue."""
         self.main_task = _DeviceMainTask(self)
         self.parts: dict[type[Any], Any] = {}
         """Its parts by their class, made by the gateway; none until it is in the device registry."""
@@ -195,7 +193,7 @@ class Device(PairedDevice):
 
     def _log(self, link: Link, text: str, value: str) -> None:
         # A device on WebSocket comes and goes with every conversation.
-        seldom = link.stays_connected and not self.bounds.delay(Bound.LINKS)
+        seldom = link.stays_connected and not self.bounds.delay(LINKS)
         _LOGGER.log(logging.INFO if seldom else logging.DEBUG, text, self.name, value)
 
     @callback

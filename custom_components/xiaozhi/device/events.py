@@ -19,7 +19,7 @@ from ..protocol.trace import Trace
 from ..protocol.transport.link import Channel
 from ..util.text import clean_data, one_line
 from ..util.untrusted_json import is_bounded
-from .bounds import Bound
+from .bounds import CONVERSATION_EVENTS, NOTIFICATION_EVENTS, PROGRESS_EVENTS
 from .turn_times import TurnTimes
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class DeviceEvents:
             device.hass.bus.async_fire(EVENT_NOTIFICATION, data)
         event = notification_event(method, params)
         is_progress = event.type is NotificationType.PROGRESS
-        if device.bounds.take(Bound.PROGRESS_EVENTS if is_progress else Bound.NOTIFICATION_EVENTS):
+        if device.bounds.take(PROGRESS_EVENTS if is_progress else NOTIFICATION_EVENTS):
             self._send(event)
             return True
         if not self._limit_logged:
@@ -128,7 +128,7 @@ class DeviceEvents:
         Texts are cut to one line.
         """
         # The others are ours, and few.
-        if isinstance(event, ConversationEvent) and not self._device.bounds.take(Bound.CONVERSATION_EVENTS):
+        if isinstance(event, ConversationEvent) and not self._device.bounds.take(CONVERSATION_EVENTS):
             return
         if text is not None and self._device.settings.share_transcripts:
             attributes["text"] = text

@@ -23,7 +23,7 @@ from ..protocol.transport.link import LinkClosedError
 from ..timeouts import SessionTimeouts
 from ..tools.stock_tools import STATUS_TOOL
 from ..util.event_loop import LogAndGoOn, within
-from .bounds import Bound
+from .bounds import LISTS
 from .state import STATUS_READ
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class HandshakeAndReadings:
 
     async def _list_first(self) -> None:
         """List the tools, later if that was done too often: until then, the last list is used."""
-        if self._device.bounds.take(Bound.LISTS):
+        if self._device.bounds.take(LISTS):
             await self._list_tools()
         else:
             self.list_again()
@@ -180,8 +180,8 @@ class HandshakeAndReadings:
 
     async def _list_later(self) -> None:
         # Not after the handshake: its first step may wait for an answer that does not come.
-        await asyncio.sleep(max(SessionTimeouts.refresh, self._device.bounds.delay(Bound.LISTS)))
-        self._device.bounds.take(Bound.LISTS)
+        await asyncio.sleep(max(SessionTimeouts.refresh, self._device.bounds.delay(LISTS)))
+        self._device.bounds.take(LISTS)
         with self._go_on:
             try:
                 await self._list_tools()

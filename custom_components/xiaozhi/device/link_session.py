@@ -25,7 +25,7 @@ from ..protocol.messages import (
 from ..protocol.transport.link import Channel, Link, LinkClosedError, LinkHandler
 from ..timeouts import SessionTimeouts
 from ..tools.stock_tools import STATUS_TOOL
-from .bounds import Bound
+from .bounds import LINKS, MODES, NOTIFICATION_EVENTS, NOTIFICATIONS
 from .events import ConversationEvent
 from .handshake_and_readings import HandshakeAndReadings
 from .paired_device import PairedDevice
@@ -138,7 +138,7 @@ class LinkSession(LinkHandler, McpOwner):
                 case ListenStart(mode) if mode is not ListenMode.MANUAL:
                     realtime = mode is ListenMode.REALTIME
                     changes = realtime is not self.device.state.listens_while_speaking
-                    if changes and self.device.bounds.take(Bound.MODES):
+                    if changes and self.device.bounds.take(MODES):
                         self._record.update(listens_while_speaking=realtime)
                 case Abort():
                     self.device.events.fire(ConversationEvent.INTERRUPTED)
@@ -192,7 +192,7 @@ class LinkSession(LinkHandler, McpOwner):
             self._gone(reason)
             state = self.device.state
             flaps = (state.linked or state.lingers) and self.link.stays_connected
-            lingers = flaps and not self.device.bounds.take(Bound.LINKS)
+            lingers = flaps and not self.device.bounds.take(LINKS)
             gone = replace(state, linked=False, lingers=lingers, conversation=ConversationState.IDLE)
             self._record.set_state(gone if lingers else gone.after_contact())
             if lingers:
@@ -208,9 +208,9 @@ class LinkSession(LinkHandler, McpOwner):
 
     async def _leave(self) -> None:
         """Show a device that comes and goes as it is, if it stays so."""
-        ends = self.device.bounds.exceeded[Bound.LINKS]
+        ends = self.device.bounds.exceeded[LINKS.name]
         await asyncio.sleep(SessionTimeouts.away)
-        if self.device.bounds.exceeded[Bound.LINKS] == ends:
+        if self.device.bounds.exceeded[LINKS.name] == ends:
             self._record.update(lingers=False)
 
     async def read_at_rest(self) -> None:
@@ -254,7 +254,7 @@ class LinkSession(LinkHandler, McpOwner):
         # Before the limit, so that the last change of the tools is not missed.
         if method == "notifications/tools/list_changed":
             self.readings.list_again()
-        published = self.device.bounds.take(Bound.NOTIFICATIONS)
+        published = self.device.bounds.take(NOTIFICATIONS)
         shown = published and self._show_notification(method, params)
         if method == _STATE_CHANGED:
             self._held_back = None if shown else (params, published)
@@ -278,7 +278,7 @@ class LinkSession(LinkHandler, McpOwner):
         """Show the last state of a burst when the bounds allow that."""
         while (held := self._held_back) is not None:
             params, published = held
-            bound = Bound.NOTIFICATION_EVENTS if published else Bound.NOTIFICATIONS
+            bound = NOTIFICATION_EVENTS if published else NOTIFICATIONS
             await asyncio.sleep(self.device.bounds.delay(bound))
             if self._held_back is held and (published or self.device.bounds.take(bound)):
                 shown = self._show_notification(_STATE_CHANGED, params, published=published)

@@ -6,7 +6,7 @@ import logging
 
 from homeassistant.core import callback
 
-from ..device.bounds import Bound
+from ..device.bounds import CONNECTIONS
 from ..device.device import Device
 from ..device.link_settings import client_id_of
 from ..protocol.firmware_version import SAFE_TEXT_BYTES
@@ -47,7 +47,7 @@ class PairedDevices:
         if not same(credentials.client_id, client_id):
             _LOGGER.debug("Connection from %s refused: not the device that was paired", credentials.remote)
             return None
-        if not device.bounds.take(Bound.CONNECTIONS):
+        if not device.bounds.take(CONNECTIONS):
             _LOGGER.debug("Connection from %s refused: it comes and goes without end", credentials.remote)
             return None
         return _admission(device)

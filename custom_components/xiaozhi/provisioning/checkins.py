@@ -11,7 +11,7 @@ from homeassistant.const import CONF_TOKEN, CONTENT_TYPE_JSON
 from homeassistant.util import dt as dt_util
 
 from ..const import OTA_PATH
-from ..device.bounds import Bound
+from ..device.bounds import CONNECTIONS
 from ..device.device import Device
 from ..device_http.access import DeviceView, check_origin, for_devices, path_of
 from ..device_http.bodies import receive_body
@@ -52,7 +52,7 @@ class CheckIns:
         """
         if (device := await self._find(checkin)) is None:
             return self._discovery.answer_check_in(checkin, remote)
-        if not device.bounds.take(Bound.CONNECTIONS):
+        if not device.bounds.take(CONNECTIONS):
             raise web.HTTPTooManyRequests(text="Too many check-ins")
         self._discovery.recognized(device)
         # Also a device that is to use the WebSocket: on the broker, messages to it are lost.

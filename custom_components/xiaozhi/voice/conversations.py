@@ -10,7 +10,7 @@ from typing import Any
 from homeassistant.core import callback
 
 from ..announcements.other_loudspeaker import Said, chosen_player
-from ..device.bounds import Bound
+from ..device.bounds import TURNS
 from ..device.events import ConversationEvent
 from ..device.turn_times import TurnStep, TurnTimes
 from ..protocol import messages
@@ -229,8 +229,8 @@ class HeldConversation:
     async def _complete(self, turn: Turn) -> TurnResult:
         """Take a turn with what comes before and after it."""
         bounds, conversation = self._device.bounds, self._conversation
-        await asyncio.sleep(bounds.delay(Bound.TURNS))
-        bounds.take(Bound.TURNS)
+        await asyncio.sleep(bounds.delay(TURNS))
+        bounds.take(TURNS)
         if not turn.claim():
             return TurnResult()
         if turn.may_begin_with_messages and await self._hear_kept() and conversation.answering:

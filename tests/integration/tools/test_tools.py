@@ -17,7 +17,7 @@ from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.common import async_capture_events
 
-from custom_components.xiaozhi.device.bounds import Bound
+from custom_components.xiaozhi.device.bounds import NOTIFICATIONS
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.device_tools import DeviceTools
 from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
@@ -175,7 +175,7 @@ async def test_without_a_status_tool_the_volume_is_read_from_its_own_getter(
 async def test_the_last_change_of_the_tools_is_seen_after_any_number_of_them(
     hass: HomeAssistant, robot: SimulatedDevice, known: Device
 ) -> None:
-    while known.bounds.take(Bound.NOTIFICATIONS):
+    while known.bounds.take(NOTIFICATIONS):
         pass
     register(robot, tool("self.fan.stop"))
     await wait_for_state(hass, "button.kitchen_box_fan_stop", "unknown")

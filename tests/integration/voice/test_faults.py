@@ -13,7 +13,7 @@ from homeassistant.helpers import area_registry as ar
 import pytest
 from pytest_homeassistant_custom_component.common import async_capture_events
 
-from custom_components.xiaozhi.device.bounds import Bound
+from custom_components.xiaozhi.device.bounds import TURNS
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from custom_components.xiaozhi.timeouts import VoiceTimeouts
@@ -273,7 +273,7 @@ async def test_turns_that_no_person_causes_do_not_fill_the_database(
     """A device gone bad begins one each second; it gets six hundred, and then one in fifteen seconds."""
     device = await boot()
     for _ in range(630):
-        assert known.bounds.take(Bound.TURNS)
+        assert known.bounds.take(TURNS)
         await asyncio.sleep(1)
     changes = async_capture_events(hass, EVENT_STATE_CHANGED)
     for _ in range(60):

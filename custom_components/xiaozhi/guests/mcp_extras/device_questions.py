@@ -19,6 +19,11 @@ from .ai_questions import ask_ai
 from .followed import async_follow_again
 from .person_questions import ask_people
 
+_AI_QUESTIONS: Final = Bound("ai_questions", ((1 / 30, 5),))
+"""Each may cost the owner money."""
+_PEOPLE_QUESTIONS: Final = Bound("people_questions", ((1 / 60, 3),))
+_REFUSALS: Final = Bound("question_refusals", ((1 / 600, 3),))
+"""Refused questions that are shown in Activity."""
 _BUSY: Final = -32000
 # Results of a question to a person, by the `action` of the answer.
 _OUTCOMES: Final = {"decline": "declined", "cancel": "cancelled"}
@@ -41,8 +46,8 @@ class DeviceQuestions(DevicePart):
     @callback
     def start(self) -> None:
         device = self.device
-        ai = _limited(device, "ai", partial(ask_ai, device), Bound.AI_QUESTIONS)
-        people = _limited(device, "people", partial(ask_people, device), Bound.PEOPLE_QUESTIONS)
+        ai = _limited(device, "ai", partial(ask_ai, device), _AI_QUESTIONS)
+        people = _limited(device, "people", partial(ask_people, device), _PEOPLE_QUESTIONS)
 
         @callback
         def settings_changed() -> None:
@@ -80,7 +85,7 @@ def _limited(device: Device, kind: str, ask: RequestHandler, bound: Bound) -> Re
             outcome = _OUTCOMES.get(str(result.get("action")), "answered")
             return result
         finally:
-            if outcome != "refused" or device.bounds.take(Bound.QUESTION_REFUSALS):
+            if outcome != "refused" or device.bounds.take(_REFUSALS):
                 device.events.report(EVENT_QUESTION, kind=kind, outcome=outcome)
 
     return answer

@@ -2,18 +2,18 @@
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from uuid import uuid4
 
 from homeassistant.components import persistent_notification
 from homeassistant.core import Event, callback
 from homeassistant.helpers import issue_registry as ir
+from homeassistant.util.hass_dict import HassKey
 
 from ...const import DOMAIN
 from ...device.device import Device
 from ...protocol.messages import JsonObject
 from ...texts.translated import async_text
-from ...timeouts import SessionTimeouts
 from ...util.text import one_line, plain_markdown, plain_name
 from .question_form import FormField, parse_question_form
 
@@ -34,6 +34,12 @@ class OpenQuestion:
         """Answer it; a second answer is ignored."""
         if not self.answer.done():
             self.answer.set_result({"action": action} | ({} if content is None else {"content": content}))
+
+
+OPEN_QUESTIONS: Final = HassKey[dict[str, OpenQuestion]](f"{DOMAIN}_open_questions")
+"""The questions that a person can answer now, by the ids of their repair issues."""
+# For a person to answer.
+_PATIENCE: Final = 300.0
 
 
 async def ask_people(device: Device, params: JsonObject) -> JsonObject:
@@ -60,7 +66,7 @@ async def ask_people(device: Device, params: JsonObject) -> JsonObject:
             question.resolve("cancel")
 
     stop = hass.bus.async_listen(ir.EVENT_REPAIRS_ISSUE_REGISTRY_UPDATED, dismissed)
-    device.open_questions[issue_id] = question
+    hass.data.setdefault(OPEN_QUESTIONS, {})[issue_id] = question
     try:
         ir.async_create_issue(
             hass,
@@ -72,12 +78,12 @@ async def ask_people(device: Device, params: JsonObject) -> JsonObject:
             translation_placeholders=question.placeholders,
         )
         persistent_notification.async_create(hass, notice, title, issue_id)
-        async with asyncio.timeout(SessionTimeouts.person_answers):
+        async with asyncio.timeout(_PATIENCE):
             return await question.answer
     except TimeoutError:
         return {"action": "cancel"}
     finally:
         stop()
-        device.open_questions.pop(issue_id, None)
+        del hass.data[OPEN_QUESTIONS][issue_id]
         ir.async_delete_issue(hass, DOMAIN, issue_id)
         persistent_notification.async_dismiss(hass, issue_id)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from homeassistant.components.repairs import RepairsFlow, RepairsFlowResult
 from homeassistant.core import callback
@@ -19,8 +19,7 @@ from homeassistant.helpers.selector import (
 )
 import voluptuous as vol
 
-from ...gateway import running_gateway
-from .person_questions import OpenQuestion
+from .person_questions import OPEN_QUESTIONS, OpenQuestion
 from .question_form import FormField
 
 _NUMBERS: Final = frozenset({"integer", "number"})
@@ -67,11 +66,9 @@ class QuestionFlow(RepairsFlow):
 
     @property
     def _question(self) -> OpenQuestion:
-        gateway = running_gateway(self.hass)
-        for device in () if gateway is None else gateway.devices.values():
-            if (question := device.open_questions.get(self.issue_id)) is not None:
-                return cast("OpenQuestion", question)
-        raise AbortFlow("gone")
+        if (question := self.hass.data.get(OPEN_QUESTIONS, {}).get(self.issue_id)) is None:
+            raise AbortFlow("gone")
+        return question
 
     @callback
     def _resolve(self, action: Any) -> RepairsFlowResult:
