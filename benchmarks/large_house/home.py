@@ -23,7 +23,8 @@ from homeassistant.helpers import (
 )
 import probatio
 
-from custom_components.xiaozhi.const import DOMAIN, SUBENTRY_ACCESS_POINT
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.guests.cloud.access_point import SUBENTRY_ACCESS_POINT
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
 
 _FLOORS: Final = ("Cellar", "Ground floor", "First floor", "Attic")

@@ -31,28 +31,23 @@ from .const import (
     DOMAIN,
     ENTRY_VERSION,
     GATEWAY_UNIQUE_ID,
-    STOCK_RELEASES,
     SUBENTRY_DEVICE,
 )
+from .device.guest import async_files
 from .device.link_settings import AUTO_SUBSCRIBE_TOPIC
 from .forms.device_form import DeviceFlow
 from .forms.gateway_form import (
     ACCOUNT_SCHEMA,
     BROKER_SCHEMA,
-    RECONFIGURE_SCHEMA,
-    SECTION_ADVANCED,
     WARNINGS,
+    GatewayForm,
     broker_errors,
     cleaned_broker,
-    cleaned_gateway,
-    gateway_errors,
-    gateway_schema,
-    gateway_suggestions,
 )
 from .forms.pairing_form import PairingFlow, address_placeholders, async_https_hint
 from .gateway import gateway_of
 from .guests import GUESTS
-from .provisioning.check_in_address import check_in_url, found_host
+from .provisioning.check_in_address import found_host
 from .settings import OfferedLink, device_subentries, gateway_entry
 from .texts.translated import async_text
 from .util.text import plain_name
@@ -121,29 +116,29 @@ class XiaozhiConfigFlow(PairingFlow[ConfigFlowContext, ConfigFlowResult, str], C
     async def async_step_gateway(self, user_input: dict[str, Any] | None = None) -> ConfigFlowResult:
         """Ask for the settings of the gateway, a new one or the known one, and test them."""
         known = self._get_reconfigure_entry() if self.source == SOURCE_RECONFIGURE else None
-        errors: dict[str, str] = {}
-        suggested = {} if known is None else gateway_suggestions(known.data)
+        form = GatewayForm(self.hass, known)
+        files = await async_files(self.hass, GUESTS, "gateway_form")
         if user_input is not None:
-            self._settings = cleaned_gateway(user_input)
-            errors = await gateway_errors(self.hass, self._settings, known, GUESTS)
-            if self._passes(errors, self._settings):
+            form.take(user_input)
+            await form.check()
+            for check in (file.check for file in files if hasattr(file, "check")):
+                await check(form)
+            self._settings = form.settings
+            if self._passes(form.errors, form.settings):
                 return await self._continue()
-            suggested = gateway_suggestions(self._settings)
+        form.suggested = {**(form.settings or form.known)}
+        for file in files:
+            file.add_fields(form)
         if known is None:
-            shown = errors.keys() | ({CONF_ADDRESS} if check_in_url(self.hass, None) is None else set())
-            schema = gateway_schema(shown)
-            suggested |= {SECTION_ADVANCED: dict(suggested)}
-            placeholders = {"problem": await async_https_hint(self.hass)}
+            form.placeholders["problem"] = await async_https_hint(self.hass)
         else:
-            schema = RECONFIGURE_SCHEMA
-            placeholders = await address_placeholders(self.hass, known.data.get(CONF_ADDRESS))
-            placeholders |= {"releases_example": STOCK_RELEASES}
-        placeholders["found"] = found_host(self.hass) or await async_text(self.hass, "no_address_found")
+            form.placeholders |= await address_placeholders(self.hass, known.data.get(CONF_ADDRESS))
+        form.placeholders["found"] = found_host(self.hass) or await async_text(self.hass, "no_address_found")
         return self.async_show_form(
             step_id="gateway" if known is None else "reconfigure",
-            data_schema=self.add_suggested_values_to_schema(schema, suggested),
-            errors=errors,
-            description_placeholders=placeholders,
+            data_schema=self.add_suggested_values_to_schema(form.schema(), form.suggested),
+            errors=form.errors,
+            description_placeholders=form.placeholders,
         )
 
     async_step_reconfigure = async_step_gateway

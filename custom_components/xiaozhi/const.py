@@ -12,9 +12,6 @@ CONF_ADDRESS: Final = "address"
 CONF_LINK: Final = "link"
 CONF_MQTT_PORT: Final = "mqtt_port"
 CONF_UDP_PORT: Final = "udp_port"
-CONF_STOCK_RELEASES: Final = "stock_releases"
-CONF_UNDERSTAND_ALARMS: Final = "understand_alarms"
-CONF_FIRMWARE_RELEASES: Final = "firmware_releases"
 CONF_BROKER: Final = "broker"
 CONF_TLS: Final = "tls"
 DEFAULT_WEBSOCKET_PORT: Final = 8765
@@ -35,24 +32,13 @@ CONF_SHARE_TRANSCRIPTS: Final = "share_transcripts"
 CONF_SHOW_ANNOUNCEMENTS: Final = "show_announcements"
 CONF_WAKE_WORD_PIPELINES: Final = "wake_word_pipelines"
 STOCK_FIRMWARE_PAGE: Final = "https://github.com/78/xiaozhi-esp32/releases"
-STOCK_RELEASES: Final = "https://api.github.com/repos/78/xiaozhi-esp32/releases/latest"
-
-# An access point: a subentry, whose unique id is the host and the agent.
-SUBENTRY_ACCESS_POINT: Final = "access_point"
-CONF_QUESTIONS_ONLY: Final = "questions_only"
-CONF_TOOLS: Final = "tools"
-EVENT_ACCESS_POINT_CALL: Final = "xiaozhi_access_point_call"
 
 EVENT_ANNOUNCEMENT_SKIPPED: Final = "xiaozhi_announcement_skipped"
-EVENT_QUESTION: Final = "xiaozhi_question"
 EVENT_ROOM_PLAYER: Final = "xiaozhi_room_player"
 EVENT_TOOL_CALL: Final = "xiaozhi_tool_call"
 EVENT_UNANSWERED_WAKE_WORD: Final = "xiaozhi_unanswered_wake_word"
-EVENT_VOICE_MESSAGE: Final = "xiaozhi_voice_message"
 
 OTA_PATH: Final = "/api/xiaozhi/ota"
-VISION_PATH: Final = "/api/xiaozhi/vision"
-UPLOAD_PATH: Final = "/api/xiaozhi/upload"
 FILE_PATH: Final = "/api/xiaozhi/file"
 STREAM_PATH: Final = "/api/xiaozhi/stream"
 SOUND_PATH: Final = "/api/xiaozhi/sound"
@@ -61,7 +47,5 @@ WEBSOCKET_PATH: Final = "/xiaozhi/v1/"
 # Characters that fit on a screen: in its status bar, and below it.
 MAX_STATUS: Final = 60
 MAX_MESSAGE: Final = 500
-
-NO_MODEL_ISSUE: Final = "no_vision_model"
 
 MANUFACTURER: Final = "XiaoZhi"

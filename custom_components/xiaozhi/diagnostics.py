@@ -15,7 +15,7 @@ from homeassistant.const import (
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers import device_registry as dr
 
-from .const import CONF_ADDRESS, CONF_FIRMWARE_RELEASES, DOMAIN
+from .const import CONF_ADDRESS, DOMAIN
 from .device.device import Device
 from .gateway import XiaozhiConfigEntry, find_device, gateway_of
 from .links.problems import installed_version
@@ -28,7 +28,6 @@ _LIBRARIES: Final = ("aiomqtt", "av", "hassil", "home-assistant-intents", "pysil
 _PRIVATE: Final = {
     CONF_ADDRESS,
     CONF_CLIENT_ID,
-    CONF_FIRMWARE_RELEASES,
     CONF_HOST,
     CONF_MAC,
     CONF_NAME,
@@ -36,6 +35,7 @@ _PRIVATE: Final = {
     CONF_TOKEN,
     CONF_USERNAME,
     "carrier",
+    "firmware_releases",
     "followed",
     "ip",
     "origin",

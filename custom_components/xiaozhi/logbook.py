@@ -10,14 +10,14 @@ from homeassistant.core import Event, HomeAssistant, callback
 
 from .const import (
     DOMAIN,
-    EVENT_ACCESS_POINT_CALL,
     EVENT_ANNOUNCEMENT_SKIPPED,
-    EVENT_QUESTION,
     EVENT_ROOM_PLAYER,
     EVENT_TOOL_CALL,
     EVENT_UNANSWERED_WAKE_WORD,
-    EVENT_VOICE_MESSAGE,
 )
+from .guests.cloud.access_point import EVENT_ACCESS_POINT_CALL
+from .guests.mcp_extras.device_questions import EVENT_QUESTION
+from .guests.messages.kept_messages import EVENT_VOICE_MESSAGE
 from .texts.translated import known_text
 
 _KEYS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
-import hmac
 import logging
 import secrets
 from types import MappingProxyType
@@ -22,7 +21,6 @@ from .const import (
     CONF_LINK,
     CONF_SHOW_ANNOUNCEMENTS,
     CONF_TLS,
-    CONF_UNDERSTAND_ALARMS,
     DEFAULT_MQTT_PORT,
     DEFAULT_UDP_PORT,
     DEFAULT_WEBSOCKET_PORT,
@@ -87,6 +85,11 @@ def read_settings(settings: type[Any], owner: str, data: Mapping[str, Any]) -> d
                 # Not the value: it may be private.
                 _LOGGER.warning("The setting %s of %s cannot be read, and has its default", key, owner)
     return found
+
+
+def settings_of[SettingsT](entry: ConfigEntry[Any], kind: type[SettingsT]) -> SettingsT:
+    """Return the settings of a guest in the entry of the gateway, a class whose fields are `stored`."""
+    return kind(**read_settings(kind, entry.title, entry.data))
 
 
 def from_stored[ThingT](kind: type[ThingT], data: Mapping[str, Any]) -> ThingT:
@@ -154,10 +157,6 @@ class GatewaySettings:
     """Host name or IPv4 address of Home Assistant for devices; None for the one that they called."""
     broker: BrokerSettings | None = stored(_BROKER)
     """None unless the link is `BROKER`."""
-    firmware_releases: str | None = stored(str)
-    """Address of a list of firmware releases."""
-    understands_alarms: bool = stored(bool, False, key=CONF_UNDERSTAND_ALARMS)
-    """Whether sentences about alarms are written for Home Assistant's own assistant."""
 
     @classmethod
     def from_entry(cls, entry: ConfigEntry[Any]) -> Self:
@@ -217,11 +216,6 @@ class DeviceSettings:
             self.of_guests[kind] = kind(**read_settings(kind, self.name, self.options))
         found: SettingsT = self.of_guests[kind]
         return found
-
-    @property
-    def vision_token(self) -> str:
-        """Token that the device sends with a photo. It does not reveal the token of the link."""
-        return hmac.digest(self.token.encode(), b"vision", "sha256").hex()
 
 
 @callback

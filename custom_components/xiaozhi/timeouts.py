@@ -12,6 +12,8 @@ class CallTimeouts:
     """To close the connection. The HTTP client of firmware 2.1.0 to 2.4.x uses a freed object when the server
     closes before the device does (component ml307, src/esp/esp_tcp.cc). Devices close it well within this
     time."""
+    stall: float = 60
+    """For a device to take the next part of a file. It writes some 64 KiB a second into its flash."""
 
 
 class SessionTimeouts:
@@ -25,10 +27,6 @@ class SessionTimeouts:
     """For a device that comes and goes to stay, there or away, until it is shown so."""
     idle: float = 1.0
     """Until a device that goes idle has cleared its screen: alerts are shown after that."""
-    ai_answer: float = 120.0
-    """For a language model that a device asks."""
-    person_answers: float = 300.0
-    """For a person whom a device asks."""
     hang_up: float = 1.0
     """Until the last conversation is ended: a device that connects because it was woken must send its hello
     first."""
@@ -50,54 +48,6 @@ class StoreTimeouts:
     """Between two immediate saves of changes that a crash must not lose."""
     retry: float = 60
     """Until a failed save is tried again."""
-
-
-class FirmwareTimeouts:
-    """Time-outs and pauses of installations and of the list of releases, in seconds."""
-
-    by_hand: float = 15 * 60
-    """For a person to switch the device off and on."""
-    restart: float = 3 * 60
-    """For the device to restart and check in."""
-    begin: float = 60
-    """For the device to begin to fetch, after its check-in."""
-    come_back: float = 5 * 60
-    """For the device to verify the firmware, restart and join the Wi-Fi."""
-    list: float = 30
-    """For the list of releases."""
-    file: float = 300
-    """For a file of the list."""
-    list_age: float = 6 * 3600
-    """Until the list is fetched again. GitHub allows 60 requests an hour without an account."""
-    list_retry: float = 15 * 60
-    """Until a list that could not be fetched is tried again."""
-
-
-class MediaTimeouts:
-    """Time-outs of media, in seconds."""
-
-    opening: float = 10
-    """For a source to deliver the first sound, from the call of the action."""
-    stall: float = 4
-    """For a source to go on. A device that plays a stream from us gives up after 5 s without data."""
-
-
-class PictureTimeouts:
-    """Time-outs for pictures and files, in seconds."""
-
-    slot: float = 5
-    """Until one of the pictures that are being received is done. A device waits 30 s for the answer to its
-    photo."""
-    upload: float = 20
-    """For a picture, which the device sends while it compresses it."""
-    entity: float = 2
-    """For Home Assistant to add the entity of the first picture."""
-    answer: float = 25
-    """For the vision model. The device gives up after 30 s."""
-    fetch: float = 15
-    """For a picture from the web."""
-    stall: float = 60
-    """For a device to take the next part of a file. It writes some 64 KiB a second into its flash."""
 
 
 class VoiceTimeouts:
@@ -182,23 +132,3 @@ class AnnouncementTimeouts:
     """For which a download that the user has ended may keep the device from beginning another one."""
     idle: float = 1
     """For a device to go idle after a conversation."""
-
-
-class TimerTimeouts:
-    """Time-outs and pauses of timers and alarms, in seconds."""
-
-    ring: float = 60
-    """For which a timer rings with sound of our own."""
-    show: float = 30
-    """The same with alerts, which make a short sound."""
-    retry: float = 5
-    """From the end of a ring that was not heard, or not to its end, until it is tried again."""
-    unreachable: float = 600
-    """For a device that is away to come back."""
-    alarm: float = 600
-    """For which an alarm rings, with sound or with alerts."""
-    snooze: float = 540
-    after_stop: float = 120
-    """For which a stopped alarm can still be snoozed: to say so, one wakes the device, which stops it."""
-    poll: float = 60
-    """Between two polls of the clock, which may be set, and of the alarms."""

@@ -12,7 +12,6 @@ from homeassistant.components import ai_task, conversation
 from homeassistant.core import HomeAssistant
 from homeassistant.helpers.typing import ConfigType
 
-from custom_components.xiaozhi import const
 from custom_components.xiaozhi.guests.firmware import available_firmware
 from custom_components.xiaozhi.guests.wake_words.speech_models import FIXED_WORDS, MODELS_FOLDER, TABLE
 
@@ -43,9 +42,7 @@ async def async_setup(hass: HomeAssistant, _config: ConfigType) -> bool:
         TABLE["models"][model]["files"] = hashes
     if served := os.environ.get(SERVED):
         TABLE["source"] = f"{served}/models"
-        # Forms are imported later, and take it from the constants.
-        for module in (const, available_firmware):
-            vars(module)["STOCK_RELEASES"] = f"{served}/releases/latest"
+        vars(available_firmware)["STOCK_RELEASES"] = f"{served}/releases/latest"
     else:
         await hass.async_add_executor_job(_put, Path(hass.config.path(*MODELS_FOLDER)))
     return True

@@ -15,8 +15,8 @@ import voluptuous as vol
 
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.device_http.transfers import Upload
 from custom_components.xiaozhi.guests.pictures.picture_slots import PictureSlots
+from custom_components.xiaozhi.guests.pictures.screen import Upload
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice
 from simulator.board.picture import jpeg

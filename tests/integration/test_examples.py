@@ -20,6 +20,7 @@ from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.device.events import ConversationEvent
 from custom_components.xiaozhi.guests.alarms.alarm import Alarm
 from custom_components.xiaozhi.guests.alarms.timers import SetTimer
+from custom_components.xiaozhi.guests.pictures.device_pictures import DevicePictures
 from custom_components.xiaozhi.guests.pictures.picture_file import Picture, PictureKind
 from custom_components.xiaozhi.protocol.device_status import DeviceStatus
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
@@ -116,7 +117,8 @@ async def device(hass: HomeAssistant, gateway_entry: MockConfigEntry, all_enable
             ip="192.168.1.20",
         )
     )
-    device.record.update(pictures=dict.fromkeys(PictureKind, Picture(data=b"", taken=dt_util.utcnow())))
+    for kind in PictureKind:
+        device.part(DevicePictures).keep(kind, Picture(data=b"", taken=dt_util.utcnow()))
     await hass.async_block_till_done()
     # Between conversations, it keeps its values as one on WebSocket does.
     device.record.update(link=LinkKind.WEBSOCKET)

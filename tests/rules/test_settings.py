@@ -10,10 +10,12 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
 from custom_components.xiaozhi.guests.cloud.access_point import AccessPointSettings
+from custom_components.xiaozhi.guests.firmware.available_firmware import FirmwareSettings
 from custom_components.xiaozhi.guests.loudspeaker.loudspeaker_settings import LoudspeakerSettings
 from custom_components.xiaozhi.guests.mcp_extras.device_questions import QuestionSettings
 from custom_components.xiaozhi.guests.pictures.vision import PhotoSettings
 from custom_components.xiaozhi.guests.quiet.do_not_disturb import QuietSettings
+from custom_components.xiaozhi.guests.spoken.sentence_files import SentenceSettings
 from custom_components.xiaozhi.guests.wake_words.device_wake_words import PhraseSettings
 from custom_components.xiaozhi.settings import (
     ConversationStyle,
@@ -21,6 +23,7 @@ from custom_components.xiaozhi.settings import (
     DeviceSettings,
     GatewaySettings,
     OfferedLink,
+    settings_of,
 )
 
 _NONSENSE: Final[list[Any]] = ["nonsense", "", -1, 10**30, 1.5, None, True, [], [1], {"a": 1}, {"a": {}}]
@@ -58,9 +61,21 @@ def quiet(**data: Any) -> QuietSettings:
     return device(**data).of(QuietSettings)
 
 
-def gateway(**data: Any) -> GatewaySettings:
+def _entry(**data: Any) -> MockConfigEntry:
     data = {"websocket_port": 8765, "link": "mqtt", **data}
-    return GatewaySettings.from_entry(MockConfigEntry(entry_id="0", title="Kitchen box", data=data))
+    return MockConfigEntry(entry_id="0", title="Kitchen box", data=data)
+
+
+def gateway(**data: Any) -> GatewaySettings:
+    return GatewaySettings.from_entry(_entry(**data))
+
+
+def firmware(**data: Any) -> FirmwareSettings:
+    return settings_of(_entry(**data), FirmwareSettings)
+
+
+def spoken(**data: Any) -> SentenceSettings:
+    return settings_of(_entry(**data), SentenceSettings)
 
 
 def access_point(**data: Any) -> AccessPointSettings:
@@ -95,7 +110,8 @@ _SETTINGS: Final[list[tuple[Callable[..., Any], str, str, Any, tuple[Any, ...]]]
     (gateway, "udp_port", "udp_port", 8765, ()),
     (gateway, "link", "link", OfferedLink.MQTT, ()),
     (gateway, "address", "address", None, _TEXTS),
-    (gateway, "firmware_releases", "firmware_releases", None, _TEXTS),
+    (firmware, "firmware_releases", "firmware_releases", None, _TEXTS),
+    (spoken, "understand_alarms", "understand_alarms", False, (True,)),
     # When it is unknown whether the cloud may change anything, it may not.
     (access_point, "llm_hass_api", "apis", ("assist",), ([],)),
     (access_point, "tools", "tools", None, ([],)),

@@ -1,7 +1,6 @@
-"""A paired device with its link: check-ins, sessions, settings and installations."""
+"""A paired device with its link: check-ins, sessions and settings."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 import logging
 from typing import Any, override
 
@@ -17,11 +16,10 @@ from ..protocol.transport.link import Link, LinkKind
 from ..settings import DeviceSettings, GatewaySettings
 from .bounds import LINKS
 from .commands import DeviceCommands
-from .installation import Installation
 from .link_session import LinkSession
 from .link_settings import link_settings
 from .paired_device import PairedDevice
-from .state import INSTALLATION, NO_PACK, SETTINGS
+from .state import ATTACHED, SETTINGS
 from .store import DeviceStore
 
 _LOGGER = logging.getLogger(__name__)
@@ -50,7 +48,6 @@ class Device(PairedDevice):
         self.parts: dict[type[Any], Any] = {}
         """Its parts by their class, made by the gateway; none until it is in the device registry."""
         self._gateway_parts = gateway_parts
-        self.installation: Installation | None = None
         self._last_statistics: dict[str, Any] = {}
         self._just_started = False
         self._ends: list[CALLBACK_TYPE] = []
@@ -94,18 +91,6 @@ class Device(PairedDevice):
             }
         )
 
-    @contextmanager
-    def installing(self, installation: Installation) -> Iterator[None]:
-        """Pass the device's check-ins and links to an installation. Only one at a time."""
-        self.installation = installation
-        self.record.notify(INSTALLATION)
-        try:
-            yield
-        finally:
-            self.installation = None
-            if not installation.stopped:
-                self.record.notify(INSTALLATION)
-
     # For the gateway.
 
     @callback
@@ -116,16 +101,13 @@ class Device(PairedDevice):
             return
         if (old.token, old.client_id) != (self.settings.token, self.settings.client_id):
             self._close_link("paired again")
-        if old.client_id != self.settings.client_id:
-            # It was erased and flashed.
-            self.record.update(**NO_PACK)
         self.record.notify(SETTINGS)
 
     @callback
     def answer_check_in(self, checkin: CheckIn, *, remote: str, origin: str) -> JsonObject:
         """Take a check-in from an IP address, which was sent to this scheme, host and port.
 
-        Returns the reply: link settings, and a firmware if one is to be installed.
+        Returns the reply: link settings, and what parts add.
         """
         self.record.set_state(self.state.after_check_in(checkin))
         firmware = self.state.firmware_version
@@ -138,9 +120,10 @@ class Device(PairedDevice):
         self._just_started = True
         if self.session is not None and not self.session.link.notices_loss:
             self.session.restart()
-        if self.installation is None:
-            return link.sections
-        return link.sections | self.installation.checked_in(self.state.firmware, remote, link.origin)
+        reply = link.sections
+        for part in self.parts.values():
+            reply = reply | part.checked_in(remote, link.origin)
+        return reply
 
     @callback
     def attach(self, link: Link) -> LinkSession:
@@ -153,9 +136,7 @@ class Device(PairedDevice):
             older.over = True
         self.session = LinkSession(self, link, self._link_gone)
         self.session.start(can_answer=can_answer)
-        if self.installation is not None and self.state.linked:
-            # A device that restarts before its last link ends counts as linked all the time.
-            self.installation.linked()
+        self.record.notify(ATTACHED)
         if older is not None:
             # Last, so that a device that reconnects never seems to be away.
             self.create_task(older.link.close("replaced by a newer link"), "close link")
@@ -167,11 +148,9 @@ class Device(PairedDevice):
         self._ends.append(end)
 
     async def async_close(self) -> None:
-        """End the link and any installation, for good."""
+        """End the link, for good."""
         while self._ends:
             self._ends.pop()()
-        if self.installation is not None:
-            self.installation.stop()
         if (session := self.session) is not None:
             await session.link.close("device removed or gateway stopped")
 
@@ -179,8 +158,6 @@ class Device(PairedDevice):
     def _on_linked(self) -> None:
         if self.session is not None and self.state.linked:
             self._log(self.session.link, "%s is connected over %s", self.session.link.kind)
-            if self.installation is not None:
-                self.installation.linked()
 
     @callback
     def _link_gone(self, reason: str) -> None:

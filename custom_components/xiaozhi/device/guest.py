@@ -14,6 +14,7 @@ from homeassistant.helpers.importlib import async_import_module
 
 from ..device_http.access import DeviceView
 from ..protocol.conversation.conversation import Conversation
+from ..protocol.messages import JsonObject
 from .device import Device
 from .owned import Owned, OwnedValue
 
@@ -47,6 +48,14 @@ class DevicePart:
         Then only alarms, timers and requested sounds are heard or shown. A change notifies of `QUIET`.
         """
         return None
+
+    @callback
+    def checked_in(self, _remote: str, _origin: str | None) -> JsonObject:
+        """Note a check-in from an IP address; return sections of the reply.
+
+        The origin is the address of our web server for the device, if it has a usable one.
+        """
+        return {}
 
     async def before_first_turn(self, _conversation: Conversation) -> bool:
         """Say what is kept for who has woken the device; return whether there is anything to be said now."""
@@ -99,13 +108,6 @@ class GatewayPart:
 
     async def async_stop(self) -> None:
         """End everything, for good."""
-
-    @classmethod
-    async def form_errors(
-        cls, hass: HomeAssistant, settings: Mapping[str, Any], known: Mapping[str, Any]
-    ) -> dict[str, str]:
-        """Test the settings in the form of the gateway, of which some may be `known`; return the errors."""
-        return {}
 
     @classmethod
     async def async_removed(cls, hass: HomeAssistant) -> None:

@@ -158,8 +158,11 @@ class HandshakeAndReadings:
 
     async def _initialize(self) -> None:
         mcp = self._session.mcp
+        announced = self._device.handshake.capabilities.items()
         firmware = await mcp.initialize(
-            client_name="Home Assistant", client_version=const.__version__, vision=self._device.vision
+            client_name="Home Assistant",
+            client_version=const.__version__,
+            capabilities={name: found for name, describe in announced if (found := describe()) is not None},
         )
         state = replace(self._device.state, extended=mcp.extended)
         self._record.set_state(state.after_contact(firmware=firmware))

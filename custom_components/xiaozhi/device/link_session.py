@@ -30,7 +30,7 @@ from .events import ConversationEvent
 from .handshake_and_readings import HandshakeAndReadings
 from .paired_device import PairedDevice
 from .presence import Presence
-from .state import DeviceState
+from .state import HELLO, DeviceState
 from .tool_calls import ToolCalls
 
 _LOGGER = logging.getLogger(__name__)
@@ -113,8 +113,7 @@ class LinkSession(LinkHandler, McpOwner):
             _LOGGER.debug("%s: no voice satellite to hold this conversation", self._record.short_mac)
             self.device.create_task(self.conversation.end(), "end conversation")
         self._record.set_state(self.device.state.after_contact())
-        if font := channel.hello.font:
-            self._record.set_state(self.device.state.after_font(font))
+        self._record.notify(HELLO)
         if self.link.stays_connected:
             self._record.update(session_id=channel.session_id)
 

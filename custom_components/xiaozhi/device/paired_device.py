@@ -10,11 +10,12 @@ from homeassistant.core import HomeAssistant, callback
 from homeassistant.helpers import area_registry as ar, device_registry as dr
 from homeassistant.helpers.device_registry import DeviceInfo
 
-from ..const import CONF_MICROPHONE, DOMAIN, MANUFACTURER, VISION_PATH
+from ..const import CONF_MICROPHONE, DOMAIN, MANUFACTURER
 from ..protocol.boards import sold_as
 from ..protocol.conversation.readiness import MainTask
 from ..protocol.mcp.client import McpClient
 from ..protocol.mcp.model import RequestHandler
+from ..protocol.messages import JsonObject
 from ..settings import DeviceSettings
 from .bounds import DeviceBounds
 from .device_tools import DeviceTools
@@ -27,6 +28,8 @@ from .store import DeviceStore
 class Handshake:
     """Additions to the handshake on each link of a device: capabilities that are announced, and steps."""
 
+    capabilities: dict[str, Callable[[], JsonObject | None]] = field(default_factory=dict)
+    """Descriptions of capabilities, by name; None while there is nothing to announce."""
     handlers: dict[str, RequestHandler] = field(default_factory=dict)
     """Handlers of the requests of the server, by method; they are announced to it."""
     steps: list[Callable[[McpClient], Awaitable[None]]] = field(default_factory=list)
@@ -152,10 +155,3 @@ class PairedDevice:
             name=self.settings.name,
             sw_version=self.state.firmware,
         )
-
-    @property
-    def vision(self) -> dict[str, str] | None:
-        """Where the device is to send its photos; None before its first check-in."""
-        origin = self.state.origin
-        token = self.settings.vision_token
-        return None if origin is None else {"url": origin + VISION_PATH, "token": token}

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 import logging
 from typing import Any, Final, Self
 
@@ -32,45 +31,30 @@ RESPONSE: Final = "response"
 """The times of the last turn."""
 QUIET: Final = "quiet"
 """`Device.quiet_levels`."""
-INSTALLATION: Final = "installation"
+ATTACHED: Final = "attached"
+"""The device has a new link, perhaps in place of an older one."""
+HELLO: Final = "hello"
+"""The device has opened an audio channel."""
 SHOWN: Final = "shown"
 """A text was shown on the screen."""
 DETECTORS: Final = "detectors"
 """Availability of speech detectors."""
 
 _MAX_WAKE_WORDS: Final = 8
-_OWN_FONT: Final = " basic"
-_PACK_FONT: Final = " common"
 ENOUGH_SILENT_WAKINGS: Final = 10
 """Number from which a device counts as one that does not report its wake word: nobody only presses a button.
 """
 
 
-class LostPack(StrEnum):
-    """A device has shown that it does not use its pack, and what was done about that."""
-
-    NOTICED = "noticed"
-    RESTARTED = "restarted"
-    REPORTED = "reported"
-
-
-NO_PACK: Final[dict[str, Any]] = {
-    **dict.fromkeys(("installed_wake_words", "sent_pack", "wake_words"), ()),
-    **dict.fromkeys(("font", "lost_pack")),
-}
-"""The fields about the pack of a device, where nothing is known of it."""
-
-
 _RECORD: Final[dict[str, Any]] = {
     **dict.fromkeys(("firmware", "board", "chip", "ip", "host", "origin"), vol.Maybe(str)),
-    **dict.fromkeys(("session", "font"), vol.Maybe(str)),
+    **dict.fromkeys(("session", "font", "lost_pack"), vol.Maybe(str)),
     **dict.fromkeys(("firmware_space", "free_memory"), vol.Maybe(int)),
     "assets": vol.Maybe(vol.All(vol.ExactSequence([int, int]), lambda found: Partition(*found))),
     "link": vol.Maybe(vol.Coerce(LinkKind)),
     "told": vol.Maybe(vol.Coerce(LinkKind)),
     "listens_while_speaking": vol.Maybe(bool),
     **dict.fromkeys(("wake_words", "installed_wake_words"), vol.All([str], vol.Coerce(tuple))),
-    "lost_pack": vol.Maybe(vol.Coerce(LostPack)),
     "silent_wakings": int,
     "pauses": vol.All([int], vol.Coerce(tuple)),
     "followed": vol.All([str], vol.Coerce(tuple)),
@@ -131,10 +115,8 @@ class DeviceState:
     """How long people have paused in their last turns, as `voice/patience.py` has it."""
     installed_wake_words: tuple[str, ...] = ()
     """Ids of those in the pack that it has fetched last; empty if that is not known."""
-    sent_pack: tuple[str, ...] = ()
-    """Ids of the wake words in the pack that it was sent; empty from its check-in with it."""
-    lost_pack: LostPack | None = None
-    """Loss of its pack; None while it uses the pack, or that is not known."""
+    lost_pack: str | None = None
+    """Loss of its pack, as `guests/wake_words/pack_recovery.py` has it."""
     font: str | None = None
     """Its font, as its last hello or the pack that it has fetched since names it."""
     extended: bool = False
@@ -161,8 +143,6 @@ class DeviceState:
     microphone: bool = True
     """Whether conversations are held; otherwise each is ended at once, unheard."""
 
-    pictures: Mapping[str, Any] = field(default_factory=dict)
-    """The last picture of each kind, as `guests/pictures/picture.py` has it."""
     notified: bool = False
     """Whether its firmware has sent a notification since the gateway started; stock firmware never does."""
     linked: bool = False
@@ -284,20 +264,6 @@ class DeviceState:
         """Whether it is a program on a computer or a phone: its check-in names no chip of a device."""
         return self.chip is not None and not self.chip.lower().startswith("esp32")
 
-    def after_font(self, font: str) -> Self:
-        """Return the state after a hello has named its font.
-
-        With a pack, a device has the font of that, of more characters than its own, which serves without one.
-        """
-        lost = self.lost_pack
-        if not font.endswith(_OWN_FONT):
-            lost = None
-        elif lost is LostPack.RESTARTED:
-            lost = LostPack.REPORTED
-        elif lost is None and (self.font or "").endswith(_PACK_FONT):
-            lost = LostPack.NOTICED
-        return replace(self, font=font, lost_pack=lost)
-
     def after_silent_waking(self) -> Self:
         """Return the state after the device has begun to listen without a wake word."""
         if self.wake_words or self.silent_wakings >= ENOUGH_SILENT_WAKINGS:
@@ -320,7 +286,6 @@ class DeviceState:
 _FIELDS: Final = (*(each.name for each in fields(DeviceState)), AVAILABLE, PRESENT)
 OWNED_FIELDS: Final[Mapping[str, vol.Schema]] = {
     "microphone": vol.Schema(bool),
-    "sent_pack": vol.Schema(vol.All([str], vol.Coerce(tuple))),
     # Also among the readings, for older versions.
     **{
         name: vol.Schema(_RECORD[name])
@@ -330,7 +295,7 @@ OWNED_FIELDS: Final[Mapping[str, vol.Schema]] = {
 """Schemas of the other fields that the owner has set, that were learned, or that are to be restored."""
 OWNED: Final = frozenset({"owned", *OWNED_FIELDS})
 """Fields that the owner has set, and that no device reports again."""
-_FLEETING: Final = {AVAILABLE, PRESENT, "pictures", "notified", "linked", "lingers", "conversation"}
+_FLEETING: Final = {AVAILABLE, PRESENT, "notified", "linked", "lingers", "conversation"}
 STORED: Final = frozenset(_FIELDS) - OWNED - _FLEETING
 """The other stored fields."""
 

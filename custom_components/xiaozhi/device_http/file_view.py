@@ -9,7 +9,7 @@ from typing import Final
 from aiohttp import web
 
 from ..const import FILE_PATH
-from ..timeouts import PictureTimeouts
+from ..timeouts import CallTimeouts
 from .access import DeviceView, for_devices
 from .transfers import Download, Transfers
 
@@ -37,7 +37,7 @@ class FileView(DeviceView[Transfers]):
             await response.prepare(request)
             for start in range(0, len(download.content), _CHUNK):
                 part = download.content[start : start + _CHUNK]
-                async with asyncio.timeout(PictureTimeouts.stall):
+                async with asyncio.timeout(CallTimeouts.stall):
                     await response.write(part)
                 download.sent = start + len(part)
                 download.progressed()

@@ -9,20 +9,10 @@ from typing import ClassVar, Final, Protocol
 
 from aiohttp import web
 
-from ..const import FILE_PATH, STREAM_PATH, UPLOAD_PATH
+from ..const import FILE_PATH, STREAM_PATH
 
 # The token is the only credential of these requests.
 _TOKEN_BYTES: Final = 24
-
-
-@dataclass(slots=True)
-class Upload:
-    """A picture that a device is to upload."""
-
-    path: ClassVar = UPLOAD_PATH
-    content_type: str = ""
-    body: bytes | None = None
-    """The body as the device sent it; None until it has arrived."""
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """The forms with the gateway's settings: fields, stored data and tests."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 import errno
 from importlib import import_module
 import logging
@@ -27,21 +28,16 @@ import voluptuous as vol
 
 from ..const import (
     CONF_ADDRESS,
-    CONF_FIRMWARE_RELEASES,
     CONF_LINK,
     CONF_MQTT_PORT,
-    CONF_STOCK_RELEASES,
     CONF_TLS,
     CONF_UDP_PORT,
-    CONF_UNDERSTAND_ALARMS,
     CONF_WEBSOCKET_PORT,
     DEFAULT_BROKER_PORT,
     DEFAULT_MQTT_PORT,
     DEFAULT_UDP_PORT,
     DEFAULT_WEBSOCKET_PORT,
-    STOCK_RELEASES,
 )
-from ..device.guest import Guest
 from ..protocol.checkin_reply import is_mqtt_name
 from ..protocol.transport.owner_broker.broker_settings import BROKER_MODULE, BrokerError, BrokerProblem
 from ..provisioning.check_in_address import (
@@ -78,18 +74,7 @@ _FIELDS: Final[Mapping[vol.Marker, Any]] = {
     vol.Required(CONF_UDP_PORT, default=DEFAULT_UDP_PORT): _PORT,
     vol.Optional(CONF_ADDRESS): TextSelector(),
 }
-_CHOICES: Final[Mapping[vol.Marker, Any]] = {
-    vol.Required(CONF_UNDERSTAND_ALARMS, default=True): BooleanSelector(),
-    vol.Required(CONF_STOCK_RELEASES, default=False): BooleanSelector(),
-}
-SECTION_ADVANCED: Final = "advanced"
-RECONFIGURE_SCHEMA: Final = vol.Schema(
-    {
-        **_FIELDS,
-        **_CHOICES,
-        vol.Optional(CONF_FIRMWARE_RELEASES): TextSelector(TextSelectorConfig(type=TextSelectorType.URL)),
-    }
-)
+_ADVANCED: Final = "advanced"
 _ACCOUNT: Final = {
     vol.Optional(CONF_USERNAME): TextSelector(),
     vol.Optional(CONF_PASSWORD): TextSelector(TextSelectorConfig(type=TextSelectorType.PASSWORD)),
@@ -122,42 +107,56 @@ _BROKER_ERRORS: Final = {
 }
 
 
-def gateway_schema(shown: Collection[str]) -> vol.Schema:
-    """Return the form of a new gateway: its choices, and the `shown` fields.
+@dataclass(slots=True)
+class GatewayForm:
+    """The form of the gateway, to which guests add in files that are named like this one."""
 
-    The other fields are below *Advanced*, and all have defaults. A form shows no errors within a section, so
-    that fields with errors must be outside.
-    """
-    above = {field: selector for field, selector in _FIELDS.items() if field in shown}
-    below = {field: selector for field, selector in _FIELDS.items() if field not in shown}
-    above |= _CHOICES
-    if below:
-        above[vol.Required(SECTION_ADVANCED)] = section(vol.Schema(below), {"collapsed": True})
-    return vol.Schema(above)
+    hass: HomeAssistant
+    entry: ConfigEntry | None
+    """None for a new gateway."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """As they are stored; empty before the input."""
+    errors: dict[str, str] = field(default_factory=dict)
+    fields: dict[Any, Any] = field(default_factory=dict)
+    """Of guests."""
+    suggested: dict[str, Any] = field(default_factory=dict)
+    placeholders: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def known(self) -> Mapping[str, Any]:
+        """The stored settings. An entry from before MQTT has no link."""
+        return {} if self.entry is None else {CONF_LINK: OfferedLink.WEBSOCKET.value, **self.entry.data}
 
-def gateway_suggestions(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a form's suggestions from a gateway's entry. An entry from before MQTT has no link."""
-    suggestions = {CONF_LINK: OfferedLink.WEBSOCKET.value, **data}
-    if suggestions.get(CONF_FIRMWARE_RELEASES) == STOCK_RELEASES:
-        del suggestions[CONF_FIRMWARE_RELEASES]
-        suggestions[CONF_STOCK_RELEASES] = True
-    return suggestions
+    def take(self, user_input: Mapping[str, Any]) -> None:
+        """Take the input, without sections and empty texts."""
+        given = {**user_input, **user_input.get(_ADVANCED, {})}
+        given.pop(_ADVANCED, None)
+        given[CONF_ADDRESS] = given.get(CONF_ADDRESS, "").lower()
+        texts = {key: value.strip() for key, value in given.items() if isinstance(value, str)}
+        self.settings = {key: value for key, value in (given | texts).items() if value != ""}
 
+    async def check(self) -> None:
+        """Test the settings of the core. The ports that a running gateway has open count as free."""
+        is_open = self.entry is not None and self.entry.state is ConfigEntryState.LOADED
+        held = _ports(self.known).values() if is_open else ()
+        address, known = self.settings.get(CONF_ADDRESS), self.known.get(CONF_ADDRESS)
+        self.errors |= await _address_errors(self.hass, address, known)
+        self.errors |= _port_errors(_ports(self.settings), held)
 
-def cleaned_gateway(user_input: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings as they are stored: without sections and empty addresses.
+    def schema(self) -> vol.Schema:
+        """Return the fields. Those of a new gateway with a default are below *Advanced*.
 
-    A list of firmware of the owner's takes the place of GitHub's.
-    """
-    user_input = {**user_input, **user_input.get(SECTION_ADVANCED, {})}
-    settings = {key: user_input[key] for key in (CONF_LINK, CONF_UNDERSTAND_ALARMS, *_OPENED)}
-    addresses = {
-        CONF_ADDRESS: user_input.get(CONF_ADDRESS, "").strip().lower(),
-        CONF_FIRMWARE_RELEASES: user_input.get(CONF_FIRMWARE_RELEASES, "").strip()
-        or (STOCK_RELEASES if user_input.get(CONF_STOCK_RELEASES) else ""),
-    }
-    return settings | {key: address for key, address in addresses.items() if address}
+        A form shows no errors within a section, so that fields with errors must be outside.
+        """
+        if self.entry is not None:
+            return vol.Schema({**_FIELDS, **self.fields})
+        shown = self.errors.keys() | ({CONF_ADDRESS} if check_in_url(self.hass, None) is None else set())
+        above = {field: selector for field, selector in _FIELDS.items() if field in shown} | self.fields
+        below = {field: selector for field, selector in _FIELDS.items() if field not in shown}
+        self.suggested |= {_ADVANCED: dict(self.suggested)}
+        if below:
+            above[vol.Required(_ADVANCED)] = section(vol.Schema(below), {"collapsed": True})
+        return vol.Schema(above)
 
 
 def cleaned_broker(user_input: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,19 +171,6 @@ def cleaned_broker(user_input: Mapping[str, Any], known: Mapping[str, Any]) -> d
         CONF_PASSWORD: user_input.get(CONF_PASSWORD, "") or kept,
     }
     return {key: value for key, value in broker.items() if value != ""}
-
-
-async def gateway_errors(
-    hass: HomeAssistant, settings: Mapping[str, Any], running: ConfigEntry | None, guests: Iterable[Guest]
-) -> dict[str, str]:
-    """Test the settings. The ports that the entry `running` has open count as free."""
-    known: Mapping[str, Any] = {} if running is None else running.data
-    is_open = running is not None and running.state is ConfigEntryState.LOADED
-    held = _ports(gateway_suggestions(known)).values() if is_open else ()
-    errors = await _address_errors(hass, settings.get(CONF_ADDRESS), known.get(CONF_ADDRESS))
-    for kind in (kind for guest in guests for kind in guest.gateway_parts):
-        errors |= await kind.form_errors(hass, settings, known)
-    return errors | _port_errors(_ports(settings), held)
 
 
 async def _address_errors(hass: HomeAssistant, address: str | None, known: str | None) -> dict[str, str]:
@@ -278,7 +264,7 @@ def _unusable(broker: Mapping[str, Any], address: str | None) -> dict[str, str]:
         errors[CONF_HOST] = "broker_known_here_only"
     if CONF_PASSWORD in broker and CONF_USERNAME not in broker:
         errors[CONF_USERNAME] = "username_needed"
-    for field in (CONF_USERNAME, CONF_PASSWORD):
-        if field in broker and not is_mqtt_name(broker[field]):
-            errors[field] = "not_for_devices"
+    for name in (CONF_USERNAME, CONF_PASSWORD):
+        if name in broker and not is_mqtt_name(broker[name]):
+            errors[name] = "not_for_devices"
     return errors

@@ -12,7 +12,7 @@ import probatio
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.const import SUBENTRY_ACCESS_POINT
+from custom_components.xiaozhi.guests.cloud.access_point import SUBENTRY_ACCESS_POINT
 from custom_components.xiaozhi.protocol.access_point.address import AccessPointAddress
 from simulator.access_point import Cloud, EndpointServer
 from tests.integration.http_device import MakeEntry, running

@@ -14,11 +14,11 @@ from mcp_types import CallToolResult, ListToolsResult
 import pytest
 from pytest_homeassistant_custom_component.common import async_capture_events
 
-from custom_components.xiaozhi.const import EVENT_ACCESS_POINT_CALL
 from custom_components.xiaozhi.diagnostics import (
     async_get_config_entry_diagnostics,
     async_get_device_diagnostics,
 )
+from custom_components.xiaozhi.guests.cloud.access_point import EVENT_ACCESS_POINT_CALL
 from custom_components.xiaozhi.guests.cloud.access_points import AccessPoints
 from simulator.access_point import Cloud
 from tests.integration.access_point.conftest import LAMP, LIGHT_SET, LIVE, TURN_ON, Offer, access_point

@@ -21,12 +21,12 @@ from custom_components.xiaozhi.announcements.utterance import Rank, Utterance
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring
+from custom_components.xiaozhi.guests.alarms.timer_timeouts import TimerTimeouts
 from custom_components.xiaozhi.guests.messages.kept_messages import KeptMessages
 from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
 from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
 from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import TimerTimeouts
 from custom_components.xiaozhi.util.event_loop import within
 from custom_components.xiaozhi.voice.pipelines import chosen_pipeline
 from simulator import SimulatedDevice, State

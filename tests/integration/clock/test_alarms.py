@@ -17,8 +17,8 @@ from custom_components.xiaozhi.announcements.heard import End
 from custom_components.xiaozhi.announcements.utterance import Utterance
 from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.guests.alarms.timer_timeouts import TimerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import TimerTimeouts
 from simulator import State, converse, get_profile
 from simulator.application.announcement import Outcome
 from tests.integration.announcements.big_speaker import OTHER_SELECT, BigSpeaker

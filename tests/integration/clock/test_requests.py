@@ -11,8 +11,8 @@ from homeassistant.helpers import area_registry as ar, device_registry as dr
 from homeassistant.util import dt as dt_util
 import pytest
 
-from custom_components.xiaozhi.const import CONF_UNDERSTAND_ALARMS
 from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.guests.spoken.sentence_files import CONF_UNDERSTAND_ALARMS
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State, converse
 from tests.integration.boxes import TWO_DEVICES, Speech, act

@@ -16,9 +16,10 @@ from homeassistant.helpers.intent import IntentResponseErrorCode
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.const import CONF_UNDERSTAND_ALARMS, DOMAIN
+from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.guests.alarms.device_clock import DeviceClock
+from custom_components.xiaozhi.guests.spoken.sentence_files import CONF_UNDERSTAND_ALARMS
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from tests.integration.boxes import TWO_DEVICES
 from tests.integration.clock.alarms import happened, set_alarm, soon

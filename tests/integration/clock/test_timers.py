@@ -9,8 +9,8 @@ from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
+from custom_components.xiaozhi.guests.alarms.timer_timeouts import TimerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import TimerTimeouts
 from simulator import State, converse
 from simulator.application.announcement import Outcome
 from tests.integration.announcements.big_speaker import SELECT, BigSpeaker

@@ -12,7 +12,8 @@ from homeassistant.helpers import entity_registry as er, llm
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 
-from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION, EVENT_TOOL_CALL
+from custom_components.xiaozhi.const import DOMAIN, EVENT_TOOL_CALL
+from custom_components.xiaozhi.guests.mcp_extras.device_questions import EVENT_QUESTION
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse, get_profile
 from tests.integration.boxes import Speech, act, activity, call_action, wait_for_state

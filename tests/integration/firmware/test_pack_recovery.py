@@ -8,9 +8,10 @@ import pytest
 
 from custom_components.xiaozhi.device.commands import DeviceCommands
 from custom_components.xiaozhi.device.device import Device
-from custom_components.xiaozhi.device.state import LostPack
 from custom_components.xiaozhi.errors import UserError
 from custom_components.xiaozhi.guests.wake_words.device_wake_words import WakeWords
+from custom_components.xiaozhi.guests.wake_words.pack_installation import SENT_PACK
+from custom_components.xiaozhi.guests.wake_words.pack_recovery import LostPack
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from tests.integration.boxes import introduce, wait_for_state
 from tests.integration.firmware.conftest import is_reported
@@ -54,5 +55,5 @@ async def test_a_pack_for_one_that_is_away_again_is_still_on_its_way(
     await wait_for_state(hass, CONNECTED, "on")
     await asyncio.sleep(1)
     assert renew.await_count
-    assert boot.known.state.sent_pack == ("jarvis",)
+    assert SENT_PACK.of(boot.known.state) == ("jarvis",)
     assert not is_reported(hass)

@@ -13,8 +13,12 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.test_util.aiohttp import AiohttpClientMocker
 
-from custom_components.xiaozhi.const import CONF_FIRMWARE_RELEASES, DOMAIN, STOCK_RELEASES
-from custom_components.xiaozhi.guests.firmware.available_firmware import FirmwareFiles
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.guests.firmware.available_firmware import (
+    CONF_FIRMWARE_RELEASES,
+    STOCK_RELEASES,
+    FirmwareFiles,
+)
 from simulator import build_image
 from tests.integration.boxes import state_of
 from tests.integration.firmware.conftest import (

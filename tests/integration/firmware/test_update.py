@@ -19,7 +19,7 @@ from custom_components.xiaozhi.device_http import transfers
 from custom_components.xiaozhi.guests.firmware import available_firmware
 from custom_components.xiaozhi.guests.firmware.firmware_image import FirmwareImage
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import PictureTimeouts
+from custom_components.xiaozhi.timeouts import CallTimeouts
 from simulator import SimulatedDevice, build_image, get_profile
 from tests.integration.boxes import open_issues, state_of, wait_for_state
 from tests.integration.firmware.conftest import (
@@ -203,7 +203,7 @@ async def test_unusable_files_are_told_until_they_are_gone_whatever_their_names(
     assert told() == {"firmware": "The file cannot be read. Copy it again."}
 
 
-@pytest.mark.timeouts(PictureTimeouts, stall=0.02)
+@pytest.mark.timeouts(CallTimeouts, stall=0.02)
 async def test_a_download_that_breaks_off_is_told_and_the_device_goes_on(
     hass: HomeAssistant, boot: Boot, folder: Path
 ) -> None:

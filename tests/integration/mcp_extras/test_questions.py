@@ -13,7 +13,8 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.const import DOMAIN, EVENT_QUESTION
+from custom_components.xiaozhi.const import DOMAIN
+from custom_components.xiaozhi.guests.mcp_extras.device_questions import EVENT_QUESTION
 from tests.integration.boxes import call_action
 from tests.integration.pictures.eyes import ScriptedEyes, open_eyes
 from tests.integration.provisioning.forms import change_device, submit_device

@@ -14,8 +14,8 @@ import pytest
 
 from custom_components.xiaozhi.announcements.announcer import Announcer
 from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring, RingEnd
+from custom_components.xiaozhi.guests.alarms.timer_timeouts import TimerTimeouts
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import TimerTimeouts
 from simulator import ListeningMode, SimulatedDevice, State, converse, get_profile
 from simulator.application.announcement import Announcement, Outcome
 from tests.integration.boxes import Speech, act, change_settings, state_of, wait_for_state

@@ -19,11 +19,11 @@ from homeassistant.util import dt as dt_util
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_mock_service
 
-from custom_components.xiaozhi.const import DOMAIN, EVENT_VOICE_MESSAGE
+from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.diagnostics import async_get_config_entry_diagnostics
 from custom_components.xiaozhi.errors import UserError
-from custom_components.xiaozhi.guests.messages.kept_messages import KeptMessages
+from custom_components.xiaozhi.guests.messages.kept_messages import EVENT_VOICE_MESSAGE, KeptMessages
 from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
 from custom_components.xiaozhi.guests.quiet.do_not_disturb import DoNotDisturb
 from custom_components.xiaozhi.protocol.transport.link import LinkKind

@@ -21,15 +21,16 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.const import DOMAIN, EVENT_TOOL_CALL, NO_MODEL_ISSUE, VISION_PATH
+from custom_components.xiaozhi.const import DOMAIN, EVENT_TOOL_CALL
 from custom_components.xiaozhi.device.commands import DeviceCommands
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.guests.pictures import vision
+from custom_components.xiaozhi.guests.pictures.device_pictures import VISION_PATH, DevicePictures
 from custom_components.xiaozhi.guests.pictures.picture_file import PictureKind
-from custom_components.xiaozhi.guests.pictures.vision import EVENT_PHOTO
+from custom_components.xiaozhi.guests.pictures.picture_timeouts import PictureTimeouts
+from custom_components.xiaozhi.guests.pictures.vision import EVENT_PHOTO, NO_MODEL_ISSUE
 from custom_components.xiaozhi.protocol.mcp.result import ToolResult
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
-from custom_components.xiaozhi.timeouts import PictureTimeouts
 from custom_components.xiaozhi.tools.stock_tools import PHOTO_TOOL
 from simulator import SimulatedDevice
 from simulator.board.picture import jpeg
@@ -296,7 +297,7 @@ async def test_any_caller_of_the_photo_address_is_answered_and_not_believed(
     known: Device, hass_client_no_auth: ClientSessionGenerator
 ) -> None:
     client = await hass_client_no_auth()
-    token = known.settings.vision_token
+    token = known.part(DevicePictures).token
     headers = {"Device-Id": MAC, "Client-Id": CLIENT_ID, "Authorization": f"Bearer {token}"}
 
     async def message(data: Any, **more: str) -> str:
@@ -333,7 +334,7 @@ async def test_any_caller_of_the_photo_address_is_answered_and_not_believed(
 
     stalled = await message(stalling(), **{"Content-Type": "multipart/form-data; boundary=x"})
     assert stalled == sentence("photo_not_complete")
-    assert not known.state.pictures
+    assert not known.part(DevicePictures).last
     # After another, it is told to wait.
     await asyncio.sleep(600)
     for number in range(vision._PHOTOS_AT_ONCE):
@@ -341,6 +342,6 @@ async def test_any_caller_of_the_photo_address_is_answered_and_not_believed(
         form = form_of(question="", name=("file", "image")[number % 2])
         response = await client.post(VISION_PATH, headers=headers, data=form)
         assert (await response.json())["success"] is True
-    last = known.state.pictures[PictureKind.PHOTO]
+    last = known.part(DevicePictures).last[PictureKind.PHOTO]
     assert await message(form_of(question="")) == sentence("photo_busy")
-    assert known.state.pictures[PictureKind.PHOTO] is last
+    assert known.part(DevicePictures).last[PictureKind.PHOTO] is last

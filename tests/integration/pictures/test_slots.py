@@ -9,7 +9,7 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.const import VISION_PATH
+from custom_components.xiaozhi.guests.pictures.device_pictures import VISION_PATH, DevicePictures
 from custom_components.xiaozhi.guests.pictures.picture_slots import PictureSlots
 from tests.integration.names import CLIENT_ID, MAC
 from tests.integration.pictures.eyes import sentence
@@ -56,7 +56,7 @@ async def test_of_bodies_with_one_token_one_is_read_at_a_time(
     url = (await hass_client_no_auth()).make_url(VISION_PATH)
     head = (
         f"POST {VISION_PATH} HTTP/1.1\r\nHost: box.local\r\nDevice-Id: {MAC}\r\nClient-Id: {CLIENT_ID}\r\n"
-        f"Authorization: Bearer {linked_entry.runtime_data.devices[MAC].settings.vision_token}\r\n"
+        f"Authorization: Bearer {linked_entry.runtime_data.devices[MAC].part(DevicePictures).token}\r\n"
         "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 2000000\r\n\r\n"
     ).encode()
     connections = [await asyncio.open_connection(url.host, url.port) for _ in range(2)]

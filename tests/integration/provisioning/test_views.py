@@ -17,15 +17,11 @@ import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry, async_capture_events
 from pytest_homeassistant_custom_component.typing import ClientSessionGenerator
 
-from custom_components.xiaozhi.const import (
-    FILE_PATH,
-    OTA_PATH,
-    UPLOAD_PATH,
-    VISION_PATH,
-    WEBSOCKET_PATH,
-)
+from custom_components.xiaozhi.const import FILE_PATH, OTA_PATH, WEBSOCKET_PATH
 from custom_components.xiaozhi.device_http import access
-from custom_components.xiaozhi.device_http.transfers import Download, Upload
+from custom_components.xiaozhi.device_http.transfers import Download
+from custom_components.xiaozhi.guests.pictures.device_pictures import VISION_PATH, DevicePictures
+from custom_components.xiaozhi.guests.pictures.screen import UPLOAD_PATH, Upload
 from custom_components.xiaozhi.protocol.checkin import MAX_BODY_BYTES
 from custom_components.xiaozhi.provisioning.checkins import CheckInView
 from tests.integration.http_device import (
@@ -273,7 +269,7 @@ async def test_the_server_closes_only_when_the_device_does_not(
 ) -> None:
     """It waits a moment for a device to hang up. The device is a bare socket."""
     client = make_device().client
-    token = gateway_entry.runtime_data.devices[MAC].settings.vision_token
+    token = gateway_entry.runtime_data.devices[MAC].part(DevicePictures).token
     transfers, download = gateway_entry.runtime_data.transfers, Download(b"x" * 100_000, "image/png")
     for name, (method, path, headers, status) in CALLS.items():
         reader, writer = await asyncio.open_connection(client.host, client.port)

@@ -14,6 +14,7 @@ import pytest
 
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.diagnostics import async_get_device_diagnostics
+from custom_components.xiaozhi.guests.pictures.device_pictures import DevicePictures
 from custom_components.xiaozhi.guests.recordings.conversation_recorder import ConversationRecorder
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State
@@ -184,8 +185,16 @@ async def test_diagnostics_hold_the_recording_and_nothing_that_names_the_house(
     assert entry is not None
     diagnostics = await async_get_device_diagnostics(boot.known.hass, boot.entry, entry)
     text = "\n".join(diagnostics["recording"])
-    settings = boot.known.settings
-    private = {MAC, CLIENT_ID, settings.token, settings.vision_token, "127.0.0.1", f'"{OLD.ssid}"', "light"}
+    known, settings = boot.known, boot.known.settings
+    private = {
+        MAC,
+        CLIENT_ID,
+        settings.token,
+        known.part(DevicePictures).token,
+        "127.0.0.1",
+        f'"{OLD.ssid}"',
+        "light",
+    }
     private.add(boot.known.state.session_id or MAC)
     assert not [each for each in private if each.casefold() in text.casefold()]
     assert Recording.read(json.dumps({"data": diagnostics})).presses[0].action == "wake"

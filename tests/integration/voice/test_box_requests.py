@@ -15,7 +15,7 @@ from homeassistant.helpers.intent import IntentResponseErrorCode
 from homeassistant.setup import async_setup_component
 import pytest
 
-from custom_components.xiaozhi.const import CONF_UNDERSTAND_ALARMS
+from custom_components.xiaozhi.guests.spoken.sentence_files import CONF_UNDERSTAND_ALARMS
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, converse, get_profile
 from tests.integration.boxes import TWO_DEVICES, Speech

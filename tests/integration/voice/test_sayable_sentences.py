@@ -32,8 +32,9 @@ from homeassistant.setup import async_setup_component
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.const import CONF_UNDERSTAND_ALARMS
 from custom_components.xiaozhi.guests.alarms.device_clock import DeviceClock
+from custom_components.xiaozhi.guests.pictures.device_pictures import DevicePictures
+from custom_components.xiaozhi.guests.spoken.sentence_files import CONF_UNDERSTAND_ALARMS
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import get_profile
 from tests.integration.boxes import Speech, mac_of, paired_boxes
@@ -242,7 +243,7 @@ async def test_every_sentence_of_the_page_works(
                 for owned in (each.state.owned for each in devices)
             ],
             [each.microphone for each in devices],
-            devices[0].state.pictures,
+            dict(devices[0].part(DevicePictures).last),
             [device.values[level] for level in ("volume", "brightness")],
             [device.values.get(f"led_{part}") for part in ("red", "green", "blue")],
             [name for name in calls(device) if "chassis" in name],

@@ -12,11 +12,12 @@ from homeassistant.helpers import area_registry as ar, device_registry as dr, is
 from homeassistant.util import dt as dt_util
 import pytest
 
-from custom_components.xiaozhi.const import CONF_UNDERSTAND_ALARMS, DOMAIN
+from custom_components.xiaozhi.const import DOMAIN
 from custom_components.xiaozhi.device.device import Device
 from custom_components.xiaozhi.guests.messages.kept_messages import KeptMessages
 from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
 from custom_components.xiaozhi.guests.quiet.do_not_disturb import DoNotDisturb
+from custom_components.xiaozhi.guests.spoken.sentence_files import CONF_UNDERSTAND_ALARMS
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import converse
 from tests.integration.boxes import TWO_DEVICES, Speech, wait_for_state

@@ -35,7 +35,9 @@ STOCK_REQUEST = (
 
 
 async def shake_hands(device: Device) -> None:
-    await device.client.initialize(client_name="Home Assistant", client_version="2026.10.4", vision=VISION)
+    await device.client.initialize(
+        client_name="Home Assistant", client_version="2026.10.4", capabilities={"vision": VISION}
+    )
 
 
 async def test_stock_firmware_gets_the_same_bytes_as_ever_and_nothing_more() -> None:

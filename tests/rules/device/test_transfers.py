@@ -3,7 +3,7 @@
 from aiohttp import web
 import pytest
 
-from custom_components.xiaozhi.device_http.transfers import Download, Transfers, Upload
+from custom_components.xiaozhi.device_http.transfers import Download, Stream, Transfers
 
 
 def test_an_address_that_is_asked_for_as_another_kind_stays_open() -> None:
@@ -12,7 +12,7 @@ def test_an_address_that_is_asked_for_as_another_kind_stays_open() -> None:
     with transfers.offer(download) as path:
         token = path.rpartition("/")[2]
         with pytest.raises(web.HTTPNotFound):
-            transfers.take(Upload, token)
+            transfers.take(Stream, token)
         assert transfers.take(Download, token) is download
         with pytest.raises(web.HTTPNotFound):
             transfers.take(Download, token)

@@ -27,13 +27,13 @@ from ...device.state import SETTINGS
 from ...errors import InputError, UserError
 from ...texts.issues import async_raise_issue
 from ...texts.translated import async_text
-from ...timeouts import TimerTimeouts
 from ...util.event_loop import LogAndGoOn, loop_time, within
 from ...util.text import one_line, plain_markdown
 from ...voice.pipelines import spoken_language
 from .alarm import ALARMS, MAX_NAME, Alarm, checked_rule, moment_of, wall_time
 from .ring import Bell, Ring, RingEnd, async_report, can_ring_idle
 from .spoken_alarm import async_language, described_moment
+from .timer_timeouts import TimerTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 

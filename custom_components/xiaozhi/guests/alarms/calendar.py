@@ -24,11 +24,11 @@ from ...entity import DescribedEntities, XiaozhiEntity
 from ...errors import InputError
 from ...gateway import Gateway
 from ...texts.translated import known_text
-from ...timeouts import TimerTimeouts
 from .alarm import Alarm, wall_time
 from .alarm_clock import upcoming
 from .device_clock import DeviceClock
 from .repetition import TIME_FORMAT
+from .timer_timeouts import TimerTimeouts
 
 _CALENDAR: Final = CalendarEntityDescription(key="alarms", translation_key="alarms")
 # Times near the limits of `datetime` cannot be converted to another time zone.

@@ -32,10 +32,10 @@ from ...protocol.messages import DOWNLINK
 from ...protocol.transport.link import LinkKind
 from ...texts.notifications import async_notify
 from ...texts.translated import async_text
-from ...timeouts import TimerTimeouts
 from ...util.event_loop import loop_time, within
 from ...util.text import plain_name
 from ...voice.pipelines import chosen_pipeline, spoken_language
+from .timer_timeouts import TimerTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 

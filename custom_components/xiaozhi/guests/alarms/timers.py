@@ -26,11 +26,11 @@ from ...device.owned import Owned
 from ...device.state import SETTINGS
 from ...settings import MOMENT, from_stored, stored
 from ...texts.translated import async_text
-from ...timeouts import TimerTimeouts
 from ...util.event_loop import loop_time
 from ...util.text import one_line, plain_markdown
 from ...voice.pipelines import spoken_language
 from .ring import Bell, Ring, async_report, can_ring_idle
+from .timer_timeouts import TimerTimeouts
 
 _KNOWN: Final[HassKey[set[str]]] = HassKey(f"{DOMAIN}_timers")
 """Ids of the running timers that were set since Home Assistant started; all others are gone."""

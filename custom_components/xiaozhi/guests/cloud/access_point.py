@@ -18,7 +18,7 @@ from homeassistant.util import dt as dt_util
 from homeassistant.util.signal_type import SignalType
 from homeassistant.util.ssl import get_default_context
 
-from ...const import CONF_QUESTIONS_ONLY, DOMAIN, EVENT_ACCESS_POINT_CALL, MANUFACTURER, SUBENTRY_ACCESS_POINT
+from ...const import DOMAIN, MANUFACTURER
 from ...protocol.access_point.access_point_client import AccessPointClient
 from ...protocol.access_point.address import AccessPointAddress
 from ...protocol.access_point.dispatcher import CallRecord
@@ -29,6 +29,11 @@ from ...texts.issues import async_raise_issue
 from .house_tools import HouseTool, async_house, offered_tools
 
 _LOGGER = logging.getLogger(__name__)
+
+# A subentry, whose unique id is the host and the agent.
+SUBENTRY_ACCESS_POINT: Final = "access_point"
+CONF_QUESTIONS_ONLY: Final = "questions_only"
+EVENT_ACCESS_POINT_CALL: Final = "xiaozhi_access_point_call"
 
 # Keys of the repair issues.
 _EXPIRING: Final = "access_point_expiring"

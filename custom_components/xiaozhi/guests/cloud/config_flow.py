@@ -17,14 +17,13 @@ from homeassistant.util import dt as dt_util
 from homeassistant.util.ssl import get_default_context
 import voluptuous as vol
 
-from ...const import CONF_QUESTIONS_ONLY, CONF_TOOLS, SUBENTRY_ACCESS_POINT
 from ...forms.device_permissions import multiple_choice
 from ...protocol.access_point.address import AccessPointAddress, AddressError
 from ...protocol.access_point.dialling import DialError, check_address
 from ...protocol.access_point.tools import ToolList
 from ...texts.translated import async_text
 from ...util.text import plain_name
-from .access_point import access_point_subentries
+from .access_point import CONF_QUESTIONS_ONLY, SUBENTRY_ACCESS_POINT, access_point_subentries
 from .house_tools import (
     HouseTool,
     async_house,
@@ -36,6 +35,7 @@ from .house_tools import (
 
 _LOGGER = logging.getLogger(__name__)
 
+_CONF_TOOLS: Final = "tools"
 _URL: Final = TextSelector(TextSelectorConfig(type=TextSelectorType.PASSWORD))
 _DEFAULTS: Final[Mapping[str, Any]] = {CONF_LLM_HASS_API: [llm.LLM_API_ASSIST], CONF_QUESTIONS_ONLY: False}
 
@@ -133,11 +133,11 @@ class AccessPointFlow(ConfigSubentryFlow):
         possible = offered_tools(tools, [tool.name for tool in tools], questions_only=questions_only)
         automatic = automatic_tools(possible)
         if user_input is not None:
-            chosen = user_input.get(CONF_TOOLS, [])
-            self._data[CONF_TOOLS] = chosen
+            chosen = user_input.get(_CONF_TOOLS, [])
+            self._data[_CONF_TOOLS] = chosen
             if set(chosen) == set(automatic):
                 # The automatic choice stays automatic when the house gets other tools.
-                del self._data[CONF_TOOLS]
+                del self._data[_CONF_TOOLS]
             self._data[CONF_URL] = self._address.url
             stored: dict[str, Any] = {
                 "title": self._name,
@@ -147,14 +147,14 @@ class AccessPointFlow(ConfigSubentryFlow):
             if self._known is None:
                 return self.async_create_entry(**stored)
             return self.async_update_and_abort(self._get_entry(), self._known, **stored)
-        before = self._data.get(CONF_TOOLS)
+        before = self._data.get(_CONF_TOOLS)
         wanted = set(proposed_tools(possible) if before is None else before)
         chosen = [tool.name for tool in possible if tool.names & wanted]
         listed, options = await self.hass.async_add_executor_job(_sizes, possible, chosen)
-        schema = vol.Schema({vol.Optional(CONF_TOOLS, default=[]): multiple_choice(options)})
+        schema = vol.Schema({vol.Optional(_CONF_TOOLS, default=[]): multiple_choice(options)})
         return self.async_show_form(
             step_id="tools",
-            data_schema=self.add_suggested_values_to_schema(schema, {CONF_TOOLS: chosen}),
+            data_schema=self.add_suggested_values_to_schema(schema, {_CONF_TOOLS: chosen}),
             description_placeholders={
                 "count": str(len(listed.tools)),
                 "kilobytes": f"{listed.size / 1000:.1f}",

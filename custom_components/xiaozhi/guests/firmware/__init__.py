@@ -4,5 +4,6 @@ from typing import Final
 
 from ...device.guest import Guest
 from .available_firmware import FirmwareFiles
+from .installation import DeviceInstallation
 
-FIRMWARE: Final = Guest(package=__name__, gateway_parts=[FirmwareFiles])
+FIRMWARE: Final = Guest(package=__name__, parts=[DeviceInstallation], gateway_parts=[FirmwareFiles])

@@ -1,7 +1,7 @@
 """Available firmware: files in a folder, and a list of releases on the web."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import lru_cache
@@ -22,25 +22,26 @@ from homeassistant.helpers.aiohttp_client import async_get_clientsession
 from homeassistant.helpers.event import async_track_time_interval
 from yarl import URL
 
-from ...const import CONF_FIRMWARE_RELEASES, CONF_STOCK_RELEASES, DOMAIN, STOCK_RELEASES
+from ...const import DOMAIN
 from ...device.guest import GatewayPart
-from ...device.installation import PackInstallation
 from ...device_http.bodies import BodyTooLargeError, read_body
 from ...protocol.checkin import Partition
 from ...protocol.firmware_version import FirmwareVersion, is_version
-from ...settings import GatewaySettings
+from ...settings import settings_of, stored
 from ...texts.issues import async_raise_issue
 from ...texts.translated import async_explain
-from ...timeouts import FirmwareTimeouts
 from ...util.text import one_line
 from ...util.untrusted_json import parse_json
 from .firmware_image import MAX_FILE_BYTES, FirmwareError, FirmwareImage, read_firmware, read_partition
+from .firmware_timeouts import FirmwareTimeouts
 from .owner_files import read_file
 
 FIRMWARE_FOLDER: Final = ("xiaozhi", "firmware")
 PACKS_FOLDER: Final = ("xiaozhi", "packs")
 """Relative to Home Assistant's configuration folder."""
 
+CONF_FIRMWARE_RELEASES: Final = "firmware_releases"
+STOCK_RELEASES: Final = "https://api.github.com/repos/78/xiaozhi-esp32/releases/latest"
 _LATEST: Final = "latest"
 
 _BOARD: Final = r"(?P<board>[0-9A-Za-z][0-9A-Za-z._+-]{0,63})"
@@ -53,6 +54,14 @@ _NAMES: Final = (
 _MAX_FILES: Final = 1000
 # A list of GitHub has some 200 KiB and 130 boards for each release.
 _MAX_LIST_BYTES: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirmwareSettings:
+    """Settings of the gateway about firmware."""
+
+    firmware_releases: str | None = stored(str)
+    """Address of a list of releases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +109,7 @@ class FirmwareFiles(GatewayPart):
     def __init__(self, hass: HomeAssistant, entry: ConfigEntry[Any]) -> None:
         super().__init__(hass, entry)
         self._folder = Path(hass.config.path(*FIRMWARE_FOLDER))
-        self._releases = GatewaySettings.from_entry(entry).firmware_releases
+        self._releases = settings_of(entry, FirmwareSettings).firmware_releases
         self._stopped = False
         self._busy = asyncio.Lock()
         self._in_folder: dict[str, Firmware | FirmwareError] = {}
@@ -120,22 +129,6 @@ class FirmwareFiles(GatewayPart):
                 self.hass, self.async_refresh, timedelta(minutes=10), cancel_on_shutdown=True
             )
         )
-
-    @override
-    @classmethod
-    async def form_errors(
-        cls, hass: HomeAssistant, settings: Mapping[str, Any], known: Mapping[str, Any]
-    ) -> dict[str, str]:
-        releases = settings.get(CONF_FIRMWARE_RELEASES)
-        # A list that is saved already may be down for a while; a repair issue says so.
-        if releases is not None and releases != known.get(CONF_FIRMWARE_RELEASES):
-            try:
-                await async_fetch_releases(hass, releases)
-            except FirmwareError:
-                if releases == STOCK_RELEASES:
-                    return {CONF_STOCK_RELEASES: "no_stock_releases"}
-                return {CONF_FIRMWARE_RELEASES: "no_releases"}
-        return {}
 
     @override
     async def async_stop(self) -> None:
@@ -188,11 +181,12 @@ class FirmwareFiles(GatewayPart):
         return await fetch(session, firmware.source, MAX_FILE_BYTES, FirmwareTimeouts.file)
 
     async def async_load_pack(
-        self, board: str, version: str, chip: str, partition: Partition, installation: PackInstallation
+        self, board: str, version: str, chip: str, partition: Partition, fetching: Callable[[str, int], None]
     ) -> bytes:
         """Return the asset pack of a release: the owner's file, or else cut out. Raises `FirmwareError`.
 
-        The release is fetched also where the owner does not have Home Assistant look for new firmware.
+        The release is fetched also where the owner does not have Home Assistant look for new firmware;
+        `fetching` is told host and bytes.
         """
         run = self.hass.async_add_executor_job
         problem = FirmwareError("pack_missing", board=board, version=version)
@@ -205,7 +199,7 @@ class FirmwareFiles(GatewayPart):
         try:
             async for firmware in self._released(board, version):
                 if isinstance(firmware.source, URL) and firmware.download:
-                    installation.fetching(str(firmware.source.host), firmware.download)
+                    fetching(str(firmware.source.host), firmware.download)
                 data = await self._data(firmware)
                 if pack := await run(read_partition, data, partition, version, chip):
                     return pack

@@ -11,14 +11,13 @@ from homeassistant.components.update import (
 )
 
 from ...device.device import Device
-from ...device.installation import Installation, PackInstallation
-from ...device.state import INSTALLATION
 from ...entity import DescribedEntities, XiaozhiEntity
 from ...errors import InputError
 from ...protocol.firmware_version import FirmwareVersion
 from ...texts.translated import async_explain, async_text
 from .available_firmware import Firmware, FirmwareFiles
 from .firmware_image import FirmwareError, FirmwareImage
+from .installation import INSTALLATION, DeviceInstallation, FirmwareInstallation
 
 _FIRMWARE: Final = UpdateEntityDescription(
     key="firmware", translation_key="firmware", device_class=UpdateDeviceClass.FIRMWARE
@@ -102,12 +101,9 @@ class FirmwareUpdate(XiaozhiEntity, UpdateEntity):
     async def async_install(self, version: str | None, backup: bool, **kwargs: Any) -> None:
         """Install a version and wait until the device comes back with it. Raises `InputError`."""
         device = self.device
-        if device.installation is not None:
-            raise InputError("update_running", name=device.name)
-        installation = Installation(device)
         # Before anything is awaited: a second update is refused, and removing the device ends this one.
-        with device.installing(installation):
-            await self.device.part(FirmwareFiles).async_refresh()
+        with device.part(DeviceInstallation).installing(FirmwareInstallation(device)) as installation:
+            await device.part(FirmwareFiles).async_refresh()
             firmware, image = await self._load(version or self.latest_version)
             installation.check()
             await installation.run(
@@ -118,10 +114,10 @@ class FirmwareUpdate(XiaozhiEntity, UpdateEntity):
             )
 
     @property
-    def _installation(self) -> Installation | None:
+    def _installation(self) -> FirmwareInstallation | None:
         """The running installation of a firmware; wake words have their own select."""
-        running = self.device.installation
-        return None if isinstance(running, PackInstallation) else running
+        running = self.device.part(DeviceInstallation).running
+        return running if isinstance(running, FirmwareInstallation) else None
 
     @property
     def _found(self) -> Sequence[Firmware]:

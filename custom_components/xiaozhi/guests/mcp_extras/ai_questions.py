@@ -7,11 +7,12 @@ from typing import Final
 from ...device.device import Device
 from ...protocol.mcp.model import RequestError
 from ...protocol.messages import JsonObject
-from ...timeouts import SessionTimeouts
 from ...util.text import clean_text, one_line
 
 _LOGGER = logging.getLogger(__name__)
 
+# For the language model.
+_PATIENCE: Final = 120.0
 _MAX_MESSAGES: Final = 32
 _MAX_TEXT: Final = 16 * 1024
 _CHARACTERS_PER_TOKEN: Final = 4
@@ -39,7 +40,7 @@ async def _generate(device: Device, question: str) -> str:
     from homeassistant.components import ai_task  # noqa: PLC0415 - loaded by now
 
     try:
-        async with asyncio.timeout(SessionTimeouts.ai_answer):
+        async with asyncio.timeout(_PATIENCE):
             # No LLM API: the words of a device can influence what the model says, but cannot call tools.
             result = await ai_task.async_generate_data(
                 device.hass, task_name="XiaoZhi question", instructions=question

@@ -7,7 +7,6 @@ from typing import Final, override
 
 from homeassistant.core import callback
 
-from ...const import EVENT_QUESTION
 from ...device.bounds import Bound
 from ...device.device import Device
 from ...device.guest import DevicePart
@@ -18,6 +17,9 @@ from ...settings import stored
 from .ai_questions import ask_ai
 from .followed import async_follow_again
 from .person_questions import ask_people
+
+EVENT_QUESTION: Final = "xiaozhi_question"
+"""Fired for each question of a device, with its result."""
 
 _AI_QUESTIONS: Final = Bound("ai_questions", ((1 / 30, 5),))
 """Each may cost the owner money."""

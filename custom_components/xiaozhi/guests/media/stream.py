@@ -18,7 +18,6 @@ from ...announcements.utterance import OpenSpeech
 from ...errors import UserError
 from ...protocol.audio.speech_decoder import SpeechError, decode_speech
 from ...protocol.messages import DOWNLINK
-from ...timeouts import MediaTimeouts
 from ...util.text import one_line
 from .ffmpeg import read_sound
 from .ffmpeg_log import FfmpegLog
@@ -26,6 +25,10 @@ from .source import find_media, media_name
 
 _LOGGER = logging.getLogger(__name__)
 
+# Seconds for a source to deliver the first sound, from the call of the action.
+_OPENING: Final = 10
+# Seconds for it to go on. A device that plays a stream from us gives up after 5 s without data.
+_STALL: Final = 4
 _MAX_TITLE: Final = 200
 _RATE: Final = DOWNLINK.sample_rate
 _PIECE: Final = 32 * 1024
@@ -102,7 +105,7 @@ class MediaStream:
 
     async def open(self) -> None:
         """Wait for the first sound."""
-        if not await self._next_piece(MediaTimeouts.opening):
+        if not await self._next_piece(_OPENING):
             raise UserError("media_failed", media=self._name)
 
     async def pcm(self) -> AsyncGenerator[bytes]:
@@ -110,7 +113,7 @@ class MediaStream:
 
         Closing this does not close the source: another call goes on where this one ended.
         """
-        while piece := bytes(self._again[:_PIECE]) or await self._next_piece(MediaTimeouts.stall):
+        while piece := bytes(self._again[:_PIECE]) or await self._next_piece(_STALL):
             if self._again:
                 del self._again[:_PIECE]
             else:

@@ -24,7 +24,7 @@ from ...announcements.announcer import Announcer
 from ...announcements.delivery import Delivery
 from ...announcements.heard import End
 from ...announcements.utterance import OpenSpeech, Rank, Utterance
-from ...const import DOMAIN, EVENT_VOICE_MESSAGE
+from ...const import DOMAIN
 from ...device.device import Device
 from ...device.guest import DevicePart
 from ...errors import InputError, UserError
@@ -40,6 +40,7 @@ from .voice_message import MESSAGES, VoiceMessage
 
 _LOGGER = logging.getLogger(__name__)
 
+EVENT_VOICE_MESSAGE: Final = "xiaozhi_voice_message"
 _FOLDER: Final = (STORAGE_DIR, f"{DOMAIN}_messages")
 _MOST: Final = 10
 _MOST_OF_ONE: Final = 3

@@ -14,6 +14,7 @@ from ...device.state import AVAILABLE
 from ...entity import DescribedEntities, XiaozhiEntity
 from ...gateway import Gateway
 from ...tools.stock_tools import own_name
+from .device_pictures import PICTURES, DevicePictures
 from .image_entities import PICTURE_ENTITY, PICTURE_TOOLS
 from .picture_file import Picture, PictureFile, PictureKind
 
@@ -42,7 +43,7 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
     """The last picture of a kind, which is stored."""
 
     entity_description: XiaozhiImageDescription
-    follows = (AVAILABLE, "pictures")
+    follows = (AVAILABLE, PICTURES)
 
     def __init__(self, gateway: Gateway, device: Device, description: XiaozhiImageDescription) -> None:
         XiaozhiEntity.__init__(self, gateway, device, description)
@@ -53,7 +54,7 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
     @classmethod
     def exists(cls, device: Device, description: XiaozhiImageDescription) -> bool:
         tool = own_name(PICTURE_TOOLS[description.kind], device.tools)
-        return tool is not None and description.kind in device.state.pictures
+        return tool is not None and description.kind in device.part(DevicePictures).last
 
     @override
     async def async_added_to_hass(self) -> None:
@@ -61,8 +62,7 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
         await super().async_added_to_hass()
         stored = await self._file.async_load()
         if stored is not None and self._picture is None:
-            kind = self.entity_description.kind
-            self.device.record.update(pictures={**self.device.state.pictures, kind: stored})
+            self.device.part(DevicePictures).keep(self.entity_description.kind, stored)
         self._file.keep(self._picture)
         self.device.record.notify(PICTURE_ENTITY)
 
@@ -83,7 +83,7 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
 
     @property
     def _picture(self) -> Picture | None:
-        return self.device.state.pictures.get(self.entity_description.kind)
+        return self.device.part(DevicePictures).last.get(self.entity_description.kind)
 
     @property
     @override
@@ -103,4 +103,4 @@ class XiaozhiImage(XiaozhiEntity, ImageEntity):
         return await self.hass.async_add_executor_job(_NO_PICTURE.read_bytes)
 
 
-ENTITIES: Final = (DescribedEntities(XiaozhiImage, _IMAGES, ("tools", "pictures")),)
+ENTITIES: Final = (DescribedEntities(XiaozhiImage, _IMAGES, ("tools", PICTURES)),)

@@ -10,10 +10,11 @@ from homeassistant.util import dt as dt_util
 
 from ...const import DOMAIN
 from ...device.device import Device
-from ...timeouts import PictureTimeouts
 from ...tools.stock_tools import PHOTO_TOOL, SNAPSHOT_TOOL, own_name
 from ...util.event_loop import within
+from .device_pictures import DevicePictures
 from .picture_file import Picture, PictureKind
+from .picture_timeouts import PictureTimeouts
 
 PICTURE_ENTITY: Final = "picture_entity"
 """Key: an image entity was added."""
@@ -35,9 +36,7 @@ async def async_keep_picture(
     added = asyncio.Event()
     stop = device.record.listen((PICTURE_ENTITY,), added.set)
     try:
-        device.record.update(
-            pictures={**device.state.pictures, kind: Picture(data=data, taken=dt_util.utcnow())}
-        )
+        device.part(DevicePictures).keep(kind, Picture(data=data, taken=dt_util.utcnow()))
         if picture_entity(hass, device, kind) is None and own_name(PICTURE_TOOLS[kind], device.tools):
             await within(PictureTimeouts.entity, added.wait())
     finally:

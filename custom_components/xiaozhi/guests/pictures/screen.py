@@ -1,31 +1,42 @@
 """A device's screen: screenshots of it, which it uploads, and pictures on it."""
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 
 from aiohttp import web
 from homeassistant.core import HomeAssistant
 from PIL.Image import Image
 
 from ...actions.targets import require_tool
-from ...const import UPLOAD_PATH
 from ...device.device import Device
 from ...device_http.access import DeviceView, for_devices
 from ...device_http.bodies import receive_body
-from ...device_http.transfers import Download, Upload
+from ...device_http.transfers import Download
 from ...errors import InputError, UserError
 from ...gateway import Gateway
 from ...protocol.multipart import FormError, parse_form
-from ...timeouts import PictureTimeouts
 from ...tools.stock_tools import PREVIEW_TOOL, SCREEN_INFO_TOOL, SNAPSHOT_TOOL
 from .decoder import PictureError, check_jpeg, fit, open_picture
 from .image_entities import async_keep_picture
 from .picture_file import PictureKind
 from .picture_slots import PictureSlots
+from .picture_timeouts import PictureTimeouts
 from .vision import MAX_BODY_BYTES
 
+UPLOAD_PATH: Final = "/api/xiaozhi/upload"
 # The largest screen of a supported board has 1280 by 800.
 _MAX_SIDE: Final = 2048
+
+
+@dataclass(slots=True)
+class Upload:
+    """A picture that a device is to upload."""
+
+    path: ClassVar = UPLOAD_PATH
+    content_type: str = ""
+    body: bytes | None = None
+    """The body as the device sent it; None until it has arrived."""
 
 
 async def async_open_picture(slots: PictureSlots, content: bytes) -> Image:

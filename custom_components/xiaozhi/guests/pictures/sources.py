@@ -16,8 +16,8 @@ from homeassistant.helpers.network import is_hass_url
 
 from ...device_http.bodies import BodyTooLargeError, read_body
 from ...errors import UserError
-from ...timeouts import PictureTimeouts
 from ..firmware.owner_files import read_file
+from .picture_timeouts import PictureTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from homeassistant.helpers.http import KEY_HASS
 from homeassistant.helpers.json import json_bytes
 
 from ...actions.targets import require_tool
-from ...const import DOMAIN, NO_MODEL_ISSUE, VISION_PATH
+from ...const import DOMAIN
 from ...device.device import Device
 from ...device.guest import GatewayPart
 from ...device_http.access import DeviceView, for_devices, path_of
@@ -27,21 +27,24 @@ from ...protocol.multipart import FormError, parse_form
 from ...settings import stored
 from ...texts.issues import Part, Unpromised, async_raise_issue
 from ...texts.translated import async_text
-from ...timeouts import PictureTimeouts
 from ...tools.stock_tools import PHOTO_TOOL, own_name
 from ...util.event_loop import loop_time
 from ...util.limits import TokenBucket
 from ...util.text import clean_text, one_line
 from ...voice.pipelines import spoken_language
 from .decoder import CostlyPictureError, PictureError, check_jpeg
+from .device_pictures import VISION_PATH, DevicePictures
 from .image_entities import async_keep_picture, picture_entity
 from .picture_file import PictureKind
 from .picture_slots import PictureSlots
+from .picture_timeouts import PictureTimeouts
 
 _LOGGER = logging.getLogger(__name__)
 
 EVENT_PHOTO: Final = "xiaozhi_photo"
 """Fired on the bus for every photo, with `device_id` and `entity_id`."""
+
+NO_MODEL_ISSUE: Final = "no_vision_model"
 
 MAX_BODY_BYTES: Final = 2 * 1024 * 1024 + 16 * 1024
 """Largest form with a picture."""
@@ -69,13 +72,13 @@ async def async_take_photo(
     tool = device.tools.get(name)
     # Programs for computers have cameras that take no question.
     asks = tool is None or "question" in tool.properties
-    before = device.state.pictures.get(PictureKind.PHOTO)
+    before = device.part(DevicePictures).last.get(PictureKind.PHOTO)
     result = await device.commands.call_tool(name, {"question": question} if asks else {})
     # The device passes on our answer to its upload.
     match result.json():
         case {"success": True, "result": str(text)}:
             return text, picture_entity(hass, device, PictureKind.PHOTO)
-    if device.state.pictures.get(PictureKind.PHOTO) is before:
+    if device.part(DevicePictures).last.get(PictureKind.PHOTO) is before:
         device.commands.check_done(name, result)
     elif reason := result.failure:
         raise UserError("photo_not_answered", name=device.name, reason=reason)
@@ -134,7 +137,7 @@ def _authenticate(request: web.Request, devices: Mapping[str, Device]) -> Device
     """Return the calling device. Raises an HTTP error; never 401: Home Assistant would ban the IP address."""
     device = devices.get(request.headers.get("Device-Id", "").lower())
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    if device is None or scheme.lower() != "bearer" or not same(token, device.settings.vision_token):
+    if device is None or scheme.lower() != "bearer" or not same(token, device.part(DevicePictures).token):
         _LOGGER.debug("Call of %s from %s refused: unknown device or token", path_of(request), request.remote)
         raise web.HTTPForbidden(text="Unknown device or token")
     return device

@@ -6,6 +6,7 @@ models.
 
 from collections.abc import Collection, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
 import logging
@@ -27,7 +28,7 @@ from homeassistant.util.language import matches
 from ...const import DOMAIN
 from ...device.device import Device
 from ...device.guest import GatewayPart
-from ...settings import GatewaySettings
+from ...settings import settings_of, stored
 from ...texts.issues import async_raise_issue
 from ...voice.pipelines import command_language
 from .box_sentences import Ability, abilities
@@ -37,6 +38,7 @@ from .sentences import sentences
 _LOGGER = logging.getLogger(__name__)
 
 _FOLDER: Final = "custom_sentences"
+CONF_UNDERSTAND_ALARMS: Final = "understand_alarms"
 _NAME: Final = "xiaozhi.yaml"
 _MARK: Final = "# Written by the XiaoZhi integration, which leaves it alone once it is changed. "
 _ISSUE: Final = "sentences_changed"
@@ -44,12 +46,20 @@ _ISSUE: Final = "sentences_changed"
 _INTERVAL: Final = timedelta(seconds=10)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceSettings:
+    """Settings of the gateway about sentences."""
+
+    understand_alarms: bool = stored(bool, False)
+    """Whether they are written for Home Assistant's own assistant."""
+
+
 class SentenceFiles(GatewayPart):
     """Writes and removes the files: at the start, and when pipelines or abilities of devices have changed."""
 
     def __init__(self, hass: HomeAssistant, entry: ConfigEntry[Any]) -> None:
         super().__init__(hass, entry)
-        self._is_wanted = GatewaySettings.from_entry(entry).understands_alarms
+        self._is_wanted = settings_of(entry, SentenceSettings).understand_alarms
         self._written: tuple[set[str], set[Ability]] | None = None
 
     @property

@@ -13,8 +13,6 @@ from yarl import URL
 
 from ...device.device import Device
 from ...device.guest import DevicePart
-from ...device.installation import PackInstallation
-from ...device.state import NO_PACK
 from ...errors import InputError
 from ...protocol.checkin import Partition
 from ...settings import TEXTS, stored
@@ -24,12 +22,19 @@ from ...util.text import plain_name
 from ...voice.pipelines import spoken_language
 from ..firmware.available_firmware import FirmwareFiles
 from ..firmware.firmware_image import FirmwareError
+from ..firmware.installation import DeviceInstallation
 from .owner_faces import FACES_FOLDER
+from .pack_installation import SENT_PACK, PackInstallation
 from .speech_models import FIXED_WORDS, async_models, source
 from .wake_word_packs import ORIGINAL, Board, Choice, Phrase, build_pack
 
 DECIDE_ABOUT_PACKS: Final = ("tools", "board", "chip", "firmware", "assets", "free_memory")
 """Keys of the state that decide which packs a device can load."""
+NO_PACK: Final[dict[str, Any]] = {
+    **dict.fromkeys(("installed_wake_words", "sent_pack", "wake_words"), ()),
+    **dict.fromkeys(("font", "lost_pack")),
+}
+"""The fields about the pack of a device, where nothing is known of it."""
 CONF_WAKE_PHRASES: Final = "wake_phrases"
 CONF_WAKE_THRESHOLD: Final = "wake_threshold"
 _LANGUAGES: Final = {"cn": "zh", "en": "en"}
@@ -78,6 +83,12 @@ class WakeWords(DevicePart):
         }
 
     @property
+    def installation(self) -> PackInstallation | None:
+        """The running installation of a pack."""
+        running = self.device.part(DeviceInstallation).running
+        return running if isinstance(running, PackInstallation) else None
+
+    @property
     def active(self) -> tuple[str, ...]:
         """Ids of the installed wake words, since the device does not report them.
 
@@ -85,12 +96,13 @@ class WakeWords(DevicePart):
         word.
         """
         state = self.device.state
-        return () if state.sent_pack else state.installed_wake_words
+        return () if SENT_PACK.of(state) else state.installed_wake_words
 
     @property
     def shown(self) -> tuple[str, ...]:
         """Ids of those that are active; where that is unknown, of the one that the device has reported."""
-        if self.active or self.device.state.sent_pack or not (heard := self.device.state.wake_words[:1]):
+        state = self.device.state
+        if self.active or SENT_PACK.of(state) or not (heard := state.wake_words[:1]):
             return self.active
         words = (model for model in self.board.fixed_words if _is_heard(model, _plain(*heard)))
         # None of ours: it is the one that the device has come with.
@@ -109,8 +121,7 @@ class WakeWords(DevicePart):
     @property
     def hint(self) -> str:
         """A hint at downloads for a choice, or at the owner's next step; empty if there is none."""
-        running = self.device.installation
-        if not isinstance(running, PackInstallation):
+        if (running := self.installation) is None:
             hosts = {"releases": _host(self._files.releases), "models": str(source().host)}
             return known_text(self._hass, "wake_words_ask", **hosts)
         if running.source is not None:
@@ -128,12 +139,10 @@ class WakeWords(DevicePart):
     async def async_choose(self, ids: Sequence[str]) -> None:
         """Put wake words on the device, which restarts for them. Raises `HomeAssistantError`."""
         device = self.device
-        if device.installation is not None:
-            raise InputError("update_running", name=device.name)
-        if device.state.origin is None:
-            raise InputError("pack_no_address", name=device.name)
         installation = PackInstallation(device, tuple(ids), spoken_language(self._hass, device))
-        with device.installing(installation):
+        with device.part(DeviceInstallation).installing(installation):
+            if device.state.origin is None:
+                raise InputError("pack_no_address", name=device.name)
             try:
                 pack, font = await self._pack(ids, installation)
             except FirmwareError as err:
@@ -147,7 +156,7 @@ class WakeWords(DevicePart):
             finally:
                 # A word that it has heard before may no longer wake it.
                 changes = NO_PACK | known if installation.begun else {}
-                waits = () if installation.settled else device.state.sent_pack
+                waits = () if installation.settled else SENT_PACK.of(device.state)
                 device.record.update(**changes | {"sent_pack": waits})
             await device.record.async_save()
 
@@ -156,7 +165,7 @@ class WakeWords(DevicePart):
 
         Phrases of its owner are replaced by the present ones. Raises `HomeAssistantError`.
         """
-        wanted = self.device.state.sent_pack or self.active or (ORIGINAL,)
+        wanted = SENT_PACK.of(self.device.state) or self.active or (ORIGINAL,)
         if not FIXED_WORDS.keys() >= {*wanted} - {ORIGINAL}:
             wanted = tuple(phrase.text for phrase in self.phrases) or (ORIGINAL,)
         await self.async_choose(wanted)
@@ -169,7 +178,7 @@ class WakeWords(DevicePart):
             state.firmware or "",
             board.chip or "",
             board.partition or Partition(0, 0),
-            installation,
+            installation.fetching,
         )
         wanted = () if choice is None else choice.models
         models = await async_models(self._hass, wanted, installation)

@@ -8,11 +8,11 @@ from homeassistant.helpers.entity import EntityDescription
 
 from ...actions.rights import check_entity
 from ...device.device import Device
-from ...device.installation import PackInstallation
-from ...device.state import INSTALLATION, SETTINGS
+from ...device.state import SETTINGS
 from ...entity import DescribedEntities, XiaozhiEntity
 from ...gateway import Gateway
 from ...tools.stock_tools import ASSETS_TOOL
+from ..firmware.installation import INSTALLATION
 from .device_wake_words import DECIDE_ABOUT_PACKS, WakeWords, takes_packs
 from .wake_word_packs import ORIGINAL
 
@@ -56,7 +56,7 @@ class WakeWordSelect(XiaozhiEntity, SelectEntity):
     @override
     def current_option(self) -> str:
         """Return the active wake words; unknown after a change of the phrases, which can then be chosen."""
-        if isinstance(self.device.installation, PackInstallation):
+        if self._words.installation is not None:
             return _ON_ITS_WAY
         active = {*self._words.shown}
         return next((option for option, ids in self._choices.items() if active == {*ids}), _NOT_KNOWN)
@@ -65,8 +65,8 @@ class WakeWordSelect(XiaozhiEntity, SelectEntity):
     @override
     def extra_state_attributes(self) -> dict[str, Any]:
         """Return a hint at the next steps, and the progress of Home Assistant and of the device."""
-        running, hint = self.device.installation, self._words.hint
-        if not isinstance(running, PackInstallation):
+        running, hint = self._words.installation, self._words.hint
+        if running is None:
             return {"hint": hint}
         return {"fetched": running.fetched, "sent": running.percentage, **({"hint": hint} if hint else {})}
 

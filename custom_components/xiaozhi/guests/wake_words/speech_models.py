@@ -20,12 +20,12 @@ from homeassistant.helpers.storage import STORAGE_DIR
 from yarl import URL
 
 from ...const import DOMAIN
-from ...device.installation import PackInstallation
-from ...timeouts import FirmwareTimeouts
 from ..firmware.available_firmware import fetch
 from ..firmware.firmware_image import FirmwareError
+from ..firmware.firmware_timeouts import FirmwareTimeouts
 from ..firmware.owner_files import read_file
 from .assets_pack import Models
+from .pack_installation import PackInstallation
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -104,19 +104,18 @@ class McpClient:
         """Names of the tools of the last list that are malformed or too large."""
 
     async def initialize(
-        self, *, client_name: str, client_version: str, vision: Mapping[str, str] | None = None
+        self, *, client_name: str, client_version: str, capabilities: Mapping[str, Any] | None = None
     ) -> str | None:
         """Shake hands, and return the version of the firmware, if reported. Raises `McpError`.
 
-        `vision` is the `url` for the device's photos and the `token` for it, which it forgets when it
-        restarts. Capabilities for its own requests are announced, too, and only then the latest version:
-        stock firmware requests nothing.
+        Beside the given capabilities, those for the device's own requests are announced, and only then the
+        latest version: stock firmware requests nothing.
         """
         # As `sampling` of `sampling/createMessage`.
-        capabilities: JsonObject = {method.partition("/")[0]: {} for method in self._owner.request_handlers}
+        requests: JsonObject = {method.partition("/")[0]: {} for method in self._owner.request_handlers}
         params: JsonObject = {
-            "protocolVersion": LATEST_VERSION if capabilities else STOCK_VERSION,
-            "capabilities": capabilities if vision is None else {"vision": vision, **capabilities},
+            "protocolVersion": LATEST_VERSION if requests else STOCK_VERSION,
+            "capabilities": {**(capabilities or {}), **requests},
             "clientInfo": {"name": client_name, "version": client_version},
         }
         result = await self.request("initialize", params)

@@ -11,7 +11,7 @@ from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 import pytest
 from pytest_homeassistant_custom_component.common import MockConfigEntry
 
-from custom_components.xiaozhi.timeouts import FirmwareTimeouts
+from custom_components.xiaozhi.guests.firmware.firmware_timeouts import FirmwareTimeouts
 from simulator import Misbehaviour, SimulatedDevice, State, get_profile
 from tests.integration.boxes import state_of, wait_for_state
 from tests.integration.firmware.conftest import QUICK, is_reported
