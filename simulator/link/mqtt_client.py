@@ -175,7 +175,7 @@ class MqttClient:
         connection = await self._network.connect(settings.host, settings.port, tls)
         self._connection = connection
         connection.write(self._connect_packet())
-        first, body = await _read_packet(connection.reader)
+        first, body = await read_packet(connection.reader)
         if first != _CONNACK or len(body) != 2:
             raise _Refused("the answer is not a CONNACK")
         if body[1]:
@@ -185,16 +185,16 @@ class MqttClient:
     def _connect_packet(self) -> bytes:
         settings = self._settings
         flags = 0x02
-        payload = _string(settings.client_id)
+        payload = mqtt_string(settings.client_id)
         if settings.username:
             flags |= 0x80
-            payload += _string(settings.username)
+            payload += mqtt_string(settings.username)
         if password := self._faults.password(settings.password):
             flags |= 0x40
-            payload += _string(password)
+            payload += mqtt_string(password)
         keepalive = settings.keepalive or _DEFAULT_KEEP_ALIVE
-        header = _string("MQTT") + bytes((4, flags)) + (keepalive & 0xFFFF).to_bytes(2)
-        return _packet(_CONNECT, header + payload)
+        header = mqtt_string("MQTT") + bytes((4, flags)) + (keepalive & 0xFFFF).to_bytes(2)
+        return packet(_CONNECT, header + payload)
 
     async def _serve(self, connection: Connection) -> None:
         """Receive until the connection ends. Raises `OSError`, `EOFError` and `ValueError`."""
@@ -206,7 +206,7 @@ class MqttClient:
         if Misbehaviour.NEVER_PING not in self._faults.what:
             self._tasks.append(self._spawn(self._keep_alive(connection)))
         while True:
-            first, body = await _read_packet(connection.reader)
+            first, body = await read_packet(connection.reader)
             self._received(connection, first, body)
 
     async def _keep_alive(self, connection: Connection) -> None:
@@ -235,20 +235,21 @@ class MqttClient:
                     raise ValueError("a PUBLISH is incomplete")
                 if qos:
                     answer = _PUBACK if qos == 1 else _PUBREC
-                    connection.write(_packet(answer, body[topic_end:start]))
+                    connection.write(packet(answer, body[topic_end:start]))
                 self._listener.mqtt_message(body[start:])
             case 0x60:
-                connection.write(_packet(_PUBCOMP, body[:2]))
+                connection.write(packet(_PUBCOMP, body[:2]))
             case 0xD0:
                 self._pong.set()
 
 
 def publish_packet(topic: str, payload: bytes) -> bytes:
     """Return a PUBLISH of QoS 0."""
-    return _packet(_PUBLISH, _string(topic) + payload)
+    return packet(_PUBLISH, mqtt_string(topic) + payload)
 
 
-def _packet(first: int, body: bytes) -> bytes:
+def packet(first: int, body: bytes) -> bytes:
+    """Return a packet with its length, by its first byte and what follows the length."""
     length, remaining = bytearray(), len(body)
     while True:
         remaining, digit = divmod(remaining, 128)
@@ -257,12 +258,13 @@ def _packet(first: int, body: bytes) -> bytes:
             return bytes((first,)) + length + body
 
 
-def _string(text: str) -> bytes:
-    data = text.encode()
+def mqtt_string(text: str | bytes) -> bytes:
+    """Return a text, or bytes, with the length."""
+    data = text.encode() if isinstance(text, str) else text
     return len(data).to_bytes(2) + data
 
 
-async def _read_packet(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+async def read_packet(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     """Return first byte and body. Raises `EOFError`, and `ValueError` for an invalid length."""
     first = (await reader.readexactly(1))[0]
     length = 0

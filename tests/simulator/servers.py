@@ -12,8 +12,8 @@ from typing import Any, Self, override
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
+from simulator.link.mqtt_client import publish_packet, read_packet
 from tests.protocol.audio import sounds
-from tests.protocol.transport.mqtt.wire import publish, read_packet
 from tests.protocol.transport.udp.device import DeviceAudio
 
 type Json = dict[str, Any]
@@ -202,7 +202,7 @@ class MqttSession(_Session):
 
     async def send(self, message: Json | str) -> None:
         text = json.dumps(message) if isinstance(message, dict) else message
-        self._writer.write(publish("wherever", text.encode()))
+        self._writer.write(publish_packet("wherever", text.encode()))
 
     async def play(self, packet: bytes) -> None:
         """Send an audio packet."""

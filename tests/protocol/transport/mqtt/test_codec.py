@@ -7,6 +7,7 @@ import pytest
 
 from custom_components.xiaozhi.protocol.transport.mqtt import mqtt_packets as mqtt
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import MqttProtocolError, Packet
+from simulator.link.mqtt_client import packet
 from tests.protocol.transport.mqtt import wire
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -73,11 +74,11 @@ def test_garbage_raises_one_kind_of_error(first: int, body: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        (wire.packet(0x82, b"\x00"), "ends within"),
+        (packet(0x82, b"\x00"), "ends within"),
         (wire.subscribe(1, *["a"] * 17), "more than 16 topics"),
-        (wire.packet(0x30, b"\x00\x03\xed\xa0\x80"), "not UTF-8"),
+        (packet(0x30, b"\x00\x03\xed\xa0\x80"), "not UTF-8"),
         (wire.connect(level=5), "not MQTT 3.1.1"),
-        (wire.packet(0x10, b"\x00\x06MQIsdp\x03\x02\x00\x00"), "not MQTT 3.1.1"),
+        (packet(0x10, b"\x00\x06MQIsdp\x03\x02\x00\x00"), "not MQTT 3.1.1"),
     ],
 )
 def test_violations_of_the_standard_are_named(data: bytes, complaint: str) -> None:

@@ -19,6 +19,7 @@ from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_link import downlink
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_packets import MAX_PACKET_BYTES
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
 from custom_components.xiaozhi.protocol.transport.udp.udp_server import UdpServer
+from simulator.link.mqtt_client import packet
 from tests.protocol.transport.mqtt import wire
 from tests.protocol.transport.mqtt.device import HELLO, LISTEN, MAC, OTHER_MAC, encoded
 from tests.protocol.transport.mqtt.wire import WireClient
@@ -184,7 +185,7 @@ async def test_a_disconnect_ends_the_link(site: Site) -> None:
     [
         pytest.param(wire.connect("id", MAC, TOKEN), id="second connect"),
         pytest.param(wire.publish(uplink_topic(MAC), b"{}", qos=2), id="qos 2"),
-        pytest.param(wire.packet(0x30, bytes(MAX_PACKET_BYTES + 1))[:10], id="giant"),
+        pytest.param(packet(0x30, bytes(MAX_PACKET_BYTES + 1))[:10], id="giant"),
         pytest.param(
             wire.publish("elsewhere", bytes(MAX_PACKET_BYTES)) * 3 + b"\xf0\x00", id="giants for others"
         ),

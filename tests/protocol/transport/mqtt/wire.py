@@ -1,23 +1,11 @@
-"""MQTT packets as a client writes and reads them, written from the standard without the code under test."""
+"""MQTT packets as any client writes them, by the simulator's code, which shares none with the endpoint."""
 
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
-
-def string(text: str | bytes) -> bytes:
-    data = text.encode() if isinstance(text, str) else text
-    return len(data).to_bytes(2) + data
-
-
-def packet(first: int, body: bytes) -> bytes:
-    length, remaining = b"", len(body)
-    while True:
-        remaining, digit = divmod(remaining, 128)
-        length += bytes((digit | (0x80 if remaining else 0),))
-        if not remaining:
-            return bytes((first,)) + length + body
+from simulator.link.mqtt_client import mqtt_string, packet, read_packet
 
 
 def connect(
@@ -31,38 +19,26 @@ def connect(
     level: int = 4,
 ) -> bytes:
     flags = 0x02 * clean_session
-    body = string(client_id)
+    body = mqtt_string(client_id)
     if will is not None:
         flags |= 0x04 | 0x08 | 0x20
-        body += string(will[0]) + string(will[1])
+        body += mqtt_string(will[0]) + mqtt_string(will[1])
     if username is not None:
         flags |= 0x80
-        body += string(username)
+        body += mqtt_string(username)
     if password is not None:
         flags |= 0x40
-        body += string(password)
-    return packet(0x10, string("MQTT") + bytes((level, flags)) + keep_alive.to_bytes(2) + body)
+        body += mqtt_string(password)
+    return packet(0x10, mqtt_string("MQTT") + bytes((level, flags)) + keep_alive.to_bytes(2) + body)
 
 
 def publish(topic: str, payload: bytes, *, qos: int = 0, packet_id: int = 1) -> bytes:
-    return packet(0x30 | qos << 1, string(topic) + (packet_id.to_bytes(2) if qos else b"") + payload)
+    return packet(0x30 | qos << 1, mqtt_string(topic) + (packet_id.to_bytes(2) if qos else b"") + payload)
 
 
 def subscribe(packet_id: int, *filters: str) -> bytes:
     """Encode a SUBSCRIBE at QoS 1."""
-    return packet(0x82, packet_id.to_bytes(2) + b"".join(string(name) + b"\x01" for name in filters))
-
-
-async def read_packet(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """Return first byte and body of the next packet. Raises `IncompleteReadError` at the end."""
-    first = (await reader.readexactly(1))[0]
-    length, shift = 0, 0
-    while True:
-        byte = (await reader.readexactly(1))[0]
-        length |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return first, await reader.readexactly(length)
+    return packet(0x82, packet_id.to_bytes(2) + b"".join(mqtt_string(name) + b"\x01" for name in filters))
 
 
 PINGREQ = b"\xc0\x00"

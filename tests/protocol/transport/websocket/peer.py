@@ -24,6 +24,7 @@ from custom_components.xiaozhi.protocol.transport.link import (
 )
 from custom_components.xiaozhi.protocol.transport.mqtt.mqtt_server import MqttServer
 from custom_components.xiaozhi.protocol.transport.websocket.websocket_server import WebSocketServer
+from simulator.link.websocket_frames import read_frame
 
 TOKEN = "a1b2c3d4"
 HELLO: dict[str, Any] = {
@@ -217,10 +218,8 @@ class RawDevice:
         """Return the next frame; None when the server has ended the TCP connection."""
         try:
             async with asyncio.timeout(PATIENCE):
-                first, length = await self.reader.readexactly(2)
-                if length == 126:
-                    length = int.from_bytes(await self.reader.readexactly(2))
-                return Frame(Opcode(first & 0x0F), await self.reader.readexactly(length))
+                opcode, _, data = await read_frame(self.reader)
+                return Frame(Opcode(opcode), data)
         except asyncio.IncompleteReadError, ConnectionError:
             return None
 
