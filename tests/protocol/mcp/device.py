@@ -1,7 +1,7 @@
 """A scripted device, the passing of time, and arbitrary JSON: what the tests of the MCP client share."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 import json
 from typing import Any
 
@@ -74,27 +74,14 @@ def a_tool(name: str, **members: Any) -> JsonObject:
     }
 
 
-def firmware_pages(tools: list[JsonObject]) -> Script:
-    """List tools like the firmware: pages of 8,000 bytes, the next name as cursor, an error if none fits."""
+def pages(*listed: JsonObject | Sequence[JsonObject]) -> Script:
+    """List tools page by page, with the number of the next one as cursor; an object stands for an error."""
 
     def page(params: JsonObject) -> JsonObject:
-        cursor = params.get("cursor", "")
-        listed: list[JsonObject] = []
-        size, next_cursor = len('{"tools":['), ""
-        for tool in tools:
-            if cursor and tool["name"] != cursor:
-                continue
-            cursor = ""
-            if "annotations" in tool and params.get("withUserTools") is not True:
-                continue
-            size += len(json.dumps(tool, ensure_ascii=False, separators=(",", ":")).encode()) + 1
-            if size + 30 > 8000:
-                next_cursor = tool["name"]
-                break
-            listed.append(tool)
-        if not listed:
-            return {"error": {"message": f"Failed to add tool {next_cursor} because of payload size limit"}}
-        more = {"nextCursor": next_cursor} if next_cursor else {}
-        return {"result": {"tools": listed, **more}}
+        number = int(params.get("cursor", 0))
+        if isinstance(answer := listed[number], dict):
+            return {"error": answer}
+        more = {"nextCursor": f"{number + 1}"} if number + 1 < len(listed) else {}
+        return {"result": {"tools": answer, **more}}
 
     return page

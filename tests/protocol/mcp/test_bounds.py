@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from itertools import batched
 import logging
 from typing import Any
 from unittest.mock import AsyncMock
@@ -18,9 +19,10 @@ from custom_components.xiaozhi.protocol.mcp.model import (
     RequestError,
 )
 from custom_components.xiaozhi.protocol.messages import JsonObject
-from tests.protocol.mcp.device import Device, a_tool, advance, firmware_pages
+from tests.protocol.mcp.device import Device, a_tool, advance, pages
 
 VISION = {"url": "http://192.0.2.1:8123/api/xiaozhi/vision", "token": "secret"}
+TOO_LARGE = {"message": "Failed to add tool self.huge because of payload size limit"}
 STOCK_ANSWER: JsonObject = {
     "protocolVersion": "2024-11-05",
     "capabilities": {"tools": {}},
@@ -134,31 +136,27 @@ async def test_faults_of_ours_and_lost_connections_end_a_request() -> None:
 
 async def test_all_pages_are_listed_in_order_with_and_without_user_tools() -> None:
     """`withUserTools` is on every page; the tools keep the device's order."""
-    tools = [a_tool(f"self.tool_{number:03}", description="描述" * 50) for number in range(60)]
-    tools.append(a_tool("self.reboot", annotations={"audience": ["user"]}))
-    device = Device(tools_list=firmware_pages(tools))
+    tools = [a_tool(f"self.tool_{number}") for number in (3, 1, 2)]
+    hidden = a_tool("self.reboot", annotations={"audience": ["user"]})
+    device = Device(tools_list=pages(tools[:2], tools[2:], [hidden]))
     listed = await device.client.list_tools(with_user_tools=True)
-    assert [tool.name for tool in listed] == [tool["name"] for tool in tools]
-    assert listed[-1].user_only
-    assert not listed[0].user_only
-    assert len(device.sent) > 2
-    assert all(request["params"]["withUserTools"] is True for request in device.sent)
-    visible = await device.client.list_tools(with_user_tools=False)
-    assert visible == listed[:-1]
+    assert [tool.name for tool in listed] == [tool["name"] for tool in (*tools, hidden)]
+    assert [tool.user_only for tool in listed] == [False, False, False, True]
+    await device.client.list_tools(with_user_tools=False)
+    asked = [request["params"].get("withUserTools") for request in device.sent]
+    assert asked == [True] * 3 + [None] * 3
 
 
 async def test_an_error_on_a_later_page_ends_the_list_and_keeps_it() -> None:
     """The firmware answers so when a tool is larger than a page."""
-    tools = [a_tool(f"self.tool_{number}", description="x" * 500) for number in range(20)]
-    tools.append(a_tool("self.huge", description="x" * 9000))
-    device = Device(tools_list=firmware_pages(tools))
+    device = Device(tools_list=pages([a_tool("self.a")], [a_tool("self.b")], TOO_LARGE))
     listed = await device.client.list_tools(with_user_tools=True)
-    assert [tool.name for tool in listed] == [f"self.tool_{number}" for number in range(20)]
-    assert device.sent[-1]["params"]["cursor"] == "self.huge"
+    assert [tool.name for tool in listed] == ["self.a", "self.b"]
+    assert device.sent[-1]["params"]["cursor"] == "2"
 
 
 async def test_an_error_on_the_first_page_is_raised() -> None:
-    device = Device(tools_list=firmware_pages([]))
+    device = Device(tools_list=pages(TOO_LARGE))
     with pytest.raises(McpCallError, match="Failed to add tool"):
         await device.client.list_tools(with_user_tools=True)
     device = Device(tools_list=lambda _: {"result": {"tools": "none"}})
@@ -167,12 +165,12 @@ async def test_an_error_on_the_first_page_is_raised() -> None:
 
 
 @pytest.mark.parametrize(
-    ("next_cursor", "pages"),
+    ("next_cursor", "asked"),
     [(lambda _: "same", 64), (lambda cursor: f"{cursor}x", 64), (lambda _: "x" * 2000, 1)],
     ids=["circle", "endless", "too long to be sent back"],
 )
 async def test_a_list_without_end_ends_and_what_came_is_kept(
-    next_cursor: Callable[[str], str], pages: int, caplog: pytest.LogCaptureFixture
+    next_cursor: Callable[[str], str], asked: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     def page(params: JsonObject) -> JsonObject:
         return {"result": {"tools": [a_tool("self.a")], "nextCursor": next_cursor(params.get("cursor", ""))}}
@@ -180,16 +178,15 @@ async def test_a_list_without_end_ends_and_what_came_is_kept(
     device = Device(tools_list=page)
     tools = await device.client.list_tools(with_user_tools=False)
     assert [tool.name for tool in tools] == ["self.a"]
-    assert len(device.sent) == pages
-    assert ("too long" in caplog.text) is (pages == 64)
+    assert len(device.sent) == asked
+    assert ("too long" in caplog.text) is (asked == 64)
 
 
 @pytest.mark.parametrize("paged", [True, False])
 async def test_of_1000_tools_the_first_512_are_kept(paged: bool, caplog: pytest.LogCaptureFixture) -> None:
     """The list is cut, said once, whether it comes in pages or at once."""
     tools = [a_tool(f"self.tool_{number}") for number in range(1000)]
-    script = firmware_pages(tools) if paged else lambda _: {"result": {"tools": tools}}
-    device = Device(tools_list=script)
+    device = Device(tools_list=pages(*batched(tools, 100, strict=True)) if paged else pages(tools))
     listed = await device.client.list_tools(with_user_tools=False)
     assert [tool.name for tool in listed] == [f"self.tool_{number}" for number in range(MAX_TOOLS)]
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
