@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import json
 from math import inf
 from typing import Any
+from unittest.mock import AsyncMock
 
 from hypothesis import example, given, strategies as st
 import pytest
@@ -93,14 +94,8 @@ async def test_a_call_without_arguments(desk: Desk, arguments: Any) -> None:
 
 
 async def test_every_call_is_recorded_without_its_arguments(desk: Desk) -> None:
-    async def fail(arguments: Any) -> Any:
-        raise ToolError("No lamp has this name.")
-
-    async def crash(arguments: Any) -> Any:
-        raise ValueError("secret detail")
-
-    desk.add("failing", fail)
-    desk.add("crashing", crash)
+    desk.add("failing", AsyncMock(side_effect=ToolError("No lamp has this name.")))
+    desk.add("crashing", AsyncMock(side_effect=ValueError("secret detail")))
     assert await desk.call("failing") == {"error": "No lamp has this name."}
     assert "log of Home Assistant" in (await desk.call("crashing"))["error"]
     await desk.call(name="x")
@@ -114,10 +109,7 @@ async def test_every_call_is_recorded_without_its_arguments(desk: Desk) -> None:
 
 
 async def test_a_name_that_was_changed_calls_its_tool(desk: Desk) -> None:
-    async def act(arguments: Any) -> Any:
-        return {"called": True}
-
-    desk.add("晚安", act)
+    desk.add("晚安", AsyncMock(return_value={"called": True}))
     listed = (await desk.ask("tools/list"))["result"]["tools"][-1]["name"]
     assert listed.isascii()
     assert await desk.call(listed) == {"called": True}
@@ -142,14 +134,10 @@ async def test_a_slow_action_is_left_to_finish(desk: Desk) -> None:
 
 async def test_an_action_that_takes_too_long_or_says_so_itself_has_failed(desk: Desk) -> None:
     """Or eight of them would block the access point until the restart."""
-
-    async def give_up(arguments: Any) -> Any:
-        raise TimeoutError
-
     await desk.call("slow")
     await asyncio.sleep(280)
     assert desk.dispatcher.running == 0
-    desk.add("impatient", give_up)
+    desk.add("impatient", AsyncMock(side_effect=TimeoutError))
     assert "took too long" in (await desk.call("impatient"))["error"]
 
 
@@ -177,11 +165,7 @@ async def test_sixty_calls_a_minute_and_no_more(desk: Desk) -> None:
 
 async def test_what_only_reads_is_bounded(desk: Desk) -> None:
     """Without a look at its name. In a large house each reading stops Home Assistant for a moment."""
-
-    async def look(arguments: dict[str, Any]) -> Any:
-        return {"number": 1}
-
-    desk.add("any__name", look, changes_nothing=True)
+    desk.add("any__name", AsyncMock(return_value={"number": 1}), changes_nothing=True)
     answers = [await desk.call("any__name") for _ in range(25)]
     assert answers[:20] == [{"number": 1}] * 20
     assert "questions a minute" in answers[-1]["error"]
@@ -232,7 +216,7 @@ async def test_a_list_that_cannot_be_made_is_an_error_in_time(desk: Desk) -> Non
 
 async def test_what_a_tool_says_that_is_no_json_costs_no_other_tool(desk: Desk) -> None:
     odd = {"type": "object", "properties": {"at": {"default": timedelta(hours=1), "maximum": inf}}}
-    desk.house.made.append(replace(scripted_tool("odd", nothing), parameters=odd))
+    desk.house.made.append(replace(scripted_tool("odd", AsyncMock()), parameters=odd))
     listed = (await desk.ask("tools/list"))["result"]["tools"]
     assert [tool["name"] for tool in listed] == ["light__turn_on", "slow", "odd"]
     assert listed[2]["inputSchema"]["properties"] == {"at": {"default": "1:00:00", "maximum": None}}
@@ -243,7 +227,7 @@ async def test_a_tool_that_cannot_be_described_is_left_out_and_named_once(
     desk: Desk, caplog: pytest.LogCaptureFixture, key: Any
 ) -> None:
     name = f"odd_{type(key).__name__}"
-    desk.house.made.append(replace(scripted_tool(name, nothing), parameters={"properties": {key: {}}}))
+    desk.house.made.append(replace(scripted_tool(name, AsyncMock()), parameters={"properties": {key: {}}}))
     for _ in range(2):
         listed = (await desk.ask("tools/list"))["result"]["tools"]
         assert [tool["name"] for tool in listed] == ["light__turn_on", "slow"]
@@ -255,12 +239,8 @@ async def test_a_tool_that_cannot_be_described_is_left_out_and_named_once(
 JSON = any_json()
 
 
-async def nothing(arguments: Any) -> Any:
-    return None
-
-
 def tools(*names: str) -> list[OfferedTool]:
-    return [scripted_tool(name, nothing) for name in names]
+    return [scripted_tool(name, AsyncMock()) for name in names]
 
 
 @given(

@@ -38,11 +38,13 @@ def no_thread_stays() -> Iterator[None]:
 class Source:
     """Speech in pieces; then the end, an error, or nothing more for ever."""
 
-    def __init__(self, data: bytes, piece: int = 1000, *, then: BaseException | None = None) -> None:
+    def __init__(
+        self, data: bytes, piece: int = 1000, *, then: BaseException | None = None, stalls: bool = False
+    ) -> None:
         self.data = data
         self.piece = piece
         self.then = then
-        self.stalls = False
+        self.stalls = stalls
         self.sent = 0
         self.started = asyncio.Event()
         self.closed = asyncio.Event()
@@ -99,8 +101,7 @@ async def test_both_channels_of_a_wav_are_heard() -> None:
 
 
 async def test_what_follows_the_samples_of_a_wav_is_no_sound_and_not_waited_for() -> None:
-    source = Source(wav_header(RATE, len(TONE)) + TONE + hiss(0.1, RATE))
-    source.stalls = True
+    source = Source(wav_header(RATE, len(TONE)) + TONE + hiss(0.1, RATE), stalls=True)
     assert b"".join([pcm async for pcm in decode_speech(source.stream(), sample_rate=RATE)]) == TONE
 
 
@@ -191,8 +192,7 @@ async def test_a_rate_that_changes_on_the_way_changes_nothing_for_the_listener()
     ids=["wav", "mp3", "ogg"],
 )
 async def test_sound_comes_as_soon_as_it_can_although_the_source_pauses(data: bytes, enough: int) -> None:
-    source = Source(data[:enough], 100)
-    source.stalls = True
+    source = Source(data[:enough], 100, stalls=True)
     async with aclosing(decode_speech(source.stream(), sample_rate=RATE)) as decoded:
         assert await anext(decoded)
     assert source.closed.is_set()
@@ -216,8 +216,7 @@ async def test_a_source_faster_than_its_listener_has_to_wait() -> None:
 
 @pytest.mark.parametrize("first", [True, False], ids=["after some sound", "before any sound"])
 async def test_closing_while_the_source_stalls_ends_everything(first: bool) -> None:
-    source = Source(wav_header(RATE, 0) + (TONE[:1000] if first else b""))
-    source.stalls = True
+    source = Source(wav_header(RATE, 0) + (TONE[:1000] if first else b""), stalls=True)
     decoded = decode_speech(source.stream(), sample_rate=RATE)
     reader = asyncio.create_task(anext(decoded, b""))
     if first:
@@ -235,8 +234,7 @@ async def test_closing_while_the_source_stalls_ends_everything(first: bool) -> N
 async def test_many_streams_at_once_do_not_wait_for_each_other() -> None:
     stalled = []
     for _ in range(40):
-        source = Source(wav_header(RATE, 0) + TONE[:1000])
-        source.stalls = True
+        source = Source(wav_header(RATE, 0) + TONE[:1000], stalls=True)
         stalled.append(decode_speech(source.stream(), sample_rate=RATE))
     await asyncio.gather(*(anext(decoded) for decoded in stalled))
     assert await decode(wav_header(RATE, 0) + TONE) == TONE
