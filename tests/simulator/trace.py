@@ -115,19 +115,6 @@ def step[**P](act: Callable[Concatenate[Stage, P], Awaitable[object]]) -> Callab
     return row
 
 
-async def replay(trace: Trace) -> None:
-    """Replay a trace. Raises `AssertionError` where the device does otherwise."""
-    async with stage(trace) as on:
-        for row in trace.rows:
-            try:
-                await row(on)
-            except TimeoutError:
-                said = [*on.texts()[on.texts_read :], on.sim.state, on.sim.last_error, on.sim.screen]
-                raise AssertionError(f"in vain, with {said}") from None
-            on.clock = asyncio.get_running_loop().time()
-        assert on.texts()[on.texts_read :] == [], "the device said more"
-
-
 @asynccontextmanager
 async def stage(trace: Trace) -> AsyncIterator[Stage]:
     """Yield server and device; the device is off."""
@@ -146,11 +133,19 @@ async def stage(trace: Trace) -> AsyncIterator[Stage]:
 
 
 def replays(traces: dict[str, Trace]) -> Callable[[Trace], Awaitable[None]]:
-    """Return a test that replays each of these."""
+    """Return a test that replays each of these, and fails where the device does otherwise."""
 
     @pytest.mark.parametrize("trace", traces.values(), ids=traces)
     async def test(trace: Trace) -> None:
-        await replay(trace)
+        async with stage(trace) as on:
+            for row in trace.rows:
+                try:
+                    await row(on)
+                except TimeoutError:
+                    said = [*on.texts()[on.texts_read :], on.sim.state, on.sim.last_error, on.sim.screen]
+                    raise AssertionError(f"in vain, with {said}") from None
+                on.clock = asyncio.get_running_loop().time()
+            assert on.texts()[on.texts_read :] == [], "the device said more"
 
     return test
 
