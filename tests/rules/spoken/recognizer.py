@@ -1,10 +1,11 @@
 """Home Assistant's recogniser with its own sentences and ours, in a home with two devices."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from hassil.intents import Intents, SlotList, TextSlotList
 from hassil.recognize import recognize_best
@@ -44,41 +45,54 @@ def house() -> frozenset[Ability]:
     return frozenset(boards | others | own)
 
 
+class Recognizer(NamedTuple):
+    """The sentences of one language, Home Assistant's own and ours, with the lists and rules of both."""
+
+    theirs: Intents
+    ours: Intents
+
+
 @cache
-def recognizer(code: str, *, with_theirs: bool = True, with_ours: bool = True) -> Intents:
-    theirs: dict[str, Any] = get_intents(CODES.get(code, code)) or {}
-    if not with_theirs:
-        theirs["intents"] = {}
-    if with_ours:
-        ours = yaml.safe_load(sentences(load_language(code), CODES.get(code, code), house()))
-        for intent in ours["intents"].values():
-            for data in intent["data"]:
-                data["metadata"] = {"is_custom": True}
-        merge_dict(theirs, ours)
-    return Intents.from_dict(theirs)
+def recognizer(code: str) -> Recognizer:
+    """Return the sentences of a language, as Home Assistant merges them."""
+    merged: dict[str, Any] = get_intents(CODES.get(code, code)) or {}
+    # Of the same content as with the loader in Python, which takes seconds.
+    ours = yaml.load(sentences(load_language(code), CODES.get(code, code), house()), yaml.CSafeLoader)
+    merge_dict(merged, ours)
+    both = Intents.from_dict(merged)
+    of_ours = {name: intent for name, intent in both.intents.items() if name in ours["intents"]}
+    of_theirs = {name: intent for name, intent in both.intents.items() if name not in of_ours}
+    return Recognizer(theirs=replace(both, intents=of_theirs), ours=replace(both, intents=of_ours))
 
 
 def recognized(
-    code: str, phrase: str, home: Mapping[str, SlotList] = HOME, room: str = ""
+    code: str, phrase: str, home: Mapping[str, SlotList] = HOME, room: str = "", *, only_ours: bool = False
 ) -> tuple[str, dict[str, str]]:
-    """Return the intent of a phrase that is said in a room and its slots, as Home Assistant finds them."""
-    result = recognize_best(
-        phrase,
-        recognizer(code),
-        slot_lists={**home},
-        intent_context={"area": {"value": room, "text": room}} if room else {},
-        language=CODES.get(code, code),
-        best_metadata_key="is_custom",
-        best_slot_name="name",
-    )
-    if result is None:
-        return "nothing", {}
-    return result.intent.name, {entity.name: entity.text or entity.value for entity in result.entities_list}
+    """Return the intent of a phrase that is said in a room and its slots, as Home Assistant finds them.
+
+    It prefers custom sentences to its own, so that those need not be tried where one of ours is found.
+    """
+    found = recognizer(code)
+    for intents in (found.ours, found.theirs)[: 1 if only_ours else 2]:
+        result = recognize_best(
+            phrase,
+            intents,
+            slot_lists={**home},
+            intent_context={"area": {"value": room, "text": room}} if room else {},
+            language=CODES.get(code, code),
+            best_slot_name="name",
+        )
+        if result is not None:
+            entities = result.entities_list
+            return result.intent.name, {entity.name: entity.text or entity.value for entity in entities}
+    return "nothing", {}
 
 
-def understood(code: str, phrase: str, home: Mapping[str, SlotList] = HOME, room: str = "") -> str:
+def understood(
+    code: str, phrase: str, home: Mapping[str, SlotList] = HOME, room: str = "", *, only_ours: bool = False
+) -> str:
     """Return in a few words what a phrase means: of its alarm, the time, repetition and text."""
-    intent, slots = recognized(code, phrase, home, room)
+    intent, slots = recognized(code, phrase, home, room, only_ours=only_ours)
     if intent == BOX_SENTENCE:
         return " ".join(str(slots[name]) for name in ("action", "tool", "value") if name in slots)
     if intent != ALARM_SENTENCE:
