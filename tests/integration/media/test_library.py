@@ -1,5 +1,6 @@
 """What the media browser of a device shows, and what its search finds."""
 
+from itertools import product
 from pathlib import Path
 from typing import override
 
@@ -85,13 +86,17 @@ async def library(hass: HomeAssistant, tmp_path: Path) -> Path:
     return folder
 
 
+async def input_of(hass: HomeAssistant, name: str) -> str:
+    """Return what ffmpeg is to open for something in the library."""
+    found = await find_media(hass, f"{LIBRARY}/{name}", None)
+    assert isinstance(found, tuple)
+    return found[-1]
+
+
 @pytest.mark.own_home
-@pytest.mark.parametrize("suffix", ["m3u", "m3u8", "pls", "M3U"])
-@pytest.mark.parametrize("form", ["plain", "BOM and CR LF", "in a folder", "second"])
-async def test_a_playlist_of_the_library_leads_to_its_first_song(
-    hass: HomeAssistant, library: Path, suffix: str, form: str
-) -> None:
-    for song in SONGS:
+async def test_a_playlist_of_the_library_leads_to_its_first_song(hass: HomeAssistant, library: Path) -> None:
+    forms = ("plain", "BOM and CR LF", "in a folder", "second")
+    for suffix, form, song in product(("m3u", "m3u8", "pls", "M3U"), forms, SONGS):
         entry = f"../{song}" if form == "in a folder" else song
         text = f"[playlist]\nFile1={entry}\n" if suffix == "pls" else f"#EXTM3U\n#EXTINF:2,\tA\n{entry}\n"
         path = "Musik/list." if form == "in a folder" else "list."
@@ -101,37 +106,33 @@ async def test_a_playlist_of_the_library_leads_to_its_first_song(
         if form == "second":
             path = "outer."
             (library / (path + suffix)).write_text(f"list.{suffix}\n")
-        found = await find_media(hass, f"{LIBRARY}/{path}{suffix}", None)
-        assert isinstance(found, tuple)
-        assert found[-1] == f"file:{library / song}"
+        assert await input_of(hass, path + suffix) == f"file:{library / song}", form
 
 
 @pytest.mark.own_home
-@pytest.mark.parametrize(
-    ("entry", "leads_to"),
-    [
+async def test_entries_are_written_in_many_ways_or_lead_to_a_station(
+    hass: HomeAssistant, library: Path
+) -> None:
+    for entry, leads_to in (
         (b"Musik\\Gr\xc3\xb6\xc3\x9fe.mp3", "Musik/Größe.mp3"),
         (b"Musik/Gr\xf6\xdfe.mp3", "Musik/Größe.mp3"),
         (b"a%20b.mp3", "a b.mp3"),
         (b"My%20Song.mp3", "My%20Song.mp3"),
-        (b"{library}/song.mp3", "song.mp3"),
+        (f"{library}/song.mp3".encode(), "song.mp3"),
         (b"./Musik/../song.mp3", "song.mp3"),
         (b"gone.mp3", "gone.mp3"),
-    ],
-)
-async def test_entries_are_written_in_many_ways(
-    hass: HomeAssistant, library: Path, entry: bytes, leads_to: str
-) -> None:
-    (library / "list.m3u").write_bytes(entry.replace(b"{library}", str(library).encode()))
-    found = await find_media(hass, f"{LIBRARY}/list.m3u", None)
-    assert isinstance(found, tuple)
-    assert found[-1] == f"file:{library / leads_to}"
+    ):
+        (library / "list.m3u").write_bytes(entry)
+        assert await input_of(hass, "list.m3u") == f"file:{library / leads_to}"
+    station = "http://127.0.0.1/listen?id=3"
+    (library / "radio.pls").write_text(f"[playlist]\nFile1={station}\n")
+    assert await input_of(hass, "radio.pls") == station
 
 
 @pytest.mark.own_home
-@pytest.mark.parametrize(
-    "text",
-    [
+async def test_a_playlist_of_the_library_leads_nowhere_else(hass: HomeAssistant, library: Path) -> None:
+    """Neither out of the library, nor around in a circle."""
+    for text in (
         "../outside.mp3",
         "/etc/outside.mp3",
         "../../../../../../etc/passwd.mp3",
@@ -142,24 +143,11 @@ async def test_entries_are_written_in_many_ways(
         "a\0b.mp3",
         "list.m3u",
         "#EXTM3U\n#EXT-X-VERSION:3\nsong.mp3\n",
-        pytest.param("#\n" * 40_000 + "song.mp3", id="too long"),
-    ],
-)
-async def test_a_playlist_of_the_library_leads_nowhere_else(
-    hass: HomeAssistant, library: Path, text: str
-) -> None:
-    """Neither out of the library, nor around in a circle."""
-    (library / "list.m3u").write_text(text)
-    with pytest.raises(UserError):
-        await find_media(hass, f"{LIBRARY}/list.m3u", None)
-
-
-@pytest.mark.own_home
-async def test_a_playlist_of_the_library_may_lead_to_a_station(hass: HomeAssistant, library: Path) -> None:
-    (library / "radio.pls").write_text("[playlist]\nFile1=http://127.0.0.1/listen?id=3\n")
-    found = await find_media(hass, f"{LIBRARY}/radio.pls", None)
-    assert isinstance(found, tuple)
-    assert found[-1] == "http://127.0.0.1/listen?id=3"
+        "#\n" * 40_000 + "song.mp3",
+    ):
+        (library / "list.m3u").write_text(text)
+        with pytest.raises(UserError):
+            await find_media(hass, f"{LIBRARY}/list.m3u", None)
 
 
 async def test_the_name_of_a_file_is_no_address() -> None:

@@ -146,36 +146,26 @@ async def test_a_screenshot_is_stored_as_a_photo_is(
     await wait_for_state(hass, "image.kitchen_box_screen", before.state)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"taken": None},
-        {"taken": "yesterday"},
-        {"taken": 7},
-        {"jpeg": None},
-        {"jpeg": "x"},
-        {"jpeg": 7},
-        None,
-        [],
-        7,
-    ],
-)
 async def test_a_picture_that_is_damaged_on_the_disk_leaves_room_for_the_next(
     hass: HomeAssistant,
     linked_entry: MockConfigEntry,
     hass_storage: dict[str, Any],
     caplog: pytest.LogCaptureFixture,
-    damage: Any,
 ) -> None:
     await act(hass, "button", "press", "button.kitchen_box_take_photo")
-    assert await hass.config_entries.async_unload(linked_entry.entry_id)
-    stored = hass_storage[STORED]
-    stored["data"] = stored["data"] | damage if isinstance(damage, dict) else damage
-    assert await hass.config_entries.async_setup(linked_entry.entry_id)
-    await wait_for_state(hass, CONNECTED, "on")
-    state_of(hass, PHOTO)
-    await act(hass, "button", "press", "button.kitchen_box_take_photo")
-    assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
+    for damage in (
+        *({"taken": taken} for taken in (None, "yesterday", 7)),
+        *({"jpeg": data} for data in (None, "x", 7)),
+        *(None, [], 7),
+    ):
+        assert await hass.config_entries.async_unload(linked_entry.entry_id)
+        stored = hass_storage[STORED]
+        stored["data"] = stored["data"] | damage if isinstance(damage, dict) else damage
+        assert await hass.config_entries.async_setup(linked_entry.entry_id)
+        await wait_for_state(hass, CONNECTED, "on")
+        state_of(hass, PHOTO)
+        await act(hass, "button", "press", "button.kitchen_box_take_photo")
+        assert (await async_get_image(hass, PHOTO)).content == jpeg(320, 240)
     caplog.clear()
 
 

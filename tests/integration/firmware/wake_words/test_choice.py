@@ -1,7 +1,6 @@
 """Wake words that the owner chooses: from the form to what the device listens to."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -180,9 +179,10 @@ async def test_the_voice_set_up_chooses_as_with_other_satellites(
     assert not (await call("set_wake_words", wake_word_ids=["wn9_jarvis_tts", "good morning"]))["success"]
 
 
-@pytest.mark.parametrize(
-    ("phrases", "error", "named"),
-    [
+async def test_phrases_that_would_not_do_are_errors_of_the_form_which_name_them(
+    hass: HomeAssistant, device: SimulatedDevice, linked_entry: MockConfigEntry
+) -> None:
+    for phrases, error, named in (
         (["hello kitchen", "hello 2"], "bad", "hello 2"),
         (["你好管家"], "bad", "你好管家"),
         (["你好管家 = ni hao guan"], "bad", "你好管家 = ni hao guan"),
@@ -192,42 +192,31 @@ async def test_the_voice_set_up_chooses_as_with_other_satellites(
         (["你好管家 = ni hao guan jia", "hello kitchen"], "mixed", ""),
         (["Hello kitchen", "hello kitchen"], "mixed", ""),
         ([f"hello kitchen {letter}" for letter in "abcdefghi"], "mixed", ""),
-    ],
-)
-async def test_phrases_that_would_not_do_are_errors_of_the_form_which_name_them(
-    hass: HomeAssistant,
-    device: SimulatedDevice,
-    linked_entry: MockConfigEntry,
-    phrases: list[str],
-    error: str,
-    named: str,
-) -> None:
-    result = await set_phrases(hass, linked_entry, *phrases)
-    assert result["errors"] == {"wake_phrases": f"phrases_{error}"}
-    assert result["description_placeholders"]["phrase"] == named
+    ):
+        result = await set_phrases(hass, linked_entry, *phrases)
+        assert result["errors"] == {"wake_phrases": f"phrases_{error}"}
+        assert result["description_placeholders"]["phrase"] == named
 
 
-@pytest.mark.parametrize(
-    ("archive", "reason"),
-    [
-        (lambda: release(pack(), version="2.4.1"), "no release of firmware"),
-        (lambda: release(pack(), chip="esp32c3"), "no release of firmware"),
-        (lambda: release(pack(), address=0x600000), "no release of firmware"),
-        (lambda: release(pack()[:-1] + b"\0"), "damaged"),
-        (lambda: release(b""), "damaged"),
-        (lambda: build_image(version="2.4.2", size=64 * 1024), "no release of firmware"),
-        (lambda: b"PK\x03\x04", "archive is damaged"),
-        (bytes, "not a firmware"),
-    ],
-    ids=["version", "chip", "address", "checksum", "no pack", "no flash", "no archive", "nothing"],
-)
 async def test_without_a_pack_that_fits_nothing_is_sent(
-    hass: HomeAssistant, device: SimulatedDevice, hosts: Web, archive: Callable[[], bytes], reason: str
+    hass: HomeAssistant, device: SimulatedDevice, hosts: Web
 ) -> None:
-    hosts.release(archive())
-    with pytest.raises(ServiceValidationError, match=reason):
-        await choose(hass, "Jarvis")
-    assert was_sent_nothing(device)
+    for archive, reason in (
+        (release(pack(), version="2.4.1"), "no release of firmware"),
+        (release(pack(), chip="esp32c3"), "no release of firmware"),
+        (release(pack(), address=0x600000), "no release of firmware"),
+        # With a wrong checksum, and without a pack.
+        (release(pack()[:-1] + b"\0"), "damaged"),
+        (release(b""), "damaged"),
+        # Not of the whole flash.
+        (build_image(version="2.4.2", size=64 * 1024), "no release of firmware"),
+        (b"PK\x03\x04", "archive is damaged"),
+        (b"", "not a firmware"),
+    ):
+        hosts.release(archive)
+        with pytest.raises(ServiceValidationError, match=reason):
+            await choose(hass, "Jarvis")
+        assert was_sent_nothing(device)
     assert await wakes(device, "hi xiaozhi")
 
 
