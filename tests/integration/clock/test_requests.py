@@ -6,7 +6,8 @@ from datetime import timedelta
 from itertools import count
 from typing import Any
 
-from homeassistant.core import HomeAssistant
+from homeassistant.components.conversation import HOME_ASSISTANT_AGENT, async_converse
+from homeassistant.core import Context, HomeAssistant
 from homeassistant.helpers import area_registry as ar, device_registry as dr
 from homeassistant.util import dt as dt_util
 import pytest
@@ -70,10 +71,23 @@ async def test_a_missing_time_is_asked_for_and_its_answer_sets_the_alarm(
         "I’ll remind you tomorrow at 6 PM: call mum.",
     ]
     # It is no answer, or it contradicts what was said: nothing is set, and the conversation is over.
-    for answer in ("banana", "in ten minutes", "every day at seven"):
+    for answer in ("banana", "when it rains", "in ten minutes", "every day at seven"):
         asked = await talk("wake me on friday", answer)
         assert asked[:2] == ["At what time?", "I did not understand when."], answer
     assert alarms(known) == ["07:30", "18:00"]
+
+
+async def test_a_question_that_is_typed_is_not_waited_for(
+    hass: HomeAssistant, boot: Boot, known: Device, talk: Talk
+) -> None:
+    await talk("what alarms do I have")
+    typed = await async_converse(
+        hass, "wake me tomorrow", None, Context(), "en", HOME_ASSISTANT_AGENT, device_id=boot.device_id
+    )
+    answer: str = typed.response.speech["plain"]["speech"]
+    assert answer == "At what time? Say, for example: wake me tomorrow at seven."
+    assert await talk("wake me tomorrow at eight") == ["Alarm set: tomorrow at 8 AM."]
+    assert alarms(known) == ["08:00"]
 
 
 async def test_an_alarm_is_moved_and_keeps_its_day_and_repetition(talk: Talk, known: Device) -> None:
@@ -192,6 +206,12 @@ async def test_an_alarm_is_set_for_another_room(hass: HomeAssistant, boot: Boot,
     ar.async_get(hass).async_create("Cellar")
     (refused, *_) = await talk("set an alarm in the cellar for seven tomorrow")
     assert "cellar" in refused
+    # In a room with two devices, neither gets it, and both are named.
+    dr.async_get(hass).async_update_device(boot.device_id, area_id=bedroom.id)
+    refused = " ".join(await talk("set an alarm in the bedroom for nine tomorrow"))
+    assert "Bedroom box, Kitchen box" in refused
+    assert not alarms(boot.known)
+    assert alarms(boot.entry.runtime_data.devices[OTHER_MAC]) == ["07:00", "08:00"]
 
 
 async def test_a_snoozed_alarm_is_found_on_the_day_on_which_it_rings_again(

@@ -9,6 +9,7 @@ from typing import Any
 from homeassistant.auth.models import User
 from homeassistant.components.assist_pipeline import async_get_pipeline, async_update_pipeline
 from homeassistant.components.conversation import HOME_ASSISTANT_AGENT, async_converse
+from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
 from homeassistant.core import Context, HomeAssistant, ServiceRegistry
 from homeassistant.exceptions import HomeAssistantError
 from homeassistant.helpers import issue_registry as ir
@@ -219,6 +220,22 @@ async def test_stop_said_elsewhere_ends_the_ring_unless_it_rings_there(
     assert (here.rings, there.rings) == (True, False)
     assert await stop(boot.device_ids[1]) == "Alarm stopped."
     assert not here.rings
+
+
+async def test_a_thing_called_alarm_is_switched_off_while_nothing_rings(
+    hass: HomeAssistant, boot: Boot, say: Say
+) -> None:
+    await boot()
+    assert await say("turn off the alarm") == "No alarm rings."
+    hass.states.async_set("input_boolean.siren", "on", {"friendly_name": "Alarm clock"})
+    async_expose_entity(hass, "conversation", "input_boolean.siren", True)
+    called: list[Any] = []
+    hass.services.async_register("input_boolean", "turn_off", lambda call: called.append(call.data))
+    assert await say("turn off the alarm") == "Switched off."
+    assert called
+    # Sentences are there without the gateway, which nothing can be asked of then.
+    await hass.config_entries.async_unload(boot.entry.entry_id)
+    assert "XiaoZhi" in await say("stop the alarm")
 
 
 async def test_an_unwritable_file_and_a_failing_reload_stop_nothing(
