@@ -87,7 +87,7 @@ class VoiceTimers:
         self._unlisten: CALLBACK_TYPE | None = None
         self._rings: dict[str, asyncio.Task[None]] = {}
         """Timers that ring, or wait for the device to be back."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._recovering: asyncio.Task[None] | None = None
 
     @property
     def rings(self) -> bool:
@@ -125,7 +125,7 @@ class VoiceTimers:
                 # A wrong clock must not make it a timer of years.
                 left[key] = min(math.ceil(seconds), timer.seconds)
         if lost or left:
-            self._run(self._recover(lost, left), "start timers again")
+            self._recovering = self._device.create_task(self._recover(lost, left), "start timers again")
         return self._stop
 
     @callback
@@ -134,8 +134,9 @@ class VoiceTimers:
             if end is not None:
                 end()
         self._unlisten = self._unregister = None
-        for task in self._tasks:
-            task.cancel()
+        for task in (self._recovering, *self._rings.values()):
+            if task is not None:
+                task.cancel()
 
     @callback
     def _device_changed(self) -> None:
@@ -213,7 +214,7 @@ class VoiceTimers:
     @callback
     def _is_due(self, key: str, late: float = 0) -> None:
         deadline = loop_time() + TimerTimeouts.unreachable - late
-        self._rings[key] = self._run(self._ring(key, deadline), "ring")
+        self._rings[key] = self._device.create_task(self._ring(key, deadline), "ring")
 
     async def _ring(self, key: str, deadline: float) -> None:
         """Ring for a timer that has ended, until the user ends it or it has rung long enough."""
@@ -234,13 +235,6 @@ class VoiceTimers:
         kept = TIMERS.of(self._device.state)
         await async_report(self._device, key, [_description(kept[timer]) for timer in timers])
         self._forget(timers)
-
-    @callback
-    def _run(self, work: Any, what: str) -> asyncio.Task[None]:
-        task = self._device.create_task(work, what)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
 
 def _description(timer: SetTimer) -> str:

@@ -35,15 +35,7 @@ SUBENTRY_ACCESS_POINT: Final = "access_point"
 CONF_QUESTIONS_ONLY: Final = "questions_only"
 EVENT_ACCESS_POINT_CALL: Final = "xiaozhi_access_point_call"
 
-# Keys of the repair issues.
 _EXPIRING: Final = "access_point_expiring"
-_EXPIRED: Final = "access_point_expired"
-_API_GONE: Final = "access_point_api_gone"
-_OF_PROBLEM: Final = {
-    Problem.REFUSED: "access_point_refused",
-    Problem.USED_ELSEWHERE: "access_point_used_elsewhere",
-    Problem.TOO_MANY_TOOLS: "access_point_too_many_tools",
-}
 # Where Home Assistant lets assistants see entities.
 _EXPOSE_PAGE: Final = "/config/voice-assistants/expose"
 
@@ -124,7 +116,7 @@ class AccessPoint:
         async with self._replacing:
             self._started = False
             await self.client.close()
-        async_clear_issues(self._hass, self.subentry_id)
+        self.async_update_issues()
 
     @callback
     def apply(self, subentry: ConfigSubentry) -> None:
@@ -151,9 +143,33 @@ class AccessPoint:
 
     @callback
     def async_update_issues(self) -> None:
-        """Raise and delete repair issues: a token expires without any other event."""
-        if self._started:
-            async_update_issues(self._hass, self)
+        """Raise the repair issues that there are, and delete the others: a token expires without an event."""
+        address, now = self.settings.address, dt_util.utcnow()
+        expires, problem = address.expires, self.client.reconnecting.problem
+        about = {
+            "name": self.name,
+            "host": address.host,
+            "apis": ", ".join(self.missing),
+            "page": _EXPOSE_PAGE,
+            "date": "" if expires is None else dt_util.as_local(expires).date().isoformat(),
+        }
+        is_expired = expires is not None and expires <= now
+        wanted = {
+            "access_point_expired": is_expired,
+            _EXPIRING: expires is not None and now < expires < now + timedelta(days=30),
+            "access_point_api_gone": bool(self.missing),
+            # A server refuses an expired token: one message is enough.
+            "access_point_refused": problem is Problem.REFUSED and not is_expired,
+            "access_point_used_elsewhere": problem is Problem.USED_ELSEWHERE,
+            "access_point_too_many_tools": problem is Problem.TOO_MANY_TOOLS,
+        }
+        for key, is_wanted in wanted.items():
+            issue_id = f"{key}_{self.subentry_id}"
+            if is_wanted and self._started:
+                severity = ir.IssueSeverity.WARNING if key == _EXPIRING else ir.IssueSeverity.ERROR
+                async_raise_issue(self._hass, issue_id, key, severity=severity, **about)
+            else:
+                ir.async_delete_issue(self._hass, DOMAIN, issue_id)
 
     async def tools(self) -> list[HouseTool]:
         """Return the tools of this moment."""
@@ -242,40 +258,3 @@ class AccessPoint:
 
     def _create_task(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._entry.async_create_background_task(self._hass, work, f"xiaozhi {name}")
-
-
-@callback
-def async_update_issues(hass: HomeAssistant, point: AccessPoint) -> None:
-    """Raise the issues that there are, and delete the others."""
-    expires, problem = point.settings.address.expires, point.client.reconnecting.problem
-    about = {
-        "name": point.name,
-        "host": point.settings.address.host,
-        "apis": ", ".join(point.missing),
-        "page": _EXPOSE_PAGE,
-        "date": "" if expires is None else dt_util.as_local(expires).date().isoformat(),
-    }
-    left = None if expires is None else expires - dt_util.utcnow()
-    expired = left is not None and left <= timedelta()
-    wanted = {
-        _EXPIRED: expired,
-        _EXPIRING: left is not None and not expired and left < timedelta(days=30),
-        _API_GONE: bool(point.missing),
-        **{key: problem is each for each, key in _OF_PROBLEM.items()},
-    }
-    if expired:
-        # A server refuses an expired token: one message is enough.
-        wanted[_OF_PROBLEM[Problem.REFUSED]] = False
-    for key, is_wanted in wanted.items():
-        if is_wanted:
-            severity = ir.IssueSeverity.WARNING if key == _EXPIRING else ir.IssueSeverity.ERROR
-            async_raise_issue(hass, f"{key}_{point.subentry_id}", key, severity=severity, **about)
-        else:
-            ir.async_delete_issue(hass, DOMAIN, f"{key}_{point.subentry_id}")
-
-
-@callback
-def async_clear_issues(hass: HomeAssistant, subentry_id: str) -> None:
-    """Delete all issues of an access point."""
-    for key in (_EXPIRING, _EXPIRED, _API_GONE, *_OF_PROBLEM.values()):
-        ir.async_delete_issue(hass, DOMAIN, f"{key}_{subentry_id}")
