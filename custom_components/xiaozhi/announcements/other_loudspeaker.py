@@ -1,6 +1,7 @@
 """Another loudspeaker, which says what a device would say: what announcements and answers need of it."""
 
 from abc import ABC, abstractmethod
+import asyncio
 from enum import StrEnum
 from typing import Final, Protocol
 
@@ -9,6 +10,7 @@ from homeassistant.core import callback
 from ..const import EVENT_ROOM_PLAYER
 from ..device.device import Device
 from ..device.guest import DevicePart
+from ..util.event_loop import loop_time
 from .delivery import Delivery, delivery_to
 from .heard import End
 from .utterance import OpenSpeech, Rank
@@ -54,31 +56,39 @@ class PlayerFault(StrEnum):
 class Playback(ABC):
     """A sound on another loudspeaker. Call `start`, wait for `ended`, and call `stop` in any case."""
 
-    player: str
-    """Entity id of the media player."""
+    def __init__(self, player: str) -> None:
+        """`player` is the entity id of the media player."""
+        loop = asyncio.get_running_loop()
+        self.player = player
+        self._begun: asyncio.Future[bool] = loop.create_future()
+        self._ended: asyncio.Future[End | PlayerFault] = loop.create_future()
+        self._error: BaseException | None = None
 
-    @abstractmethod
     async def start(self) -> bool:
         """Wait until it is heard; False if it has ended before."""
+        return await asyncio.shield(self._begun)
 
     @property
-    @abstractmethod
     async def ended(self) -> End | PlayerFault:
         """Its end, if it has ended. Raises the error of its source."""
+        end = await asyncio.shield(self._ended)
+        if self._error is not None:
+            raise self._error
+        return end
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended; the player may still have to be stopped."""
+        return self._ended.done()
+
+    async def wait(self, until: float) -> None:
+        """Wait for its end, or until a time of the clock."""
+        await asyncio.wait((self._ended,), timeout=max(until - loop_time(), 0))
 
     @property
     @abstractmethod
     def left(self) -> float:
         """Seconds until its end, as far as it is known."""
-
-    @abstractmethod
-    async def wait(self, until: float) -> None:
-        """Wait for its end, or until a time of the clock."""
-
-    @property
-    @abstractmethod
-    def over(self) -> bool:
-        """Whether it has ended; the player may still have to be stopped."""
 
     @abstractmethod
     @callback

@@ -27,14 +27,14 @@ from homeassistant.helpers.event import (
 from homeassistant.helpers.start import async_at_started
 
 from ...announcements.delivery import is_mute_while_idle
-from ...announcements.other_loudspeaker import LOUDSPEAKER
+from ...announcements.other_loudspeaker import LOUDSPEAKER, chosen_player
 from ...const import DOMAIN
 from ...device.device import Device
 from ...device.guest import GatewayPart
 from ...device.paired_device import area_name
 from ...texts.issues import async_raise_issue
 from ...util.ranked_lock import RankedLock
-from .loudspeaker_settings import CONF_LOUDSPEAKER, LoudspeakerSettings
+from .loudspeaker_settings import CONF_LOUDSPEAKER
 
 THIS_DEVICE: Final = "this_device"
 
@@ -98,11 +98,12 @@ class AvailablePlayers(GatewayPart):
         self.check_chosen()
 
     @callback
-    def unfit_for(self, device: Device) -> set[str]:
-        """Return the registry ids of devices that cannot speak for one: itself, and those that are mute."""
-        others = self._devices.values()
-        unfit = (each.registry_id for each in others if each is device or is_mute_while_idle(each))
-        return {registry_id for registry_id in unfit if registry_id is not None}
+    def fit_for(self, device: Device) -> dict[str, Player]:
+        """Return the chosen player of a device, and those of no device that is mute, or is itself."""
+        chosen, others = chosen_player(device), self._devices.values()
+        unfit = {each.registry_id for each in others if each is device or is_mute_while_idle(each)} - {None}
+        listed = self.listed().items()
+        return {each: player for each, player in listed if each == chosen or player.device_id not in unfit}
 
     @callback
     def listen(self, listener: Callable[[], None]) -> CALLBACK_TYPE:
@@ -131,14 +132,14 @@ class AvailablePlayers(GatewayPart):
         for mac in self._missed - gone.keys():
             ir.async_delete_issue(self.hass, DOMAIN, f"{_GONE}_{mac}")
         for mac, device in gone.items():
-            player = _chosen(device) or ""
+            player = chosen_player(device) or ""
             async_raise_issue(self.hass, f"{_GONE}_{mac}", _GONE, name=device.name, player=player)
         changed, self._missed = self._missed ^ gone.keys(), set(gone)
         for mac in changed & self._devices.keys():
             self._devices[mac].record.notify(LOUDSPEAKER)
 
     def _lacks(self, device: Device) -> bool:
-        player = _chosen(device)
+        player = chosen_player(device)
         known = er.async_get(self.hass).async_get(player or "") or self.hass.states.get(player or "")
         return player is not None and known is None
 
@@ -147,7 +148,7 @@ class AvailablePlayers(GatewayPart):
         """Keep a chosen player that gets another id."""
         before = event.data.get("old_entity_id")
         for device in tuple(self._devices.values()):
-            if before is not None and _chosen(device) == before:
+            if before is not None and chosen_player(device) == before:
                 device.set_option(CONF_LOUDSPEAKER, event.data["entity_id"])
         if event.data["action"] == "remove":
             self.check_chosen()
@@ -169,11 +170,6 @@ class AvailablePlayers(GatewayPart):
                 await asyncio.sleep(0)
         finally:
             self._forget()
-
-
-@callback
-def _chosen(device: Device) -> str | None:
-    return device.settings.of(LoudspeakerSettings).loudspeaker
 
 
 def _players(hass: HomeAssistant) -> dict[str, Player]:

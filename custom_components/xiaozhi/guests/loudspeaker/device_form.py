@@ -14,7 +14,7 @@ import voluptuous as vol
 from ...device.device import Device
 from ...forms.device_form import DeviceForm
 from .available_players import AvailablePlayers
-from .loudspeaker_settings import CONF_LOUDSPEAKER, CONF_LOUDSPEAKER_LEAD, LoudspeakerSettings
+from .loudspeaker_settings import CONF_LOUDSPEAKER, CONF_LOUDSPEAKER_LEAD
 
 _LEAD: Final = {
     vol.Required(CONF_LOUDSPEAKER_LEAD, default=0.5): NumberSelector(
@@ -30,14 +30,10 @@ def check(form: DeviceForm) -> None:
 
 async def add_fields(form: DeviceForm, device: Device | None) -> None:
     """Add the player and its lead."""
-    player, chosen = EntitySelectorConfig(domain=Platform.MEDIA_PLAYER), form.before.of(LoudspeakerSettings)
+    player = EntitySelectorConfig(domain=Platform.MEDIA_PLAYER)
     if device is not None:
         players = device.part(AvailablePlayers)
-        unfit = players.unfit_for(device)
-        player["exclude_entities"] = [
-            entity_id
-            for entity_id, known in players.listed().items()
-            if known.device_id in unfit and entity_id != chosen.loudspeaker
-        ]
+        fit = players.fit_for(device)
+        player["exclude_entities"] = [each for each in players.listed() if each not in fit]
     form.fields[vol.Optional(CONF_LOUDSPEAKER)] = EntitySelector(player)
     form.rare |= _LEAD

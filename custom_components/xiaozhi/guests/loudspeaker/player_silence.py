@@ -90,20 +90,19 @@ class PlayerSilence(DevicePart):
             raise UserError("announcement_muted", player=state.name)
         features = attributes.get(ATTR_SUPPORTED_FEATURES, 0)
         audible = not rank.rings or all(features & each.feature for each in silent.values())
-        if silent and rank.rings and audible:
-            self._keep(player, (*self._ended.get(player, ()), *silent))
-        else:
-            silent = {}
+        if not (silent and rank.rings and audible):
+            yield audible
+            return
+        self._keep(player, (*self._ended.get(player, ()), *silent))
         try:
             for name, each in silent.items():
                 await self._set(player, name, each.audible)
-            yield audible
+            yield True
         finally:
+            # A cancelled ring must not keep it.
+            await asyncio.wait((self._create_task(self._restore(player)),), timeout=RESTORING)
             if player in self._ended:
-                # A cancelled ring must not keep it.
-                await asyncio.wait((self._create_task(self._restore(player)),), timeout=RESTORING)
-                if player in self._ended:
-                    self._create_task(self._restore_when_there(player))
+                self._create_task(self._restore_when_there(player))
 
     async def _restore_when_there(self, player: str) -> None:
         """Give it back as soon as the player is there, and free."""

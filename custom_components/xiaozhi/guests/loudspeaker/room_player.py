@@ -7,7 +7,7 @@ the owner has set; *paused* and *off* are a person's doing, and so is *idle* tha
 import asyncio
 from contextlib import ExitStack
 import logging
-from typing import Any, Final, override
+from typing import Final, override
 
 from homeassistant.components.media_player import (
     ATTR_MEDIA_ANNOUNCE,
@@ -92,7 +92,9 @@ class RoomPlayback(Playback):
     """A sound on the player of a device."""
 
     def __init__(self, device: Device, said: Said, how: Delivery, patience: float) -> None:
-        self.player = device.settings.of(LoudspeakerSettings).loudspeaker or ""
+        settings = device.settings.of(LoudspeakerSettings)
+        super().__init__(settings.loudspeaker or "")
+        self._lead = settings.loudspeaker_lead
         self._players = device.part(AvailablePlayers)
         self._hass = device.hass
         self._device = device
@@ -100,12 +102,8 @@ class RoomPlayback(Playback):
         self._patience = patience
         self._sound = Sound(said)
         self._context = Context()
-        loop = asyncio.get_running_loop()
-        self._begun: asyncio.Future[bool] = loop.create_future()
-        self._ended: asyncio.Future[End | PlayerFault] = loop.create_future()
         self._calls = set[str]()
         """Contexts of actions that were called meanwhile: a person's or an automation's, who may stop it."""
-        self._error: BaseException | None = None
         self._since: float | None = None
         """Loop time at which it began to be heard."""
         self._idle: State | None = None
@@ -118,22 +116,6 @@ class RoomPlayback(Playback):
         self._task = device.create_task(self._run(), "play on a player")
 
     @property
-    def _lead(self) -> float:
-        return self._device.settings.of(LoudspeakerSettings).loudspeaker_lead
-
-    @override
-    async def start(self) -> bool:
-        return await asyncio.shield(self._begun)
-
-    @property
-    @override
-    async def ended(self) -> End | PlayerFault:
-        end = await asyncio.shield(self._ended)
-        if self._error is not None:
-            raise self._error
-        return end
-
-    @property
     @override
     def left(self) -> float:
         sound = self._sound
@@ -141,15 +123,6 @@ class RoomPlayback(Playback):
             return float("inf")
         left = self._since + sound.seconds - loop_time()
         return left if left > _RESOLUTION else 0
-
-    @override
-    async def wait(self, until: float) -> None:
-        await asyncio.wait((self._ended,), timeout=max(until - loop_time(), 0))
-
-    @property
-    @override
-    def over(self) -> bool:
-        return self._ended.done()
 
     @override
     @callback
@@ -167,6 +140,12 @@ class RoomPlayback(Playback):
             self._begun.set_result(False)
         self._sound.notify()
 
+    @callback
+    def _fail(self, err: BaseException) -> None:
+        if not self.over:
+            self._error = err
+            self._end(End.FAULT)
+
     async def _run(self) -> None:
         unlisten = self._device.record.listen([SETTINGS], self._settings_changed)
         try:
@@ -180,16 +159,10 @@ class RoomPlayback(Playback):
         except TimeoutError:
             self._end(PlayerFault.BUSY)
         except Exception as err:  # noqa: BLE001 - the source of a sound may raise anything
-            self._error = err
-            self._end(End.FAULT)
+            self._fail(err)
         finally:
             unlisten()
             self._end(End.WOKEN)
-
-    async def _control(self, action: str, data: dict[str, Any], *, blocking: bool = True) -> None:
-        await self._hass.services.async_call(
-            MEDIA_PLAYER, action, {ATTR_ENTITY_ID: self.player, **data}, blocking=blocking
-        )
 
     async def _play(self) -> None:
         if self.over:
@@ -200,19 +173,17 @@ class RoomPlayback(Playback):
         making = device.create_task(
             sound.make(sound.said.speech(self._how), self._gain), "sound for a player"
         )
-        making.add_done_callback(log_failure)
+        making.add_done_callback(self._made)
         with ExitStack() as stack:
             self._path = stack.enter_context(device.transfers.offer(sound)) + SUFFIX
             stack.callback(async_track_state_change_event(hass, [self.player], self._state_changed))
             stack.callback(hass.bus.async_listen(EVENT_CALL_SERVICE, self._called))
             calling = device.create_task(self._call(), "play on a player")
-            # Some players end this call only after the sound, when nothing here waits for it any more.
-            calling.add_done_callback(lambda _: sound.notify())
-            calling.add_done_callback(log_failure)
+            calling.add_done_callback(self._returned)
             began = loop_time()
             self._check(hass.states.get(self.player))
             while not self._ended.done():
-                wait = self._poll(began, making, calling)
+                wait = self._poll(began)
                 if not self._ended.done():
                     await within(wait, sound.changed())
             making.cancel()
@@ -254,18 +225,32 @@ class RoomPlayback(Playback):
         return float(min(quiet["volume"] / 100 / level, 1.0) ** 2)
 
     @callback
-    def _poll(self, began: float, making: asyncio.Task[None], calling: asyncio.Task[None]) -> float:
+    def _made(self, making: asyncio.Task[None]) -> None:
+        if making.cancelled():
+            return
+        if (err := making.exception()) is not None:
+            self._fail(err)
+        elif not self._sound.seconds:
+            self._fail(SourceError("announcement_empty"))
+
+    @callback
+    def _returned(self, calling: asyncio.Task[None]) -> None:
+        """Note an error of the call. Some players end it only after the sound, when nothing depends on it."""
+        err = None if calling.cancelled() else calling.exception()
+        if err is None or self.over:
+            return
+        if isinstance(err, EndedByPersonError):
+            # The player is another XiaoZhi.
+            self._end(End.STOPPED)
+            return
+        _LOGGER.warning("%s does not speak for %s: %s", self.player, self._device.name, one_line(str(err)))
+        self._end(PlayerFault.FAILED)
+
+    @callback
+    def _poll(self, began: float) -> float:
         """Update its progress; return the seconds until the next poll."""
         sound, now = self._sound, loop_time()
-        if (err := _error_of(making)) is not None:
-            self._error = err
-            self._end(End.FAULT)
-        elif sound.ended and not sound.seconds:
-            self._error = SourceError("announcement_empty")
-            self._end(End.FAULT)
-        elif (failure := _error_of(calling)) is not None:
-            self._call_failed(failure)
-        elif sound.requested_at is None:
+        if sound.requested_at is None:
             if now >= began + AnnouncementTimeouts.room_player:
                 self._end(PlayerFault.LATE)
         elif self._since is None:
@@ -298,17 +283,6 @@ class RoomPlayback(Playback):
         if not self._begun.done():
             self._begun.set_result(True)
         self._sound.notify()
-
-    @callback
-    def _call_failed(self, err: BaseException) -> None:
-        if isinstance(err, EndedByPersonError):
-            # The player is another XiaoZhi.
-            self._end(End.STOPPED)
-        else:
-            _LOGGER.warning(
-                "%s does not speak for %s: %s", self.player, self._device.name, one_line(str(err))
-            )
-            self._end(PlayerFault.FAILED)
 
     @callback
     def _called(self, event: Event) -> None:
@@ -384,7 +358,7 @@ class RoomPlayback(Playback):
             (MediaPlayerEntityFeature.PAUSE, SERVICE_MEDIA_PAUSE),
         ):
             if features & feature:
-                await self._control(action, {}, blocking=False)
+                await self._hass.services.async_call(MEDIA_PLAYER, action, {ATTR_ENTITY_ID: self.player})
                 break
         until = loop_time() + SENT_AHEAD + self._lead
         while not self._is_quiet and (left := until - loop_time()) > 0:
@@ -397,11 +371,6 @@ class RoomPlayback(Playback):
         if state is None or state.state not in _ACTIVE:
             return self._reports or state is None or state.state != MediaPlayerState.IDLE
         return self._shown and self._path not in str(state.attributes.get(ATTR_MEDIA_CONTENT_ID, ""))
-
-
-def _error_of(task: asyncio.Task[None]) -> BaseException | None:
-    """Return the error with which a task has ended, if it has."""
-    return task.exception() if task.done() and not task.cancelled() else None
 
 
 @callback

@@ -5,9 +5,10 @@ from typing import Final, override
 from homeassistant.components.select import SelectEntity, SelectEntityDescription
 from homeassistant.const import EntityCategory
 
+from ...announcements.other_loudspeaker import chosen_player
 from ...entity import DescribedEntities, XiaozhiSettingEntity
 from .available_players import THIS_DEVICE, AvailablePlayers, area_of
-from .loudspeaker_settings import CONF_LOUDSPEAKER, LoudspeakerSettings
+from .loudspeaker_settings import CONF_LOUDSPEAKER
 
 _LOUDSPEAKER: Final = SelectEntityDescription(
     key=CONF_LOUDSPEAKER, translation_key=CONF_LOUDSPEAKER, entity_category=EntityCategory.CONFIG
@@ -18,10 +19,6 @@ class LoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
     """Loudspeaker of the device's speech: its own, or a media player, by name."""
 
     @property
-    def _chosen(self) -> str | None:
-        return self.device.settings.of(LoudspeakerSettings).loudspeaker
-
-    @property
     @override
     def options(self) -> list[str]:
         return [THIS_DEVICE, *self._players().values()]
@@ -29,7 +26,7 @@ class LoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
     @property
     @override
     def current_option(self) -> str:
-        return self._players().get(self._chosen or "", THIS_DEVICE)
+        return self._players().get(chosen_player(self.device) or "", THIS_DEVICE)
 
     @override
     async def async_select_option(self, option: str) -> None:
@@ -43,13 +40,8 @@ class LoudspeakerSelect(XiaozhiSettingEntity, SelectEntity):
 
     def _players(self) -> dict[str, str]:
         """Return the names of the available players and of the chosen one, those of the area first."""
-        chosen, players = self._chosen, self.device.part(AvailablePlayers)
-        unfit = players.unfit_for(self.device)
-        found = {
-            entity_id: player
-            for entity_id, player in players.listed().items()
-            if entity_id == chosen or (player.can_announce and player.device_id not in unfit)
-        }
+        chosen, fit = chosen_player(self.device), self.device.part(AvailablePlayers).fit_for(self.device)
+        found = {each: player for each, player in fit.items() if each == chosen or player.can_announce}
         here = area_of(self.hass, self.entity_id)
         order = sorted(
             found, key=lambda each: (here is None or found[each].area != here, found[each].name, each)
