@@ -19,24 +19,15 @@ from ..util.event_loop import loop_time
 from .delivery import Delivery
 from .heard import End
 from .other_loudspeaker import PIECE, other_loudspeaker, report
-from .utterance import OpenSpeech, Rank
+from .utterance import Utterance
 
 
 class Speech:
     """Speech in a conversation, in step with its text. Sending raises `LinkClosedError`."""
 
-    def __init__(
-        self,
-        device: Device,
-        conversation: Conversation,
-        open_sound: OpenSpeech,
-        rank: Rank,
-        *,
-        text_begins: float = 0,
-        device_only: bool = False,
-    ) -> None:
-        """The text begins so many seconds after the sound. With `device_only`, no media player says it."""
-        self.rank = rank
+    def __init__(self, device: Device, conversation: Conversation, utterance: Utterance) -> None:
+        """Take the sound of an utterance, whose text is given by `add` and `complete_text`."""
+        self.rank = utterance.rank
         self.text = ""
         """The text, as far as it is known."""
         self.complete = False
@@ -45,12 +36,12 @@ class Speech:
         """The face to show with it."""
         self.shape = SpeechShape(DOWNLINK.sample_rate)
         """Pauses of the sound, if that follows it: the position in the text."""
-        self.elsewhere = None if device_only else other_loudspeaker(device)
+        self.elsewhere = other_loudspeaker(device) if utterance.may_be_elsewhere else None
         """The other loudspeaker, while that says it."""
         self._device = device
         self._conversation = conversation
-        self._open_sound = open_sound
-        self._begins = text_begins
+        self._open_sound = utterance.speech
+        self._begins = utterance.text_begins
         self._captions = Captions()
 
     def add(self, text: str) -> None:

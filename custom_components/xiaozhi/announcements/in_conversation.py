@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from homeassistant.core import callback
@@ -207,24 +207,16 @@ class ConversationAnnouncements:
             raise UserError("announcement_unheard", name=self._device.name)
 
     async def _speak(self, conversation: Conversation, utterance: Utterance, how: Delivery) -> End:
-        is_music = utterance.rank is Rank.MUSIC
-        # Pauses show the position in the text only if nothing but the text is heard.
-        is_text = not (utterance.text_begins or is_music) and has_words(utterance.text)
-
         async def shaped(how: Delivery) -> AsyncGenerator[bytes]:
             async with aclosing(utterance.speech(how)) as pcm:
                 async for piece in pcm:
                     if heard := speech.shape.take(piece):
                         yield heard
 
-        speech = Speech(
-            self._device,
-            conversation,
-            shaped if is_text else utterance.speech,
-            utterance.rank,
-            text_begins=utterance.text_begins,
-            device_only=is_music or utterance.device_only,
-        )
+        # Pauses show the position in the text only if nothing but the text is heard.
+        is_text = utterance.is_message and not utterance.text_begins and has_words(utterance.text)
+        sound = replace(utterance, speech=shaped) if is_text else utterance
+        speech = Speech(self._device, conversation, sound)
         speech.complete_text(utterance.text, face_of(utterance.text) or Face.NEUTRAL)
         has_begun = False
 

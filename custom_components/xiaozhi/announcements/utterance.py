@@ -68,6 +68,11 @@ class Utterance:
         return bool(self.text) and self.rank is not Rank.MUSIC
 
     @property
+    def may_be_elsewhere(self) -> bool:
+        """Whether a media player may say it in place of the device."""
+        return not self.device_only and self.rank is not Rank.MUSIC
+
+    @property
     def rings(self) -> bool:
         """Whether waking the device only ends it."""
         return self.rank.rings

@@ -12,7 +12,7 @@ from homeassistant.exceptions import HomeAssistantError
 
 from ..announcements.conversation_speech import Speech
 from ..announcements.delivery import Delivery
-from ..announcements.utterance import Rank
+from ..announcements.utterance import Rank, Utterance
 from ..device.device import Device
 from ..protocol import messages
 from ..protocol.audio.speech_decoder import SpeechError, decode_speech
@@ -43,7 +43,7 @@ class Answer:
         speaks: Callable[[], None],
     ) -> None:
         """`sounds` is called with each piece of its sound, and `speaks` before each packet."""
-        self.speech = Speech(device, conversation, self._open, Rank.ANSWER)
+        self.speech = Speech(device, conversation, Utterance(speech=self._open, rank=Rank.ANSWER))
         self._device = device
         self._conversation = conversation
         self._sounds, self._speaks = sounds, speaks
