@@ -90,7 +90,6 @@ class Announcer(DevicePart):
         self._volume, self._brightness = Level(device, "volume"), Level(device, "brightness")
         self.in_conversation = ConversationAnnouncements(device, self._volume)
         """Announcements between two turns of a conversation."""
-        self._device = device
         self._lock = RankedLock()
         self._all = set[_Said]()
         self._now: _Said | None = None
@@ -103,11 +102,11 @@ class Announcer(DevicePart):
     @property
     def can_announce(self) -> bool:
         """Whether a text can be said, or at least shown, now."""
-        if self._device.quiet_levels is not None:
+        if self.device.quiet_levels is not None:
             return False
-        match delivery_in_room(self._device):
+        match delivery_in_room(self.device):
             case Delivery.TEXT:
-                return self._device.settings.shows_announcements
+                return self.device.settings.shows_announcements
             case delivery:
                 return delivery is not Delivery.NONE
 
@@ -122,10 +121,10 @@ class Announcer(DevicePart):
 
         With the context of a call, a user may have done so, and otherwise who talks to it.
         """
-        conversation = self._device.conversation
+        conversation = self.device.conversation
         talks = conversation is not None and not (conversation.resting or self.in_conversation.only_music)
         by_user = context is not None and context.user_id is not None
-        if self._device.quiet_levels is not None and not (talks or by_user):
+        if self.device.quiet_levels is not None and not (talks or by_user):
             raise self._error("do_not_disturb")
 
     @callback
@@ -137,13 +136,13 @@ class Announcer(DevicePart):
     @callback
     def _disturbs(self, utterance: Utterance) -> bool:
         """Whether something must not be heard: music has been asked for, or was begun before."""
-        return self._device.quiet_levels is not None and utterance.rank.disturbs
+        return self.device.quiet_levels is not None and utterance.rank.disturbs
 
     @callback
     def check_sound(self) -> None:
         """Check that the device can play a sound now. Raises `UserError`."""
-        if delivery_to(self._device) not in {Delivery.CONVERSATION, Delivery.NOTIFY}:
-            raise refusal(self._device, has_text=False)
+        if delivery_to(self.device) not in {Delivery.CONVERSATION, Delivery.NOTIFY}:
+            raise refusal(self.device, has_text=False)
 
     async def say(self, utterance: Utterance) -> Heard:
         """Say something in its turn, and return how it was heard. Cancelling stops it."""
@@ -190,8 +189,8 @@ class Announcer(DevicePart):
         In a conversation the device listens after the question and a tone. Otherwise it cannot, and the
         question says how to answer. A user who interrupts the question may be about to answer it.
         """
-        hass = self._device.hass
-        if self._device.conversation is not None:
+        hass = self.device.hass
+        if self.device.conversation is not None:
             asked = text_utterance(hass, question, pipeline, expects_answer=True)
             asked = replace(asked, on_start=on_start)
             if tone:
@@ -279,8 +278,8 @@ class Announcer(DevicePart):
 
     async def _say(self, said: _Said) -> End:
         """Say something in the best way for now, and in another if nothing was heard."""
-        device, utterance = self._device, replace(said.utterance, on_start=partial(self._begun, said))
-        elsewhere = not (utterance.device_only or utterance.expects_answer or utterance.rank is Rank.MUSIC)
+        device, utterance = self.device, replace(said.utterance, on_start=partial(self._begun, said))
+        elsewhere = utterance.may_be_elsewhere and not utterance.expects_answer
         while True:
             how = (delivery_in_room if elsewhere and said.fault is None else delivery_to)(device)
             if how is Delivery.CONVERSATION and utterance.rings and self.in_conversation.only_music:
@@ -310,7 +309,7 @@ class Announcer(DevicePart):
     @callback
     def _begun(self, said: _Said, how: Delivery) -> None:
         if said.fault is not None and how is not Delivery.ROOM_PLAYER:
-            report(self._device, *said.fault)
+            report(self.device, *said.fault)
             said.fault = None
         if how not in _IN_CHANNEL:
             self._refuse_conversations(said)
@@ -326,17 +325,17 @@ class Announcer(DevicePart):
     @callback
     def _show_ring(self, said: _Said) -> None:
         if said.utterance.rings:
-            self._device.record.notify(RINGS)
+            self.device.record.notify(RINGS)
 
     @callback
     def _refuse_conversations(self, said: _Said) -> None:
         """Refuse conversations during a ring."""
         if said.utterance.rings and said.end_refusal is None:
-            said.end_refusal = self._device.conversations.hold(lambda _conversation: False)
+            said.end_refusal = self.device.conversations.hold(lambda _conversation: False)
 
     async def _say_in_room(self, said: _Said, utterance: Utterance) -> End | None:
         """Have the player of the room say it, and show the text; None if it is to be said in another way."""
-        device, showing, end = self._device, None, None
+        device, showing, end = self.device, None, None
         if (loudspeaker := other_loudspeaker(device)) is None:
             return None
         patience = AnnouncementTimeouts.ring_waits if utterance.rings else AnnouncementTimeouts.waits
@@ -373,7 +372,7 @@ class Announcer(DevicePart):
 
     async def _notify(self, said: _Said, utterance: Utterance) -> End | None:
         """Let the idle device play it; return None if it has begun a conversation instead."""
-        notification = IdleAnnouncement(self._device, utterance, free_at=self._free_at)
+        notification = IdleAnnouncement(self.device, utterance, free_at=self._free_at)
         pause = AnnouncementTimeouts.cancelled
         try:
             async with self._volume.changed(utterance):
@@ -381,7 +380,7 @@ class Announcer(DevicePart):
                 pause = {None: AnnouncementTimeouts.idle, End.DONE: 0}.get(end, pause)
         finally:
             self._free_at = loop_time() + pause
-        if end is None and delivery_to(self._device) is Delivery.NOTIFY:
+        if end is None and delivery_to(self.device) is Delivery.NOTIFY:
             if utterance.rings:
                 return await self._show_until_woken(said, utterance)
             raise self._error("announcement_not_taken")
@@ -392,7 +391,7 @@ class Announcer(DevicePart):
         emotion = face_of(utterance.text) or Face.NEUTRAL
         parts = captions(one_line(utterance.text, len(utterance.text)), MAX_MESSAGE)
         for number, part in enumerate(parts):
-            await self._device.commands.show(status=utterance.status, message=part, emotion=emotion)
+            await self.device.commands.show(status=utterance.status, message=part, emotion=emotion)
             utterance.on_start(Delivery.TEXT)
             if number + 1 < len(parts):
                 await asyncio.sleep(speaking_time(part))
@@ -401,13 +400,13 @@ class Announcer(DevicePart):
     async def _show_until_woken(self, said: _Said, utterance: Utterance) -> End:
         """Show it with a sound, again and again."""
         self._refuse_conversations(said)
-        pause, commands = AnnouncementTimeouts.between_alerts, self._device.commands
+        pause, commands = AnnouncementTimeouts.between_alerts, self.device.commands
         async with self._volume.changed(utterance):
-            with woken(self._device) as is_woken:
+            with woken(self.device) as is_woken:
                 for number in range(round(utterance.alert_seconds / pause)):
                     await commands.show(status=utterance.status, message=utterance.text, emotion=Face.HAPPY)
                     if number == 0:
-                        if STATUS_TOOL in self._device.tools:
+                        if STATUS_TOOL in self.device.tools:
                             # Only a poll shows that the device still has power.
                             await commands.call_tool(STATUS_TOOL)
                         utterance.on_start(Delivery.TEXT)
@@ -416,4 +415,4 @@ class Announcer(DevicePart):
         return End.DONE
 
     def _error(self, key: str, kind: type[UserError] = UserError, **placeholders: str) -> UserError:
-        return kind(key, name=self._device.name, **placeholders)
+        return kind(key, name=self.device.name, **placeholders)

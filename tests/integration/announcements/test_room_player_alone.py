@@ -18,13 +18,14 @@ from custom_components.xiaozhi.guests.alarms.ring import Bell, Ring, RingEnd
 from custom_components.xiaozhi.guests.loudspeaker.room_sound import Sound
 from custom_components.xiaozhi.protocol.transport.link import LinkKind
 from simulator import SimulatedDevice, State
-from tests.integration.announcements.big_speaker import OTHER_SELECT, SELECT, BigSpeaker, announce
+from tests.integration.announcements.big_speaker import OTHER_SELECT, SELECT, BigSpeaker
 from tests.integration.announcements.sounds import Sound as StreamOf, beep
 from tests.integration.boxes import (
     TWO_DEVICES,
     Speech,
     act,
     alerts,
+    announce,
     choose,
     say,
 )
@@ -37,7 +38,7 @@ LINKS = pytest.mark.parametrize("link", [LinkKind.MQTT, LinkKind.WEBSOCKET])
 async def test_an_announcement_needs_only_the_player_and_is_shown_if_possible(
     hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker, link: LinkKind, reported: list[str]
 ) -> None:
-    await announce(hass, "Dinner is ready.")
+    await announce(hass)
     assert len(player.played) == 1
     assert hass.loop.time() >= player.began[0] + 0.8
     shown = [alert["message"] for alert in alerts(device)]
@@ -70,7 +71,7 @@ async def test_a_voice_that_hangs_is_an_error_and_blocks_nothing_else(
 ) -> None:
     speech.voice.may_go_on.clear()
     with pytest.raises(HomeAssistantError, match="no sound has come"):
-        await announce(hass, "Dinner is ready.")
+        await announce(hass)
     speech.voice.may_go_on.set()
     await device.wait_state(State.IDLE, 10)
     await announce(hass, "It gets cold.")
@@ -83,7 +84,7 @@ async def test_what_fails_when_all_is_said_leaves_no_traceback(
 ) -> None:
     """Some players answer the action at the end of the sound, and some do so with an error."""
     player.last_error = HomeAssistantError("no")
-    await announce(hass, "Dinner is ready.")
+    await announce(hass)
     await asyncio.sleep(10)
     # Neither does a voice that fails when the player is given up.
     player.last_error, player.fetches = None, False
@@ -113,7 +114,7 @@ async def test_of_media_without_an_end_the_last_minutes_are_kept() -> None:
 async def test_a_ring_goes_on_at_the_device_unless_a_person_ends_it(
     hass: HomeAssistant, device: SimulatedDevice, player: BigSpeaker, announcer: Announcer, what: str
 ) -> None:
-    bell = Bell(announcer._device, announcer)
+    bell = Bell(announcer.device, announcer)
     ringing = asyncio.create_task(bell.ring(Ring(is_alarm=True, text="Alarm"), hass.loop.time() + 60))
     await device.wait_for(lambda: bool(player.began), 10)
     await asyncio.sleep(5)
@@ -149,7 +150,7 @@ async def test_an_unexpected_error_of_a_ring_reaches_who_has_set_it(
     def fail() -> None:
         raise RuntimeError("a fault of ours")
 
-    bell = Bell(announcer._device, announcer)
+    bell = Bell(announcer.device, announcer)
     with pytest.raises(RuntimeError, match="a fault of ours"):
         await bell.ring(Ring(is_alarm=True, text="Alarm", on_start=fail), hass.loop.time() + 60)
 
@@ -168,7 +169,7 @@ async def test_a_ring_does_not_wait_for_a_player_busy_for_another_device(
     gateway = boot.entry.runtime_data
     waits = gateway.devices[OTHER_MAC].part(Announcer)
     ring = Ring(is_alarm=False, text="Timer ended.")
-    ringing = asyncio.create_task(Bell(waits._device, waits).ring(ring, hass.loop.time() + 60))
+    ringing = asyncio.create_task(Bell(waits.device, waits).ring(ring, hass.loop.time() + 60))
     if talks:
         await asyncio.sleep(1)
         await say(other, speech.command, "good morning")
