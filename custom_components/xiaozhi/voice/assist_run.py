@@ -1,11 +1,10 @@
 """A run of Assist for one turn: speech into the pipeline, its events onto the screen and loudspeaker."""
 
 import asyncio
-from collections.abc import Callable
 from contextlib import aclosing, suppress
 from functools import partial
 import logging
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from homeassistant.components.assist_pipeline import PipelineEvent, PipelineEventType
 from homeassistant.core import callback
@@ -17,7 +16,6 @@ from ..device.state import RESPONSE
 from ..device.turn_times import TurnStep, TurnTimes
 from ..protocol import messages
 from ..protocol.conversation.caption_text import has_words
-from ..protocol.conversation.conversation import Conversation
 from ..protocol.faces import Face
 from ..protocol.messages import ListenMode
 from ..protocol.transport.link import LinkClosedError
@@ -26,7 +24,6 @@ from ..util.event_loop import loop_time
 from .answer import Answer
 from .patience import after_turn
 from .pipeline_runs import run_pipeline
-from .satellite_states import SatelliteStates
 from .speech_to_text import checked_transcript
 from .spoken_audio import SpokenAudio
 from .turn_errors import (
@@ -38,6 +35,9 @@ from .turn_errors import (
     TurnError,
     async_error_text,
 )
+
+if TYPE_CHECKING:
+    from .turn import Turn
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -58,33 +58,18 @@ class AssistRun:
     Pipeline events come from a callback; one task takes them in order and talks to the device, another plays.
     """
 
-    def __init__(
-        self,
-        satellite: SatelliteStates,
-        conversation: Conversation,
-        spoken: SpokenAudio,
-        refuse: Callable[[str], str | None],
-        *,
-        is_repeated: bool,
-        is_answer: bool,
-    ) -> None:
-        """`refuse` returns the code of the error if a transcript is not to be acted on.
-
-        With `is_repeated`, Home Assistant knows the wake word already. What `is_answer` to a question does
-        not go to the assistant.
-        """
-        self.device = satellite.device
+    def __init__(self, turn: Turn, spoken: SpokenAudio) -> None:
+        """Take what is spoken, or was typed, in a turn."""
+        self.device = turn.satellite.device
         self.answer = Answer(
-            self.device, conversation, partial(self.passed, TurnStep.FIRST_SOUND), self._speaks
+            self.device, turn.conversation, partial(self.passed, TurnStep.FIRST_SOUND), self._speaks
         )
         self.error: str | None = None
         """Code of the error; None without one, empty for one without a code."""
         self.times = TurnTimes()
-        self._satellite = satellite
-        self._conversation = conversation
+        self._turn = turn
+        self._conversation = turn.conversation
         self._spoken, self._audio, self._input = spoken, spoken.audio, spoken.input
-        self._refuse = refuse
-        self._is_repeated, self._is_answer = is_repeated, is_answer
         self._events: asyncio.Queue[PipelineEvent | None] = asyncio.Queue()
         self._working: list[asyncio.Task[None]] = []
         """The pipeline, and the playing of its answer."""
@@ -122,7 +107,7 @@ class AssistRun:
                 self._wait_at_most(VoiceTimeouts.recognition)
             case "stt-end":
                 self._input.understood()
-                if (code := self._refuse(checked_transcript(data["stt_output"]["text"]))) is not None:
+                if (code := self._turn.refuse(checked_transcript(data["stt_output"]["text"]))) is not None:
                     raise TurnError(code)
                 self._wait_at_most(VoiceTimeouts.quiet)
             case _:
@@ -177,13 +162,13 @@ class AssistRun:
                 self._wait_at_most(VoiceTimeouts.quiet)
             async with aclosing(self._spoken.for_pipeline()) as audio:
                 await run_pipeline(
-                    self._satellite,
+                    self._turn.satellite,
                     self._input,
                     self._audio.start,
                     audio,
                     self.take_event,
-                    is_repeated=self._is_repeated,
-                    is_answer=self._is_answer,
+                    is_repeated=self._turn.is_repeated,
+                    is_answer=self._turn.question is not None,
                 )
         except (HomeAssistantError, RuntimeError) as err:
             # Errors of Home Assistant's pipelines have codes, too.

@@ -13,12 +13,15 @@ from typing import Any
 
 from hassil import Group, Intents, WildcardSlotList, recognize
 from homeassistant.components.assist_satellite import AssistSatelliteAnswer
-from homeassistant.core import HomeAssistant, callback
+from homeassistant.core import callback
 
+from ..announcements.announcement_speech import text_utterance, voice_language
+from ..announcements.utterance import Utterance
 from ..device.device import Device
 from ..errors import UserError
 from ..texts.translated import async_text
 from ..util.event_loop import first_of
+from .pipelines import chosen_pipeline
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -35,9 +38,12 @@ class AskedTurn:
     asks_back: bool = False
     """Whether that is another question."""
 
-    async def reply_in(self, hass: HomeAssistant, language: str) -> str:
-        """Return what is said to it."""
-        return " ".join([await async_text(hass, key, language, **given) for key, given in self.reply])
+    async def reply_by(self, device: Device, wake_word: str | None = None) -> Utterance:
+        """Return what a device says to it."""
+        hass, pipeline = device.hass, chosen_pipeline(device.hass, device, wake_word)
+        language = voice_language(pipeline)
+        texts = [await async_text(hass, key, language, **given) for key, given in self.reply]
+        return text_utterance(hass, " ".join(texts), pipeline)
 
 
 class Question:

@@ -9,7 +9,6 @@ from typing import Final
 
 from homeassistant.core import callback
 
-from ..announcements.announcement_speech import text_utterance, voice_language
 from ..announcements.in_conversation import ConversationAnnouncements
 from ..announcements.other_loudspeaker import Said, said_in_house
 from ..device.events import ConversationEvent
@@ -78,19 +77,19 @@ class Turn:
         self.is_typed = audio.start.question is not None
         self.answers_assistant = last is not None and last.asked_back
         """True if the last turn ended with a question of the assistant."""
-        self._satellite = satellite
+        self.satellite = satellite
         self._device = satellite.device
         self._announcements: ConversationAnnouncements = satellite.announcer.in_conversation
         self._shared = shared
-        self._conversation = conversation
+        self.conversation = conversation
         self._by_button = audio.start.mode is ListenMode.MANUAL
         self.follows = last is not None
         """False in the first turn of a conversation."""
         self._overheard: list[Said] = [last.spoken_over] if last and last.spoken_over else []
         """Texts that were being said when this turn began, here or by media players."""
-        self._question: Question | None = None
+        self.question: Question | None = None
         """The question that this turn answers."""
-        self._is_repeated = False
+        self.is_repeated = False
         """Whether Home Assistant knows the wake word already."""
         self.assist: AssistRun | None = None
         """None until it is known how to listen, and if the words are recorded."""
@@ -112,7 +111,7 @@ class Turn:
         Which of several devices is the nearest is not known yet: that one plays them after its turn.
         """
         is_alone = not self._shared.arbitration.competing(self._device.mac)
-        return self._just_woken and is_alone and self._satellite.questions.open is None
+        return self._just_woken and is_alone and self.satellite.questions.open is None
 
     @callback
     def claim(self) -> bool:
@@ -133,12 +132,12 @@ class Turn:
                 loop_time(),
                 self.audio.loudness,
                 self.answered_elsewhere,
-                asked=self._satellite.questions.open is not None,
+                asked=self.satellite.questions.open is not None,
                 silent=hears_silently(state.chip, state.wake_words, state.silent_wakings),
             )
         if claim is Claim.ELSEWHERE:
             _LOGGER.debug("%s: another device answers this wake word", self._device.name)
-        self._is_repeated = claim is Claim.AGAIN
+        self.is_repeated = claim is Claim.AGAIN
         return claim is not Claim.ELSEWHERE
 
     @callback
@@ -156,7 +155,7 @@ class Turn:
 
     async def run(self) -> TurnResult:
         """Listen to the user, and answer."""
-        question = self._question = None if self.is_typed else self._satellite.questions.open
+        question = self.question = None if self.is_typed else self.satellite.questions.open
         comparing = asyncio.create_task(self._compare(), name="comparing")
         comparing.add_done_callback(log_failure)
         try:
@@ -182,8 +181,8 @@ class Turn:
             return None
         if not run.ended:
             run.end()
-            if self._satellite.enabled:
-                self._satellite.tts_response_finished()
+            if self.satellite.enabled:
+                self.satellite.tts_response_finished()
         return run.answer.speech
 
     def _spoken(self, speech_input: SpeechInput) -> SpokenAudio:
@@ -205,7 +204,7 @@ class Turn:
         """Whether speech has to begin now: in a patient turn if something is to be said, else if it rings."""
         if self._is_patient:
             return self._announcements.waiting
-        return self._question is None and not self._by_button and self._announcements.ring_is_late
+        return self.question is None and not self._by_button and self._announcements.ring_is_late
 
     async def _listen(self) -> TurnResult:
         """Let Assist understand and answer what is said, or was typed."""
@@ -217,16 +216,9 @@ class Turn:
                 device,
                 self.woken_by,
                 by_button=self._by_button,
-                answers_question=self.answers_assistant or self._question is not None,
+                answers_question=self.answers_assistant or self.question is not None,
             )
-        run = self.assist = AssistRun(
-            self._satellite,
-            self._conversation,
-            self._spoken(speech_input),
-            self._refuse,
-            is_repeated=self._is_repeated,
-            is_answer=self._question is not None,
-        )
+        run = self.assist = AssistRun(self, self._spoken(speech_input))
         board = device.state.board
         if isinstance(speech_input.early, ProgressiveTranscripts) and board and replaces_lines(board):
             speech_input.early.show = run.show_progress
@@ -288,24 +280,22 @@ class Turn:
             if question.is_recorded or self._announcements.waiting:
                 return
             turn.reply.append(("question_answered", {}))
-        hass = self._device.hass
-        pipeline = chosen_pipeline(hass, self._device, self.woken_by)
-        text = await turn.reply_in(hass, voice_language(pipeline))
-        await self._announcements.acknowledge(self._conversation, text_utterance(hass, text, pipeline))
+        reply = await turn.reply_by(self._device, self.woken_by)
+        await self._announcements.acknowledge(self.conversation, reply)
 
     @callback
-    def _refuse(self, transcript: str) -> str | None:
+    def refuse(self, transcript: str) -> str | None:
         """Return the code of the error if a transcript is not to be acted on."""
         if any(is_echo(transcript, said.text) for said in self._overheard):
             return OWN_ECHO
-        if self._just_woken and self._question is None and repeats_prompt(self._device.hass, transcript):
+        if self._just_woken and self.question is None and repeats_prompt(self._device.hass, transcript):
             return NO_SPEECH
-        self._conversation.person_at = loop_time()
+        self.conversation.person_at = loop_time()
         self._shared.arbitration.answer(self._device.mac, loop_time())
         if self.answered_elsewhere.done():
             return ANSWERED_ELSEWHERE
-        if self._question is not None:
-            self._question.end(AskedTurn(transcript=transcript.strip()))
+        if self.question is not None:
+            self.question.end(AskedTurn(transcript=transcript.strip()))
         return None
 
     async def _compare(self) -> None:

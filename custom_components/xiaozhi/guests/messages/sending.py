@@ -7,7 +7,6 @@ from typing import Final
 from homeassistant.core import callback
 from homeassistant.util import dt as dt_util
 
-from ...announcements.announcement_speech import text_utterance
 from ...announcements.delivery import woken
 from ...device.device import Device
 from ...device.paired_device import area_name
@@ -18,7 +17,7 @@ from ...protocol.audio.uplink_timeline import UPLINK_SAMPLE_RATE
 from ...protocol.messages import DOWNLINK
 from ...texts.translated import async_text
 from ...util.event_loop import within
-from ...voice.pipelines import chosen_pipeline, spoken_language
+from ...voice.pipelines import spoken_language
 from ...voice.questions import AskedTurn
 from ...voice.satellite_states import SatelliteStates
 from .kept_messages import KeptMessages, MessageEvent, async_report
@@ -74,13 +73,12 @@ async def async_send_voice_message(satellite: SatelliteStates, meant: Collection
 
 async def _report_at_next_wake(satellite: SatelliteStates, turn: AskedTurn) -> None:
     """Say the reply in the next conversation, if that comes soon."""
-    sender, hass = satellite.device, satellite.hass
+    sender = satellite.device
     if (conversation := sender.conversation) is not None:
         await conversation.closed.wait()
     with woken(sender) as is_woken:
         if await within(_TOLD_WITHIN, is_woken.wait()):
-            text = await turn.reply_in(hass, spoken_language(hass, sender))
-            await satellite.announcer.say(text_utterance(hass, text, chosen_pipeline(hass, sender)))
+            await satellite.announcer.say(await turn.reply_by(sender))
 
 
 async def _async_keep(sender: Device, turn: AskedTurn, meant: Collection[KeptMessages]) -> str:
