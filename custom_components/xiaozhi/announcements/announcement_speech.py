@@ -93,7 +93,7 @@ def text_utterance(
 ) -> Utterance:
     """Return the utterance of a text in a pipeline's voice."""
 
-    async def speak(how: Delivery) -> AsyncGenerator[bytes]:
+    def begin() -> tts.ResultStream:
         engine = tts.async_resolve_engine(hass, pipeline.tts_engine)
         if engine is None:
             raise SourceError("announcement_no_voice")
@@ -102,12 +102,10 @@ def text_utterance(
             options[tts.ATTR_VOICE] = pipeline.tts_voice
         stream = tts.async_create_stream(hass, engine, language=pipeline.tts_language, options=options)
         stream.async_set_message(text)
-        async with aclosing(spoken_text(stream)(how)) as pcm:
-            async for piece in pcm:
-                yield piece
+        return stream
 
     return Utterance(
-        speech=speak if has_words(text) else _silence,
+        speech=spoken_text(begin) if has_words(text) else _silence,
         text=text,
         rank=Rank.QUESTION if expects_answer else Rank.ANNOUNCEMENT,
         expects_answer=expects_answer,
@@ -125,7 +123,7 @@ def _speech_of(
     if token is not None and not has_words(announcement.message):
         return _silence
     if token is not None and (stream := tts.async_get_stream(hass, token)) is not None:
-        return spoken_text(stream)
+        return spoken_text(lambda: stream)
     # Only the library knows the places of its media, without a detour over our web server.
     if announcement.media_id_source == "media_id":
         return open_media(announcement.original_media_id)
@@ -143,14 +141,15 @@ def _near(hass: HomeAssistant, address: str, origin: str | None) -> str:
     return str(URL(origin).join(URL(address).relative()))
 
 
-def spoken_text(stream: tts.ResultStream) -> OpenSpeech:
-    """Return the speech of an engine, without the silence before it.
+def spoken_text(begin: Callable[[], tts.ResultStream]) -> OpenSpeech:
+    """Return the speech of an engine, which is to `begin` then, without the silence before it.
 
     Raises `SourceError` if the engine hangs: nothing else would end the announcement.
     """
     rate = DOWNLINK.sample_rate
 
     async def speak(_how: Delivery) -> AsyncGenerator[bytes]:
+        stream = begin()
         decoded = decode_speech(
             stream.async_stream_result(),
             sample_rate=rate,

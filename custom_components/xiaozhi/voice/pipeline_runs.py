@@ -129,8 +129,8 @@ async def _run(
     """Make a run of Home Assistant's, which may have changed: raises anything then."""
     satellite = watched.satellite
     hass, pipeline = satellite.hass, speech_input.pipeline
-    recognizer, transcriber = speech_input.recognizer, speech_input.transcriber
-    begins_with_text = question is not None or transcriber is not None
+    recognizer, transcribe = speech_input.recognizer, speech_input.transcribe
+    begins_with_text = question is not None or transcribe is not None
     silence = speech_input.pipeline_silence
     context = Context()
     satellite.async_set_context(context)
@@ -151,10 +151,10 @@ async def _run(
             text, prompt = question, begun_with
             if question is not None:
                 prompt = satellite.prompt_without_speaker(session, prompt)
-            if transcriber is not None and recognizer is not None:
+            if transcribe is not None and recognizer is not None:
                 if wake_word is not None:
                     run.accept_wake_word(wake_word)
-                text = await speech_to_text(recognizer, transcriber, watched, watched.take_event)
+                text = await speech_to_text(recognizer, transcribe, watched, watched.take_event)
                 if end is PipelineStage.STT:
                     watched.take_event(PipelineEvent(PipelineEventType.RUN_END))
                     return

@@ -3,19 +3,12 @@
 from dataclasses import dataclass, field, replace
 
 from homeassistant.components import stt
-from homeassistant.components.assist_pipeline import (
-    Pipeline,
-    VadSensitivity,
-)
+from homeassistant.components.assist_pipeline import Pipeline, VadSensitivity
 from homeassistant.core import HomeAssistant, callback
 
 from ..device.device import Device
 from .chinese_script import script_converter
-from .early_transcripts import (
-    EarlyTranscripts,
-    EngineCalls,
-    ProgressiveTranscripts,
-)
+from .early_transcripts import EarlyTranscripts, EngineCalls, ProgressiveTranscripts
 from .end_of_turn import (
     ANSWER_TO_QUESTION,
     FIXED_PAUSES,
@@ -28,7 +21,7 @@ from .end_of_turn import (
 from .patience import patience
 from .pipelines import END_OF_SPEECH_SELECT, assist_select, chosen_pipeline, transcribes_early
 from .speech_detectors import SpeechDetectors, TurnDetector
-from .speech_to_text import Recognizer, Transcriber
+from .speech_to_text import Recognizer, Transcribe
 from .understood_commands import UnderstoodCommands
 
 
@@ -44,7 +37,7 @@ class SpeechInput:
     """Seconds of silence by which the pipeline finds the end, if it has to."""
     recognizer: Recognizer | None = None
     """The engine of the pipeline, if there is one."""
-    transcriber: Transcriber | None = None
+    transcribe: Transcribe | None = None
     """Transcribes in place of the pipeline; None if the pipeline does."""
     early: EarlyTranscripts | ProgressiveTranscripts | None = None
     """Transcripts before the end of the turn, if there are any."""
@@ -143,12 +136,12 @@ class SpeechInputs:
     def _transcribe(self, speech_input: SpeechInput, recognizer: Recognizer, *, asks_early: bool) -> None:
         """Transcribe in place of the pipeline if that is better, and early if the owner wants that."""
         if recognizer.convert is not None or recognizer.names_speakers:
-            speech_input.transcriber = recognizer
+            speech_input.transcribe = recognizer.transcribe
         if speech_input.detector is None or not (asks_early or recognizer.reports_progress):
             return
         kind = ProgressiveTranscripts if recognizer.reports_progress else EarlyTranscripts
         speech_input.early = kind(speech_input, recognizer, speech_input.detector)
-        speech_input.transcriber = speech_input.early
+        speech_input.transcribe = speech_input.early.transcribe
 
     @callback
     def _asks_early(self, device: Device, pipeline: Pipeline, recognizer: Recognizer | None) -> bool:

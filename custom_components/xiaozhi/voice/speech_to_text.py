@@ -9,7 +9,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import asdict, dataclass, replace
 import logging
 import re
-from typing import Final, Protocol
+from typing import Final
 
 from homeassistant.components import stt
 from homeassistant.components.assist_pipeline import Pipeline, PipelineEvent, PipelineEventType
@@ -20,17 +20,8 @@ from .turn_errors import NOT_UNDERSTOOD, RECOGNITION_FAILED, UNSUPPORTED_SPEECH,
 _LOGGER = logging.getLogger(__name__)
 
 type Engine = stt.SpeechToTextEntity | stt.Provider
-
-
-class Transcriber(Protocol):
-    """Transcribes a turn."""
-
-    async def transcribe(self, stream: AsyncIterable[bytes], /) -> str:
-        """Return the transcript of 16 kHz mono 16-bit PCM; empty for no words.
-
-        May raise anything.
-        """
-
+type Transcribe = Callable[[AsyncIterable[bytes]], Awaitable[str]]
+"""Returns the transcript of 16 kHz mono 16-bit PCM; empty for no words. May raise anything."""
 
 METADATA: Final = stt.SpeechMetadata(
     language="",
@@ -122,7 +113,7 @@ def checked_transcript(text: object) -> str:
 
 async def speech_to_text(
     recognizer: Recognizer,
-    transcriber: Transcriber,
+    transcribe: Transcribe,
     stream: AsyncIterable[bytes],
     on_event: Callable[[PipelineEvent], None],
 ) -> str:
@@ -134,7 +125,7 @@ async def speech_to_text(
         processing = asdict(engine.audio_processing)
     on_event(PipelineEvent(PipelineEventType.STT_START, {"audio_processing": processing}))
     with _errors_of(engine):
-        text = await transcriber.transcribe(stream)
+        text = await transcribe(stream)
     if not text:
         raise TurnError(NOT_UNDERSTOOD)
     on_event(PipelineEvent(PipelineEventType.STT_END, {"stt_output": {"text": text}}))

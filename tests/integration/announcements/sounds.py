@@ -7,11 +7,16 @@ import re
 from typing import cast
 
 from homeassistant.components.tts import ResultStream
+from homeassistant.util import dt as dt_util
 
 from custom_components.xiaozhi.announcements.announcement_speech import spoken_text
 from custom_components.xiaozhi.announcements.delivery import Delivery
 from custom_components.xiaozhi.announcements.heard import End, Heard
-from custom_components.xiaozhi.announcements.utterance import OpenSpeech
+from custom_components.xiaozhi.announcements.utterance import OpenSpeech, Rank, Utterance
+from custom_components.xiaozhi.device.device import Device
+from custom_components.xiaozhi.guests.messages.kept_messages import KeptMessages
+from custom_components.xiaozhi.guests.messages.voice_message import VoiceMessage
+from custom_components.xiaozhi.protocol.audio.ogg import OggOpusEncoder
 from custom_components.xiaozhi.protocol.messages import DOWNLINK
 from simulator import SimulatedDevice
 from tests.integration import speech
@@ -62,11 +67,26 @@ class Stalling:
             self.closed = True
 
     def open(self, how: Delivery) -> AsyncGenerator[bytes]:
-        return spoken_text(cast("ResultStream", self))(how)
+        return spoken_text(lambda: cast("ResultStream", self))(how)
 
 
 def beep(seconds: float) -> OpenSpeech:
     return Sound(seconds).open
+
+
+def ring(seconds: float, rank: Rank) -> Utterance:
+    """Return what rings as an alarm or a timer does."""
+    is_alarm = rank is Rank.ALARM
+    return Utterance(
+        text="Up!", speech=beep(seconds), rank=rank, alert_seconds=9, at_announcement_volume=is_alarm
+    )
+
+
+async def keep_message(known: Device, seconds: float) -> None:
+    """Keep a voice message for a device, a tone, which it plays if it can."""
+    message = VoiceMessage(sender="Bedroom", sent=dt_util.utcnow())
+    sound = OggOpusEncoder().encode_whole(tone(seconds, DOWNLINK.sample_rate))
+    await known.part(KeptMessages).async_keep(message, sound)
 
 
 def endless() -> OpenSpeech:

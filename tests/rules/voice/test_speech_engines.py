@@ -88,7 +88,7 @@ async def test_an_engine_that_fails_ends_the_turn_with_the_code_of_a_pipeline(
         yield bytes(640)
 
     with pytest.raises(TurnError) as failed:
-        await speech_to_text(recognizer, recognizer, sound(), lambda _: None)
+        await speech_to_text(recognizer, recognizer.transcribe, sound(), lambda _: None)
     assert failed.value.code == code
 
 
